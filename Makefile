@@ -1,0 +1,59 @@
+# Everything a newcomer runs. Each target does its own set-up: Python 3.11+ (with venv), make and git are enough.
+#
+#   make demo     the main job, on a small scale
+#   make test     all checks and all tests
+#   make install  the set-up alone          make check   format, lint, types, layers
+#   make bench    the benchmarks            make fuzz    a million generated inputs a reader
+#   make lock     new exact versions        make clean   what the above made
+
+PYTHON ?= python3
+VENV := .venv
+BIN := $(VENV)/bin
+READY := $(VENV)/.ready
+
+.PHONY: demo test install check bench fuzz lock clean
+
+demo: install
+	@$(BIN)/python examples/content.py
+
+test: check
+	$(BIN)/pytest -n 2 --dist worksteal
+
+install: $(READY)
+
+# uv when it is there, since it is ten times faster; pip otherwise. Both install exactly what the lock says.
+$(READY): requirements.lock pyproject.toml
+	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "roamcast needs Python 3.11 or later; name one with: make PYTHON=python3.12 ...")'
+	@if command -v uv >/dev/null; then \
+	  echo "setting up $(VENV) with uv"; \
+	  { [ -x $(BIN)/python ] || uv venv -q --python "$(PYTHON)" $(VENV); } && \
+	  uv pip install -q --python $(BIN)/python --require-hashes -r requirements.lock && \
+	  uv pip install -q --python $(BIN)/python --no-deps --no-build-isolation -e .; \
+	else \
+	  echo "setting up $(VENV) with pip"; \
+	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV); } && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
+	fi
+	@touch $@
+
+check: install
+	$(BIN)/ruff format --check
+	$(BIN)/ruff check
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+bench: install
+	$(BIN)/python -m bench
+
+fuzz: install
+	$(BIN)/python -m bench.fuzz
+
+# The universal lock needs uv; it is a tool for maintainers, not for users.
+lock:
+	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url -q -o requirements.lock --upgrade
+
+clean:
+	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -1,0 +1,268 @@
+"""A conjunction made ready to be compared and joined with many others.
+
+What makes this sound on attributes with several values: two constraints of one conjunction may be satisfied by two
+different values, so a constraint follows only from **one** other constraint, never from two together:
+`p >= 5 and p <= 5` does not imply `p = 5`. For the same reason a join widens each constraint by itself, and one
+constraint may stand for two alternatives (`p < 5 or p = 5` is `p <= 5`) where two may not (`[1, 5] or [4, 9]` is not
+`[1, 9]`).
+"""
+
+import bisect
+import difflib
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from roamcast.content.event import TYPE, Scalar
+from roamcast.content.filter import Conjunction, Constraint, Filter, Kind, Operator
+from roamcast.content.intervals import LEAST, Bound, Region, from_low, joined, plain, region_of, spelt, up_to_high
+
+MAX_HULLS: Final = 64
+"""How many pairs of constraints on one attribute a join looks at. What is left out makes the join wider, not wrong."""
+
+
+class Term(NamedTuple):
+    """A constraint, and what it accepts."""
+
+    constraint: Constraint
+    region: Region
+
+
+@dataclass(frozen=True, slots=True, eq=False)
+class Clause:
+    """A satisfiable conjunction without redundant constraints. Compared by identity; `key` orders and equates."""
+
+    terms: dict[str, list[Term]]
+    """By attribute; attributes, and the terms of each, in canonical order."""
+    conjunction: Conjunction
+    key: tuple[tuple[str, int, Kind, Scalar], ...]
+    size: int
+    """Of the conjunction's encoding, in bytes."""
+
+    def covers(self, other: "Clause") -> bool:
+        """Whether this clause holds for every event that `other` holds for."""
+        for attribute, wanted in self.terms.items():
+            given = other.terms.get(attribute)
+            if given is None:
+                return False
+            for _, region in wanted:
+                for _, narrower in given:
+                    if narrower.within(region):
+                        break
+                else:
+                    return False
+        return True
+
+
+def clause_of(constraints: Iterable[Constraint]) -> Clause | None:
+    """The clause of a conjunction; None if no event can satisfy it."""
+    kept: dict[str, list[Term]] = {}
+    for constraint in sorted(map(_canonical, constraints), key=lambda constraint: constraint.key):
+        region = region_of(constraint)
+        if not region.parts:
+            return None
+        if constraint.attribute == TYPE and region.is_all_strings:
+            continue  # every event has a type
+        terms = kept.setdefault(constraint.attribute, [])
+        if not any(other.region.within(region) for other in terms):
+            terms[:] = [other for other in terms if not region.within(other.region)]
+            terms.append(Term(constraint, region))
+    conjunction = tuple(term.constraint for terms in kept.values() for term in terms)
+    key = tuple(constraint.key for constraint in conjunction)
+    return Clause(kept, conjunction, key, len(msgspec.msgpack.encode(conjunction)))
+
+
+def satisfiable(constraints: Iterable[Constraint]) -> Clause:
+    """The clause of a conjunction that is no narrower than a satisfiable one."""
+    clause = clause_of(constraints)
+    assert clause is not None, "what follows from a satisfiable conjunction is satisfiable"
+    return clause
+
+
+def _canonical(constraint: Constraint) -> Constraint:
+    if isinstance(constraint.value, float):
+        return Constraint(constraint.attribute, constraint.operator, plain(constraint.value))
+    return constraint
+
+
+def clauses_of(filters: Iterable[Filter]) -> list[Clause]:
+    """The satisfiable conjunctions of all the filters, each once, in canonical order."""
+    clauses = {
+        clause.key: clause
+        for filter in filters
+        for conjunction in filter.alternatives
+        if (clause := clause_of(conjunction)) is not None
+    }
+    return in_order(clauses.values())
+
+
+def in_order(clauses: Iterable[Clause]) -> list[Clause]:
+    return sorted(clauses, key=lambda clause: clause.key)
+
+
+def simplified(clauses: list[Clause]) -> list[Clause]:
+    """The same union with fewer clauses: the covered ones dropped, those that one clause can say exactly made one."""
+    while True:
+        kept = _uncovered(in_order(clauses))
+        clauses = _united(kept)
+        if len(clauses) == len(kept):
+            return clauses
+
+
+def _uncovered(clauses: list[Clause]) -> list[Clause]:
+    """The clauses that no other covers; of those that cover each other, the first."""
+    lows = _Lows(clauses)
+    gone: set[int] = set()
+    for position, clause in enumerate(clauses):
+        if position not in gone:
+            for other in lows.candidates(clause):
+                if other != position and other not in gone and clause.covers(clauses[other]):
+                    gone.add(other)
+    return [clause for position, clause in enumerate(clauses) if position not in gone]
+
+
+class _Lows:
+    """Which clauses one clause may cover, by the low ends of their regions: what lies in an interval begins in it.
+
+    Without it, a thousand clauses are a million comparisons.
+    """
+
+    def __init__(self, clauses: list[Clause]) -> None:
+        self._everyone = range(len(clauses))
+        entries: dict[tuple[str, Kind], list[tuple[Bound, int]]] = defaultdict(list)
+        for position, clause in enumerate(clauses):
+            for attribute, terms in clause.terms.items():
+                for _, region in terms:
+                    # Of the strings with a suffix or a text in them, the text itself is what bounds can exclude.
+                    low = region.has if region.asks else region.parts[0][0]
+                    entries[attribute, region.kind].append((low, position))
+        self._lows: dict[tuple[str, Kind], list[Bound]] = {}
+        self._positions: dict[tuple[str, Kind], list[int]] = {}
+        for place, pairs in entries.items():
+            if place[1] is not Kind.NOTHING:
+                pairs.sort()
+                self._lows[place] = [low for low, _ in pairs]
+                self._positions[place] = [position for _, position in pairs]
+
+    def candidates(self, clause: Clause) -> Sequence[int]:
+        """The positions of all that `clause` covers, and of others; some may come twice."""
+        best: Sequence[int] = self._everyone
+        for attribute, terms in clause.terms.items():
+            for _, region in terms:
+                if region.kind is not Kind.NOTHING:
+                    low, high = region.parts[0][0], region.parts[-1][1]
+                    lows = self._lows[attribute, region.kind]
+                    start = bisect.bisect_left(lows, low)
+                    end = len(lows) if high is None else bisect.bisect_left(lows, high)
+                    if end - start < len(best):
+                        best = self._positions[attribute, region.kind][start:end]
+        return best
+
+
+def _united(clauses: list[Clause]) -> list[Clause]:
+    """One pass over the clauses that differ in a single constraint on the same attribute.
+
+    The union of two regions of one attribute is exact as one constraint: some value lies in one or in the other just
+    when some value lies in their union.
+    """
+    alike: dict[tuple[str, Conjunction], list[tuple[Clause, Term]]] = defaultdict(list)
+    for clause in clauses:
+        for attribute, terms in clause.terms.items():
+            for term in terms:
+                rest = tuple(constraint for constraint in clause.conjunction if constraint is not term.constraint)
+                alike[attribute, rest].append((clause, term))
+    gone: set[Clause] = set()
+    made: list[Clause] = []
+    for (_, rest), members in alike.items():
+        free = [(clause, term) for clause, term in members if clause not in gone]
+        # Only what touches can be one interval, so only neighbours by their low ends are tried.
+        free.sort(key=lambda member: (member[1].region.kind, member[1].region.parts[0][0]))
+        for (first, one), (second, other) in itertools.pairwise(free):
+            union = None if first in gone else _union(one, other)
+            if union is not None:
+                gone |= {first, second}
+                made.append(satisfiable((*rest, union)))
+    return [clause for clause in clauses if clause not in gone] + made
+
+
+def _union(one: Term, other: Term) -> Constraint | None:
+    """The constraint that accepts what one of the two does, and nothing else; None if there is none."""
+    first, second = one.region, other.region
+    if first.kind is not second.kind or first.kind is Kind.NOTHING or first.asks or second.asks:
+        return None
+    return spelt(one.constraint.attribute, joined(first.parts, second.parts), _values(one, other))
+
+
+def _values(*terms: Term) -> list[Scalar]:
+    return [term.constraint.value for term in terms if term.constraint.value is not None]
+
+
+def join(one: Clause, other: Clause) -> Clause:
+    """A clause that covers both, as tight as single constraints can say it. What only one of them asks is dropped."""
+    return satisfiable(
+        constraint
+        for attribute, terms in one.terms.items()
+        for first, second in itertools.islice(itertools.product(terms, other.terms.get(attribute, ())), MAX_HULLS)
+        for constraint in _hull(first, second)
+    )
+
+
+def _hull(one: Term, other: Term) -> Iterator[Constraint]:
+    """Constraints that both imply: the tightest of each sort."""
+    first, second = one.region, other.region
+    if first.within(second):
+        yield other.constraint
+    elif second.within(first):
+        yield one.constraint
+    elif (union := _union(one, other)) is not None:
+        yield union
+    else:
+        yield from _widened(one, other)
+
+
+def _widened(one: Term, other: Term) -> Iterator[Constraint]:
+    attribute, kind = one.constraint.attribute, one.region.kind
+    if kind is not other.region.kind or kind is Kind.BOOL:
+        yield Constraint(attribute, Operator.EXISTS)
+        return
+    begins = _common_beginning(one.region.begins, other.region.begins)
+    ends = _common_beginning(one.region.ends[::-1], other.region.ends[::-1])[::-1]
+    has = "" if begins or ends else _common_text(one.region, other.region)
+    texts = (Operator.PREFIX, begins), (Operator.SUFFIX, ends), (Operator.CONTAINS, has)
+    yield from (Constraint(attribute, operator, text) for operator, text in texts if text)
+    # A common beginning bounds both ends in one constraint.
+    bounds = [] if begins else list(_bounds(one, other))
+    yield from bounds
+    if not (begins or ends or has or bounds):
+        yield Constraint(attribute, Operator.GE, LEAST[kind])
+
+
+def _bounds(one: Term, other: Term) -> Iterator[Constraint]:
+    """The lower of the low ends and the higher of the high ends, where there are such ends."""
+    low = min(one.region.parts[0][0], other.region.parts[0][0])
+    if low != LEAST[one.region.kind]:
+        yield from_low(one.constraint.attribute, low, _values(one, other))
+    first, second = one.region.parts[-1][1], other.region.parts[-1][1]
+    if first is not None and second is not None:
+        yield up_to_high(one.constraint.attribute, max(first, second), _values(one, other))
+
+
+def _common_beginning(one: str, other: str) -> str:
+    length = 0
+    for mine, theirs in zip(one, other, strict=False):
+        if mine != theirs:
+            break
+        length += 1
+    return one[:length]
+
+
+def _common_text(one: Region, other: Region) -> str:
+    """The longest text that the strings of both contain, sought only where one of them asks for such a text."""
+    if Operator.CONTAINS not in (one.asks, other.asks):
+        return ""
+    match = difflib.SequenceMatcher(None, one.has, other.has, autojunk=False).find_longest_match()
+    return one.has[match.a : match.a + match.size]

@@ -1,0 +1,252 @@
+"""What can be known about filters without an event: which covers which, and one filter that stands for many.
+
+`covers(a, b)` is sound: if it says so, every event that matches b matches a. Between two conjunctions it is also
+complete, but for the type, which has a single value: `type >= "a" and type <= "a"` is not seen to imply `type = "a"`,
+nor `type = "a" and type = "b"` to be impossible. (And for one oddity of strings, in `intervals.py`.) What it does not
+see is that several alternatives of a cover one of b only together: `p < 5 or p >= 5` covers `p != 7`, and `covers` says
+no. `merge` finds some of those unions and makes them one.
+
+Everything here works on what `clauses.py` makes of a conjunction; the reasons why it is sound stand there.
+"""
+
+import bisect
+import functools
+import itertools
+from collections import defaultdict
+from collections.abc import Iterable, Iterator
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from roamcast.content.clauses import Clause, clauses_of, in_order, join, satisfiable, simplified
+from roamcast.content.filter import EVERYTHING, MAX_CONSTRAINTS, Filter, Kind
+from roamcast.content.intervals import LEAST, Region, common
+from roamcast.errors import ContentError
+
+SMALLEST_BUDGET: Final = len(msgspec.msgpack.encode(EVERYTHING))
+
+FEW: Final = 40
+"""Up to so many clauses, every pair is considered for a join; above, only neighbours in some attribute's order."""
+
+ROUND: Final = 8
+"""Above `FEW`, one clause in so many is joined before the candidates are looked for again."""
+
+SHARE_OF_KIND: Final = 0.9
+"""The share of an attribute's values that are of the kind most asked for. Only its being below 1 matters."""
+
+
+def covers(a: Filter, b: Filter) -> bool:
+    """Whether it can be seen that every event that matches `b` matches `a`."""
+    wide = clauses_of([a])
+    return all(any(clause.covers(narrow) for clause in wide) for narrow in clauses_of([b]))
+
+
+def merge(a: Filter, b: Filter) -> Filter:
+    """A filter that matches exactly what `a` or `b` matches, without what is seen to be superfluous.
+
+    Covered alternatives and constraints that can never or always hold are gone; two alternatives that differ in one
+    constraint are one where one constraint says the union exactly: `p < 5 or p = 5` becomes `p <= 5`.
+    """
+    return _filter(simplified(clauses_of([a, b])))
+
+
+def summarise(filters: Iterable[Filter], budget: int) -> Filter:
+    """One filter that covers them all, whose encoding has at most `budget` bytes.
+
+    It is the exact union if that fits. Otherwise it is widened step by step: two alternatives are joined, or a
+    constraint is dropped. Each time it is the step that lets through least in addition for each byte it saves, bytes
+    beyond those still to be saved not counted. What a step lets through is estimated as `_Estimate` says. Bytes that
+    are left over are spent on constraints again. The result does not depend on the order of the filters.
+    """
+    if budget < SMALLEST_BUDGET:
+        raise ContentError(f"a summary needs a budget of at least {SMALLEST_BUDGET} bytes, not {budget}")
+    exact = simplified(clauses_of(filters))
+    if _fits(exact, budget):
+        return _filter(exact)
+    clauses, widening = exact, _Widening(exact)
+    while not _fits(clauses, budget):
+        clauses = widening.round(clauses, budget)
+    return _filter(_tightened(in_order(clauses), exact, budget))
+
+
+def _filter(clauses: list[Clause]) -> Filter:
+    return Filter(tuple(clause.conjunction for clause in clauses))
+
+
+def _size(clauses: list[Clause]) -> int:
+    """Of the encoding of their filter."""
+    count = len(clauses)
+    # MessagePack: one byte before up to 15 elements of an array, three before up to 65,535, five before more.
+    header = 1 if count < 16 else 3 if count < 65536 else 5
+    return 1 + header + sum(clause.size for clause in clauses)
+
+
+def _fits(clauses: list[Clause], budget: int) -> bool:
+    return _size(clauses) <= budget and sum(len(clause.conjunction) for clause in clauses) <= MAX_CONSTRAINTS
+
+
+def _tightened(clauses: list[Clause], exact: list[Clause], budget: int) -> list[Clause]:
+    """The clauses with as many constraints more as fit, of those that all they stand for have in common.
+
+    A step drops a constraint to save bytes that a later step may save anyway; this makes good for it.
+    """
+    members: dict[Clause, list[Clause]] = {clause: [] for clause in clauses}
+    for narrow in exact:
+        members[next(clause for clause in clauses if clause.covers(narrow))].append(narrow)
+    # A clause that stands for nothing, since others cover it all, is not needed.
+    result = [clause for clause in clauses if members[clause]]
+    for position, clause in enumerate(tuple(result)):
+        for constraint in functools.reduce(join, members[clause]).conjunction:
+            tighter = result.copy()
+            tighter[position] = satisfiable((*result[position].conjunction, constraint))
+            if _fits(tighter, budget):
+                result = tighter
+    return result
+
+
+class _Estimate:
+    """How much of the traffic a clause lets through, from 0 to 1.
+
+    Nothing is known of the events. So it is assumed that an attribute has one value, independent of the others, and
+    that values fall evenly between the bounds that the filters themselves name: where subscribers make distinctions,
+    events differ. An interval then has the share of the bounds that lie in it, and no unit of measure matters. A text
+    that must be at the end or anywhere has a share that falls with its length.
+    """
+
+    def __init__(self, clauses: list[Clause]) -> None:
+        marks: dict[tuple[str, Kind], set[Any]] = defaultdict(set)
+        for clause in clauses:
+            for attribute, terms in clause.terms.items():
+                for term in terms:
+                    ends = itertools.chain.from_iterable(term.region.parts)
+                    marks[attribute, term.region.kind].update(end for end in ends if end is not None)
+        for (_, kind), values in marks.items():
+            if kind is not Kind.NOTHING:
+                values.add(LEAST[kind])
+        self._marks = {place: sorted(values) for place, values in marks.items()}
+
+    def share(self, *clauses: Clause) -> float:
+        """Of the events for which all these clauses hold."""
+        regions: dict[str, list[Region]] = defaultdict(list)
+        for clause in clauses:
+            for attribute, terms in clause.terms.items():
+                regions[attribute] += [term.region for term in terms]
+        share = 1.0
+        for attribute in sorted(regions):
+            share *= self._attribute_share(attribute, regions[attribute])
+        return share
+
+    def _attribute_share(self, attribute: str, regions: list[Region]) -> float:
+        typed = [region for region in regions if region.kind is not Kind.NOTHING]
+        if not typed:
+            return 1.0
+        kind, parts = typed[0].kind, typed[0].parts
+        if any(region.kind is not kind for region in typed):
+            return 0.0
+        for region in typed[1:]:
+            parts = common(parts, region.parts)
+        marks = self._marks[attribute, kind]
+        inside = 0
+        for low, high in parts:
+            end = len(marks) if high is None else bisect.bisect_left(marks, high)
+            inside += end - bisect.bisect_left(marks, low)
+        share = SHARE_OF_KIND * inside / len(marks)
+        for text in sorted({region.has for region in typed if region.asks}):
+            share /= 1 + len(text)
+        return share
+
+
+class _Step(NamedTuple):
+    """Some clauses replaced by one that covers them."""
+
+    loss: float
+    """The share of the traffic that it lets through in addition."""
+    saved: int
+    """Bytes, always some: so the steps come to an end."""
+    replaced: tuple[Clause, ...]
+    result: Clause
+
+
+class _Widening:
+    """The steps from one set of clauses to a smaller one, and what is remembered of them between rounds."""
+
+    def __init__(self, clauses: list[Clause]) -> None:
+        self._estimate = _Estimate(clauses)
+        self._shares: dict[Clause, float] = {}
+        self._steps: dict[tuple[Clause, ...], tuple[_Step, ...]] = {}
+
+    def round(self, clauses: list[Clause], budget: int) -> list[Clause]:
+        """The clauses after the best step; after the best several that do not touch each other if there are many."""
+        clauses = in_order(clauses)
+        number = {clause: position for position, clause in enumerate(clauses)}
+        candidates = [step for group in _groups(clauses) for step in self._known_steps(group)]
+        excess = max(1, _size(clauses) - budget)
+        candidates.sort(
+            key=lambda step: (
+                step.loss / min(step.saved, excess),
+                -step.saved,
+                [number[clause] for clause in step.replaced],
+            )
+        )
+        left = 1 if len(clauses) <= FEW else len(clauses) // ROUND
+        untouched = set(clauses)
+        for step in candidates:
+            if not left or _fits(clauses, budget):
+                break
+            if untouched.issuperset(step.replaced):
+                untouched.difference_update(step.replaced)
+                # None of the others covers the result: it would cover what was replaced, and that was not covered.
+                clauses = [clause for clause in clauses if not step.result.covers(clause)]
+                clauses.append(step.result)
+                untouched.intersection_update(clauses)
+                left -= 1
+        return clauses
+
+    def _known_steps(self, group: tuple[Clause, ...]) -> tuple[_Step, ...]:
+        steps = self._steps.get(group)
+        if steps is None:
+            results = _dropped(*group) if len(group) == 1 else [join(*group)]
+            steps = tuple(step for result in results if (step := self._step(group, result)).saved > 0)
+            self._steps[group] = steps
+        return steps
+
+    def _step(self, replaced: tuple[Clause, ...], result: Clause) -> _Step:
+        saved = sum(clause.size for clause in replaced) - result.size
+        before = sum(map(self._share, replaced))
+        if len(replaced) == 2:
+            before -= self._estimate.share(*replaced)  # what both let through was counted twice
+        return _Step(max(0.0, self._share(result) - before), saved, replaced, result)
+
+    def _share(self, clause: Clause) -> float:
+        if clause not in self._shares:
+            self._shares[clause] = self._estimate.share(clause)
+        return self._shares[clause]
+
+
+def _dropped(clause: Clause) -> Iterator[Clause]:
+    """The clause without each of its constraints in turn."""
+    for constraint in clause.conjunction:
+        yield satisfiable(other for other in clause.conjunction if other is not constraint)
+
+
+def _groups(clauses: list[Clause]) -> Iterator[tuple[Clause, ...]]:
+    """Each clause alone, and the pairs that are worth a look."""
+    yield from ((clause,) for clause in clauses)
+    if len(clauses) <= FEW:
+        yield from itertools.combinations(clauses, 2)
+        return
+    attributes: dict[str, list[Clause]] = defaultdict(list)
+    for clause in clauses:
+        for attribute in clause.terms:
+            attributes[attribute].append(clause)
+    # Two clauses may be neighbours in the order of several attributes; a dict keeps each pair once, in order.
+    pairs: dict[tuple[Clause, Clause], None] = {}
+    for attribute, members in attributes.items():
+        members.sort(key=lambda clause: _place(clause.terms[attribute][0].region))
+        pairs.update(dict.fromkeys(itertools.pairwise(members)))
+    yield from pairs
+
+
+def _place(region: Region) -> tuple[Any, ...]:
+    """An order in which regions that have much in common are neighbours."""
+    return region.kind, region.parts[0][0] if region.kind is not Kind.NOTHING else 0, region.ends[::-1], region.has

@@ -1,0 +1,124 @@
+"""An event: a type name, typed attributes, an opaque payload and an id.
+
+The rules this file owns, for every value that an event or a constraint may hold:
+
+* A value is a str, a bool, an int of 64 bits (signed) or a float. NaN is refused, since nothing compares with it;
+  infinities are ordinary numbers, above and below all others.
+* A str is any sequence of Unicode scalar values, empty and control characters included. Lone surrogates are refused:
+  they have no UTF-8 form, so they could neither be sent nor stored. Nothing is normalised.
+* An attribute has a non-empty name and one or more values, of any mixture of types.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from typing import Final, cast
+
+import msgspec
+
+from roamcast.errors import ContentError
+
+type_ = type  # `type` is a field's name below
+
+Scalar = str | int | float | bool
+
+EventId = int
+"""A 64-bit integer, unique in a network: `event_id(node, serial)`. 0 means "not named yet"."""
+
+TYPE: Final = ""
+"""The attribute name under which an event's type answers, so that the type is matched like everything else.
+
+No attribute can have it: names are not empty. In text it is written `type`.
+"""
+
+INT_MIN: Final = -(2**63)
+INT_MAX: Final = 2**63 - 1
+
+
+def event_id(node: int, serial: int) -> EventId:
+    """The id of the `serial`-th event (from 1) that `node` publishes."""
+    if not (0 <= node < 2**31 and 0 < serial < 2**32):
+        raise ContentError(f"an event id needs a node in 0..2^31-1 and a serial in 1..2^32-1, not {node} and {serial}")
+    return node << 32 | serial
+
+
+def check_text(text: str, what: str) -> None:
+    if not isinstance(text, str):
+        raise ContentError(f"{what} must be a str, not {text!r}")
+    if not text.isascii():
+        try:
+            text.encode()
+        except UnicodeEncodeError as problem:
+            raise ContentError(f"{what} has a lone surrogate at {problem.start}: {text!r}") from None
+
+
+def plain(value: Scalar) -> Scalar:
+    """A value of a subclass (an enum's member, numpy's float64) as the plain value it stands for."""
+    for base in (bool, int, float, str):
+        if isinstance(value, base):
+            return base(value)
+    return value  # `check_scalar` refuses it by name
+
+
+def check_scalar(value: Scalar, what: str) -> None:
+    """Raises `ContentError`, naming `what`, unless `value` may stand in an event or a constraint."""
+    kind = type_(value)
+    if kind is str:
+        check_text(cast(str, value), what)
+    elif kind is int:
+        if not INT_MIN <= cast(int, value) <= INT_MAX:
+            raise ContentError(f"{what} is an integer beyond 64 bits: {value}")
+    elif kind is float:
+        if math.isnan(cast(float, value)):
+            raise ContentError(f"{what} is NaN, which no comparison can match")
+    elif kind is not bool:
+        raise ContentError(f"{what} must be a str, int, float or bool, not {value!r}")
+
+
+class Event(msgspec.Struct, frozen=True, array_like=True):
+    """One event. `Event.of` takes attributes in the friendly form; this is the canonical one."""
+
+    type: str
+    attributes: dict[str, tuple[Scalar, ...]] = {}
+    payload: bytes = b""
+    id: EventId = 0
+
+    def __post_init__(self) -> None:
+        check_text(self.type, "an event's type")
+        for name, values in self.attributes.items():
+            check_text(name, "an attribute's name")
+            if name == TYPE:
+                raise ContentError("an attribute's name is empty")
+            if not isinstance(values, tuple) or not values:
+                raise ContentError(f"attribute {name!r} needs a tuple of one or more values, not {values!r}")
+            for value in values:
+                check_scalar(value, f"attribute {name!r}")
+        if not isinstance(self.payload, bytes):
+            raise ContentError(f"an event's payload must be bytes, not {type_(self.payload).__name__}")
+        if not INT_MIN <= self.id <= INT_MAX:
+            raise ContentError(f"an event's id is an integer beyond 64 bits: {self.id}")
+
+    @classmethod
+    def of(
+        cls,
+        type: str,
+        attributes: Mapping[str, Scalar | Sequence[Scalar]] | None = None,
+        payload: bytes = b"",
+        id: EventId = 0,
+    ) -> "Event":
+        """An event from attributes that are single values or sequences of values."""
+        named = {
+            name: (plain(value),) if isinstance(value, str | int | float) else tuple(map(plain, value))
+            for name, value in (attributes or {}).items()
+        }
+        return cls(type, named, payload, id)
+
+    def values(self, attribute: str) -> tuple[Scalar, ...]:
+        """The values of an attribute, none if the event lacks it. `TYPE` gives the type."""
+        if attribute == TYPE:
+            return (self.type,)
+        return self.attributes.get(attribute, ())
+
+    @property
+    def size(self) -> int:
+        """The length of the event's encoding in bytes: what it adds to a message that carries it."""
+        return len(msgspec.msgpack.encode(self))

@@ -1,0 +1,177 @@
+"""A filter: a disjunction of conjunctions of constraints.
+
+The rules of matching, which the index, the rows and covering must agree with:
+
+* A constraint holds if **one** of the attribute's values satisfies it. So on an attribute with several values
+  `p > 5 and p < 3` can hold, and `p != 1` is not the negation of `p = 1`. An attribute that is missing satisfies
+  nothing.
+* int and float compare as numbers, exactly: `9007199254740993` is not `9007199254740992.0`. Every other comparison of
+  unlike types does not hold, `!=` included. A bool is not a number, and has no order.
+* Strings order by code point. Prefix, suffix and contains look at strings only; the empty string is a prefix of all.
+* The empty conjunction holds for every event; the empty disjunction for none.
+"""
+
+import enum
+from collections.abc import Callable
+from typing import Final
+
+import msgspec
+
+from roamcast.content.event import Event, Scalar, check_scalar, check_text, plain
+from roamcast.errors import ContentError
+
+MAX_CONSTRAINTS: Final = 1024
+"""A filter with more is refused: distributing `and` over `or` grows exponentially, and frames come from strangers."""
+
+
+class Operator(enum.StrEnum):
+    """What a constraint asks of a value, in the spelling of the text language."""
+
+    EQ = "="
+    NE = "!="
+    LT = "<"
+    LE = "<="
+    GT = ">"
+    GE = ">="
+    PREFIX = "^="
+    SUFFIX = "$="
+    CONTAINS = "*="
+    EXISTS = "exists"
+
+
+ORDERING: Final = frozenset({Operator.LT, Operator.LE, Operator.GT, Operator.GE})
+STRING_ONLY: Final = frozenset({Operator.PREFIX, Operator.SUFFIX, Operator.CONTAINS})
+
+_TESTS: Final[dict[Operator, Callable[..., bool]]] = {
+    Operator.EQ: lambda value, bound: value == bound,
+    Operator.NE: lambda value, bound: value != bound,
+    Operator.LT: lambda value, bound: value < bound,
+    Operator.LE: lambda value, bound: value <= bound,
+    Operator.GT: lambda value, bound: value > bound,
+    Operator.GE: lambda value, bound: value >= bound,
+    Operator.PREFIX: lambda value, bound: value.startswith(bound),
+    Operator.SUFFIX: lambda value, bound: value.endswith(bound),
+    Operator.CONTAINS: lambda value, bound: bound in value,
+}
+
+_RANK: Final = {operator: rank for rank, operator in enumerate(Operator)}
+
+
+class Kind(enum.IntEnum):
+    """The classes of values that compare with each other."""
+
+    NOTHING = 0
+    BOOL = 1
+    NUMBER = 2
+    STRING = 3
+
+
+_KIND: Final = {type(None): Kind.NOTHING, bool: Kind.BOOL, int: Kind.NUMBER, float: Kind.NUMBER, str: Kind.STRING}
+
+
+def kind_of(value: Scalar | None) -> Kind:
+    return _KIND[type(value)]
+
+
+class Constraint(msgspec.Struct, frozen=True, array_like=True, eq=False):
+    """One question about one attribute, such as `price < 20`. `exists` has no value; all others have one."""
+
+    attribute: str
+    operator: Operator
+    value: Scalar | None = None
+
+    def __post_init__(self) -> None:
+        check_text(self.attribute, "a constraint's attribute")
+        if not isinstance(self.operator, Operator):
+            raise ContentError(f"a constraint's operator must be an Operator, not {self.operator!r}")
+        if self.operator is Operator.EXISTS:
+            if self.value is not None:
+                raise ContentError(f"'exists' takes no value, not {self.value!r}")
+            return
+        if self.value is None:
+            raise ContentError(f"'{self.operator}' needs a value to compare with")
+        check_scalar(self.value, f"the value compared with {self.attribute!r}")
+        if self.operator in STRING_ONLY and not isinstance(self.value, str):
+            raise ContentError(f"'{self.operator}' looks at strings, not at {self.value!r}")
+        if self.operator in ORDERING and isinstance(self.value, bool):
+            raise ContentError(f"'{self.operator}' has no meaning for {self.value}: bools have no order")
+
+    @property
+    def key(self) -> tuple[str, int, Kind, Scalar]:
+        """Identity and order. The kind keeps `a = true` and `a = 1`, which Python takes for equal, apart."""
+        return self.attribute, _RANK[self.operator], kind_of(self.value), 0 if self.value is None else self.value
+
+    def __eq__(self, other: object) -> bool:
+        return self.key == other.key if isinstance(other, Constraint) else NotImplemented
+
+    def __hash__(self) -> int:
+        return hash(self.key)
+
+    def accepts(self, value: Scalar) -> bool:
+        """Whether this one value satisfies the constraint."""
+        if self.operator is Operator.EXISTS:
+            return True
+        return _KIND[type(value)] is _KIND[type(self.value)] and _TESTS[self.operator](value, self.value)
+
+    def holds(self, event: Event) -> bool:
+        for value in event.values(self.attribute):  # a loop: `any` over a generator takes five times as long
+            if self.accepts(value):
+                return True
+        return False
+
+
+Conjunction = tuple[Constraint, ...]
+
+
+class Filter(msgspec.Struct, frozen=True, array_like=True):
+    """Alternatives, of which one must hold. Canonical: constraints and alternatives are sorted, repetitions gone."""
+
+    alternatives: tuple[Conjunction, ...]
+
+    def __post_init__(self) -> None:
+        if sum(map(len, self.alternatives)) > MAX_CONSTRAINTS or len(self.alternatives) > MAX_CONSTRAINTS:
+            raise ContentError(f"a filter may have {MAX_CONSTRAINTS} constraints in all its alternatives, not more")
+        canonical = {
+            tuple(sorted(set(conjunction), key=lambda constraint: constraint.key)) for conjunction in self.alternatives
+        }
+        ordered = tuple(sorted(canonical, key=lambda conjunction: [constraint.key for constraint in conjunction]))
+        msgspec.structs.force_setattr(self, "alternatives", ordered)
+
+    @classmethod
+    def where(cls, attribute: str, operator: str, value: Scalar | None = None) -> "Filter":
+        """A filter of one constraint: `Filter.where("price", "<", 20)`. Combine filters with `&` and `|`."""
+        if operator not in _RANK:
+            raise ContentError(f"{operator!r} is no operator; there are {' '.join(Operator)}")
+        return cls(((Constraint(attribute, Operator(operator), None if value is None else plain(value)),),))
+
+    def __and__(self, other: "Filter") -> "Filter":
+        constraints = sum(map(len, self.alternatives)) * len(other.alternatives) + sum(
+            map(len, other.alternatives)
+        ) * len(self.alternatives)
+        if constraints > MAX_CONSTRAINTS:
+            raise ContentError(
+                f"written out as alternatives, this filter would have {constraints} constraints; "
+                f"at most {MAX_CONSTRAINTS} are allowed"
+            )
+        return Filter(tuple(mine + theirs for mine in self.alternatives for theirs in other.alternatives))
+
+    def __or__(self, other: "Filter") -> "Filter":
+        return Filter(self.alternatives + other.alternatives)
+
+    def __str__(self) -> str:
+        from roamcast.content.text import format_filter  # text builds on filter: the one place that looks back
+
+        return format_filter(self)
+
+    def matches(self, event: Event) -> bool:
+        for conjunction in self.alternatives:
+            for constraint in conjunction:
+                if not constraint.holds(event):
+                    break
+            else:
+                return True
+        return False
+
+
+EVERYTHING: Final = Filter(((),))
+NOTHING: Final = Filter(())
