@@ -14,7 +14,8 @@ READY := $(VENV)/.ready
 .PHONY: demo test install check bench fuzz lock clean
 
 demo: install
-	@$(BIN)/python examples/content.py
+	$(BIN)/python examples/content.py
+	$(BIN)/roamcast run --force --out out/demo examples/flooding.toml
 
 test: check
 	$(BIN)/pytest -n 2 --dist worksteal

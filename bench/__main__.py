@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import content_index
+from bench import content_index, simulator
 
-BENCHMARKS = {"index": content_index.run}
+BENCHMARKS = {"index": content_index.run, "simulator": simulator.run_all}
 
 
 def main(names: list[str]) -> int:

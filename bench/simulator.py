@@ -1,0 +1,105 @@
+"""The simulator: CPU time a simulated second, and the ratio to the plain core measured in the same run.
+
+A: 100 nodes at 10-20 m/s, two publishers that flood, and a beacon a node every 5 s. B: 75 nodes of which each floods
+inside the core. Then A's density with 1,000 and 10,000 nodes, where the cost of a transmission should hardly grow.
+"""
+
+import os
+import resource
+import subprocess
+import sys
+from pathlib import Path
+from time import process_time
+from typing import Any
+
+from roamcast.sim import reference
+from roamcast.sim.run import run
+from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.world import CoreMaker
+from roamcast.trace import MemorySink
+
+
+def scenario_a(nodes: int = 100, duration: float = 300.0) -> Scenario:
+    side = 100.0 * nodes**0.5
+    return _scenario(
+        nodes=nodes,
+        duration=duration,
+        area={"width": side, "height": side},
+        movement={"model": "random-waypoint", "speed": [10.0, 20.0]},
+        background={"rate": 0.2, "size": 60, "reach": "neighbours"},
+        workload={"subscribers": [{"count": 10}], "publishers": [{"count": 2, "rate": 0.5, "size": 256}]},
+        record={"movement": False},
+    )
+
+
+def scenario_b() -> Scenario:
+    return _scenario(
+        nodes=75,
+        duration=100.0,
+        area={"width": 1250.0, "height": 1250.0},
+        movement={"model": "random-waypoint", "speed": [5.0, 5.0]},
+        background={"rate": 0.5, "size": 256, "reach": "network"},
+    )
+
+
+def _scenario(**raw: Any) -> Scenario:  # noqa: ANN401  # fields of a scenario
+    return check({**raw, "radio": {"range": 150.0}}, "bench", Path())
+
+
+class Cost:
+    """Of one run; the best of several, since the machine is shared."""
+
+    def __init__(self, scenario: Scenario, core: CoreMaker | None = None, repeat: int = 1) -> None:
+        seconds = []
+        for _ in range(repeat):
+            sink = MemorySink()
+            started = process_time()
+            run(scenario, sink, make_core=core)
+            seconds.append(process_time() - started)
+        self.packets = sum(sink.table("transmit")["packets"].to_pylist())
+        self.a_second = 1000 * min(seconds) / scenario.duration
+        self.a_packet = 1e6 * min(seconds) / self.packets
+
+
+def run_all() -> None:
+    print("simulator: CPU ms a simulated second")
+    print(f"{'scenario':<22}{'compiled':>10}{'reference':>11}{'ratio':>7}{'µs a transmission':>19}")
+    run(scenario_b(), MemorySink())  # compiles or reads the compiled code
+    small = Cost(scenario_a(), repeat=3)
+    for name, scenario, compiled in (
+        ("A  100 nodes, flooding", scenario_a(), small),
+        ("B  75 nodes, all flood", scenario_b(), Cost(scenario_b(), repeat=3)),
+    ):
+        plain = Cost(scenario, reference.Core)
+        ratio = plain.a_second / compiled.a_second
+        print(f"{name:<22}{compiled.a_second:>10.2f}{plain.a_second:>11.1f}{ratio:>7.1f}{compiled.a_packet:>19.1f}")
+    for nodes in (1_000, 10_000):
+        large = Cost(scenario_a(nodes, 30.0))
+        growth = large.a_packet / small.a_packet
+        line = f"{large.a_second:>10.1f}{'':>18}{large.a_packet:>19.1f}"
+        print(f"{f'A  {nodes:,} nodes':<22}{line}  ({growth:.1f} times that of 100)")
+    _print_start()
+    _print_memory()
+
+
+def _print_start() -> None:
+    """How long a fresh process with a warm cache takes to its first run's end."""
+    program = "from bench.simulator import *; run(scenario_a(100, 1.0), MemorySink())"
+    before = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime
+    subprocess.run([sys.executable, "-c", program], check=True)
+    spent = resource.getrusage(resource.RUSAGE_CHILDREN).ru_utime - before
+    print(f"a fresh process, cache warm, with a run of 1 s: {spent:.2f} s CPU")
+
+
+def _print_memory() -> None:
+    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time."""
+    for duration in (5, 30):
+        program = (
+            "from bench.simulator import *\n"
+            f"run(scenario_a(10_000, {duration}.0), lambda table, batch: None)\n"
+            "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
+        )
+        answer = subprocess.run(
+            [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
+        )
+        print(f"10,000 nodes for {duration} s: {answer.stdout.strip()} MB at the peak")

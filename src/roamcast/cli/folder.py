@@ -1,0 +1,59 @@
+"""The folder of a run's facts: complete or not there.
+
+It is written beside its place and renamed when all is in it; and nothing is replaced that was not a run's folder, or
+without `--force`.
+"""
+
+import contextlib
+import os
+import re
+import shutil
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final
+
+from roamcast.errors import RoamcastError
+
+RUN_FILE: Final = "run.json"
+"""What a folder of facts is known by; written last."""
+
+
+def file_name(name: str) -> str:
+    return re.sub(r"[^\w.-]+", "-", name).strip("-.") or "run"
+
+
+@contextlib.contextmanager
+def new_folder(place: Path, force: bool) -> Iterator[Path]:
+    """A folder beside `place` to fill; it takes its place if all goes well, and is gone if not."""
+    _check_free(place, force)
+    target = place.resolve()
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        partial.mkdir(parents=True)
+        yield partial
+        _check_free(place, force)  # again: another run may have taken the place meanwhile
+        _replace(target, partial)
+    except OSError as problem:
+        raise RoamcastError(f"{place}: cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        shutil.rmtree(partial, ignore_errors=True)
+
+
+def _check_free(place: Path, force: bool) -> None:
+    if place.exists() and not place.is_dir():
+        raise RoamcastError(f"{place}: is a file, not a folder for facts")
+    if not place.is_dir() or not any(place.iterdir()):
+        return
+    if not (place / RUN_FILE).is_file():
+        raise RoamcastError(f"{place}: is not empty and no run's folder ({RUN_FILE} is missing): it is not replaced")
+    if not force:
+        raise RoamcastError(f"{place}: holds an earlier run; replace it with --force, or choose another with --out")
+
+
+def _replace(target: Path, new: Path) -> None:
+    """An earlier run goes only when the new one stands in its place."""
+    former = new.with_suffix(".former")
+    if target.exists():
+        target.rename(former)
+    new.rename(target)
+    shutil.rmtree(former, ignore_errors=True)

@@ -1,0 +1,58 @@
+"""The command `roamcast`: the verbs, and what becomes of an error.
+
+The rule this file owns: what is wrong with a request is one message on stderr, `error: …`, and exit code 2, never a
+traceback; a traceback is a defect of the program, or of a protocol from outside. An interrupt exits with 130.
+"""
+
+from typing import Any
+
+import click
+
+from roamcast.cli.protocols import protocols
+from roamcast.cli.run import run
+from roamcast.cli.scenario import scenario
+from roamcast.errors import RoamcastError
+
+INTERRUPTED = 130
+"""128 and the number of SIGINT, as shells have it."""
+
+
+class Refusal(click.ClickException):
+    """A `RoamcastError` on its way to a person."""
+
+    exit_code = 2
+
+    def show(self, file: Any = None) -> None:  # noqa: ANN401  # as click has it
+        click.echo(f"error: {self.message}", err=True)
+
+
+class Verbs(click.Group):
+    """A group that holds the rule above for all its verbs."""
+
+    def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # as click has it
+        try:
+            return super().invoke(ctx)
+        except RoamcastError as problem:
+            raise Refusal(str(problem)) from problem
+        except KeyboardInterrupt:
+            click.echo("interrupted", err=True)
+            ctx.exit(INTERRUPTED)
+
+
+@click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
+@click.version_option(package_name="roamcast", prog_name="roamcast")
+def main() -> None:
+    """Content-based publish/subscribe for mobile ad hoc networks: simulate a protocol and see what it does.
+
+    \b
+    Examples:
+      roamcast scenario --example > first.toml    a scenario to start from
+      roamcast run first.toml                     run it: its facts go to out/, a summary is printed
+      roamcast run first.toml --set radio.range=100 --seed 7
+      roamcast scenario --explain                 everything a scenario may contain
+      roamcast protocols flooding                 a protocol's parameters
+    """
+
+
+for verb in (run, scenario, protocols):
+    main.add_command(verb)

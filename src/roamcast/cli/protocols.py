@@ -1,0 +1,26 @@
+"""`roamcast protocols`: what there is to run, and the parameters of one."""
+
+from pathlib import Path
+
+import click
+
+from roamcast.cli.scenario import screen_width
+from roamcast.protocols.catalogue import CATALOGUE, find
+from roamcast.sim.explain import as_text, explain
+
+
+@click.command()
+@click.argument("name", required=False)
+def protocols(name: str | None) -> None:
+    """List the protocols, or with a NAME explain that protocol's parameters.
+
+    NAME is one of the list, or file.py:name for a protocol of your own. Default: the list.
+    """
+    if name is None:
+        widest = max(map(len, CATALOGUE))
+        for entry in CATALOGUE.values():
+            click.echo(f"{entry.name:{widest}}  {entry.summary}")
+    else:
+        entry = find(name, Path())
+        click.echo(f"{entry.name}: {entry.summary}\n")
+        click.echo(as_text(explain(entry.parameters, "protocol.parameters"), screen_width()))

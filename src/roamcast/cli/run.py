@@ -1,0 +1,183 @@
+"""`roamcast run`: one scenario to its facts and its summary."""
+
+import contextlib
+import importlib.metadata
+import json
+import platform
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich import box
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
+from rich.table import Table
+
+from roamcast.cli.changes import changed, read_text
+from roamcast.cli.folder import RUN_FILE, file_name, new_folder
+from roamcast.sim import reference
+from roamcast.sim import run as simulation
+from roamcast.sim.core import SECOND
+from roamcast.sim.scenario import Scenario
+from roamcast.sim.summary import READ, Summary, summarise
+from roamcast.sim.world import Progress as Report
+from roamcast.trace import ParquetSink
+
+ABSENT: Final = "–"
+
+
+@click.command()
+@click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-SEED]")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.  [default: refuse]")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The seed.  [default: the scenario's]")
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Change one field before the check, such as radio.range=100 or workload.publishers[0].rate=2; VALUE is as in "
+    "TOML, and what is not TOML is text. May be repeated.  [default: none]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
+@click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
+@click.option("--reference", "in_python", is_flag=True, help="Use the core in plain Python.  [default: compiled]")
+def run(
+    scenario: Path,
+    out: Path | None,
+    force: bool,
+    seed: int | None,
+    changes: tuple[str, ...],
+    as_json: bool,
+    quiet: bool,
+    in_python: bool,
+) -> None:
+    """Run a scenario; write its facts as Parquet and print a summary.
+
+    The folder also gets scenario.toml, a copy of the file, and run.json, with the changes made to it by --set and
+    --seed, versions, times and the summary.
+    """
+    if seed is not None:
+        changes += (f"seed={seed}",)
+    text = read_text(scenario)
+    checked = changed(text, scenario, changes)
+    out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"
+    with new_folder(out, force) as folder, _progress(checked, shown=not (quiet or as_json)) as report:
+        (folder / "scenario.toml").write_text(text, encoding="utf-8")
+        with contextlib.closing(ParquetSink(folder)) as sink:
+            core = reference.Core if in_python else None
+            cost = simulation.run(checked, sink, folder=scenario.parent, make_core=core, progress=report)
+        summary = summarise(_facts(folder), checked.warmup, duration=checked.duration)
+        record = {**_record(checked, cost, summary, in_python), "changes": changes}
+        (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps({"out": str(out), **record}))
+    else:
+        _show(checked, summary)
+        click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
+
+
+def _facts(folder: Path) -> dict[str, pa.Table]:
+    files = {table: folder / f"{table}.parquet" for table in READ}
+    return {table: pq.read_table(file) for table, file in files.items() if file.exists()}
+
+
+def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_python: bool) -> dict[str, Any]:
+    """What `run.json` says."""
+    return {
+        "name": checked.name,
+        "seed": checked.seed,
+        "protocol": checked.protocol.name,
+        "core": "reference" if in_python else "compiled",
+        "versions": {
+            "roamcast": importlib.metadata.version("roamcast"),
+            "python": platform.python_version(),
+            "numba": importlib.metadata.version("numba"),
+        },
+        "cpu_s": cost.cpu,
+        "simulated_s": cost.simulated,
+        "warmup_s": checked.warmup,
+        "summary": summary.as_dict(),
+    }
+
+
+# --- What is shown --------------------------------------------------------------------------------------------------
+
+
+@contextlib.contextmanager
+def _progress(checked: Scenario, shown: bool) -> Iterator[Report | None]:
+    """A bar in simulated time on stderr, if that is a terminal."""
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:g} s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(checked.name, total=checked.duration)
+        yield lambda now: bar.update(task, completed=now / SECOND)
+
+
+def _show(checked: Scenario, summary: Summary) -> None:
+    console = Console(markup=False, highlight=False)
+    title = f"{checked.name}: {checked.protocol.name}, seed {checked.seed}, after {checked.warmup:g} s of warm-up"
+    console.print(title, soft_wrap=True)
+    measures = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
+    for name, value in _measures(summary):
+        measures.add_row(name, value)
+    console.print(measures)
+    kinds = Table("sent", box=box.SIMPLE_HEAD)
+    for column in ("packets", "bits", "airtime", "packets a pair"):
+        kinds.add_column(column, justify="right")
+    for kind in summary.sent:
+        per_pair = kind.packets / summary.pairs_delivered if summary.pairs_delivered else None
+        kinds.add_row(kind.kind, str(kind.packets), str(kind.bits), _time(kind.airtime), _number(per_pair))
+    console.print(kinds)
+
+
+def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
+    carriers = ", ".join(kind.kind for kind in summary.sent if kind.carrier) or ABSENT
+    percentiles = (summary.delay_p50, summary.delay_p95, summary.delay_p99)
+    yield "delivery", _percent(summary.delivery)
+    yield "events published", f"{summary.events}, wanted by anyone: {summary.events_wanted}"
+    yield "pairs (event, subscription) expected", str(summary.pairs_expected)
+    yield "pairs delivered", str(summary.pairs_delivered)
+    yield "packets a delivered pair", _number(summary.packets_per_pair)
+    yield f"  only {carriers}", _number(summary.carrier_packets_per_pair)
+    yield "bits a delivered pair", _number(summary.bits_per_pair)
+    yield f"  only {carriers}", _number(summary.carrier_bits_per_pair)
+    yield "delay, mean", _time(summary.delay_mean)
+    yield "delay, 50 / 95 / 99 %", " / ".join(map(_time, percentiles))
+    yield "hops, mean", _number(summary.hops_mean)
+    yield "delivered again", str(summary.deliveries_repeated)
+    yield "delivered unexpectedly", str(summary.deliveries_unexpected)
+    yield "frames received", str(summary.receptions)
+    yield "frames lost", _listed(summary.losses)
+    yield "noted in the whole run", _listed(summary.notes)
+    yield "airtime over time", _percent(summary.airtime_share)
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name.replace('_', ' ')} {count}" for name, count in counts.items()) or ABSENT
+
+
+def _percent(share: float | None) -> str:
+    return ABSENT if share is None else f"{100 * share:.2f} %"
+
+
+def _number(value: float | None) -> str:
+    return ABSENT if value is None else f"{value:.2f}"
+
+
+def _time(seconds: float | None) -> str:
+    if seconds is None:
+        return ABSENT
+    return f"{seconds:.3f} s" if seconds >= 1 else f"{1000 * seconds:.3f} ms"

@@ -1,0 +1,84 @@
+"""`roamcast scenario`: what a scenario may contain, one to start from, and whether one is right."""
+
+import shutil
+from pathlib import Path
+from typing import Final
+
+import click
+
+from roamcast.sim.explain import as_text, explain
+from roamcast.sim.scenario import Scenario, load
+
+NARROWEST: Final = 80
+WIDEST: Final = 120
+
+EXAMPLE: Final = """\
+# Thirty people with radios in a park. Run it:  roamcast run this-file.toml
+# Every field there is, with its default:       roamcast scenario --explain
+
+name = "park"
+seed = 1          # the one source of chance: same file, same seed, same facts
+nodes = 30        # numbered from 0
+duration = 60     # simulated seconds
+warmup = 10       # what is published before counts for nothing
+
+[area]            # metres
+width = 600
+height = 400
+
+[movement]
+model = "random-waypoint"
+speed = [0.5, 2.0]    # metres a second: least, greatest
+
+[radio]
+range = 120           # metres
+
+[protocol]
+name = "flooding"     # others: roamcast protocols
+
+[[workload.subscribers]]
+count = 10                                # of the 30, drawn from the seed
+filter = 'type = "offer" and price < 20'
+
+[[workload.publishers]]
+count = 2
+rate = 0.5                                # events a second, each
+type = "offer"
+attributes.price = { low = 1, high = 40 } # drawn for every event
+"""
+
+
+def screen_width() -> int:
+    """Columns to write in: those of the terminal, within what reads well; without a terminal, the fewest."""
+    return min(WIDEST, max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns))
+
+
+@click.command()
+@click.option("--explain", "task", flag_value="explain", help="Explain every field: values, unit, default, meaning.")
+@click.option("--example", "task", flag_value="example", help="Print a small scenario that runs, with comments.")
+@click.option(
+    "--check",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Say whether FILE can run, without running it.",
+)
+def scenario(task: str | None, file: Path | None) -> None:
+    """Explain scenarios, print one to start from, or check one. Exactly one option; there is no default."""
+    if (task is None) == (file is None):
+        raise click.UsageError("give one of --explain, --example and --check FILE")
+    if file is not None:
+        click.echo(f"ok: {file}: {_in_one_line(load(file))}")
+    elif task == "example":
+        click.echo(EXAMPLE, nl=False)
+    else:
+        click.echo(as_text(explain(Scenario), screen_width()))
+
+
+def _in_one_line(checked: Scenario) -> str:
+    subscribers, publishers = checked.workload.subscribers, checked.workload.publishers
+    where = f" in {checked.area}" if checked.area else ""
+    return (
+        f'"{checked.name}", seed {checked.seed}: {checked.nodes} nodes{where} for {checked.duration:g} s, '
+        f"{checked.protocol.name}; groups of subscribers: {len(subscribers)}, of publishers: {len(publishers)}"
+    )

@@ -1,0 +1,108 @@
+"""The contract between a broker and the world that hosts it, simulated or real.
+
+A *broker* is the part of a protocol that runs on one node. It is a plain object: the host calls it when something
+happens, and it answers by calling its *port*. The laws:
+
+1. **A port call never re-enters the broker.** It only queues; whatever follows comes later, as a call of its own.
+2. **Time and chance are arguments.** `now` is an int of nanoseconds that never goes back; `rng` is the broker's own.
+   A broker reads no clock and draws from nothing else, so the same calls always give the same answers.
+3. **A sent message is never changed.** Messages are frozen; in the simulator sender and receivers share the object.
+4. **A timer cannot be taken back.** A broker ignores a key that means nothing to it any more.
+5. **Order never comes from a set**, or from anything else that differs between two runs of one program.
+6. **Bytes from others prove nothing.** A message has the right types, and that is all: any number may be any number,
+   and `receive` must not raise whatever it gets. Tables that others can fill are bounded.
+"""
+
+import abc
+import random
+from collections.abc import Hashable, Mapping
+from typing import Generic, Protocol, TypeVar
+
+from roamcast.content.event import Event
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.local import LocalSubscriptions
+from roamcast.protocols.messages import Message
+
+Node = int
+Time = int
+"""Nanoseconds since the world began."""
+Handle = int
+P = TypeVar("P")
+
+SECOND: Time = 1_000_000_000
+
+
+def seconds(amount: float) -> Time:
+    """A duration in seconds, as parameters give it, in the unit of time."""
+    return round(amount * SECOND)
+
+
+class Port(Protocol):
+    """What a broker can do to the world."""
+
+    def broadcast(self, message: Message, delay: Time = 0) -> Handle:
+        """Sends to whoever is in range, after `delay`."""
+
+    def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
+        """Sends to one neighbour, with acknowledgement. If it is given up, `unreachable` is called.
+
+        An acknowledgement can get lost too: what was reported unreachable may have arrived.
+        """
+
+    def withdraw(self, handle: Handle) -> None:
+        """Takes back a message whose delay has not yet elapsed. Later, or with a stale handle, it does nothing."""
+
+    def set_timer(self, at: Time, key: Hashable) -> None:
+        """Has `timer(at, key)` called. A time that has passed means as soon as possible."""
+
+    def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+        """Hands an event to the application: to which of its subscriptions, after how many hops, in what message."""
+
+    def note(self, fact: str) -> None:
+        """Counts something that happened and would not show otherwise, such as "duplicate"."""
+
+    def keep(self, key: str, value: bytes) -> None:
+        """Stores what must survive a crash; `start` gets it back."""
+
+    def forget(self, key: str) -> None:
+        """Removes what `keep` stored; a key that is not there is fine."""
+
+
+class Broker(abc.ABC, Generic[P]):
+    """The base of every broker: the subscriptions of its own node, and what the host may call.
+
+    A protocol overrides `receive` and `publish`, and of the rest what it needs.
+    """
+
+    def __init__(self, node: Node, params: P, port: Port, rng: random.Random) -> None:
+        self.node = node
+        self.params = params
+        self.port = port
+        self.rng = rng
+        self.local = LocalSubscriptions(port)
+
+    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        """The node begins, or begins again with what it had kept. Called once, before everything else."""
+        self.local.restore(kept)
+
+    @abc.abstractmethod
+    def publish(self, now: Time, publication: Publication) -> None:
+        """The application of this node publishes."""
+
+    @abc.abstractmethod
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        """A message has arrived from a neighbour."""
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        """The application subscribes; an id that is in use is replaced."""
+        self.local.add(subscription)
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        """The application no longer wants a subscription; an unknown id is ignored."""
+        self.local.remove(subscription_id)
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        """A unicast message was given up."""
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        """A timer that was set has come."""

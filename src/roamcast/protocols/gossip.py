@@ -1,0 +1,29 @@
+"""Gossip: who hears an event for the first time passes it on with probability p. The baseline of the hint-based paper.
+
+It is flooding with a toss: with p = 1 the two are the same protocol. The publisher always sends.
+"""
+
+from typing import Annotated
+
+from msgspec import Meta
+
+from roamcast.protocols.api import Node, Time
+from roamcast.protocols.flooding import Flooding, FloodingBroker
+from roamcast.protocols.messages import Data, Message
+
+
+class Gossip(Flooding, frozen=True, kw_only=True):
+    """Parameters of gossip: those of flooding, and one."""
+
+    p: Annotated[float, Meta(gt=0, le=1, description="probability that a first hearing is passed on")] = 0.5
+
+
+class GossipBroker(FloodingBroker):
+    params: Gossip
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if isinstance(message, Data) and message.event.id not in self._seen and self.rng.random() >= self.params.p:
+            self._seen.add(message.event.id)
+            self.local.deliver(message.event, message.onward().hops, "data")
+        else:
+            super().receive(now, sender, message)

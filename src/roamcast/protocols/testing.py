@@ -1,0 +1,200 @@
+"""For tests of brokers: a port that writes down what it is told, and a small network moved by hand.
+
+No simulator: messages of a `Mesh` take no time to speak of, arrive in order and collide with nothing, so that an
+example of a paper can be followed step by step. Each message passes through the codec on its way, so that what a test
+sees is what a device would.
+"""
+
+import heapq
+import random
+from collections import Counter
+from collections.abc import Hashable, Iterable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from roamcast.content.event import Event
+from roamcast.protocols.api import Broker, Handle, Node, Time
+from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.messages import Message
+
+
+@dataclass(frozen=True)
+class Sent:
+    """A message given to a port. `to` is None for a broadcast; `at` is when its delay elapses."""
+
+    at: Time
+    to: Node | None
+    message: Message
+
+
+@dataclass(frozen=True)
+class Delivery:
+    event: Event
+    subscriptions: tuple[int, ...]
+    hops: int
+    via: str
+
+
+@dataclass
+class RecordingPort:
+    """A port for one broker alone: the test sets `now`, calls the broker, and looks at what was said."""
+
+    now: Time = 0
+    sent: dict[Handle, Sent] = field(default_factory=dict)
+    """What was sent and not withdrawn, by handle, in order."""
+    timers: list[tuple[Time, Hashable]] = field(default_factory=list)
+    delivered: list[Delivery] = field(default_factory=list)
+    notes: Counter[str] = field(default_factory=Counter)
+    kept: dict[str, bytes] = field(default_factory=dict)
+    _serial: int = 0
+
+    def broadcast(self, message: Message, delay: Time = 0) -> Handle:
+        return self._send(Sent(self.now + delay, None, message))
+
+    def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
+        return self._send(Sent(self.now + delay, to, message))
+
+    def _send(self, sent: Sent) -> Handle:
+        self._serial += 1
+        self.sent[self._serial] = sent
+        return self._serial
+
+    def withdraw(self, handle: Handle) -> None:
+        if handle in self.sent and self.sent[handle].at > self.now:
+            del self.sent[handle]
+
+    def set_timer(self, at: Time, key: Hashable) -> None:
+        self.timers.append((at, key))
+
+    def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+        self.delivered.append(Delivery(event, subscriptions, hops, via))
+
+    def note(self, fact: str) -> None:
+        self.notes[fact] += 1
+
+    def keep(self, key: str, value: bytes) -> None:
+        self.kept[key] = value
+
+    def forget(self, key: str) -> None:
+        self.kept.pop(key, None)
+
+    @property
+    def messages(self) -> list[Message]:
+        """What was sent, in order."""
+        return [sent.message for sent in self.sent.values()]
+
+    def clear(self) -> None:
+        """Forgets what was said so far, to look at what one more call says; not what was kept."""
+        self.sent.clear()
+        self.timers.clear()
+        self.delivered.clear()
+        self.notes.clear()
+
+
+class _MeshPort(RecordingPort):
+    """A node's port in a mesh: what it records also happens."""
+
+    def __init__(self, mesh: "Mesh", node: Node) -> None:
+        super().__init__()
+        self._mesh = mesh
+        self._node = node
+
+    def _send(self, sent: Sent) -> Handle:
+        handle = super()._send(sent)
+        self._mesh._at(sent.at, self._node, handle)
+        return handle
+
+    def set_timer(self, at: Time, key: Hashable) -> None:
+        super().set_timer(at, key)
+        self._mesh._at(max(at, self.now), self._node, _Timer(key))
+
+
+@dataclass(frozen=True)
+class _Timer:
+    key: Hashable
+
+
+class Mesh:
+    """Several brokers, links between them that the test sets, and a clock that it moves."""
+
+    def __init__(
+        self,
+        entry: Entry,
+        nodes: Iterable[Node],
+        links: Iterable[tuple[Node, Node]] = (),
+        parameters: Mapping[str, Any] | None = None,
+        seed: int = 0,
+    ) -> None:
+        self.entry = entry
+        self.now: Time = 0
+        self.params = msgspec.convert(dict(parameters or {}), entry.parameters)
+        self.ports = {node: _MeshPort(self, node) for node in nodes}
+        self.links: set[tuple[Node, Node]] = set()
+        for a, b in links:
+            self.link(a, b)
+        self.log: list[tuple[Time, Node, Message]] = []
+        """Every message that went out, with its time and sender."""
+        self._codec = entry.codec()
+        self._queue: list[tuple[Time, int, Node, Handle | _Timer]] = []
+        self._serial = 0
+        self._seed = seed
+        self.brokers: dict[Node, Broker[Any]] = {}
+        for node in self.ports:
+            self.restart(node)
+
+    def link(self, a: Node, b: Node) -> None:
+        self.links |= {(a, b), (b, a)}
+
+    def cut(self, a: Node, b: Node) -> None:
+        self.links -= {(a, b), (b, a)}
+
+    def restart(self, node: Node) -> None:
+        """Makes a new broker for the node, with what the former had kept and nothing else."""
+        port = self.ports[node]
+        self._queue = [item for item in self._queue if item[2] != node]
+        heapq.heapify(self._queue)
+        rng = random.Random(f"{self._seed}/broker/{node}")
+        self.brokers[node] = self.entry.broker(node, self.params, port, rng)
+        self.brokers[node].start(self.now, dict(port.kept))
+
+    def __getitem__(self, node: Node) -> Broker[Any]:
+        return self.brokers[node]
+
+    def _at(self, time: Time, node: Node, what: Handle | _Timer) -> None:
+        self._serial += 1
+        heapq.heappush(self._queue, (time, self._serial, node, what))
+
+    def run(self, until: Time) -> None:
+        """Lets everything happen up to and including `until`."""
+        assert until >= self.now, f"time does not go back from {self.now} to {until}"
+        while self._queue and self._queue[0][0] <= until:
+            time, _, node, what = heapq.heappop(self._queue)
+            self._set_clock(time)
+            if isinstance(what, _Timer):
+                self.brokers[node].timer(time, what.key)
+            else:
+                self._transmit(node, what)
+        self._set_clock(until)
+
+    def _set_clock(self, now: Time) -> None:
+        self.now = now
+        for port in self.ports.values():
+            port.now = now
+
+    def _transmit(self, node: Node, handle: Handle) -> None:
+        sent = self.ports[node].sent.get(handle)
+        if sent is None:  # withdrawn
+            return
+        self.log.append((self.now, node, sent.message))
+        frame = self._codec.encode(sent.message)
+        if sent.to is not None:
+            if (node, sent.to) in self.links:
+                self.brokers[sent.to].receive(self.now, node, self._codec.decode(frame))
+            else:
+                self.brokers[node].unreachable(self.now, sent.to, sent.message)
+            return
+        for other in self.ports:
+            if (node, other) in self.links:
+                self.brokers[other].receive(self.now, node, self._codec.decode(frame))

@@ -1,0 +1,38 @@
+"""The duplicate window: which of the latest events were seen before.
+
+Bounded: it remembers the `capacity` ids that came last, and forgets the oldest for each new one.
+"""
+
+from collections.abc import Iterator
+
+
+class DuplicateWindow:
+    def __init__(self, capacity: int) -> None:
+        if capacity < 1:
+            raise ValueError(f"a duplicate window remembers at least one event, not {capacity}")
+        self._capacity = capacity
+        self._seen: dict[int, None] = {}  # in the order of arrival
+        self.evicted: int | None = None
+        """What the latest new event pushed out, if anything."""
+
+    def add(self, event_id: int) -> bool:
+        """Remembers an event; whether it is new."""
+        seen = self._seen
+        if event_id in seen:
+            return False
+        self.evicted = None
+        if len(seen) == self._capacity:
+            self.evicted = next(iter(seen))
+            del seen[self.evicted]
+        seen[event_id] = None
+        return True
+
+    def __contains__(self, event_id: int) -> bool:
+        return event_id in self._seen
+
+    def __len__(self) -> int:
+        return len(self._seen)
+
+    def __iter__(self) -> Iterator[int]:
+        """Oldest first."""
+        return iter(self._seen)

@@ -1,0 +1,189 @@
+"""What a core is: the part of the world below the brokers. `docs/model.md` is its law.
+
+There are two, `kernel.Core` (compiled) and `reference.Core` (plain Python), with this one face. A core knows nodes,
+frames and times; what is in a message, it does not know. All times are int nanoseconds.
+"""
+
+import enum
+import hashlib
+from dataclasses import dataclass
+from typing import Final, Protocol
+
+SECOND: Final = 1_000_000_000
+EVERYONE: Final = -1
+"""The addressee of a broadcast."""
+
+PREAMBLE: Final = 192_000
+"""Long PLCP preamble and header at 1 Mb/s; also 192 bits."""
+ACK_BYTES: Final = 14
+
+ACK_KIND: Final = 0
+BACKGROUND_KIND: Final = 1
+FIRST_HOST_KIND: Final = 2
+"""Kinds of frames are small numbers, for counting. Those of the host's messages follow the core's own two."""
+
+METRICS: Final = (
+    "packets",
+    "bits",
+    "airtime",
+    "receptions",
+    "collision",
+    "half_duplex",
+    "link",
+    "queue_full",
+    "unreachable",
+)
+"""What is counted, by node and kind, in this order. `airtime` is in ns."""
+
+STREAMS: Final = ("backoff", "range", "loss", "background")
+
+
+class Upcall(enum.IntEnum):
+    """Why `advance` returned."""
+
+    REACHED = 0  # `until`: nothing is left to do before it
+    BROADCAST = 1  # a broadcast has ended: `sender`, `handle` (over now), `receivers`
+    DELIVERED = 2  # a unicast has arrived: `sender`, `handle`, `receivers` of one
+    FINISHED = 3  # a unicast is acknowledged: `sender`, `handle` (over now)
+    UNREACHABLE = 4  # a unicast was given up: `sender`, `handle` (over now)
+    DROPPED = 5  # a full queue: `sender`, `handle` (over now)
+    FRAME = 6  # with `record`: any transmission has ended; see `frame`
+
+
+class Outcome(enum.IntEnum):
+    """What became of a frame at a node that it was meant for and that was in range."""
+
+    RECEIVED = 0
+    HALF_DUPLEX = 1
+    COLLISION = 2
+    LINK = 3
+
+
+@dataclass(frozen=True)
+class Settings:
+    """A core's configuration, resolved: no text, no choices left."""
+
+    nodes: int
+    seed: int
+    kinds: int = FIRST_HOST_KIND
+    """How many kinds of frames there are, the core's own included."""
+    record: bool = False
+    """Whether every transmission's end is an upcall of its own."""
+
+    # The air
+    links: bool = False
+    """Links instead of positions."""
+    width: float = 1000.0
+    height: float = 1000.0
+    """The area in metres: a hint for the grid, not a fence."""
+    sense: float = 1.0
+    """How far a frame is sensed and interferes, in ranges. 1 for the unit disk."""
+    range_low: float = 0.0
+    range_high: float = 0.0
+    """Bounds of a range drawn per frame; with `range_high` 0 a frame has its node's range (`set_range`)."""
+    surroundings: bool = False
+    """Whether the lesser of sender's and receiver's range counts."""
+    capture: bool = False
+    threshold: float = 10.0
+    """A power ratio, not dB."""
+    loss: float = 0.0
+
+    # The medium access
+    ideal: bool = False
+    kbps: int = 2000
+    basic_kbps: int = 2000
+    header: int = 64
+    mtu: int = 1472
+    slot: int = 20_000
+    sifs: int = 10_000
+    difs: int = 50_000
+    cw_min: int = 31
+    cw_max: int = 1023
+    retries: int = 7
+    queue: int = 50
+
+    # Background traffic
+    background_interval: int = 0
+    """0: none."""
+    background_size: int = 0
+    background_flood: bool = False
+    background_jitter: int = 0
+
+    @property
+    def ack_wait(self) -> int:
+        """From the end of a unicast frame to giving up on its acknowledgement; EIFS is this and DIFS."""
+        return self.sifs + self.airtime(ACK_BYTES, 1000)
+
+    @property
+    def eifs(self) -> int:
+        return self.ack_wait + self.difs
+
+    @staticmethod
+    def airtime(size: int, kbps: int) -> int:
+        """Of one frame of `size` bytes, headers included."""
+        return PREAMBLE + -(-size * 8_000_000 // kbps)
+
+    def fragments(self, size: int) -> int:
+        return max(1, -(-size // self.mtu))
+
+    def burst_airtime(self, size: int, kbps: int) -> int:
+        """Of a whole message of `size` bytes: its frames, SIFS apart."""
+        full, count = self.airtime(self.mtu + self.header, kbps), self.fragments(size)
+        last = self.airtime(size - (count - 1) * self.mtu + self.header, kbps)
+        return (count - 1) * (full + self.sifs) + last
+
+
+def first_state(seed: int, purpose: str, node: int) -> int:
+    """Where the stream of random numbers of a node and purpose starts."""
+    return int.from_bytes(hashlib.blake2b(f"{seed}/{purpose}/{node}".encode(), digest_size=8).digest(), "little")
+
+
+@dataclass(frozen=True)
+class Frame:
+    """One transmission as it was, for the full record."""
+
+    start: int
+    sender: int
+    to: int
+    kind: int
+    handle: int
+    """Of the host's message; -1 for the core's own frames."""
+    packets: int
+    size: int
+    """Bytes of the message or fragment, without headers."""
+    outcomes: tuple[tuple[int, Outcome], ...]
+    """By node: all it was meant for that were in range."""
+
+
+class Core(Protocol):
+    """The face of a core. Handles are small numbers that the host picks, unique among the messages not yet over."""
+
+    now: int
+    """The time of the last upcall."""
+    sender: int
+    handle: int
+    receivers: list[int]
+    """By number."""
+    frame: Frame | None
+
+    def set_leg(self, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
+        """From `start` (not later than now) the node is at (x, y) + (vx, vy) * (t - start); metres per ns."""
+
+    def set_range(self, node: int, reach: float) -> None: ...
+
+    def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
+        """One direction of a link: there with a loss, or not there."""
+
+    def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
+        """Takes effect with the next `advance`; sends take effect in their order."""
+
+    def withdraw(self, handle: int) -> None:
+        """The host has made sure that the release is still to come. The handle is over."""
+
+    def advance(self, until: int) -> Upcall: ...
+
+    def take_series(self) -> list[list[int]]:
+        """Counters of the whole network by kind and metric since the last call."""
+
+    def totals(self) -> list[list[list[int]]]:
+        """Counters by node, kind and metric since the start."""

@@ -1,0 +1,198 @@
+"""What a configuration may contain, in words, from the structs that decode it: no list of fields is kept twice.
+
+A struct becomes a section, and so does every struct that it contains, headed as the table is written in TOML. A union
+of structs, such as the movement models, becomes a section for each, headed with the field that tells them apart.
+"""
+
+import json
+import textwrap
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Final, NamedTuple
+
+import msgspec
+from msgspec import inspect
+
+_INDENT: Final = "    "
+
+
+@dataclass(frozen=True)
+class Field:
+    """One field of a table."""
+
+    path: str
+    """Its full name, with `[]` behind a list of tables."""
+    values: str
+    """Which values it takes."""
+    default: str | None
+    """As TOML writes it; None if the field must be given."""
+    description: str
+
+
+@dataclass(frozen=True)
+class Section:
+    """One table of a file; the heading is empty for the fields outside all tables."""
+
+    heading: str
+    descriptions: tuple[str, ...]
+    """Of the struct, and of the field that holds it if it has one."""
+    fields: tuple[Field, ...]
+
+
+def explain(struct: type[msgspec.Struct], path: str = "") -> list[Section]:
+    """The sections of a struct that stands at `path` in a file."""
+    return list(_sections(inspect.type_info(struct), _Place(path, f"[{path}]" if path else "", "")))
+
+
+def as_text(sections: list[Section], width: int) -> str:
+    """For a screen of that many columns."""
+    return "\n\n".join("\n".join(_section_lines(section, width)) for section in sections)
+
+
+# --- From types to words --------------------------------------------------------------------------------------------
+
+
+class _Place(NamedTuple):
+    """Where a struct stands in a file."""
+
+    path: str
+    heading: str
+    description: str
+
+    def inside(self, name: str) -> str:
+        return f"{self.path}.{name}" if self.path else name
+
+
+def _sections(info: Any, place: _Place) -> Iterator[Section]:  # noqa: ANN401  # any of msgspec's kinds of type
+    tagged = f' with {info.tag_field} = "{info.tag}"' if info.tag_field else ""
+    described = (" ".join((info.cls.__doc__ or "").split()), place.description)
+    own = tuple(_field(field, place) for field in info.fields if not _is_table(field.type))
+    yield Section(place.heading + tagged, tuple(filter(None, described)), own)
+    for field in info.fields:
+        for struct, inner in _structs(field, place):
+            yield from _sections(struct, inner)
+
+
+def _field(field: inspect.Field, place: _Place) -> Field:
+    return Field(place.inside(field.encode_name), _values(field.type), _default(field), _description(field.type))
+
+
+def _plain(info: Any) -> Any:  # noqa: ANN401
+    return info.type if isinstance(info, inspect.Metadata) else info
+
+
+def _options(info: Any) -> list[Any]:  # noqa: ANN401
+    """The members of a union, or the type itself. None is not among them: TOML has no such value."""
+    info = _plain(info)
+    options = [_plain(option) for option in info.types] if isinstance(info, inspect.UnionType) else [info]
+    return [option for option in options if not isinstance(option, inspect.NoneType)]
+
+
+def _is_table(info: Any) -> bool:  # noqa: ANN401
+    """Whether a field is written as tables of its own, and needs no line in the table around it."""
+    return all(
+        isinstance(_plain(option.item_type) if isinstance(option, inspect.VarTupleType) else option, inspect.StructType)
+        for option in _options(info)
+    )
+
+
+def _structs(field: inspect.Field, place: _Place) -> Iterator[tuple[inspect.StructType, _Place]]:
+    """The structs in a field's type, and where each stands."""
+    path = place.inside(field.encode_name)
+    table = path.replace("[]", "")
+    description = _description(field.type) if _is_table(field.type) else ""
+    inner: inspect.Type
+    for option in _options(field.type):
+        match option:
+            case inspect.StructType():
+                inner, where = option, _Place(path, f"[{table}]", description)
+            case inspect.VarTupleType():
+                inner, where = option.item_type, _Place(f"{path}[]", f"[[{table}]]", description)
+            case inspect.DictType():
+                inner, where = option.value_type, _Place(f"{path}.NAME", f"[{table}.NAME]", description)
+            case _:
+                continue
+        yield from ((struct, where) for struct in _options(inner) if isinstance(struct, inspect.StructType))
+
+
+def _values(info: Any) -> str:  # noqa: ANN401
+    """Which values a type takes."""
+    return ", or ".join(dict.fromkeys(_one(option) for option in _options(info)))
+
+
+def _one(info: Any) -> str:  # noqa: ANN401
+    match info:
+        case inspect.IntType():
+            return f"whole number{_bounds(info)}"
+        case inspect.FloatType():
+            return f"number{_bounds(info)}"
+        case inspect.StrType():
+            return "text"
+        case inspect.BoolType():
+            return "true or false"
+        case inspect.LiteralType():
+            return " or ".join(map(_toml, info.values))
+        case inspect.TupleType():
+            return f"[{', '.join(map(_values, info.item_types))}]"
+        case inspect.NamedTupleType():
+            return f"[{', '.join(field.name for field in info.fields)}]"
+        case inspect.VarTupleType():
+            if info.min_length is not None and info.min_length == info.max_length:
+                return f"[{', '.join([_values(info.item_type)] * info.min_length)}]"
+            return f"list of ({_values(info.item_type)})"
+        case inspect.DictType():
+            return f"table of names, each with: {_values(info.value_type)}"
+        case inspect.StructType():
+            return f"{{{', '.join(field.encode_name for field in info.fields)}}}"
+        case _:
+            return "any value"
+
+
+def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
+    limits = (("above", info.gt), ("from", info.ge), ("below", info.lt), ("up to", info.le))
+    return "".join(f" {word} {_toml(limit)}" for word, limit in limits if limit is not None)
+
+
+def _description(info: Any) -> str:  # noqa: ANN401
+    extra = info.extra_json_schema if isinstance(info, inspect.Metadata) else None
+    return str((extra or {}).get("description", ""))
+
+
+def _default(field: inspect.Field) -> str | None:
+    if field.required:
+        return None
+    if field.default_factory is not msgspec.NODEFAULT:
+        return _toml(field.default_factory())
+    return _toml(field.default)
+
+
+def _toml(value: Any) -> str:  # noqa: ANN401
+    """A value as TOML writes it; None, which TOML does not have, as a word."""
+    match value:
+        case None:
+            return "none"
+        case bool():
+            return str(value).lower()
+        case int() | float():
+            return str(int(value)) if value == value // 1 else str(value)
+        case str():
+            return json.dumps(value, ensure_ascii=False)
+        case dict():
+            return f"{{{', '.join(f'{key} = {_toml(item)}' for key, item in value.items())}}}"
+        case _:
+            return f"[{', '.join(map(_toml, value))}]"
+
+
+# --- From words to lines --------------------------------------------------------------------------------------------
+
+
+def _section_lines(section: Section, width: int) -> Iterator[str]:
+    if section.heading:
+        yield section.heading
+    for description in section.descriptions:
+        yield from textwrap.wrap(description, width)
+    for field in section.fields:
+        default = "required" if field.default is None else f"default {field.default}"
+        summary = f"{field.path}: {field.values}; {default}"
+        yield from textwrap.wrap(summary, width, initial_indent=_INDENT, subsequent_indent=2 * _INDENT)
+        yield from textwrap.wrap(field.description, width, initial_indent=2 * _INDENT, subsequent_indent=2 * _INDENT)

@@ -1,0 +1,1141 @@
+"""The compiled core: `docs/model.md` in numba. `reference.py` is the same in plain Python; read that first.
+
+Everything compiled is in this one file on purpose: numba keys a cached function by its own file alone, so a callee
+edited in another file would go unnoticed. The state is made and kept by compiled code and handed over as an address: a
+crossing costs a third of a microsecond, and, unlike a jitclass, the code is cached between processes.
+
+Names: `s` is the state; in it `n` are the nodes, `m` the messages, `t` the transmissions, `e` the *earshots* (one
+transmission at one node that senses it), `h` is the heap, `g_` the grid, `q_` the queues, `u_` the upcalls waiting to
+be taken. Numbers of nodes are i (who acts) and j (who hears).
+"""
+
+import struct
+from collections.abc import Callable
+from typing import Any, Final, TypeVar, cast
+
+import numpy as np
+from numba import from_dtype, njit, types
+from numba.core import cgutils
+from numba.core.imputils import lower_getattr_generic, lower_setattr_generic
+from numba.core.typing.templates import AttributeTemplate, infer_getattr
+from numba.experimental import structref
+from numba.extending import intrinsic as _intrinsic
+from numba.extending import models, register_model
+
+from roamcast.sim.core import (
+    ACK_BYTES,
+    ACK_KIND,
+    BACKGROUND_KIND,
+    EVERYONE,
+    METRICS,
+    PREAMBLE,
+    STREAMS,
+    Frame,
+    Outcome,
+    Settings,
+    Upcall,
+    first_state,
+)
+
+intrinsic: Any = _intrinsic
+new: Any = structref.new
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+def compiled(function: F) -> F:
+    """`njit`, typed: no fastmath, so that the arithmetic is the reference's to the last bit."""
+    return cast(F, njit(cache=True, fastmath=False, error_model="numpy")(function))
+
+
+# --- Constants -----------------------------------------------------------------------------------------------------
+
+(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME) = (int(code) for code in Upcall)
+(RECEIVED, HALF_DUPLEX, COLLISION, LINK) = (int(outcome) for outcome in Outcome)
+(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_LINK, QUEUE_FULL, GIVEN_UP) = range(9)
+(BACKOFF, RANGE, LOSS, BACKGROUND) = range(4)
+
+# What happens in an event, and its class: events of one instant go in the order of their classes.
+(TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = range(7)
+CLASS_OF = (0, 1, 1, 1, 2, 2, 3)
+CLASS_SHIFT = 60
+
+# What a node is doing about the message it serves.
+(CONTENDING, AWAITING_ACK, BETWEEN_FRAGMENTS) = range(3)
+
+# What a node hears of a transmission.
+(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE) = (1, 2, 4, 8)
+
+SEND, WITHDRAW = range(2)
+COMMAND_WIDTH = 8
+COMMANDS = 256
+
+GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
+S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+UNIT = 2.0**-53
+
+NO_LINK = 2.0
+SMALL_NETWORK = 32
+"""Up to here, asking every node is faster than the grid."""
+DRIFT = 0.25
+"""The grid is laid anew when somebody may have moved this part of a cell."""
+
+# --- State ---------------------------------------------------------------------------------------------------------
+
+_SETTING_INTS = (
+    *("nodes", "kinds", "record", "links", "surroundings", "capture", "ideal", "kbps", "basic_kbps", "header", "mtu"),
+    *("slot", "sifs", "difs", "ack_wait", "cw_min", "cw_max", "retries", "queue"),
+    *("background_interval", "background_size", "background_flood", "background_jitter"),
+)
+_SETTING_FLOATS = ("width", "height", "sense", "range_low", "range_high", "threshold", "loss")
+
+
+def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
+    return np.dtype([(name, np.int64) for name in ints.split()] + [(name, np.float64) for name in floats.split()])
+
+
+_NODE = _record_of(
+    # Where it is since when; what it serves (message, phase, fragment), with what backoff, window and retries;
+    # the serial and time of its access, the serial of its wait for an acknowledgement; the medium as it sees it
+    "since served phase fragment backoff window retry access access_time wait waiting sensed sending idle_from nav "
+    "eifs ears made",
+    "x y vx vy range",
+)
+_MESSAGE = _record_of("node to size kind release next urgent arrived origin number")
+_TRANSMISSION = _record_of("node message to kind size packets start ears next")
+_EARSHOT = _record_of("node flags next_ear next_here", "power")
+_EVENT = _record_of("time order data")
+
+_I, _F = types.int64, types.float64
+_FIELDS = (
+    [(name, _I) for name in _SETTING_INTS]
+    + [(name, _F) for name in _SETTING_FLOATS]
+    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "e_size", "e_free")]
+    + [(name, _I) for name in ("u_count", "u_taken", "heard", "g_columns", "g_rows", "g_time")]
+    + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
+    + [(name, _I[::1]) for name in ("commands", "out", "receivers", "frame", "frame_nodes", "frame_outcomes")]
+    + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
+    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "series")]
+    + [("distance2", _F[::1]), ("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
+    + [
+        (name, from_dtype(record)[::1])
+        for name, record in (("n", _NODE), ("m", _MESSAGE), ("t", _TRANSMISSION), ("e", _EARSHOT), ("h", _EVENT))
+    ]
+)
+
+
+@structref.register
+class _StateType(types.StructRef):
+    """Owns the state: it allocates, counts references, and frees."""
+
+
+class _StateProxy(structref.StructRefProxy):
+    """Keeps the state alive on the Python side."""
+
+
+structref.define_boxing(_StateType, _StateProxy)
+STATE = _StateType(_FIELDS)
+
+
+class _StatePointer(types.Type):
+    """What compiled code works on: the same state, borrowed.
+
+    Numba counts a reference for every array taken out of a structref, and for the structref at every call: two atomic
+    operations each, a quarter of all time when measured. Arrays read through this pointer belong to nobody, so there
+    is nothing to count; whoever calls keeps the state alive.
+    """
+
+    def __init__(self) -> None:
+        super().__init__(name="roamcast.StatePointer")
+
+
+POINTER = _StatePointer()
+register_model(_StatePointer)(models.OpaqueModel)
+
+
+@infer_getattr
+class _StateAttributes(AttributeTemplate):
+    key = _StatePointer
+
+    def generic_resolve(self, pointer: Any, name: str) -> Any:  # type: ignore[override]  # numba wants it so
+        return STATE.field_dict.get(name)
+
+
+def _payload(context: Any, builder: Any, pointer: Any) -> Any:
+    data = STATE.get_data_type()
+    whole = builder.bitcast(pointer, context.get_value_type(data).as_pointer())
+    return cgutils.create_struct_proxy(data, kind="data")(context, builder, ref=whole)
+
+
+@lower_getattr_generic(_StatePointer)
+def _get(context: Any, builder: Any, pointer_type: Any, pointer: Any, name: str) -> Any:
+    value, kind = getattr(_payload(context, builder, pointer), name), STATE.field_dict[name]
+    if isinstance(kind, types.Array):
+        array = context.make_array(kind)(context, builder, value=value)
+        array.meminfo = cgutils.get_null_value(array.meminfo.type)
+        array.parent = cgutils.get_null_value(array.parent.type)
+        return array._getvalue()
+    return value
+
+
+@lower_setattr_generic(_StatePointer)
+def _set(context: Any, builder: Any, signature: Any, arguments: Any, name: str) -> None:
+    pointer, value = arguments
+    payload, kind = _payload(context, builder, pointer), STATE.field_dict[name]
+    value = context.cast(builder, value, signature.args[1], kind)
+    context.nrt.incref(builder, kind, value)
+    context.nrt.decref(builder, kind, getattr(payload, name))
+    setattr(payload, name, value)
+
+
+@intrinsic
+def _state_at(typing_context: Any, address: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        return builder.inttoptr(arguments[0], cgutils.voidptr_t)
+
+    return POINTER(types.int64), generate
+
+
+@intrinsic
+def _address_of(typing_context: Any, state: Any) -> Any:
+    def generate(context: Any, builder: Any, signature: Any, arguments: Any) -> Any:
+        proxy = cgutils.create_struct_proxy(STATE)(context, builder, value=arguments[0])
+        data = context.nrt.meminfo_data(builder, proxy.meminfo)
+        return builder.ptrtoint(data, context.get_value_type(types.int64))
+
+    return types.int64(STATE), generate
+
+
+@compiled
+def _new_state() -> Any:
+    return new(STATE)
+
+
+@compiled
+def _address(state: Any) -> int:
+    return _address_of(state)
+
+
+@compiled
+def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
+    s = _state_at(address)
+    s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
+    s.kbps, s.basic_kbps, s.header, s.mtu, s.slot, s.sifs, s.difs, s.ack_wait = ints[7:15]
+    s.cw_min, s.cw_max, s.retries, s.queue = ints[15:19]
+    s.background_interval, s.background_size, s.background_flood, s.background_jitter = ints[19:23]
+    s.width, s.height, s.sense, s.range_low, s.range_high, s.threshold, s.loss = floats
+    s.random = random
+    if s.links:
+        s.capture = 0  # no positions, no powers
+    n = s.nodes
+
+    s.n = np.zeros(n, _NODE)
+    for i in range(n):
+        node = s.n[i]
+        node.served, node.backoff, node.access, node.wait, node.ears = -1, -1, -1, -1, -1
+        node.window = s.cw_min
+        node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
+    s.q_first, s.q_last = np.full((n, 2), -1), np.full((n, 2), -1)
+
+    s.link = np.full((n, n), NO_LINK) if s.links else np.full((1, 1), NO_LINK)
+    s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
+    s.series, s.totals = np.zeros((s.kinds, len(METRICS)), np.int64), np.zeros((n, s.kinds, len(METRICS)), np.int64)
+
+    s.h, s.m, s.t, s.e = (
+        np.zeros(1024, _EVENT),
+        np.zeros(1024, _MESSAGE),
+        np.zeros(64, _TRANSMISSION),
+        np.zeros(1024, _EARSHOT),
+    )
+    s.m_free, s.t_free, s.e_free = -1, -1, -1
+    s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
+
+    s.g_first, s.g_nodes, s.g_fill, s.g_jumps = _ints(2, 0), _ints(n, 0), _ints(1, 0), np.inf
+    s.near, s.distance2 = _ints(n, 0), np.zeros(n)
+    s.out, s.receivers = _ints(8, 0), _ints(n, 0)
+    s.frame, s.frame_nodes, s.frame_outcomes = _ints(8, 0), _ints(n, 0), _ints(n, 0)
+    s.commands = _ints(COMMANDS * COMMAND_WIDTH, 0)
+    s.u_code, s.u_sender, s.u_message = _ints(4, 0), _ints(4, 0), _ints(4, 0)
+
+    if s.background_interval > 0:
+        for i in range(n):
+            _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i, 0)
+
+
+@compiled
+def _ints(size: int, value: int) -> Any:
+    return np.full(size, value, np.int64)
+
+
+@compiled
+def _longer(old: Any, size: int) -> Any:
+    new = np.zeros(size, old.dtype)
+    new[: len(old)] = old
+    return new
+
+
+# --- Chance --------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _draw(s: Any, purpose: int, node: int) -> Any:
+    z = s.random[purpose, node] + GAMMA
+    s.random[purpose, node] = z
+    z = (z ^ (z >> S30)) * MIX_1
+    z = (z ^ (z >> S27)) * MIX_2
+    return z ^ (z >> S31)
+
+
+@compiled
+def _uniform(s: Any, purpose: int, node: int) -> float:
+    return np.float64(_draw(s, purpose, node) >> S11) * UNIT
+
+
+@compiled
+def _draw_backoff(s: Any, i: int) -> None:
+    s.n[i].backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(s.n[i].window))
+
+
+# --- The heap: (time, class and serial) -> (what, node or message, other) --------------------------------------------
+
+
+@compiled
+def _push(s: Any, time: int, what: int, subject: int, other: int) -> int:
+    """Schedules an event; gives its serial, by which a later change of mind is recognised."""
+    serial = s.serial
+    s.serial = serial + 1
+    order = (CLASS_OF[what] << CLASS_SHIFT) | serial
+    hole = s.h_size
+    if hole == len(s.h):
+        s.h = _longer(s.h, 2 * hole)
+    s.h_size = hole + 1
+    h = s.h
+    while hole > 0:
+        parent = (hole - 1) >> 1
+        if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
+            break
+        h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
+        hole = parent
+    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4) | (other << 34)
+    return serial
+
+
+@compiled
+def _pop(s: Any) -> None:
+    size = s.h_size - 1
+    s.h_size = size
+    h = s.h
+    time, order, data = h[size].time, h[size].order, h[size].data
+    hole = 0
+    while True:
+        child = 2 * hole + 1
+        if child >= size:
+            break
+        right = child + 1
+        if right < size and (
+            h[right].time < h[child].time or (h[right].time == h[child].time and h[right].order < h[child].order)
+        ):
+            child = right
+        if time < h[child].time or (time == h[child].time and order < h[child].order):
+            break
+        h[hole].time, h[hole].order, h[hole].data = h[child].time, h[child].order, h[child].data
+        hole = child
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
+
+
+# --- Who hears: the grid -------------------------------------------------------------------------------------------
+
+
+@compiled
+def _lay_grid(s: Any) -> None:
+    """Sorts the nodes into cells by where they are now. Those outside the area count as at its edge."""
+    n = s.nodes
+    cell = max(0.5 * s.sense * s.farthest, np.sqrt(s.width * s.height / n))
+    s.g_cell, s.g_time, s.g_jumps = cell, s.now, 0.0
+    s.g_columns, s.g_rows = int(s.width / cell) + 1, int(s.height / cell) + 1
+    cells = s.g_columns * s.g_rows
+    if len(s.g_first) != cells + 1:
+        s.g_first, s.g_fill = _ints(cells + 1, 0), _ints(cells, 0)
+    first, fill = s.g_first, s.g_fill
+    first[:] = 0
+    for i in range(n):
+        place = _cell_of(s, i)
+        s.near[i] = place
+        first[place + 1] += 1
+    for place in range(cells):
+        first[place + 1] += first[place]
+        fill[place] = first[place]
+    for i in range(n):
+        place = s.near[i]
+        s.g_nodes[fill[place]] = i
+        fill[place] += 1
+
+
+@compiled
+def _clamp(position: float, cell: float, count: int) -> int:
+    return min(max(int(np.floor(position / cell)), 0), count - 1)
+
+
+@compiled
+def _cell_of(s: Any, i: int) -> int:
+    age = s.now - s.n[i].since
+    column = _clamp(s.n[i].x + s.n[i].vx * age, s.g_cell, s.g_columns)
+    return _clamp(s.n[i].y + s.n[i].vy * age, s.g_cell, s.g_rows) * s.g_columns + column
+
+
+@compiled
+def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
+    """Adds j to those near i if it senses a frame from (x, y)."""
+    if j == i:
+        return count
+    age = s.now - s.n[j].since
+    dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
+    d2 = dx * dx + dy * dy
+    limit = s.sense * (min(reach, s.n[j].range) if s.surroundings else reach)
+    if d2 <= limit * limit:
+        s.near[count] = j
+        s.distance2[j] = d2
+        return count + 1
+    return count
+
+
+@compiled
+def _find_near(s: Any, i: int, reach: float) -> int:
+    """Fills `near` with the nodes that sense a frame of i, by number, and `distance2`; gives their count."""
+    count = 0
+    if s.links:
+        for j in range(s.nodes):
+            if s.link[i, j] != NO_LINK:
+                s.near[count] = j
+                count += 1
+        return count
+    age = s.now - s.n[i].since
+    x, y = s.n[i].x + s.n[i].vx * age, s.n[i].y + s.n[i].vy * age
+    if s.nodes <= SMALL_NETWORK:
+        for j in range(s.nodes):
+            count = _consider(s, i, j, x, y, reach, count)
+        return count
+    drift = s.fastest * (s.now - s.g_time) + s.g_jumps
+    if not drift <= DRIFT * s.g_cell:
+        _lay_grid(s)
+        drift = 0.0
+    radius = s.sense * reach + drift
+    cell = s.g_cell
+    left, right = _clamp(x - radius, cell, s.g_columns), _clamp(x + radius, cell, s.g_columns)
+    for row in range(_clamp(y - radius, cell, s.g_rows), _clamp(y + radius, cell, s.g_rows) + 1):
+        base = row * s.g_columns
+        for place in range(s.g_first[base + left], s.g_first[base + right + 1]):
+            count = _consider(s, i, s.g_nodes[place], x, y, reach, count)
+    s.near[:count].sort()
+    return count
+
+
+# --- The air -------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _count(s: Any, node: int, kind: int, metric: int, amount: int) -> None:
+    s.series[kind, metric] += amount
+    s.totals[node, kind, metric] += amount
+
+
+@compiled
+def _new_transmission(s: Any) -> int:
+    t = s.t_free
+    if t >= 0:
+        s.t_free = s.t[t].next
+        return t
+    t = s.t_size
+    if t == len(s.t):
+        s.t = _longer(s.t, 2 * t)
+    s.t_size = t + 1
+    return t
+
+
+@compiled
+def _new_earshot(s: Any) -> int:
+    e = s.e_free
+    if e >= 0:
+        s.e_free = s.e[e].next_ear
+        return e
+    e = s.e_size
+    if e == len(s.e):
+        s.e = _longer(s.e, 2 * e)
+    s.e_size = e + 1
+    return e
+
+
+@compiled
+def _transmit(
+    s: Any, i: int, message: int, to: int, kind: int, size: int, packets: int, bits: int, airtime: int
+) -> None:
+    """Starts a transmission of node i now: who senses it, what it spoils, and when it ends."""
+    reach = s.n[i].range
+    if s.range_high > 0.0:
+        reach = s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
+    t = _new_transmission(s)
+    s.t[t].node, s.t[t].message, s.t[t].to, s.t[t].kind = i, message, to, kind
+    s.t[t].size, s.t[t].packets, s.t[t].start, s.t[t].ears = size, packets, s.now, -1
+    _count(s, i, kind, PACKETS, packets)
+    _count(s, i, kind, BITS, bits)
+    _count(s, i, kind, AIRTIME, airtime)
+    if not s.ideal:
+        s.n[i].sending = 1
+        s.n[i].eifs = 0
+        e = s.n[i].ears
+        while e >= 0:
+            s.e[e].flags |= HEARD_WHILE_SENDING
+            e = s.e[e].next_here
+    last = -1
+    for k in range(_find_near(s, i, reach)):
+        j = s.near[k]
+        e = _new_earshot(s)
+        s.e[e].node, s.e[e].next_ear, s.e[e].next_here = j, -1, -1
+        if last < 0:
+            s.t[t].ears = e
+        else:
+            s.e[last].next_ear = e
+        last = e
+        if s.links:
+            s.e[e].flags, s.e[e].power = IN_RANGE, s.link[i, j]  # no positions, no powers: the loss stands there
+        else:
+            r = min(reach, s.n[j].range) if s.surroundings else reach
+            d2 = s.distance2[j]
+            power = (r * r) / max(d2, 1.0)
+            s.e[e].flags, s.e[e].power = (IN_RANGE if d2 <= r * r else 0), power * power
+        if not s.ideal:
+            _hear(s, j, e)
+    _push(s, s.now + airtime, TX_END, t, 0)
+
+
+@compiled
+def _hear(s: Any, j: int, e: int) -> None:
+    """A frame starts at a node that senses it."""
+    if s.n[j].sending:
+        s.e[e].flags |= HEARD_WHILE_SENDING
+    if s.n[j].ears < 0:
+        s.n[j].ears = e
+    else:
+        other = s.n[j].ears
+        while s.e[other].next_here >= 0:
+            other = s.e[other].next_here
+        s.e[other].next_here = e
+        _collide(s, j)
+    s.n[j].sensed += 1
+    if s.n[j].sensed == 1 and not s.n[j].sending and s.n[j].access >= 0 and s.n[j].access_time != s.now:
+        _freeze(s, j)
+
+
+@compiled
+def _collide(s: Any, j: int) -> None:
+    """Marks what is lost among the frames now present at a node."""
+    e = s.n[j].ears
+    while e >= 0:
+        lost = True
+        if s.capture:
+            interference = 0.0
+            other = s.n[j].ears
+            while other >= 0:
+                if other != e:
+                    interference += s.e[other].power
+                other = s.e[other].next_here
+            lost = s.e[e].power < s.threshold * interference
+        if lost:
+            s.e[e].flags |= OVERLAPPED
+        e = s.e[e].next_here
+
+
+@compiled
+def _unhear(s: Any, j: int, e: int) -> None:
+    """A frame is over at a node."""
+    if s.n[j].ears == e:
+        s.n[j].ears = s.e[e].next_here
+    else:
+        other = s.n[j].ears
+        while s.e[other].next_here != e:
+            other = s.e[other].next_here
+        s.e[other].next_here = s.e[e].next_here
+    s.n[j].sensed -= 1
+
+
+@compiled
+def _outcome(flags: int) -> int:
+    if flags & HEARD_WHILE_SENDING:
+        return HALF_DUPLEX
+    if flags & OVERLAPPED:
+        return COLLISION
+    if flags & LOST_BY_CHANCE:
+        return LINK
+    return RECEIVED
+
+
+@compiled
+def _take_chances(s: Any, t: int) -> None:
+    i, to = s.t[t].node, s.t[t].to
+    e = s.t[t].ears
+    while e >= 0:
+        j = s.e[e].node
+        if to in (EVERYONE, j) and s.e[e].flags == IN_RANGE:
+            loss = s.e[e].power if s.links else s.loss
+            if loss > 0.0 and _uniform(s, LOSS, i) < loss:
+                s.e[e].flags |= LOST_BY_CHANCE
+        e = s.e[e].next_ear
+
+
+@compiled
+def _end_transmission(s: Any, t: int) -> None:
+    """Rule 7 of the model."""
+    i, to, kind, message = s.t[t].node, s.t[t].to, s.t[t].kind, s.t[t].message
+    _take_chances(s, t)
+    _count_receptions(s, t)
+    if not s.ideal:
+        e = s.t[t].ears
+        while e >= 0:
+            _cease(s, t, e)
+            e = s.e[e].next_ear
+    _free_transmission(s, t)
+    received = s.heard > 0
+    if s.ideal:
+        _after_ideal(s, i, to, message, received)
+        return
+    s.n[i].sending = 0
+    if s.n[i].sensed == 0:
+        s.n[i].idle_from = max(s.now, s.n[i].nav)
+    if kind == ACK_KIND:
+        _schedule(s, i)
+        if received:
+            _acknowledged(s, to, i)
+    elif to == EVERYONE:
+        _done(s, i)
+        _sent(s, message)
+    else:
+        s.n[i].phase = AWAITING_ACK
+        s.n[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i, 0)
+        if received:
+            _push(s, s.now + s.sifs, ACK_DUE, to, i)
+            if _last_fragment(s, i, message):
+                _arrived(s, message)
+
+
+@compiled
+def _count_receptions(s: Any, t: int) -> None:
+    """Finds and counts who got a frame among those it was meant for."""
+    to, kind = s.t[t].to, s.t[t].kind
+    heard, recorded = 0, 0
+    e = s.t[t].ears
+    while e >= 0:
+        j = s.e[e].node
+        if s.e[e].flags & IN_RANGE and to in (EVERYONE, j):
+            outcome = _outcome(s.e[e].flags)
+            _count(s, j, kind, _METRIC_OF[outcome], 1)
+            if outcome == RECEIVED:
+                s.receivers[heard] = j
+                heard += 1
+            if s.record:
+                s.frame_nodes[recorded], s.frame_outcomes[recorded] = j, outcome
+                recorded += 1
+        e = s.e[e].next_ear
+    s.heard = heard
+    if s.record:
+        _record(s, t, recorded)
+
+
+@compiled
+def _cease(s: Any, t: int, e: int) -> None:
+    """A frame is over at a node that sensed it: what that means for its medium."""
+    j, flags, to = s.e[e].node, s.e[e].flags, s.t[t].to
+    _unhear(s, j, e)
+    if not flags & IN_RANGE:
+        s.n[j].eifs = 0
+    else:
+        outcome = _outcome(flags)
+        if outcome != HALF_DUPLEX:
+            s.n[j].eifs = outcome != RECEIVED
+        if outcome == RECEIVED and to not in (EVERYONE, j) and s.t[t].kind != ACK_KIND:
+            s.n[j].nav = max(s.n[j].nav, s.now + s.sifs + _frame_airtime(ACK_BYTES, s.basic_kbps))
+    if s.n[j].sensed == 0 and not s.n[j].sending:
+        s.n[j].idle_from = max(s.now, s.n[j].nav)
+        _schedule(s, j)
+
+
+@compiled
+def _free_transmission(s: Any, t: int) -> None:
+    e = s.t[t].ears
+    if e >= 0:
+        while s.e[e].next_ear >= 0:
+            e = s.e[e].next_ear
+        s.e[e].next_ear = s.e_free
+        s.e_free = s.t[t].ears
+    s.t[t].next = s.t_free
+    s.t_free = t
+
+
+_METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_LINK)
+
+
+@compiled
+def _record(s: Any, t: int, count: int) -> None:
+    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = s.t[t].start, s.t[t].node, s.t[t].to, s.t[t].kind
+    s.frame[4], s.frame[5], s.frame[6], s.frame[7] = s.t[t].message, s.t[t].packets, s.t[t].size, count
+    _tell(s, FRAME, s.t[t].node, -1)
+
+
+# --- What becomes of a message -------------------------------------------------------------------------------------
+
+
+@compiled
+def _tell(s: Any, code: int, sender: int, message: int) -> None:
+    k = s.u_count
+    s.u_code[k], s.u_sender[k], s.u_message[k] = code, sender, message
+    s.u_count = k + 1
+
+
+@compiled
+def _is_hosts(message: int) -> bool:
+    return message & 1 == 0
+
+
+@compiled
+def _over(s: Any, code: int, message: int) -> None:
+    """Nothing more will happen to a message: tell the host, or forget it if it was the core's own."""
+    if _is_hosts(message):
+        _tell(s, code, s.m[message].node, message)
+    else:
+        s.m[message].next = s.m_free
+        s.m_free = message
+
+
+@compiled
+def _arrived(s: Any, message: int) -> None:
+    """A unicast reached its addressee; a repetition does not count."""
+    if not s.m[message].arrived:
+        s.m[message].arrived = 1
+        _tell(s, DELIVERED, s.m[message].node, message)
+
+
+@compiled
+def _sent(s: Any, message: int) -> None:
+    """A broadcast is over."""
+    if not _is_hosts(message) and s.background_flood:
+        origin, number = s.m[message].origin, s.m[message].number
+        for k in range(s.heard):
+            j = s.receivers[k]
+            if number > s.seen[j, origin]:
+                s.seen[j, origin] = number
+                delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
+                copy = _new_background(s, j, origin, number)
+                s.m[copy].release = _push(s, s.now + delay, RELEASE, copy, 0)
+    _over(s, BROADCAST, message)
+
+
+@compiled
+def _new_background(s: Any, node: int, origin: int, number: int) -> int:
+    message = s.m_free
+    if message >= 0:
+        s.m_free = s.m[message].next
+    else:
+        message = s.m_size
+        s.m_size = message + 2
+        if message >= len(s.m):
+            s.m = _longer(s.m, 2 * message)
+    s.m[message].node, s.m[message].to, s.m[message].size = node, EVERYONE, s.background_size
+    s.m[message].kind, s.m[message].urgent = BACKGROUND_KIND, 0
+    s.m[message].origin, s.m[message].number = origin, number
+    return message
+
+
+@compiled
+def _background_due(s: Any, i: int) -> None:
+    s.n[i].made += 1
+    if s.background_flood:
+        s.seen[i, i] = s.n[i].made
+    _release(s, _new_background(s, i, i, s.n[i].made))
+    _push(s, s.now + s.background_interval, BACKGROUND_DUE, i, 0)
+
+
+# --- The medium access ---------------------------------------------------------------------------------------------
+
+
+@compiled
+def _countdown_start(s: Any, i: int) -> int:
+    return s.n[i].idle_from + s.difs + (s.ack_wait if s.n[i].eifs else 0)
+
+
+@compiled
+def _schedule(s: Any, i: int) -> None:
+    """Rule 2 of the model."""
+    if s.n[i].access >= 0 or s.n[i].sensed or s.n[i].sending or s.n[i].phase != CONTENDING:
+        return
+    if s.n[i].served < 0 and s.n[i].backoff < 0:
+        return
+    time = max(s.now, _countdown_start(s, i) + max(s.n[i].backoff, 0) * s.slot)
+    s.n[i].access_time = time
+    s.n[i].access = _push(s, time, ACCESS, i, 0)
+
+
+@compiled
+def _freeze(s: Any, i: int) -> None:
+    """Rule 4: the medium has become busy before the access that was scheduled."""
+    s.n[i].access = -1
+    if s.n[i].backoff >= 0:
+        passed = max(0, s.now - _countdown_start(s, i)) // s.slot
+        s.n[i].backoff -= min(passed, s.n[i].backoff)
+    elif s.n[i].served >= 0:
+        _draw_backoff(s, i)
+
+
+@compiled
+def _release(s: Any, message: int) -> None:
+    """Rule 3: a message joins the queue."""
+    i = s.m[message].node
+    if s.ideal:
+        _transmit_whole(s, i, message)
+        return
+    if s.n[i].waiting >= s.queue:
+        _count(s, i, s.m[message].kind, QUEUE_FULL, 1)
+        _over(s, DROPPED, message)
+        return
+    rank = 0 if s.m[message].urgent else 1
+    s.m[message].next = -1
+    if s.q_last[i, rank] >= 0:
+        s.m[s.q_last[i, rank]].next = message
+    else:
+        s.q_first[i, rank] = message
+    s.q_last[i, rank] = message
+    s.n[i].waiting += 1
+    if s.n[i].served < 0:
+        _serve_next(s, i)
+        if s.n[i].backoff < 0 and (s.n[i].sensed or s.n[i].sending):
+            _draw_backoff(s, i)
+        _schedule(s, i)
+
+
+@compiled
+def _serve_next(s: Any, i: int) -> None:
+    s.n[i].served = -1
+    for rank in range(2):
+        message = s.q_first[i, rank]
+        if message >= 0:
+            s.q_first[i, rank] = s.m[message].next
+            if s.q_first[i, rank] < 0:
+                s.q_last[i, rank] = -1
+            s.n[i].waiting -= 1
+            s.n[i].served = message
+            return
+
+
+@compiled
+def _access(s: Any, i: int) -> None:
+    s.n[i].access = -1
+    s.n[i].backoff = -1
+    if s.n[i].served >= 0:
+        _transmit_served(s, i)
+
+
+@compiled
+def _frame_airtime(size: int, kbps: int) -> int:
+    return PREAMBLE + (size * 8_000_000 + kbps - 1) // kbps
+
+
+@compiled
+def _fragments(s: Any, message: int) -> int:
+    return max(1, (s.m[message].size + s.mtu - 1) // s.mtu)
+
+
+@compiled
+def _last_fragment(s: Any, i: int, message: int) -> bool:
+    return s.n[i].fragment + 1 >= _fragments(s, message)
+
+
+@compiled
+def _transmit_served(s: Any, i: int) -> None:
+    """The next frame of the message in service: the whole burst of a broadcast, one fragment of a unicast."""
+    message = s.n[i].served
+    if s.m[message].to == EVERYONE:
+        _transmit_whole(s, i, message)
+        return
+    size = min(s.mtu, s.m[message].size - s.n[i].fragment * s.mtu)
+    size = max(size, 0)
+    whole = size + s.header
+    airtime = _frame_airtime(whole, s.kbps)
+    _transmit(s, i, message, s.m[message].to, s.m[message].kind, size, 1, 192 + 8 * whole, airtime)
+
+
+@compiled
+def _transmit_whole(s: Any, i: int, message: int) -> None:
+    size, to, count = s.m[message].size, s.m[message].to, _fragments(s, message)
+    kbps = s.basic_kbps if to == EVERYONE else s.kbps
+    last = size - (count - 1) * s.mtu + s.header
+    airtime = (count - 1) * (_frame_airtime(s.mtu + s.header, kbps) + s.sifs) + _frame_airtime(last, kbps)
+    bits = 192 * count + 8 * (size + count * s.header)
+    _transmit(s, i, message, to, s.m[message].kind, size, count, bits, airtime)
+
+
+@compiled
+def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool) -> None:
+    if to == EVERYONE:
+        _sent(s, message)
+    elif addressee_got_it:
+        _arrived(s, message)
+        _over(s, FINISHED, message)
+    else:
+        _count(s, i, s.m[message].kind, GIVEN_UP, 1)
+        _over(s, UNREACHABLE, message)
+
+
+@compiled
+def _take_the_air(s: Any, i: int) -> None:
+    """The node is about to transmit without contending: its countdown stops."""
+    if s.n[i].access >= 0:
+        _freeze(s, i)
+
+
+@compiled
+def _ack_due(s: Any, i: int, to: int) -> None:
+    if s.n[i].sending:
+        return
+    _take_the_air(s, i)
+    airtime = _frame_airtime(ACK_BYTES, s.basic_kbps)
+    _transmit(s, i, -1, to, ACK_KIND, ACK_BYTES, 1, 192 + 8 * ACK_BYTES, airtime)
+
+
+@compiled
+def _acknowledged(s: Any, i: int, by: int) -> None:
+    """An acknowledgement has arrived at node i."""
+    message = s.n[i].served
+    if s.n[i].phase != AWAITING_ACK or s.m[message].to != by:
+        return
+    s.n[i].wait = -1
+    if _last_fragment(s, i, message):
+        _over(s, FINISHED, message)
+        _done(s, i)
+        return
+    s.n[i].fragment += 1
+    s.n[i].retry, s.n[i].window = 0, s.cw_min
+    s.n[i].phase = BETWEEN_FRAGMENTS
+    _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
+
+
+@compiled
+def _next_fragment(s: Any, i: int) -> None:
+    if s.n[i].sending:
+        _unanswered(s, i)
+        return
+    s.n[i].phase = CONTENDING
+    _take_the_air(s, i)
+    _transmit_served(s, i)
+
+
+@compiled
+def _unanswered(s: Any, i: int) -> None:
+    """No acknowledgement came: again, later, or never."""
+    message = s.n[i].served
+    s.n[i].wait = -1
+    s.n[i].idle_from = max(s.n[i].idle_from, s.now)
+    s.n[i].eifs = 0
+    s.n[i].retry += 1
+    if s.n[i].retry > s.retries:
+        _count(s, i, s.m[message].kind, GIVEN_UP, 1)
+        _over(s, UNREACHABLE, message)
+        _done(s, i)
+        return
+    s.n[i].phase = CONTENDING
+    s.n[i].window = min(2 * s.n[i].window + 1, s.cw_max)
+    _draw_backoff(s, i)
+    _schedule(s, i)
+
+
+@compiled
+def _done(s: Any, i: int) -> None:
+    """Rule 9."""
+    s.n[i].phase, s.n[i].window, s.n[i].retry, s.n[i].fragment = CONTENDING, s.cw_min, 0, 0
+    _draw_backoff(s, i)
+    _serve_next(s, i)
+    _schedule(s, i)
+
+
+# --- The face ------------------------------------------------------------------------------------------------------
+
+
+@compiled
+def _obey(s: Any, count: int) -> None:
+    """Takes up the host's commands, in their order."""
+    for row in range(count):
+        c = s.commands[row * COMMAND_WIDTH : (row + 1) * COMMAND_WIDTH]
+        message = c[2]
+        if c[0] == WITHDRAW:
+            s.m[message].release = -1
+            continue
+        if message >= len(s.m):
+            s.m = _longer(s.m, 2 * message)
+        s.m[message].node, s.m[message].to, s.m[message].size, s.m[message].kind = c[1], c[3], c[4], c[5]
+        s.m[message].urgent, s.m[message].arrived = c[7], 0
+        s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
+
+
+@compiled
+def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
+    """One event. Access, release and wait may have been called off: the serial tells."""
+    if what == TX_END:
+        _end_transmission(s, subject)
+    elif what == ACCESS:
+        if s.n[subject].access == serial:
+            _access(s, subject)
+    elif what == RELEASE:
+        if s.m[subject].release == serial:
+            _release(s, subject)
+    elif what == ACK_DUE:
+        _ack_due(s, subject, other)
+    elif what == ACK_WAIT_OVER:
+        if s.n[subject].wait == serial:
+            _unanswered(s, subject)
+    elif what == NEXT_FRAGMENT:
+        _next_fragment(s, subject)
+    else:
+        _background_due(s, subject)
+
+
+@compiled
+def _commands(address: int, count: int) -> None:
+    _obey(_state_at(address), count)
+
+
+@compiled
+def _advance(address: int, until: int, count: int) -> int:
+    s = _state_at(address)
+    _obey(s, count)
+    while s.u_taken == s.u_count:
+        s.u_taken, s.u_count = 0, 0
+        if s.h_size == 0 or s.h[0].time >= until:
+            s.now = until
+            return REACHED
+        s.now = s.h[0].time
+        data, serial = s.h[0].data, s.h[0].order & ((1 << CLASS_SHIFT) - 1)
+        _pop(s)
+        _work(s, data & 15, (data >> 4) & ((1 << 30) - 1), data >> 34, serial)
+    k = s.u_taken
+    s.u_taken = k + 1
+    s.out[0], s.out[1], s.out[2] = s.now, s.u_sender[k], s.u_message[k] >> 1
+    s.out[3] = s.heard if s.u_code[k] <= DELIVERED else 0
+    return s.u_code[k]
+
+
+@compiled
+def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
+    s = _state_at(address)
+    age = start - s.n[node].since
+    jump_x, jump_y = s.n[node].x + s.n[node].vx * age - x, s.n[node].y + s.n[node].vy * age - y
+    # Mostly rounding at the end of a leg. The grid must know how far anybody may have come; the sum is a safe bound.
+    s.g_jumps += np.sqrt(jump_x * jump_x + jump_y * jump_y)
+    s.n[node].since, s.n[node].x, s.n[node].y, s.n[node].vx, s.n[node].vy = start, x, y, vx, vy
+    # A little more than the speed itself: rounding must not let a node outrun the bound.
+    s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
+
+
+@compiled
+def _set_range(address: int, node: int, reach: float) -> None:
+    s = _state_at(address)
+    s.n[node].range = reach
+    if max(reach, s.range_high) > s.farthest:
+        s.farthest, s.g_jumps = max(reach, s.range_high), np.inf
+
+
+@compiled
+def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
+    _state_at(address).link[sender, receiver] = loss
+
+
+@compiled
+def _buffers(address: int) -> Any:
+    """What both sides share: views, not copies."""
+    s = _state_at(address)
+    return s.commands, s.out, s.receivers, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
+
+
+class Core:
+    """See `core.Core`."""
+
+    _ROW: Final = struct.Struct(f"={COMMAND_WIDTH}q")
+
+    def __init__(self, settings: Settings) -> None:
+        self._state = _new_state()
+        self._address = _address(self._state)
+        _fill(
+            self._address,
+            np.array([int(getattr(settings, name)) for name in _SETTING_INTS], np.int64),
+            np.array([float(getattr(settings, name)) for name in _SETTING_FLOATS]),
+            np.array(
+                [[first_state(settings.seed, purpose, i) for i in range(settings.nodes)] for purpose in STREAMS],
+                np.uint64,
+            ),
+        )
+        commands, out, receivers, self._series, self._totals, frame, nodes, outcomes = _buffers(self._address)
+        self._commands, self._out, self._receivers = (
+            memoryview(commands).cast("B"),
+            memoryview(out),
+            memoryview(receivers),
+        )
+        self._frame, self._frame_nodes, self._frame_outcomes = (
+            memoryview(frame),
+            memoryview(nodes),
+            memoryview(outcomes),
+        )
+        self._queued = 0
+        self.now = self.sender = 0
+        self.handle = -1
+        self.receivers: list[int] = []
+        self.frame: Frame | None = None
+        if settings.range_high > 0:
+            _set_range(self._address, 0, settings.range_high)
+
+    def set_leg(self, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
+        _set_leg(self._address, node, start, x, y, vx, vy)
+
+    def set_range(self, node: int, reach: float) -> None:
+        _set_range(self._address, node, reach)
+
+    def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
+        _set_link(self._address, sender, receiver, NO_LINK if loss is None else loss)
+
+    def _command(self, *row: int) -> None:
+        if self._queued == COMMANDS:
+            _commands(self._address, COMMANDS)
+            self._queued = 0
+        self._ROW.pack_into(self._commands, self._queued * COMMAND_WIDTH * 8, *row)
+        self._queued += 1
+
+    def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
+        self._command(SEND, node, 2 * handle, to, size, kind, release, urgent)
+
+    def withdraw(self, handle: int) -> None:
+        self._command(WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0)
+
+    def advance(self, until: int) -> Upcall:
+        code = _advance(self._address, until, self._queued)
+        self._queued = 0
+        if code == REACHED:
+            self.now = until
+            return Upcall.REACHED
+        self.now, self.sender, self.handle, count = self._out[:4]
+        if code <= DELIVERED:
+            self.receivers = self._receivers[:count].tolist()
+        elif code == FRAME:
+            self.frame = self._recorded()
+        return _UPCALLS[code]
+
+    def _recorded(self) -> Frame:
+        start, sender, to, kind, message, packets, size, count = self._frame
+        outcomes = zip(self._frame_nodes[:count], map(Outcome, self._frame_outcomes[:count]), strict=True)
+        handle = message // 2 if message >= 0 and message % 2 == 0 else -1
+        return Frame(start, sender, to, kind, handle, packets, size, tuple(outcomes))
+
+    def take_series(self) -> list[list[int]]:
+        counted: list[list[int]] = self._series.tolist()
+        self._series[:] = 0
+        return counted
+
+    def totals(self) -> list[list[list[int]]]:
+        return cast(list[list[list[int]]], self._totals.tolist())
+
+
+_UPCALLS: Final = tuple(Upcall)

@@ -1,0 +1,48 @@
+"""Recorded: movement from a file, measured or made by another tool.
+
+The formats are described where they are read: `ns2` and `samples`. A file is refused whole, by the line, before
+anything runs.
+"""
+
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Annotated, Final, Literal
+
+from msgspec import Meta
+
+from roamcast.sim.mobility.base import Area, Leg, Model, Problem
+from roamcast.sim.mobility.lines import Lines
+from roamcast.sim.mobility.ns2 import read_ns2
+from roamcast.sim.mobility.samples import read_samples
+
+READERS: Final[dict[str, Callable[[Lines, Area, int], list[Iterator[Leg]]]]] = {"ns2": read_ns2, "csv": read_samples}
+
+
+class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
+    """Nodes move as a file says."""
+
+    file: Annotated[str, Meta(description="The file, relative to the folder of the scenario.", min_length=1)]
+    format: Annotated[
+        Literal["auto", "ns2", "csv"],
+        Meta(description='"ns2": commands of ns-2; "csv": samples time,node,x,y in s and m; "auto": the file tells.'),
+    ] = "auto"
+
+    def problems(self, area: Area, nodes: int) -> Iterator[Problem]:
+        return iter(())
+
+    def walks(self, area: Area, nodes: int, seed: int, folder: Path) -> list[Iterator[Leg]]:
+        """Raises `ScenarioError` for a file that cannot be read or followed."""
+        lines = Lines(folder / self.file, area, nodes)
+        return READERS[_tell(lines) if self.format == "auto" else self.format](lines, area, nodes)
+
+
+def _tell(lines: Lines) -> str:
+    """The format of a file, by its first line that says anything."""
+    for text in lines:
+        if text.startswith(("$", "set ")):
+            return "ns2"
+        if "," in text and not text.startswith("#"):
+            return "csv"
+        if text and not text.startswith("#"):
+            raise lines.error("expected movement of ns-2 ($node_…) or the header time,node,x,y")
+    raise lines.error_in_file("it is empty: expected movement of ns-2 or samples time,node,x,y")

@@ -1,0 +1,633 @@
+"""The core in plain Python: the oracle of the compiled one, and the place to watch the model at work.
+
+It owns no rule. `docs/model.md` does, and the numbers in brackets below are those of its section on medium access.
+Everything that could change a bit of the outcome is written out as the page has it: the order of events, of draws and
+of additions. `sum()` is avoided for floats on purpose: since Python 3.12 it compensates for rounding.
+"""
+
+import heapq
+from collections import deque
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, field
+from functools import partial
+from typing import Final, NamedTuple
+
+from roamcast.sim.core import (
+    ACK_BYTES,
+    ACK_KIND,
+    BACKGROUND_KIND,
+    EVERYONE,
+    METRICS,
+    STREAMS,
+    Frame,
+    Outcome,
+    Settings,
+    Upcall,
+    first_state,
+)
+
+# The classes of events at one instant, in the order in which they are worked through.
+_END: Final = 0
+_RESPONSE: Final = 1
+_RELEASE: Final = 2
+_ACCESS: Final = 3
+
+_MASK: Final = (1 << 64) - 1
+_PREAMBLE_BITS: Final = 192
+
+_METRIC: Final = {name: place for place, name in enumerate(METRICS)}
+_METRIC_OF: Final = {
+    Outcome.RECEIVED: "receptions",
+    Outcome.HALF_DUPLEX: "half_duplex",
+    Outcome.COLLISION: "collision",
+    Outcome.LINK: "link",
+}
+_EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.LINK: True}
+"""Whether EIFS applies after a receivable frame; with half duplex it stays as it was."""
+
+
+@dataclass(slots=True)
+class Stream:
+    """Splitmix64."""
+
+    state: int
+
+    def bits(self) -> int:
+        self.state = (self.state + 0x9E3779B97F4A7C15) & _MASK
+        z = self.state
+        z = ((z ^ (z >> 30)) * 0xBF58476D1CE4E5B9) & _MASK
+        z = ((z ^ (z >> 27)) * 0x94D049BB133111EB) & _MASK
+        return z ^ (z >> 31)
+
+    def uniform(self) -> float:
+        return (self.bits() >> 11) * 2.0**-53
+
+
+@dataclass(slots=True)
+class Event:
+    time: int
+    action: Callable[[], None]
+    cancelled: bool = False
+
+
+@dataclass(slots=True)
+class Message:
+    """What a node wants on the air: the host's, or the background's (`handle` -1, with origin and number)."""
+
+    handle: int
+    to: int
+    size: int
+    kind: int
+    urgent: bool = False
+    origin: int = -1
+    number: int = 0
+    fragment: int = 0
+    """Of a unicast: the one to be sent next, or again."""
+    delivered: bool = False
+    withdrawn: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Node:
+    number: int
+    chance: dict[str, Stream]
+    window: int
+
+    start: int = 0
+    x: float = 0.0
+    y: float = 0.0
+    vx: float = 0.0
+    vy: float = 0.0
+    reach: float = 0.0
+
+    serving: Message | None = None
+    urgent: deque[Message] = field(default_factory=deque)
+    ordinary: deque[Message] = field(default_factory=deque)
+    backoff: int | None = None
+    """In slots, as of the last time the medium fell idle. 0 is a backoff, None is none."""
+    access: Event | None = None
+    present: list["Reception"] = field(default_factory=list)
+    """The foreign frames sensed now, in the order in which they started."""
+    transmitting: bool = False
+    awaiting: bool = False
+    """An acknowledgement, or the SIFS between it and the next fragment."""
+    timeout: Event | None = None
+    """Of the acknowledgement awaited."""
+    idle_from: int = 0
+    nav: int = 0
+    eifs: bool = False
+    retries: int = 0
+
+    made: int = 0
+    """Background messages made here so far."""
+    seen: dict[int, int] = field(default_factory=dict)
+    """The highest number of a background message known here, by origin."""
+
+    @property
+    def busy(self) -> bool:
+        return self.transmitting or bool(self.present)
+
+    @property
+    def contending(self) -> bool:
+        wants = self.serving is not None or self.backoff is not None
+        return wants and not self.transmitting and not self.awaiting
+
+    def position(self, now: int) -> tuple[float, float]:
+        return self.x + self.vx * (now - self.start), self.y + self.vy * (now - self.start)
+
+    def next_message(self) -> Message | None:
+        for queue in (self.urgent, self.ordinary):
+            if queue:
+                return queue.popleft()
+        return None
+
+
+@dataclass(slots=True, eq=False)
+class Reception:
+    """One transmission at one node that senses it. Who hears it, how well, and the link's loss are as of its start."""
+
+    node: Node
+    receivable: bool
+    power: float
+    loss: float
+    half_duplex: bool = False
+    collided: bool = False
+    lost: bool = False
+
+    @property
+    def outcome(self) -> Outcome:
+        if self.half_duplex:
+            return Outcome.HALF_DUPLEX
+        if self.collided:
+            return Outcome.COLLISION
+        return Outcome.LINK if self.lost else Outcome.RECEIVED
+
+
+@dataclass(slots=True, eq=False)
+class Transmission:
+    """A frame on the air, or a burst of them."""
+
+    sender: Node
+    to: int
+    message: Message | None
+    """None for an acknowledgement."""
+    size: int
+    packets: int
+    bits: int
+    airtime: int
+    start: int
+    receptions: list[Reception] = field(default_factory=list)
+
+    @property
+    def kind(self) -> int:
+        return ACK_KIND if self.message is None else self.message.kind
+
+    @property
+    def handle(self) -> int:
+        return -1 if self.message is None else self.message.handle
+
+    def meant(self) -> list[Reception]:
+        """The receptions that count: in range, and addressed."""
+        return [r for r in self.receptions if r.receivable and self.to in (EVERYONE, r.node.number)]
+
+    def received(self) -> list[Node]:
+        return [r.node for r in self.meant() if r.outcome is Outcome.RECEIVED]
+
+
+class Report(NamedTuple):
+    """An upcall on its way to the host."""
+
+    upcall: Upcall
+    sender: int
+    handle: int
+    receivers: list[int]
+    frame: Frame | None = None
+
+
+class Core:
+    """See `roamcast.sim.core.Core`."""
+
+    def __init__(self, settings: Settings) -> None:
+        self.now = 0
+        self.sender = -1
+        self.handle = -1
+        self.receivers: list[int] = []
+        self.frame: Frame | None = None
+        self._settings = settings
+        self._nodes = [
+            Node(
+                n,
+                {purpose: Stream(first_state(settings.seed, purpose, n)) for purpose in STREAMS},
+                settings.cw_min,
+                idle_from=-settings.eifs,  # the medium has been idle for ever
+            )
+            for n in range(settings.nodes)
+        ]
+        self._links: list[dict[int, float]] = [{} for _ in self._nodes]
+        self._ack_airtime = settings.airtime(ACK_BYTES, settings.basic_kbps)
+        self._heap: list[tuple[int, int, int, Event]] = []
+        self._serial = 0
+        self._commands: list[Callable[[], None]] = []
+        self._delayed: dict[int, Message] = {}
+        self._reports: deque[Report] = deque()
+        self._totals = [self._zeros() for _ in self._nodes]
+        self._series = self._zeros()
+        if settings.background_interval:
+            for node in self._nodes:
+                phase = int(node.chance["background"].uniform() * settings.background_interval)
+                self._schedule(phase, _RELEASE, partial(self._generate, node))
+
+    # The host's side
+
+    def set_leg(self, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
+        mover = self._nodes[node]
+        mover.start, mover.x, mover.y, mover.vx, mover.vy = start, x, y, vx, vy
+
+    def set_range(self, node: int, reach: float) -> None:
+        self._nodes[node].reach = reach
+
+    def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
+        if loss is None:
+            self._links[sender].pop(receiver, None)
+        else:
+            self._links[sender][receiver] = loss
+
+    def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
+        message = Message(handle, to, size, kind, urgent)
+        self._commands.append(partial(self._accept, self._nodes[node], message, release))
+
+    def withdraw(self, handle: int) -> None:
+        self._commands.append(partial(self._revoke, handle))
+
+    def advance(self, until: int) -> Upcall:
+        commands, self._commands = self._commands, []
+        for command in commands:
+            command()
+        while not self._reports and self._heap and self._heap[0][0] < until:
+            event = heapq.heappop(self._heap)[-1]
+            if not event.cancelled:
+                self.now = event.time
+                event.action()
+        if not self._reports:
+            self.now = until
+            return Upcall.REACHED
+        upcall, self.sender, self.handle, self.receivers, self.frame = self._reports.popleft()
+        return upcall
+
+    def take_series(self) -> list[list[int]]:
+        series, self._series = self._series, self._zeros()
+        return series
+
+    def totals(self) -> list[list[list[int]]]:
+        return [[list(metrics) for metrics in kinds] for kinds in self._totals]
+
+    # Book-keeping
+
+    def _zeros(self) -> list[list[int]]:
+        return [[0] * len(METRICS) for _ in range(self._settings.kinds)]
+
+    def _count(self, node: Node, kind: int, metric: str, amount: int = 1) -> None:
+        self._totals[node.number][kind][_METRIC[metric]] += amount
+        self._series[kind][_METRIC[metric]] += amount
+
+    def _report(self, upcall: Upcall, node: Node, message: Message, receivers: list[int] | None = None) -> None:
+        if message.kind != BACKGROUND_KIND:
+            self._reports.append(Report(upcall, node.number, message.handle, receivers or []))
+
+    def _schedule(self, time: int, rank: int, action: Callable[[], None]) -> Event:
+        event = Event(time, action)
+        heapq.heappush(self._heap, (time, rank, self._serial, event))
+        self._serial += 1
+        return event
+
+    # Messages before they reach the air
+
+    def _accept(self, node: Node, message: Message, release: int) -> None:
+        self._delayed[message.handle] = message
+        self._schedule(max(release, self.now), _RELEASE, partial(self._release_delayed, node, message))
+
+    def _revoke(self, handle: int) -> None:
+        self._delayed.pop(handle).withdrawn = True
+
+    def _release_delayed(self, node: Node, message: Message) -> None:
+        if not message.withdrawn:
+            del self._delayed[message.handle]
+            self._release(node, message)
+
+    def _release(self, node: Node, message: Message) -> None:
+        """A message is released (3)."""
+        if self._settings.ideal:
+            self._transmit(self._whole(node, message))
+            return
+        if len(node.urgent) + len(node.ordinary) >= self._settings.queue:
+            self._count(node, message.kind, "queue_full")
+            self._report(Upcall.DROPPED, node, message)
+            return
+        (node.urgent if message.urgent else node.ordinary).append(message)
+        if node.serving is None:
+            node.serving = node.next_message()
+            if node.busy and node.backoff is None:
+                self._draw_backoff(node)
+            self._contend(node)
+
+    def _generate(self, node: Node) -> None:
+        """Background traffic is due."""
+        node.made += 1
+        node.seen[node.number] = node.made
+        self._release(node, self._background(node.number, node.made))
+        self._schedule(self.now + self._settings.background_interval, _RELEASE, partial(self._generate, node))
+
+    def _background(self, origin: int, number: int) -> Message:
+        return Message(-1, EVERYONE, self._settings.background_size, BACKGROUND_KIND, origin=origin, number=number)
+
+    def _pass_on(self, node: Node, message: Message) -> None:
+        """Background traffic was heard: a flood goes on, once."""
+        if not self._settings.background_flood or message.number <= node.seen.get(message.origin, 0):
+            return
+        node.seen[message.origin] = message.number
+        delay = int(node.chance["background"].uniform() * self._settings.background_jitter)
+        copy = self._background(message.origin, message.number)
+        self._schedule(self.now + delay, _RELEASE, partial(self._release, node, copy))
+
+    # Contention
+
+    def _draw_backoff(self, node: Node) -> None:
+        node.backoff = node.chance["backoff"].bits() & node.window
+
+    def _countdown_from(self, node: Node) -> int:
+        return node.idle_from + (self._settings.eifs if node.eifs else self._settings.difs)
+
+    def _contend(self, node: Node) -> None:
+        """Scheduling (2). An access that is scheduled already stays: nothing that leads here would move it."""
+        if node.busy or not node.contending or node.access is not None:
+            return
+        due = max(self.now, self._countdown_from(node) + (node.backoff or 0) * self._settings.slot)
+        node.access = self._schedule(due, _ACCESS, partial(self._access, node))
+
+    def _freeze(self, node: Node) -> None:
+        """The medium has become busy: the scheduled access, if there is one, is cancelled (4)."""
+        if node.access is None:
+            return
+        node.access.cancelled = True
+        node.access = None
+        if node.backoff is not None:
+            passed = (self.now - self._countdown_from(node)) // self._settings.slot
+            node.backoff -= min(node.backoff, max(0, passed))
+        elif node.serving is not None:
+            self._draw_backoff(node)
+
+    def _fall_idle(self, node: Node) -> None:
+        """The medium falls idle (5), if it does."""
+        if not node.busy:
+            node.idle_from = max(self.now, node.nav)
+            self._contend(node)
+
+    def _access(self, node: Node) -> None:
+        """Channel access (6)."""
+        node.access = None
+        node.backoff = None
+        if node.serving is not None:
+            self._transmit(self._frame_of(node, node.serving))
+
+    def _finish(self, node: Node) -> None:
+        """Done with the message (9); the caller sees to scheduling."""
+        node.window = self._settings.cw_min
+        node.retries = 0
+        self._draw_backoff(node)
+        node.serving = node.next_message()
+
+    # On the air
+
+    def _whole(self, node: Node, message: Message) -> Transmission:
+        """A message as one burst: any broadcast, and with the ideal MAC a unicast too."""
+        settings = self._settings
+        kbps = settings.basic_kbps if message.to == EVERYONE else settings.kbps
+        packets = settings.fragments(message.size)
+        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * message.size
+        airtime = settings.burst_airtime(message.size, kbps)
+        return Transmission(node, message.to, message, message.size, packets, bits, airtime, self.now)
+
+    def _frame_of(self, node: Node, message: Message) -> Transmission:
+        """What an access puts on the air: a broadcast as a whole, of a unicast the fragment that is due."""
+        if message.to == EVERYONE:
+            return self._whole(node, message)
+        settings = self._settings
+        size = min(settings.mtu, message.size - message.fragment * settings.mtu)
+        frame_bytes = size + settings.header
+        airtime = settings.airtime(frame_bytes, settings.kbps)
+        return Transmission(node, message.to, message, size, 1, _PREAMBLE_BITS + 8 * frame_bytes, airtime, self.now)
+
+    def _transmit(self, burst: Transmission) -> None:
+        """The start of a transmission (6)."""
+        node = burst.sender
+        reach = self._draw_range(node)
+        for metric, amount in (("packets", burst.packets), ("bits", burst.bits), ("airtime", burst.airtime)):
+            self._count(node, burst.kind, metric, amount)
+        burst.receptions = list(self._audience(node, reach))
+        if not self._settings.ideal:
+            for reception in node.present:
+                reception.half_duplex = True
+            node.transmitting = True
+            node.eifs = False
+            for reception in burst.receptions:
+                self._hear(reception)
+        self._schedule(self.now + burst.airtime, _END, partial(self._end, burst))
+
+    def _transmit_uninvited(self, burst: Transmission) -> None:
+        """A transmission that comes from no access cancels one, even if it is due at this instant."""
+        self._freeze(burst.sender)
+        self._transmit(burst)
+
+    def _draw_range(self, node: Node) -> float:
+        low, high = self._settings.range_low, self._settings.range_high
+        if not high:
+            return node.reach
+        return low + (high - low) * node.chance["range"].uniform()
+
+    def _audience(self, sender: Node, sender_reach: float) -> Iterator[Reception]:
+        """Who senses a frame that starts now, by number."""
+        if self._settings.links:
+            for number, loss in sorted(self._links[sender.number].items()):
+                yield Reception(self._nodes[number], receivable=True, power=0.0, loss=loss)
+            return
+        x, y = sender.position(self.now)
+        for node in self._nodes:
+            if node is sender:
+                continue
+            reach = min(sender_reach, node.reach) if self._settings.surroundings else sender_reach
+            sensed = self._settings.sense * reach
+            node_x, node_y = node.position(self.now)
+            dx, dy = node_x - x, node_y - y
+            d2 = dx * dx + dy * dy
+            if d2 <= sensed * sensed:
+                q = (reach * reach) / max(d2, 1.0)
+                yield Reception(node, receivable=d2 <= reach * reach, power=q * q, loss=self._settings.loss)
+
+    def _hear(self, reception: Reception) -> None:
+        """A foreign frame starts at a node that senses it."""
+        node = reception.node
+        was_busy = node.busy
+        reception.half_duplex = node.transmitting
+        node.present.append(reception)
+        self._interfere(node.present)
+        # An access due at this very instant stands: two countdowns that end together collide.
+        if not was_busy and node.access is not None and node.access.time > self.now:
+            self._freeze(node)
+
+    def _interfere(self, present: list[Reception]) -> None:
+        capture = self._settings.capture and not self._settings.links
+        for reception in present:
+            if not capture:
+                reception.collided |= len(present) > 1
+                continue
+            interference = 0.0
+            for other in present:
+                if other is not reception:
+                    interference += other.power
+            reception.collided |= reception.power < self._settings.threshold * interference
+
+    # The end of a transmission (7)
+
+    def _end(self, burst: Transmission) -> None:
+        self._chance(burst)
+        meant = burst.meant()
+        for reception in meant:
+            self._count(reception.node, burst.kind, _METRIC_OF[reception.outcome])
+        if self._settings.record:
+            self._record(burst, meant)
+        if self._settings.ideal:
+            self._end_ideal(burst)
+            return
+        for reception in burst.receptions:
+            self._cease(burst, reception)
+        self._stop(burst)
+        self._respond(burst)
+
+    def _chance(self, burst: Transmission) -> None:
+        stream = burst.sender.chance["loss"]
+        for reception in burst.meant():
+            if reception.outcome is Outcome.RECEIVED and reception.loss > 0:
+                reception.lost = stream.uniform() < reception.loss
+
+    def _record(self, burst: Transmission, meant: list[Reception]) -> None:
+        sender, handle = burst.sender.number, burst.handle
+        outcomes = tuple((r.node.number, r.outcome) for r in meant)
+        frame = Frame(burst.start, sender, burst.to, burst.kind, handle, burst.packets, burst.size, outcomes)
+        self._reports.append(Report(Upcall.FRAME, sender, handle, [], frame))
+
+    def _cease(self, burst: Transmission, reception: Reception) -> None:
+        """The frame is gone at a node that sensed it."""
+        node = reception.node
+        node.present.remove(reception)
+        if reception.receivable:
+            node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
+            overheard = burst.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
+            if overheard and burst.message is not None:
+                node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
+        else:
+            node.eifs = False
+        self._fall_idle(node)
+
+    def _stop(self, burst: Transmission) -> None:
+        """The sender no longer transmits."""
+        node = burst.sender
+        node.transmitting = False
+        if burst.to == EVERYONE:
+            self._finish(node)
+        elif burst.message is not None:
+            node.awaiting = True
+            node.timeout = self._schedule(
+                self.now + self._settings.ack_wait, _RESPONSE, partial(self._fail, node, burst.message)
+            )
+        self._fall_idle(node)
+
+    def _respond(self, burst: Transmission) -> None:
+        """What follows from a transmission where it was received."""
+        received = burst.received()
+        if burst.message is None:
+            for node in received:
+                self._acknowledged(node, burst.sender)
+        elif burst.to == EVERYONE:
+            self._arrive(burst.sender, burst.message, received)
+        else:
+            for node in received:
+                self._schedule(
+                    self.now + self._settings.sifs, _RESPONSE, partial(self._acknowledge, node, burst.sender)
+                )
+                self._deliver(burst.sender, burst.message, node)
+
+    def _arrive(self, sender: Node, message: Message, received: list[Node]) -> None:
+        if message.kind == BACKGROUND_KIND:
+            for node in received:
+                self._pass_on(node, message)
+        self._report(Upcall.BROADCAST, sender, message, [node.number for node in received])
+
+    def _deliver(self, sender: Node, message: Message, node: Node) -> None:
+        """A unicast arrives with its last fragment, once."""
+        if message.fragment == self._settings.fragments(message.size) - 1 and not message.delivered:
+            message.delivered = True
+            self._report(Upcall.DELIVERED, sender, message, [node.number])
+
+    # Acknowledgements (8)
+
+    def _acknowledge(self, node: Node, to: Node) -> None:
+        if not node.transmitting:
+            bits = _PREAMBLE_BITS + 8 * ACK_BYTES
+            ack = Transmission(node, to.number, None, ACK_BYTES, 1, bits, self._ack_airtime, self.now)
+            self._transmit_uninvited(ack)
+
+    def _acknowledged(self, node: Node, by: Node) -> None:
+        message = node.serving
+        if node.timeout is None or message is None or message.to != by.number:
+            return
+        node.timeout.cancelled = True
+        node.timeout = None
+        message.fragment += 1
+        if message.fragment < self._settings.fragments(message.size):
+            node.window = self._settings.cw_min
+            node.retries = 0
+            self._schedule(self.now + self._settings.sifs, _RESPONSE, partial(self._next_fragment, node, message))
+            return
+        node.awaiting = False
+        self._finish(node)
+        self._report(Upcall.FINISHED, node, message)
+        self._contend(node)
+
+    def _next_fragment(self, node: Node, message: Message) -> None:
+        if node.transmitting:
+            self._fail(node, message)
+            return
+        node.awaiting = False
+        self._transmit_uninvited(self._frame_of(node, message))
+
+    def _fail(self, node: Node, message: Message) -> None:
+        """The wait for an acknowledgement times out, or the next fragment cannot go."""
+        node.timeout = None
+        node.awaiting = False
+        node.idle_from = max(node.idle_from, self.now)
+        node.eifs = False
+        node.retries += 1
+        if node.retries > self._settings.retries:
+            self._finish(node)
+            self._give_up(node, message)
+        else:
+            node.window = min(2 * node.window + 1, self._settings.cw_max)
+            self._draw_backoff(node)
+        self._contend(node)
+
+    def _give_up(self, node: Node, message: Message) -> None:
+        self._count(node, message.kind, "unreachable")
+        self._report(Upcall.UNREACHABLE, node, message)
+
+    # The ideal MAC
+
+    def _end_ideal(self, burst: Transmission) -> None:
+        message, received = burst.message, burst.received()
+        assert message is not None, "the ideal MAC acknowledges nothing"
+        if burst.to == EVERYONE:
+            self._arrive(burst.sender, message, received)
+        elif received:
+            self._report(Upcall.DELIVERED, burst.sender, message, [burst.to])
+            self._report(Upcall.FINISHED, burst.sender, message)
+        else:
+            self._give_up(burst.sender, message)

@@ -1,0 +1,44 @@
+"""Running a scenario: `run(scenario, sink)` writes its facts."""
+
+import time
+from dataclasses import dataclass
+from pathlib import Path
+
+from roamcast.sim.scenario import Scenario
+from roamcast.sim.world import CoreMaker, Progress, World
+from roamcast.trace import Recorder, Sink
+
+
+@dataclass(frozen=True)
+class RunReport:
+    """What a run cost; what it found is in its facts."""
+
+    simulated: float
+    """Seconds."""
+    cpu: float
+    """Seconds of this process."""
+
+
+def compiled_core() -> CoreMaker:
+    """The fast core. Imported only now: reading its compiled code takes half a second."""
+    from roamcast.sim import kernel
+
+    return kernel.Core
+
+
+def run(
+    scenario: Scenario,
+    sink: Sink,
+    *,
+    folder: Path = Path(),
+    make_core: CoreMaker | None = None,
+    progress: Progress | None = None,
+    through_codec: bool = False,
+) -> RunReport:
+    """Runs a checked scenario to its end. `folder` is where its file names start; `reference.Core` may be the core."""
+    started = time.process_time()
+    recorder = Recorder(sink)
+    world = World(scenario, recorder, make_core or compiled_core(), folder, through_codec=through_codec)
+    world.run(progress)
+    recorder.close()
+    return RunReport(scenario.duration, time.process_time() - started)

@@ -1,0 +1,313 @@
+"""A scenario: everything that defines a run but the code, from one TOML file.
+
+Decoded into frozen structs; what is unknown, out of range or contradictory is refused with the file, the field, the
+value and the rule, before anything runs. `roamcast scenario --explain` prints the descriptions below.
+"""
+
+import difflib
+import math
+import re
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Annotated, Any, Literal, get_args
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.errors import RoamcastError
+from roamcast.protocols.catalogue import Entry, find
+from roamcast.sim.core import FIRST_HOST_KIND, SECOND, Settings
+from roamcast.sim.links import Links
+from roamcast.sim.mobility import Area, Movement, RandomWaypoint, ScenarioError
+from roamcast.sim.workload import Workload
+
+MAX_FLOOD_NODES = 3000
+"""Background floods remember, for each pair of nodes, what was seen: 8 bytes a pair."""
+MAX_LINK_NODES = 3000
+RATES = (1, 2, 5.5, 11)
+MODELS = [str(model.__struct_config__.tag) for model in get_args(Movement)]
+
+
+class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class Radio(Part, frozen=True, kw_only=True):
+    """Who hears whom."""
+
+    propagation: Annotated[
+        Literal["two-ray", "unit-disk", "links"],
+        Meta(description="two-ray: sensed and interfering beyond the range; unit-disk: not; links: as [links] says"),
+    ] = "two-ray"
+    # No bounds on the parts: beside a tuple of fixed length, msgspec 0.22 corrupts memory. `problems` checks them.
+    range: Annotated[
+        float | tuple[float, float],
+        Meta(description="how far a frame is received, m, above 0; or [least, greatest], drawn uniformly"),
+    ] = 250.0
+    drawn: Annotated[Literal["frame", "node"], Meta(description="what a range between two bounds is drawn for")] = (
+        "frame"
+    )
+    indoor_range: Annotated[
+        Annotated[float, Meta(gt=0)] | None,
+        Meta(description="the range inside buildings, m; none: the same as outside"),
+    ] = None
+    sense: Annotated[float, Meta(ge=1, description="how far a frame is sensed and interferes, in ranges (two-ray)")] = (
+        2.2
+    )
+    collisions: Annotated[
+        Literal["capture", "overlap"],
+        Meta(description="capture: the stronger frame survives by `threshold`; overlap: all are lost"),
+    ] = "capture"
+    threshold: Annotated[
+        float, Meta(ge=0, le=100, description="signal over the sum of interference to survive, dB")
+    ] = 10.0
+    loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a received frame is lost all the same")] = 0.0
+
+
+class Mac(Part, frozen=True, kw_only=True):
+    """How nodes share the medium: IEEE 802.11 DCF, or not at all."""
+
+    model: Annotated[Literal["dcf", "ideal"], Meta(description="ideal: no contention, no collisions, no queue")] = "dcf"
+    rate: Annotated[float, Meta(description="of unicast frames, Mb/s: 1, 2, 5.5 or 11")] = 2
+    basic_rate: Annotated[
+        float | None,
+        Meta(description="of broadcasts and acknowledgements, Mb/s; none: 2, or the rate if that is less"),
+    ] = None
+    header: Annotated[int, Meta(ge=0, le=1000, description="bytes of headers a frame: MAC, LLC, IPv4, UDP")] = 64
+    mtu: Annotated[
+        int, Meta(ge=64, le=65535, description="longest message in one frame, bytes; longer ones are cut")
+    ] = 1472
+    queue: Annotated[int, Meta(ge=1, description="messages that wait at a node before more are dropped")] = 50
+    retries: Annotated[int, Meta(ge=0, le=100, description="repetitions of an unacknowledged frame")] = 7
+
+
+class Background(Part, frozen=True, kw_only=True):
+    """Traffic that only loads the network: made, passed on and heard inside the core."""
+
+    rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="messages a second and node")]
+    size: Annotated[int, Meta(ge=1, le=1 << 20, description="bytes a message")] = 256
+    reach: Annotated[
+        Literal["network", "neighbours"], Meta(description="network: who hears one passes it on; neighbours: not")
+    ] = "network"
+    jitter: Annotated[float, Meta(ge=0, le=3600, description="longest random wait before passing on, s")] = 0.01
+
+
+class ProtocolChoice(Part, frozen=True, kw_only=True):
+    """Which protocol the brokers run."""
+
+    name: Annotated[str, Meta(description="of the catalogue, or file.py:name for one of your own")] = "flooding"
+    parameters: Annotated[dict[str, Any], Meta(description="see `roamcast protocols`; each has a default")] = {}
+
+
+class Record(Part, frozen=True, kw_only=True):
+    """What the facts contain beyond the usual."""
+
+    frames: Annotated[bool, Meta(description="every transmission and what became of it at each node")] = False
+    movement: Annotated[bool, Meta(description="every leg of every node")] = True
+
+
+class Scenario(Part, frozen=True, kw_only=True):
+    """One run."""
+
+    name: Annotated[str, Meta(description="for people; it changes nothing")] = "unnamed"
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="the one source of chance")] = 1
+    nodes: Annotated[int, Meta(ge=1, le=100_000, description="how many there are; they are numbered from 0")]
+    duration: Annotated[float, Meta(gt=0, le=1e7, description="simulated time, s")]
+    warmup: Annotated[
+        float, Meta(ge=0, description="recorded but not measured, s: what is published before counts for nothing")
+    ] = 0.0
+    area: Area | None = None
+    movement: Movement | None = None
+    links: Links | None = None
+    radio: Radio = Radio()
+    mac: Mac = Mac()
+    background: Background | None = None
+    workload: Workload = Workload()
+    protocol: ProtocolChoice = ProtocolChoice()
+    record: Record = Record()
+
+    @property
+    def end(self) -> int:
+        return round(self.duration * SECOND)
+
+    def entry(self, folder: Path) -> Entry:
+        return find(self.protocol.name, folder)
+
+    def settings(self, kinds: int = 0) -> Settings:
+        """The core's configuration; `kinds` is how many kinds of messages the protocol has."""
+        radio, mac, noise = self.radio, self.mac, self.background
+        drawn_per_frame = isinstance(radio.range, tuple) and radio.drawn == "frame"
+        low, high = radio.range if isinstance(radio.range, tuple) and drawn_per_frame else (0.0, 0.0)
+        return Settings(
+            nodes=self.nodes,
+            seed=self.seed,
+            kinds=FIRST_HOST_KIND + kinds,
+            record=self.record.frames,
+            links=radio.propagation == "links",
+            width=self.area.width if self.area else 1.0,
+            height=self.area.height if self.area else 1.0,
+            sense=radio.sense if radio.propagation == "two-ray" else 1.0,
+            range_low=low,
+            range_high=high,
+            surroundings=radio.indoor_range is not None,
+            capture=radio.collisions == "capture" and radio.propagation != "links",
+            threshold=10 ** (radio.threshold / 10),
+            loss=radio.loss,
+            ideal=mac.model == "ideal",
+            kbps=round(mac.rate * 1000),
+            basic_kbps=round((mac.basic_rate or min(mac.rate, 2)) * 1000),
+            header=mac.header,
+            mtu=mac.mtu,
+            queue=mac.queue,
+            retries=mac.retries,
+            background_interval=round(SECOND / noise.rate) if noise else 0,
+            background_size=noise.size if noise else 0,
+            background_flood=noise is not None and noise.reach == "network",
+            background_jitter=round(noise.jitter * SECOND) if noise else 0,
+        )
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """The rules that the scenario breaks although each value alone is fine: (field, rule with the values)."""
+        if self.warmup >= self.duration:
+            yield "warmup", f"{self.warmup:g} s of a run of {self.duration:g} s leave nothing to measure"
+        if self.radio.propagation == "links":
+            yield from self._link_problems()
+        else:
+            yield from self._place_problems()
+        for field, rate in (("rate", self.mac.rate), ("basic_rate", self.mac.basic_rate)):
+            if rate is not None and rate not in RATES:
+                yield f"mac.{field}", f"{rate:g} Mb/s: 802.11b has 1, 2, 5.5 and 11"
+        if isinstance(self.radio.range, tuple):
+            if not 0 < self.radio.range[0] <= self.radio.range[1]:
+                yield "radio.range", f"{list(self.radio.range)}: the least must be above 0 and not above the greatest"
+        elif not self.radio.range > 0:
+            yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
+        if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
+            yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+        if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:
+            yield "background.reach", f"floods among {self.nodes} nodes: at most {MAX_FLOOD_NODES} are supported"
+        for field, rule in self.workload.problems(self.nodes, self.duration):
+            yield f"workload.{field}", rule
+
+    def _link_problems(self) -> Iterator[tuple[str, str]]:
+        if self.links is None:
+            yield "links", 'radio.propagation is "links", but there is no table [links]'
+        else:
+            for field, rule in self.links.problems(self.nodes):
+                yield f"links.{field}", rule
+        if self.movement is not None:
+            yield "movement", 'has no meaning with radio.propagation = "links": links have no positions'
+        if self.nodes > MAX_LINK_NODES:
+            yield "nodes", f"{self.nodes} nodes with links: at most {MAX_LINK_NODES} are supported"
+        if self.radio.loss:
+            yield "radio.loss", "with links, the loss is a link's: links.loss"
+
+    def _place_problems(self) -> Iterator[tuple[str, str]]:
+        if self.links is not None:
+            yield "links", f'needs radio.propagation = "links", not {self.radio.propagation!r}'
+        if self.area is None:
+            yield "area", f"is missing: {self.radio.propagation} needs positions ([area] with width and height in m)"
+        else:
+            for field, rule in self.moving.problems(self.area, self.nodes):
+                yield f"movement.{field}", rule
+
+    @property
+    def moving(self) -> Movement:
+        return self.movement or RandomWaypoint()
+
+
+def load(path: Path) -> Scenario:
+    """Reads and checks a scenario file."""
+    return check(read(path), str(path), path.parent)
+
+
+def read(path: Path) -> dict[str, Any]:
+    """The contents of a scenario file, unchecked."""
+    try:
+        return tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise ScenarioError(f"{path}: cannot be read: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ScenarioError(f"{path}: is not TOML: {problem}") from None
+
+
+def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
+    """Decodes a scenario and refuses what cannot run; `source` is what errors call it."""
+    for field, value in _not_finite(raw):
+        raise ScenarioError(f"{source}: {field} = {value}: must be finite")
+    try:
+        scenario = msgspec.convert(raw, Scenario)
+    except msgspec.ValidationError as problem:
+        raise ScenarioError(f"{source}: {_readable(str(problem), raw)}") from None
+    broken = [f"{source}: {field}: {rule}" for field, rule in scenario.problems()]
+    if broken:
+        raise ScenarioError("\n".join(broken))
+    parameters(scenario, source, folder)
+    return scenario
+
+
+def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # noqa: ANN401  # it is TOML
+    """TOML has inf and nan, and bounds let nan through: no scenario means either."""
+    if isinstance(value, float) and not math.isfinite(value):
+        yield path, value
+    elif isinstance(value, dict):
+        for name, part in value.items():
+            yield from _not_finite(part, f"{path}.{name}" if path else name)
+    elif isinstance(value, list):
+        for number, part in enumerate(value):
+            yield from _not_finite(part, f"{path}[{number}]")
+
+
+def parameters(scenario: Scenario, source: str, folder: Path) -> msgspec.Struct:
+    """The protocol's parameters, decoded."""
+    try:
+        entry = scenario.entry(folder)
+    except RoamcastError as problem:
+        raise ScenarioError(f"{source}: protocol.name: {problem}") from problem
+    try:
+        return msgspec.convert(scenario.protocol.parameters, entry.parameters)
+    except msgspec.ValidationError as problem:
+        text = _readable(str(problem), scenario.protocol.parameters, "protocol.parameters", entry.parameters)
+        raise ScenarioError(f"{source}: {text}") from None
+
+
+def _readable(problem: str, raw: Any, prefix: str = "", root: type = Scenario) -> str:  # noqa: ANN401  # it is TOML
+    """msgspec's message with the field first, its value, and the nearest known name of an unknown one."""
+    rule, _, path = problem.partition(" - at `$")
+    steps = re.findall(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]", path)
+    value: Any = raw
+    names = [prefix] if prefix else []
+    for name, index in steps:
+        names.append(name or f"[{index}]")
+        try:
+            value = value[name] if name else value[int(index)]
+        except (KeyError, IndexError, TypeError, ValueError):
+            value = ...
+    field = ".".join(names).replace(".[", "[")
+    unknown = re.search(r"unknown field `(\w+)`", rule)
+    if unknown:
+        fields = _fields_at(root, [name for name, _ in steps if name])
+        close = difflib.get_close_matches(unknown[1], fields, n=1)
+        hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(fields)}" if fields else ""
+        return f"{'.'.join(filter(None, [field, unknown[1]]))}: there is no such field{hint}"
+    if steps and steps[-1][0] == "model" and rule.startswith("Invalid value"):
+        rule = f"there is no such model; known are {', '.join(MODELS)}"
+    shown = f" = {value!r}" if isinstance(value, str | int | float | list) and field else ""
+    return f"{field or 'the scenario'}{shown}: {rule}"
+
+
+def _fields_at(root: type, steps: list[str]) -> list[str]:
+    """The names of the fields of the struct that the steps lead to; none if that is not one struct."""
+    info: Any = msgspec.inspect.type_info(root)
+    for step in steps:
+        found = [f.type for f in getattr(info, "fields", ()) if f.encode_name == step]
+        if not found:
+            return []
+        info = found[0]
+        while isinstance(info, msgspec.inspect.Metadata | msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
+            info = info.type if isinstance(info, msgspec.inspect.Metadata) else info.item_type
+        if isinstance(info, msgspec.inspect.UnionType):
+            structs = [t for t in info.types if isinstance(t, msgspec.inspect.StructType)]
+            info = structs[0] if len(structs) == 1 else None
+    return [f.encode_name for f in getattr(info, "fields", ())]

@@ -1,0 +1,238 @@
+"""The workload: who subscribes to what, who publishes what and when.
+
+It follows from the scenario and the seed alone, never from the protocol, so that every protocol of a comparison gets
+the same. Each publisher draws from a stream of its own; who takes part is drawn from one stream for all.
+"""
+
+import heapq
+from collections.abc import Iterator
+from random import Random
+from typing import Annotated, Literal, NamedTuple
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.event import Event, Scalar, event_id
+from roamcast.content.filter import Filter
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.content.text import parse_filter
+from roamcast.errors import ContentError
+from roamcast.sim.core import SECOND
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class _Group(_Part, frozen=True, kw_only=True):
+    """Nodes that do the same: so many of them, drawn from the seed, or those named."""
+
+    count: Annotated[int | None, Meta(description="how many nodes, drawn from the seed")] = None
+    nodes: Annotated[tuple[int, ...] | None, Meta(description="which nodes, instead of a count")] = None
+    start: Annotated[float, Meta(ge=0, description="from when, s")] = 0.0
+    stop: Annotated[float | None, Meta(description="until when, s; none: to the end")] = None
+
+    @property
+    def members(self) -> int:
+        return len(self.nodes) if self.nodes is not None else self.count or 0
+
+    def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
+        if (self.count is None) == (self.nodes is None):
+            yield "count", "give either count or nodes"
+        elif self.count is not None and self.count < 1:
+            yield "count", f"{self.count}: at least one node"
+        for node in self.nodes or ():
+            if not 0 <= node < nodes:
+                yield "nodes", f"{node}: nodes are numbered from 0 to {nodes - 1}"
+        if self.stop is not None and self.stop <= self.start:
+            yield "stop", f"{self.stop:g} s is not after the start at {self.start:g} s"
+
+
+class Subscribers(_Group, frozen=True, kw_only=True):
+    """Nodes with a subscription each."""
+
+    filter: Annotated[
+        str | tuple[str, ...], Meta(description="what they want, as text; of several, each node draws one")
+    ] = "true"
+
+    @property
+    def filters(self) -> tuple[str, ...]:
+        return (self.filter,) if isinstance(self.filter, str) else self.filter
+
+    def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
+        yield from super().problems(nodes)
+        if not self.filters:
+            yield "filter", "an empty list: at least one filter to draw from"
+        for text in self.filters:
+            try:
+                parse_filter(text)
+            except ContentError as problem:
+                yield "filter", str(problem)
+
+
+class Span(_Part, frozen=True, kw_only=True):
+    """A number drawn uniformly; whole if both bounds are."""
+
+    low: int | float
+    high: int | float
+
+    def draw(self, rng: Random) -> int | float:
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return rng.randint(self.low, self.high)
+        return rng.uniform(self.low, self.high)
+
+
+class Publishers(_Group, frozen=True, kw_only=True):
+    """Nodes that publish events."""
+
+    rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="events a second and node")]
+    timing: Annotated[
+        Literal["periodic", "poisson"],
+        Meta(description="periodic: even, from a random point of the first interval; poisson: at random"),
+    ] = "periodic"
+    type: Annotated[str, Meta(description="the events' type")] = "event"
+    attributes: Annotated[
+        dict[str, str | int | float | bool | tuple[str | int | float | bool, ...] | Span],
+        Meta(description="a value; a list to draw from; or {low, high} to draw between"),
+    ] = {}
+    size: Annotated[
+        int, Meta(ge=1, le=1 << 20, description="bytes an event, encoded; its payload fills what its content leaves")
+    ] = 256
+
+    def event(self, rng: Random, id: int) -> Event:
+        """One event with drawn content, padded to its size."""
+        content: dict[str, Scalar] = {}
+        for name, value in self.attributes.items():
+            if isinstance(value, Span):
+                content[name] = value.draw(rng)
+            else:
+                content[name] = rng.choice(value) if isinstance(value, tuple) else value
+        bare = Event.of(self.type, content, id=id)
+        # A payload of n bytes takes n and a header of 2 (as none does), 3 or 5 bytes. Where the header grows, two or
+        # three sizes cannot be had; the event is then as much smaller.
+        room = self.size - bare.size
+        room -= 0 if room < 256 else 1 if room < 65537 else 3
+        return Event.of(self.type, content, bytes(max(0, room)), id)
+
+    def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
+        yield from super().problems(nodes)
+        largest: dict[str, Scalar] = {}
+        for name, value in self.attributes.items():
+            if isinstance(value, Span):
+                if not value.low <= value.high:
+                    yield f"attributes.{name}", f"low {value.low} is above high {value.high}"
+                choices: tuple[Scalar, ...] = (value.low, value.high)
+            else:
+                choices = value if isinstance(value, tuple) else (value,)
+            if not choices:
+                yield f"attributes.{name}", "an empty list: at least one value to draw from"
+                return
+            try:
+                largest[name] = max(choices, key=lambda choice: Event.of("", {name: choice}).size)
+            except ContentError as problem:
+                yield f"attributes.{name}", str(problem)
+                return
+        try:
+            content = Event.of(self.type, largest, id=event_id(nodes, 2**31)).size
+        except ContentError as problem:
+            yield "type", str(problem)
+        else:
+            if content > self.size:
+                yield "size", f"{self.size} bytes: an event's content alone takes up to {content}"
+
+
+class Workload(_Part, frozen=True, kw_only=True):
+    """Who subscribes and who publishes."""
+
+    subscribers: Annotated[tuple[Subscribers, ...], Meta(description="groups of subscribing nodes")] = ()
+    publishers: Annotated[tuple[Publishers, ...], Meta(description="groups of publishing nodes")] = ()
+    disjoint: Annotated[bool, Meta(description="whether nodes drawn to publish must not subscribe")] = True
+
+    def problems(self, nodes: int, duration: float) -> Iterator[tuple[str, str]]:
+        sides: tuple[tuple[str, tuple[Subscribers, ...] | tuple[Publishers, ...]], ...] = (
+            ("subscribers", self.subscribers),
+            ("publishers", self.publishers),
+        )
+        for field, groups in sides:
+            for number, group in enumerate(groups):
+                for name, rule in group.problems(nodes):
+                    yield f"{field}[{number}].{name}", rule
+                if group.start >= duration:
+                    yield f"{field}[{number}].start", f"{group.start:g} s is not before the end at {duration:g} s"
+            named = [node for group in groups for node in group.nodes or ()]
+            for node in sorted({node for node in named if named.count(node) > 1}):
+                yield field, f"node {node} is named more than once"
+        wanted = {
+            "subscribers": sum(group.members for group in self.subscribers),
+            "publishers": sum(group.members for group in self.publishers),
+        }
+        for field, count in wanted.items():
+            if count > nodes:
+                yield field, f"{count} of them, but there are only {nodes} nodes"
+        both = sum(wanted.values())
+        if self.disjoint and max(wanted.values()) <= nodes < both:
+            yield (
+                "publishers",
+                f"{both} publishers and subscribers, but only {nodes} nodes; disjoint = false lets a node be both",
+            )
+
+
+class Act(NamedTuple):
+    """Something an application does. A subscription that ends comes as its id."""
+
+    time: int
+    node: int
+    what: Subscription | Publication | int
+
+
+def acts(workload: Workload, nodes: int, seed: int, end: int) -> Iterator[Act]:
+    """Everything the applications do before `end`, in the order of time, made as it is asked for."""
+    rng = Random(f"{seed}/workload")
+    named = {node for group in workload.publishers for node in group.nodes or ()}
+    subscribing = _draw_nodes([*workload.subscribers], nodes, rng, named if workload.disjoint else set())
+    taken = {node for group in subscribing for node in group} if workload.disjoint else set()
+    publishing = _draw_nodes([*workload.publishers], nodes, rng, taken)
+    streams: list[Iterator[Act]] = [_subscribing(workload.subscribers, subscribing, rng, end)]
+    for group, members in zip(workload.publishers, publishing, strict=True):
+        streams.extend(_publishing(group, node, seed, end) for node in members)
+    return heapq.merge(*streams, key=lambda act: (act.time, act.node))
+
+
+def _draw_nodes(groups: list[Subscribers | Publishers], nodes: int, rng: Random, taken: set[int]) -> list[list[int]]:
+    """The members of each group: those named, and for the others nodes that no group has yet."""
+    named = {node for group in groups for node in group.nodes or ()}
+    pool = [node for node in range(nodes) if node not in named and node not in taken]
+    rng.shuffle(pool)
+    members = []
+    for group in groups:
+        if group.nodes is not None:
+            members.append(list(group.nodes))
+        else:
+            members.append(sorted(pool[: group.members]))
+            del pool[: group.members]
+    return members
+
+
+def _subscribing(groups: tuple[Subscribers, ...], members: list[list[int]], rng: Random, end: int) -> Iterator[Act]:
+    acts = []
+    subscription = 0
+    for group, nodes in zip(groups, members, strict=True):
+        filters: list[Filter] = [parse_filter(text) for text in group.filters]
+        for node in nodes:
+            subscription += 1
+            acts.append(Act(round(group.start * SECOND), node, Subscription(subscription, rng.choice(filters))))
+            if group.stop is not None and group.stop * SECOND < end:
+                acts.append(Act(round(group.stop * SECOND), node, subscription))
+    return iter(sorted(acts, key=lambda act: (act.time, act.node)))
+
+
+def _publishing(group: Publishers, node: int, seed: int, end: int) -> Iterator[Act]:
+    rng = Random(f"{seed}/publisher/{node}")
+    interval = SECOND / group.rate
+    end = end if group.stop is None else min(end, round(group.stop * SECOND))
+    time, number = group.start * SECOND, 0
+    time += interval * (rng.random() if group.timing == "periodic" else rng.expovariate(1))
+    while time < end:
+        number += 1
+        yield Act(round(time), node, Publication(group.event(rng, event_id(node, number))))
+        time += interval * (1 if group.timing == "periodic" else rng.expovariate(1))

@@ -1,0 +1,210 @@
+"""The other verbs, the help texts, and what a wrong request is answered with."""
+
+import json
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from roamcast.cli.main import main
+from roamcast.cli.scenario import EXAMPLE
+from roamcast.protocols.catalogue import CATALOGUE
+from roamcast.trace import TABLES
+
+ROOT = Path(__file__).parents[2]
+
+GOOD = """
+nodes = 3
+duration = 10
+[area]
+width = 500
+height = 100
+"""
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def roamcast(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+# --- What is refused ------------------------------------------------------------------------------------------------
+
+FILES = {
+    "unknown.toml": (
+        GOOD + "[radio]\nrnage = 5\n",
+        "error: unknown.toml: radio.rnage: there is no such field; did you mean 'range'?\n",
+    ),
+    "zero.toml": (GOOD + "[radio]\nrange = 0\n", "error: zero.toml: radio.range: 0 m: it must be above 0\n"),
+    "negative.toml": ("duration = -1\nnodes = 3\n", "error: negative.toml: duration = -1: Expected `float` > 0.0\n"),
+    "crowd.toml": (
+        GOOD + "[[workload.publishers]]\ncount = 4\nrate = 1\n",
+        "error: crowd.toml: workload.publishers: 4 of them, but there are only 3 nodes\n",
+    ),
+    "outside.toml": (
+        GOOD + "[movement]\nmodel = 'static'\npositions = [[0, 0], [1, 101], [2, 2]]\n",
+        "error: outside.toml: movement.positions: node 1 at (1, 101): it must lie in the area of 500 m × 100 m\n",
+    ),
+    "nowhere.toml": (
+        "nodes = 3\nduration = 10\n",
+        "error: nowhere.toml: area: is missing: two-ray needs positions ([area] with width and height in m)\n",
+    ),
+    "parameter.toml": (
+        GOOD + "[protocol.parameters]\njitter = 'long'\n",
+        "error: parameter.toml: protocol.parameters.jitter = 'long': Expected `float`, got `str`\n",
+    ),
+    "filter.toml": (
+        GOOD + "[[workload.subscribers]]\ncount = 1\nfilter = 'price < < 3'\n",
+        "error: filter.toml: workload.subscribers[0].filter: at position 8: expected a value: a number, a quoted "
+        "string, true or false; found '<'\n  price < < 3\n          ^\n",
+    ),
+    "two.toml": (
+        "warmup = 10\n" + GOOD + "[mac]\nrate = 3\n",
+        "error: two.toml: warmup: 10 s of a run of 10 s leave nothing to measure\n"
+        "two.toml: mac.rate: 3 Mb/s: 802.11b has 1, 2, 5.5 and 11\n",
+    ),
+}
+
+
+@pytest.mark.parametrize("name", FILES)
+@pytest.mark.parametrize("verb", [("run",), ("scenario", "--check")], ids=" ".join)
+def test_a_wrong_scenario_is_refused_in_one_message(name: str, verb: tuple[str, ...]) -> None:
+    content, words = FILES[name]
+    Path(name).write_text(content)
+    result = roamcast(*verb, name)
+    assert (result.exit_code, result.stdout, result.stderr) == (2, "", words)
+    assert [path.name for path in Path().iterdir()] == [name]
+
+
+@pytest.mark.parametrize("verb", [("run",), ("scenario", "--check")], ids=" ".join)
+def test_files_that_cannot_be_read(verb: tuple[str, ...]) -> None:
+    Path("folder").mkdir()
+    Path("broken.toml").write_text("nodes = 3\nduration = = 10\n")
+    Path("binary.toml").write_bytes(b"\xff\xfe\x00")
+    missing, folder, broken, binary = (
+        roamcast(*verb, name) for name in ("missing.toml", "folder", "broken.toml", "binary.toml")
+    )
+    assert missing.stderr == "error: missing.toml: cannot be read: No such file or directory\n"
+    assert folder.stderr == "error: folder: cannot be read: Is a directory\n"
+    assert broken.stderr == "error: broken.toml: is not TOML: Invalid value (at line 2, column 12)\n"
+    assert binary.stderr.startswith("error: binary.toml: is not TOML: ")
+    assert {result.exit_code for result in (missing, folder, broken, binary)} == {2}
+
+
+@pytest.mark.parametrize("verb", [("run", "s.toml", "--set", "protocol.name=floding"), ("protocols", "floding")])
+def test_an_unknown_protocol_is_refused_with_the_nearest_name(verb: tuple[str, ...]) -> None:
+    Path("s.toml").write_text(GOOD)
+    result = roamcast(*verb)
+    assert result.exit_code == 2
+    assert "no protocol is named 'floding'; did you mean 'flooding'? known are " in result.stderr
+
+
+@pytest.mark.parametrize(
+    ("change", "words"),
+    [
+        (
+            "radio.rnage=5",
+            "s.toml with --set radio.rnage=5: radio.rnage: there is no such field; did you mean 'range'?",
+        ),
+        ("nodes=0", "s.toml with --set nodes=0: nodes = 0: Expected `int` >= 1"),
+        ("nodes=many", "s.toml with --set nodes=many: nodes = 'many': Expected `int`, got `str`"),
+        ("nodes", "--set nodes: expected FIELD=VALUE, such as radio.range=100"),
+        ("=5", "--set =5: expected FIELD=VALUE, such as radio.range=100"),
+        ("radio..range=5", "--set radio..range=5: expected FIELD=VALUE, such as radio.range=100"),
+        ("nodes.x=5", "--set nodes.x=5: there is no nodes.x"),
+        ("nodes[0]=5", "--set nodes[0]=5: there is no nodes[0]"),
+        ("workload.publishers[0].rate=5", "--set workload.publishers[0].rate=5: there is no workload.publishers[0]"),
+    ],
+)
+def test_a_wrong_change_is_refused_by_its_name(change: str, words: str) -> None:
+    Path("s.toml").write_text(GOOD)
+    result = roamcast("run", "s.toml", "--set", change)
+    assert (result.exit_code, result.stderr) == (2, f"error: {words}\n")
+
+
+@pytest.mark.parametrize("options", [[], ["--explain", "--check", "x"], ["--example", "--check", "x"]])
+def test_scenario_wants_one_task(options: list[str]) -> None:
+    result = roamcast("scenario", *options)
+    assert result.exit_code == 2
+    assert result.stderr.endswith("Error: give one of --explain, --example and --check FILE\n")
+
+
+# --- What is said ---------------------------------------------------------------------------------------------------
+
+
+def test_a_right_scenario_is_ok() -> None:
+    Path("s.toml").write_text(GOOD)
+    result = roamcast("scenario", "--check", "s.toml")
+    assert (result.exit_code, result.stdout) == (
+        0,
+        'ok: s.toml: "unnamed", seed 1: 3 nodes in 500 m × 100 m for 10 s, flooding; '
+        "groups of subscribers: 0, of publishers: 0\n",
+    )
+
+
+def test_the_example_runs() -> None:
+    Path("example.toml").write_text(roamcast("scenario", "--example").stdout)
+    result = roamcast("run", "example.toml", "--json")
+    assert result.exit_code == 0, result.output
+    summary = json.loads(result.stdout)["summary"]
+    assert summary["events"] == 50  # 2 publishers, one event in 2 s, for 50 s
+    assert summary["pairs_delivered"] > 0
+    assert all(len(line) <= 80 for line in EXAMPLE.splitlines())
+
+
+def test_explain_fits_without_a_terminal() -> None:
+    result = roamcast("scenario", "--explain")
+    assert result.exit_code == 0
+    assert max(map(len, result.stdout.splitlines())) <= 80
+    assert "    duration: number above 0 up to 10000000; required\n        simulated time, s\n" in result.stdout
+
+
+def test_protocols_are_listed_with_their_summaries() -> None:
+    lines = roamcast("protocols").stdout.splitlines()
+    assert [line.split(maxsplit=1) for line in lines] == [[entry.name, entry.summary] for entry in CATALOGUE.values()]
+
+
+def test_a_protocols_parameters_are_explained() -> None:
+    assert roamcast("protocols", "flooding").stdout == (
+        "flooding: who hears an event for the first time passes it on\n"
+        "\n"
+        "[protocol.parameters]\n"
+        "Parameters of flooding.\n"
+        "    protocol.parameters.jitter: number from 0 up to 60; default 0.01\n"
+        "        longest random wait before passing on, s\n"
+        "    protocol.parameters.window: whole number from 1; default 4096\n"
+        "        how many events a node remembers having seen\n"
+    )
+
+
+def test_help_has_examples_and_every_option_its_default() -> None:
+    assert "roamcast run first.toml" in roamcast("--help").stdout
+    options = roamcast("run", "--help").stdout.split("\nOptions:\n")[1]
+    assert options.count("[default:") == options.count("\n  --") + 1
+
+
+def test_the_version_is_told() -> None:
+    assert roamcast("--version").stdout.startswith("roamcast, version ")
+
+
+# --- The pages ------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_on_facts_has_every_table_and_column() -> None:
+    parts = (ROOT / "docs/facts.md").read_text().split("\n## ")
+    sections = {part.split("\n", 1)[0].strip("` "): part for part in parts[1:]}
+    for table, schema in TABLES.items():
+        rows = {line.split("|")[1].strip(" `") for line in sections[table].splitlines() if line.startswith("| `")}
+        assert rows == set(schema.names), table
+
+
+def test_the_scenario_of_the_guided_tour_runs() -> None:
+    page = (ROOT / "docs/scenario.md").read_text()
+    scenario = "\n".join(block.split("```")[0] for block in page.split("```toml\n")[1:])
+    Path("tour.toml").write_text(scenario)
+    result = roamcast("run", "tour.toml", "--json", "--reference")
+    assert result.exit_code == 0, result.output
+    assert json.loads(result.stdout)["summary"]["pairs_delivered"] > 0

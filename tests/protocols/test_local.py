@@ -1,0 +1,94 @@
+"""The subscriptions of a node: whom an event is handed to, once, also by the node's next life."""
+
+from roamcast.content.event import Event
+from roamcast.content.filter import EVERYTHING, Filter
+from roamcast.content.subscription import Subscription
+from roamcast.protocols.local import WINDOW, LocalSubscriptions
+from roamcast.protocols.testing import Delivery, RecordingPort
+
+SMALL = Filter.where("n", "<", 10)
+LARGE = Filter.where("n", ">", 5)
+
+
+def event(n: int, id: int = 1) -> Event:
+    return Event.of("number", {"n": n}, id=id)
+
+
+def made(*subscriptions: Subscription, port: RecordingPort | None = None) -> tuple[LocalSubscriptions, RecordingPort]:
+    port = port or RecordingPort()
+    local = LocalSubscriptions(port)
+    local.restore(dict(port.kept))
+    for subscription in subscriptions:
+        local.add(subscription)
+    return local, port
+
+
+def test_an_event_goes_to_all_that_match_in_one_delivery() -> None:
+    local, port = made(Subscription(4, SMALL), Subscription(2, LARGE))
+    assert local.deliver(event(7), 3, "data")
+    assert port.delivered == [Delivery(event(7), (4, 2), 3, "data")]
+
+
+def test_what_nobody_wants_leaves_no_trace() -> None:
+    local, port = made(Subscription(4, SMALL))
+    assert not local.deliver(event(12), 1, "data")
+    assert (port.delivered, port.kept) == ([], {})
+
+
+def test_an_event_that_matches_again_is_wanted_but_not_delivered_again() -> None:
+    local, port = made(Subscription(4, SMALL))
+    assert local.deliver(event(7), 1, "data")
+    assert local.deliver(event(7), 2, "data")
+    assert [delivery.hops for delivery in port.delivered] == [1]
+
+
+def test_adding_replacing_and_removing() -> None:
+    local, port = made(Subscription(1, SMALL), Subscription(2, LARGE), Subscription(1, LARGE))
+    assert len(local) == 2
+    assert local.filters == [LARGE, LARGE]
+    local.remove(2)
+    local.remove(2)
+    local.remove(77)
+    assert local.filters == [LARGE]
+    local.deliver(event(1, id=1), 1, "data")
+    local.deliver(event(9, id=2), 1, "data")
+    assert [(delivery.event.id, delivery.subscriptions) for delivery in port.delivered] == [(2, (1,))]
+
+
+def test_a_later_life_delivers_nothing_that_a_former_one_did() -> None:
+    local, port = made(Subscription(1, EVERYTHING))
+    for id in (5, -3, 2**62):
+        local.deliver(event(0, id), 1, "data")
+    again, _ = made(Subscription(1, EVERYTHING), port=port)
+    for id in (5, -3, 2**62, 8):
+        again.deliver(event(0, id), 1, "data")
+    assert [delivery.event.id for delivery in port.delivered] == [5, -3, 2**62, 8]
+
+
+def test_what_is_kept_is_bounded_and_the_oldest_goes_first_in_every_life() -> None:
+    local, port = made(Subscription(1, EVERYTHING))
+    for id in range(WINDOW + 10):
+        local.deliver(event(0, id), 1, "data")
+    assert len(port.kept) == WINDOW
+    again, _ = made(Subscription(1, EVERYTHING), port=port)
+    port.clear()
+    again.deliver(event(0, 5000), 1, "data")
+    assert len(port.kept) == WINDOW
+    # 10 was the oldest left, and made room for 5000; 11 is still known.
+    again.deliver(event(0, 11), 1, "data")
+    again.deliver(event(0, 10), 1, "data")
+    assert [delivery.event.id for delivery in port.delivered] == [5000, 10]
+
+
+def test_a_crash_between_keeping_and_forgetting_leaves_nothing_behind() -> None:
+    port = RecordingPort(kept={f"delivered/{id}": id.to_bytes(8, "big") for id in range(1, WINDOW + 2)})
+    made(port=port)
+    assert len(port.kept) == WINDOW
+    assert "delivered/1" not in port.kept
+
+
+def test_what_others_kept_is_left_alone() -> None:
+    port = RecordingPort(kept={"cache/1": b"document"})
+    local, _ = made(Subscription(1, EVERYTHING), port=port)
+    local.deliver(event(0), 1, "data")
+    assert port.kept["cache/1"] == b"document"

@@ -1,0 +1,118 @@
+"""Generated work for a core: settings, movement, links and sends, and a log of everything it answers.
+
+The script reacts to upcalls with further sends and withdrawals, drawn from its own stream, so that two cores whose
+answers differ anywhere drift apart for good.
+"""
+
+from random import Random
+from typing import Any
+
+from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, SECOND, Core, Settings, Upcall
+
+KINDS = FIRST_HOST_KIND + 2
+
+
+def settings_for(rng: Random) -> Settings:
+    nodes = rng.choice([2, 3, 5, 8, 20, 45])
+    links = rng.random() < 0.2
+    per_frame = not links and rng.random() < 0.3
+    background = rng.random() < 0.4
+    return Settings(
+        nodes=nodes,
+        seed=rng.randrange(2**40),
+        kinds=KINDS,
+        record=rng.random() < 0.5,
+        links=links,
+        width=400.0,
+        height=300.0,
+        sense=rng.choice([1.0, 2.2]),
+        range_low=60.0 if per_frame else 0.0,
+        range_high=150.0 if per_frame else 0.0,
+        surroundings=not links and rng.random() < 0.2,
+        capture=rng.random() < 0.5,
+        threshold=rng.choice([10.0, 3.0, 0.5]),
+        loss=rng.choice([0.0, 0.0, 0.3]),
+        ideal=rng.random() < 0.15,
+        kbps=rng.choice([1000, 2000, 5500, 11000]),
+        basic_kbps=rng.choice([1000, 2000]),
+        mtu=rng.choice([200, 1472]),
+        retries=rng.choice([0, 2, 7]),
+        queue=rng.choice([1, 3, 50]),
+        background_interval=rng.choice([SECOND // 50, SECOND // 7]) if background else 0,
+        background_size=rng.choice([20, 300]),
+        background_flood=background and rng.random() < 0.7,
+        background_jitter=rng.choice([0, SECOND // 100]),
+    )
+
+
+class Script:
+    """Drives one core through one generated story."""
+
+    def __init__(self, core: Core, settings: Settings, seed: int) -> None:
+        self.core = core
+        self.settings = settings
+        self.rng = Random(seed)
+        self.log: list[Any] = []
+        self.free = list(range(60))
+        self.held: dict[int, int] = {}  # handle -> release
+        for node in range(settings.nodes):
+            core.set_range(node, self.rng.uniform(60, 150))
+            self.move(node, 0)
+        for a in range(settings.nodes if settings.links else 0):
+            for b in range(settings.nodes):
+                if a != b and self.rng.random() < 0.3:
+                    core.set_link(a, b, self.rng.choice([0.0, 0.0, 0.4]))
+
+    def move(self, node: int, now: int) -> None:
+        place = self.rng.uniform(-20, 420), self.rng.uniform(-20, 320)
+        speed = self.rng.choice([(0.0, 0.0), (self.rng.uniform(-3e-8, 3e-8), self.rng.uniform(-3e-8, 3e-8))])
+        self.core.set_leg(node, now, *place, *speed)
+
+    def send(self, now: int) -> None:
+        if not self.free:
+            return
+        rng, nodes = self.rng, self.settings.nodes
+        node, handle = rng.randrange(nodes), self.free.pop()
+        to = EVERYONE if rng.random() < 0.5 else rng.choice([n for n in range(nodes) if n != node])
+        delay = rng.choice([0, 0, rng.randrange(20_000_000)])
+        size = rng.choice([1, 30, 256, 700, 4000])
+        self.core.send(node, handle, to, size, rng.choice([2, 3]), now + delay, rng.random() < 0.2)
+        self.held[handle] = now + delay
+
+    def act(self, now: int) -> None:
+        for _ in range(self.rng.choice([0, 0, 1, 2])):
+            self.send(now)
+        delayed = [handle for handle, release in self.held.items() if release > now]
+        if delayed and self.rng.random() < 0.1:
+            handle = self.rng.choice(delayed)
+            self.core.withdraw(handle)
+            self.over(handle)
+
+    def over(self, handle: int) -> None:
+        del self.held[handle]
+        self.free.append(handle)
+
+    def run(self, seconds: float) -> list[Any]:
+        core, rng = self.core, self.rng
+        end, until = round(seconds * SECOND), 0
+        while core.now < end:
+            if core.now >= until:
+                until = core.now + rng.randrange(1, 50_000_000)
+                for _ in range(rng.choice([0, 3, 12])):
+                    self.send(core.now)
+                if rng.random() < 0.3:
+                    self.move(rng.randrange(self.settings.nodes), core.now)
+            upcall = core.advance(until)
+            if upcall is Upcall.REACHED:
+                self.log.append((core.now, core.take_series()))
+                continue
+            receivers = core.receivers if upcall in (Upcall.BROADCAST, Upcall.DELIVERED) else None
+            if upcall is Upcall.FRAME:
+                self.log.append((core.now, upcall, core.frame))
+                continue
+            self.log.append((core.now, upcall, core.sender, core.handle, receivers))
+            if upcall is not Upcall.DELIVERED:
+                self.over(core.handle)
+            self.act(core.now)
+        self.log.append(core.totals())
+        return self.log

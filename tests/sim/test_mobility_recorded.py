@@ -1,0 +1,152 @@
+"""Recorded movement: what the two readers make of hand-written files, and every line they refuse."""
+
+from pathlib import Path
+from typing import Literal
+
+import pytest
+
+from roamcast.sim.core import SECOND
+from roamcast.sim.mobility import FOREVER, Area, Leg, Recorded, ScenarioError
+
+DATA = Path(__file__).parent / "data"
+AREA = Area(width=100.0, height=200.0)
+S = SECOND
+
+
+def legs(text: str, folder: Path, nodes: int = 1) -> list[list[Leg]]:
+    (folder / "trace").write_text(text)
+    return [list(walk) for walk in Recorded(file="trace").walks(AREA, nodes, 1, folder)]
+
+
+@pytest.mark.parametrize("form", ["auto", "ns2"])
+def test_the_ns2_sample(form: Literal["auto", "ns2"]) -> None:
+    first, second = Recorded(file="walk.tcl", format=form).walks(AREA, 2, 1, DATA)
+    # 50 m at 5 m/s.
+    assert list(first) == [
+        Leg(0, 10 * S, 10, 20, 10, 20),
+        Leg(10 * S, 20 * S, 10, 20, 40, 60),
+        Leg(20 * S, FOREVER, 40, 60, 40, 60),
+    ]
+    # After 2 s at 10 m/s it is at 20 m, and goes on to 50 m: there after 3 s more. But after 2 s it turns, at 40 m;
+    # towards (50, 90) it is √(10² + 90²) m, of which it walks 30 m before it stops.
+    part = 30 / (100 + 8100) ** 0.5
+    walk = list(second)
+    assert walk[:3] == [Leg(0, 2 * S, 0, 0, 0, 0), Leg(2 * S, 4 * S, 0, 0, 20, 0), Leg(4 * S, 6 * S, 20, 0, 40, 0)]
+    assert walk[3] == pytest.approx(Leg(6 * S, 7 * S, 40, 0, 40 + 10 * part, 90 * part))
+    assert walk[4] == Leg(7 * S, FOREVER, walk[3].x1, walk[3].y1, walk[3].x1, walk[3].y1)
+    assert len(walk) == 5
+
+
+@pytest.mark.parametrize("form", ["auto", "csv"])
+def test_the_csv_sample(form: Literal["auto", "csv"]) -> None:
+    first, second = Recorded(file="walk.csv", format=form).walks(AREA, 2, 1, DATA)
+    assert list(first) == [
+        Leg(0, 5 * S, 10, 20, 10, 20),
+        Leg(5 * S, 10 * S, 10, 20, 30, 40),
+        Leg(10 * S, 20 * S, 30, 40, 30, 40),
+        Leg(20 * S, FOREVER, 30, 40, 30, 40),
+    ]
+    assert list(second) == [Leg(0, 5 * S // 2, 0, 0, 100, 0), Leg(5 * S // 2, FOREVER, 100, 0, 100, 0)]
+
+
+def test_a_node_without_commands_stays(tmp_path: Path) -> None:
+    assert legs("$node_(0) set X_ 1\n$node_(0) set Y_ 2\n", tmp_path) == [[Leg(0, FOREVER, 1, 2, 1, 2)]]
+
+
+def test_of_two_commands_at_once_the_later_holds(tmp_path: Path) -> None:
+    text = (
+        '$ns_ at 0 "$node_(0) setdest 9 2 1"\n$ns_ at 0 "$node_(0) setdest 1 4 1"\n'
+        "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n"
+    )
+    assert legs(text, tmp_path) == [[Leg(0, 2 * S, 1, 2, 1, 4), Leg(2 * S, FOREVER, 1, 4, 1, 4)]]
+
+
+def test_a_node_that_never_arrives_walks_for_ever(tmp_path: Path) -> None:
+    text = '$node_(0) set X_ 0\n$node_(0) set Y_ 0\n$ns_ at 0 "$node_(0) setdest 100 0 1e-300"\n'
+    ((leg,),) = legs(text, tmp_path)
+    assert (leg.start, leg.end) == (0, FOREVER)
+
+
+def test_windows_lines_a_byte_order_mark_and_blanks_do_no_harm(tmp_path: Path) -> None:
+    text = "\ufefftime, node, x, y\r\n\r\n0, 0, 1, 2\r\n"
+    assert legs(text, tmp_path) == [[Leg(0, FOREVER, 1, 2, 1, 2)]]
+
+
+NS2 = "$node_(0) set X_ 1\n$node_(0) set Y_ 2\n$node_(1) set X_ 1\n$node_(1) set Y_ 2\n"
+CSV = "time,node,x,y\n0,0,1,2\n0,1,1,2\n"
+SETDEST = '$ns_ at {} "$node_({}) setdest {} {} {}"'
+
+REFUSED: list[tuple[str, str, str]] = [
+    (NS2, "hello", "line 5: expected '$node_(i) set X_ x' or '$ns_ at t \"$node_(i) setdest x y speed\"'"),
+    (NS2, "$node_(0) set X_ 1", "line 5: X_ of node 0 is set a second time"),
+    (NS2, "$node_(2) set X_ 1", "line 5: node 2: the scenario has nodes 0 to 1"),
+    (NS2, "$node_(a) set X_ 1", "line 5: expected the number of a node, not 'a'"),
+    (NS2, '$ns_ at 1.0 "$node_(0) set X_ 5"', "line 5: a node cannot jump"),
+    (NS2, SETDEST.format(-1, 0, 1, 1, 1), "line 5: time -1 s: it must be 0 or more"),
+    (NS2, SETDEST.format("nan", 0, 1, 1, 1), "line 5: time 'nan': expected a finite number"),
+    (NS2, SETDEST.format("5e9", 0, 1, 1, 1), "line 5: time 5e+09 s: it must be 0 or more, and below 4.6e9"),
+    (NS2, SETDEST.format(1, 7, 1, 1, 1), "line 5: node 7: the scenario has nodes 0 to 1"),
+    (NS2, SETDEST.format(1, 0, 101, 1, 1), "line 5: node 0 at x = 101 m: it must lie in the area, 0 to 100 m"),
+    (NS2, SETDEST.format(1, 0, 1, 200.5, 1), "line 5: node 0 at y = 200.5 m: it must lie in the area, 0 to 200 m"),
+    (NS2, SETDEST.format(1, 0, 1, "inf", 1), "line 5: y 'inf': expected a finite number"),
+    (NS2, SETDEST.format(1, 0, "1_0", 1, 1), "line 5: x '1_0': expected a finite number"),
+    (NS2, SETDEST.format(1, 0, 1, 1, -1), "line 5: speed -1 m/s: it must be 0 or more"),
+    (NS2, SETDEST.format(1, 0, 1, 1, "fast"), "line 5: speed 'fast': expected a finite number"),
+    (CSV, "1,0,1", "line 4: expected 4 values: time,node,x,y"),
+    (CSV, "1,0,1,2,3", "line 4: expected 4 values: time,node,x,y"),
+    (CSV, "1,2,1,2", "line 4: node 2: the scenario has nodes 0 to 1"),
+    (CSV, "1,-1,1,2", "line 4: expected the number of a node, not '-1'"),
+    (CSV, "1,0.0,1,2", "line 4: expected the number of a node, not '0.0'"),
+    (CSV, "1,0,x,2", "line 4: x 'x': expected a finite number"),
+    (CSV, "1,0,1,nan", "line 4: y 'nan': expected a finite number"),
+    (CSV, "1,0,-0.5,2", "line 4: node 0 at x = -0.5 m: it must lie in the area, 0 to 100 m"),
+    (CSV, "-1,0,1,2", "line 4: time -1 s: it must be 0 or more"),
+    (CSV, "0,0,1,2", "line 4: node 0 at 0 s, after 0 s: times must increase"),
+    ("", "time,node,x", "line 1: expected the header time,node,x,y, in any order"),
+    ("", "time,node,x,x", "line 1: expected the header time,node,x,y, in any order"),
+    ("", "x" * 200, "line 1: expected movement of ns-2 ($node_…) or the header time,node,x,y"),
+]
+
+
+@pytest.mark.parametrize(("before", "line", "rule"), REFUSED)
+def test_a_bad_line_is_named_with_its_file_number_text_and_rule(
+    before: str, line: str, rule: str, tmp_path: Path
+) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        legs(f"{before}{line}\n", tmp_path, nodes=2)
+    head, text = str(caught.value).split("\n")
+    assert head.startswith(f"{tmp_path / 'trace'}, {rule}")
+    assert text == "  " + (line if len(line) <= 120 else f"{line[:120]}…")
+
+
+@pytest.mark.parametrize(
+    ("text", "rule"),
+    [
+        ("", "it is empty: expected movement of ns-2 or samples time,node,x,y"),
+        ("# nothing\n\n", "it is empty: expected movement of ns-2 or samples time,node,x,y"),
+        ("time,node,x,y\n0,0,1,2\n", "node 1 has no samples; the scenario has nodes 0 to 1"),
+        ("$node_(0) set X_ 1\n$node_(0) set Y_ 2\n", "node 1 has no first place (X_); the scenario has nodes 0 to 1"),
+        (NS2.replace("$node_(0) set Y_ 2", ""), "node 0 has no first place (Y_); the scenario has nodes 0 to 1"),
+    ],
+)
+def test_what_a_file_lacks_is_named(text: str, rule: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        legs(text, tmp_path, nodes=2)
+    assert str(caught.value) == f"{tmp_path / 'trace'}: {rule}"
+
+
+@pytest.mark.parametrize(("name", "reason"), [("missing.csv", "No such file or directory"), (".", "Is a directory")])
+def test_a_file_that_cannot_be_read_is_named(name: str, reason: str, tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as caught:
+        Recorded(file=name).walks(AREA, 1, 1, tmp_path)
+    assert str(caught.value) == f"{tmp_path / name}: cannot be read: {reason}"
+
+
+def test_bytes_that_are_no_text_are_shown_escaped(tmp_path: Path) -> None:
+    (tmp_path / "trace").write_bytes(b"time,node,x,y\n\xff\xfe,0,1,2\n")
+    with pytest.raises(ScenarioError, match=r"line 2: time '\\\\xff\\\\xfe': expected a finite number"):
+        Recorded(file="trace").walks(AREA, 1, 1, tmp_path)
+
+
+def test_a_broken_file_has_no_problems_before_it_is_read() -> None:
+    assert list(Recorded(file="missing.csv").problems(AREA, 1)) == []

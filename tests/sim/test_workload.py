@@ -1,0 +1,187 @@
+"""The workload: the same from the same seed, and what it is asked to be."""
+
+from itertools import pairwise
+from typing import Literal
+
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.content.text import parse_filter
+from roamcast.sim.workload import Act, Publishers, Span, Subscribers, Workload, acts
+
+S = 1_000_000_000
+
+groups = st.lists(st.integers(1, 4), min_size=1, max_size=3)
+Timing = Literal["periodic", "poisson"]
+timings: st.SearchStrategy[Timing] = st.sampled_from(("periodic", "poisson"))
+
+
+def publications(workload: Workload, nodes: int = 2, seed: int = 1, end: int = 100 * S) -> list[Act]:
+    return [act for act in acts(workload, nodes, seed, end) if isinstance(act.what, Publication)]
+
+
+def published_size(size: int) -> int:
+    """Of the first event of node 1: 19 bytes bare (array 1, type 6, attributes 1, payload 2, id 9)."""
+    act = publications(Workload(publishers=(Publishers(nodes=(1,), rate=1, size=size),)))[0]
+    assert isinstance(act.what, Publication)
+    return act.what.event.size
+
+
+@given(subscribing=groups, publishing=groups, timing=timings, seed=st.integers(0, 2**63 - 1))
+@settings(max_examples=60, deadline=None)
+def test_the_same_seed_gives_the_same_acts_in_order_by_whom_was_asked(
+    subscribing: list[int], publishing: list[int], timing: Timing, seed: int
+) -> None:
+    workload = Workload(
+        subscribers=tuple(Subscribers(count=count, filter=("a = 1", "a = 2"), stop=3.0) for count in subscribing),
+        publishers=tuple(Publishers(count=count, rate=2, timing=timing) for count in publishing),
+    )
+    assert not list(workload.problems(24, 5.0))
+    made = list(acts(workload, 24, seed, 5 * S))
+
+    assert made == list(acts(workload, 24, seed, 5 * S))
+    assert all(a.time <= b.time for a, b in pairwise(made))
+    assert all(0 <= act.time < 5 * S and 0 <= act.node < 24 for act in made)
+
+    subscribers = [act.node for act in made if isinstance(act.what, Subscription)]
+    publishers = {act.node for act in made if isinstance(act.what, Publication)}
+    assert len(subscribers) == len(set(subscribers)) == sum(subscribing)
+    assert len(publishers) <= sum(publishing)
+    assert timing == "poisson" or len(publishers) == sum(publishing)
+    assert not publishers & set(subscribers)
+
+    begun = {act.what.id: act.node for act in made if isinstance(act.what, Subscription)}
+    ended = {act.what: act.node for act in made if isinstance(act.what, int)}
+    assert begun == ended
+    events = [act.what.event.id for act in made if isinstance(act.what, Publication)]
+    assert len(events) == len(set(events))
+
+
+def test_another_seed_gives_other_acts() -> None:
+    workload = Workload(subscribers=(Subscribers(count=3),), publishers=(Publishers(count=3, rate=1),))
+    first, second = (list(acts(workload, 100, seed, 10 * S)) for seed in (1, 2))
+    assert {act.node for act in first} != {act.node for act in second}
+    assert {act.time for act in first} != {act.time for act in second}
+
+
+def test_a_publisher_does_the_same_whoever_else_publishes() -> None:
+    alone = Workload(publishers=(Publishers(nodes=(1,), rate=1, timing="poisson"),))
+    among = Workload(publishers=(Publishers(nodes=(0, 1), rate=1, timing="poisson"),))
+    assert publications(alone) == [act for act in publications(among) if act.node == 1]
+
+
+def test_periodic_is_even_from_within_the_first_interval() -> None:
+    workload = Workload(publishers=(Publishers(nodes=(1,), rate=4, start=10, stop=20),))
+    times = [act.time for act in publications(workload)]
+    assert len(times) == 40
+    assert 10 * S <= times[0] < 10 * S + S // 4
+    assert all(abs(b - a - S // 4) <= 1 for a, b in pairwise(times))
+
+
+def test_poisson_has_its_rate_and_the_spread_of_its_kind() -> None:
+    # 5000 expected, standard deviation 71: five of them. Gaps of an exponential have a coefficient of variation of 1.
+    workload = Workload(publishers=(Publishers(nodes=(1,), rate=5, timing="poisson"),))
+    times = [act.time for act in publications(workload, end=1000 * S)]
+    assert 4650 < len(times) < 5350
+    gaps = [b - a for a, b in pairwise(times)]
+    mean = sum(gaps) / len(gaps)
+    deviation = (sum((gap - mean) ** 2 for gap in gaps) / len(gaps)) ** 0.5
+    assert 0.9 < deviation / mean < 1.1
+
+
+@pytest.mark.parametrize(
+    "size", [19, 20, 255, 256, 257, 273, 274, 276, 277, 1000, 65535, 65536, 65537, 65555, 65558, 70000]
+)
+def test_an_event_has_exactly_the_size_asked_for(size: int) -> None:
+    assert published_size(size) == size
+
+
+@pytest.mark.parametrize("size", [275, 65556, 65557])
+def test_where_no_payload_gives_the_size_it_is_a_little_less(size: int) -> None:
+    """A payload of 256 bytes takes 257 more than none, and one of 65,536 takes 65,539: these sizes do not exist."""
+    assert size - 2 <= published_size(size) < size
+
+
+def test_content_is_drawn_as_described() -> None:
+    described = Publishers(
+        nodes=(1,),
+        rate=10,
+        type="offer",
+        attributes={"fixed": "x", "one of": ("a", "b"), "whole": Span(low=1, high=3), "real": Span(low=0, high=0.5)},
+    )
+    made = publications(Workload(publishers=(described,)))
+    events = [act.what.event for act in made if isinstance(act.what, Publication)]
+    assert {event.type for event in events} == {"offer"}
+    assert {event.attributes["fixed"] for event in events} == {("x",)}
+    assert {event.attributes["one of"] for event in events} == {("a",), ("b",)}
+    assert {event.attributes["whole"] for event in events} == {(1,), (2,), (3,)}
+    reals = [event.attributes["real"][0] for event in events]
+    assert all(isinstance(real, float) and 0 <= real <= 0.5 for real in reals)
+    assert len(set(reals)) > 900
+
+
+def test_subscriptions_start_stop_and_have_one_of_the_filters() -> None:
+    group = Subscribers(nodes=(4, 2), filter=("a = 1", "b = 2"), start=1, stop=2)
+    made = list(acts(Workload(subscribers=(group,)), 5, 1, 10 * S))
+    assert [(act.time, act.node) for act in made] == [(S, 2), (S, 4), (2 * S, 2), (2 * S, 4)]
+    wanted = [act.what.filter for act in made if isinstance(act.what, Subscription)]
+    assert set(wanted) <= {parse_filter("a = 1"), parse_filter("b = 2")}
+
+
+def test_a_subscription_that_would_stop_after_the_end_just_lasts() -> None:
+    made = list(acts(Workload(subscribers=(Subscribers(nodes=(0,), stop=10),)), 1, 1, 10 * S))
+    assert len(made) == 1
+
+
+def test_without_disjoint_a_node_may_do_both() -> None:
+    workload = Workload(subscribers=(Subscribers(count=3),), publishers=(Publishers(count=3, rate=1),), disjoint=False)
+    assert not list(workload.problems(3, 10.0))
+    made = list(acts(workload, 3, 1, 10 * S))
+    assert {act.node for act in made if isinstance(act.what, Publication)} == {0, 1, 2}
+
+
+@pytest.mark.parametrize(
+    ("workload", "problem"),
+    [
+        (Workload(subscribers=(Subscribers(),)), ("subscribers[0].count", "give either count or nodes")),
+        (
+            Workload(subscribers=(Subscribers(count=1, nodes=(1,)),)),
+            ("subscribers[0].count", "give either count or nodes"),
+        ),
+        (Workload(subscribers=(Subscribers(count=0),)), ("subscribers[0].count", "0: at least one node")),
+        (Workload(subscribers=(Subscribers(count=4),)), ("subscribers", "4 of them, but there are only 3 nodes")),
+        (
+            Workload(subscribers=(Subscribers(nodes=(3,)),)),
+            ("subscribers[0].nodes", "3: nodes are numbered from 0 to 2"),
+        ),
+        (Workload(subscribers=(Subscribers(nodes=(1, 1)),)), ("subscribers", "node 1 is named more than once")),
+        (
+            Workload(subscribers=(Subscribers(count=1, start=10),)),
+            ("subscribers[0].start", "10 s is not before the end at 10 s"),
+        ),
+        (
+            Workload(subscribers=(Subscribers(count=1, start=2, stop=2),)),
+            ("subscribers[0].stop", "2 s is not after the start at 2 s"),
+        ),
+        (
+            Workload(subscribers=(Subscribers(count=1, filter=()),)),
+            ("subscribers[0].filter", "an empty list: at least one filter to draw from"),
+        ),
+        (
+            Workload(subscribers=(Subscribers(count=2),), publishers=(Publishers(count=2, rate=1),)),
+            ("publishers", "4 publishers and subscribers, but only 3 nodes; disjoint = false lets a node be both"),
+        ),
+        (
+            Workload(publishers=(Publishers(count=1, rate=1, attributes={"a": Span(low=2, high=1)}),)),
+            ("publishers[0].attributes.a", "low 2 is above high 1"),
+        ),
+        (
+            Workload(publishers=(Publishers(count=1, rate=1, attributes={"a": ()}),)),
+            ("publishers[0].attributes.a", "an empty list: at least one value to draw from"),
+        ),
+    ],
+)
+def test_problems(workload: Workload, problem: tuple[str, str]) -> None:
+    assert list(workload.problems(3, 10.0)) == [problem]

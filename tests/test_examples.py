@@ -1,0 +1,59 @@
+"""Every example runs, and the page that explains one shows the files as they are."""
+
+import re
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from roamcast.sim.run import run
+from roamcast.sim.scenario import load
+from roamcast.trace import MemorySink
+
+ROOT = Path(__file__).parents[1]
+EXAMPLES = ROOT / "examples"
+PAGE = ROOT / "docs" / "writing-a-protocol.md"
+
+
+def examples(pattern: str) -> list[str]:
+    found = sorted(path.name for path in EXAMPLES.glob(pattern))
+    assert found, f"there is no example {pattern}"
+    return found
+
+
+@pytest.mark.parametrize("name", examples("*.py"))
+def test_a_program_runs_to_its_end(name: str, tmp_path: Path) -> None:
+    done = subprocess.run(
+        [sys.executable, "-W", "error", EXAMPLES / name], cwd=tmp_path, capture_output=True, text=True, check=False
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    assert done.stdout
+
+
+@pytest.mark.parametrize("name", examples("*.toml"))
+def test_a_scenario_runs_and_something_is_delivered(name: str) -> None:
+    scenario, facts = load(EXAMPLES / name), MemorySink()
+    report = run(scenario, facts, folder=EXAMPLES)
+    assert report.simulated == scenario.duration
+    assert facts.table("publish").num_rows > 0
+    assert facts.table("deliver").num_rows > 0
+
+
+@pytest.mark.parametrize(("language", "file"), [("python", "my_gossip.py"), ("toml", "my_gossip.toml")])
+def test_the_blocks_of_the_page_are_the_file_but_for_empty_lines(language: str, file: str) -> None:
+    blocks = re.findall(rf"^```{language}\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    shown = "".join(blocks)
+    assert filled_lines(shown) == filled_lines((EXAMPLES / file).read_text())
+
+
+def filled_lines(text: str) -> list[str]:
+    return [line for line in text.splitlines() if line.strip()]
+
+
+def test_the_page_shows_what_the_program_prints() -> None:
+    shown = re.findall(r"^\$ python (\S+)\n(.*?)^```$", PAGE.read_text(), re.DOTALL | re.MULTILINE)
+    assert [program for program, _ in shown] == ["examples/my_gossip.py"]
+    for program, output in shown:
+        done = subprocess.run([sys.executable, ROOT / program], capture_output=True, text=True, check=True)
+        assert done.stdout == output
