@@ -110,7 +110,8 @@ class Script:
             if upcall is Upcall.FRAME:
                 self.log.append((core.now, upcall, core.frame))
                 continue
-            self.log.append((core.now, upcall, core.sender, core.handle, receivers))
+            spent = core.spent if upcall not in (Upcall.DELIVERED, Upcall.DROPPED) else None
+            self.log.append((core.now, upcall, core.sender, core.handle, receivers, spent))
             if upcall is not Upcall.DELIVERED:
                 self.over(core.handle)
             self.act(core.now)

@@ -4,10 +4,15 @@ import hashlib
 import os
 import subprocess
 import sys
+from pathlib import Path
 
 import pytest
 
 from roamcast.sim import reference
+from roamcast.sim.run import run
+from roamcast.sim.scenario import check
+from roamcast.sim.world import CoreMaker
+from roamcast.trace import MemorySink
 from sim.worlds import SCENARIOS, facts, scenario
 
 
@@ -60,3 +65,53 @@ def test_facts_by_second_add_up_to_the_totals() -> None:
         total = sum(row[metric] for row in recorded["transmit"])
         assert total == sum(row[metric] for row in recorded["series"])
         assert total > 0, metric
+
+
+CAUSED = """
+from dataclasses import replace
+import msgspec
+from roamcast.protocols.catalogue import CATALOGUE, Entry
+from roamcast.protocols.flooding import Flooding, FloodingBroker
+from roamcast.protocols.messages import Message
+
+class Repair(Message, frozen=True, tag="repair"):
+    number: int
+
+    @property
+    def cause(self):
+        return self.number
+
+class Caused(FloodingBroker):
+    def start(self, now, kept):
+        self.port.broadcast(Repair(7))
+        if self.node == 0:
+            self.port.unicast(1, Repair(8))
+            self.port.unicast(2, Repair(9))
+
+    def receive(self, now, sender, message):
+        pass
+
+ENTRY = Entry("caused", "", Flooding, Caused, (Repair,))
+"""
+
+
+@pytest.mark.parametrize("core", [None, reference.Core])
+def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | None) -> None:
+    """Two nodes in range, a third out of it: a broadcast each, a unicast that arrives, one that is tried 8 times."""
+    (tmp_path / "caused.py").write_text(CAUSED)
+    raw = {
+        "nodes": 3,
+        "duration": 2.0,
+        "radio": {"propagation": "links"},
+        "links": {"up": [[0, 1]]},
+        "protocol": {"name": "caused.py:ENTRY"},
+    }
+    sink = MemorySink()
+    run(check(raw, "caused", tmp_path), sink, folder=tmp_path, make_core=core)
+    rows = [row for row in sink.table("transmit").to_pylist() if row["kind"] == "repair"]
+    packets = {(row["node"], row["cause"]): row["packets"] for row in rows if row["packets"]}
+    assert packets == {(0, 7): 1, (1, 7): 1, (2, 7): 1, (0, 8): 1, (0, 9): 8}
+    # A version byte, an array of two, "repair" (1 + 6) and a small number: 10 bytes, and 64 of headers.
+    assert {row["bits"] // row["packets"] for row in rows if row["packets"]} == {192 + 8 * 74}
+    # The broadcasts all start at 0 and collide, so that only the unicast is received; by no cause, at the receiver.
+    assert [(row["node"], row["cause"], row["receptions"]) for row in rows if row["receptions"]] == [(1, 0, 1)]

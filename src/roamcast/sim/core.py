@@ -166,6 +166,10 @@ class Core(Protocol):
     """By number."""
     frame: Frame | None
 
+    @property
+    def spent(self) -> tuple[int, int, int]:
+        """Packets, bits and airtime of the message that a BROADCAST, FINISHED or UNREACHABLE is about, in all."""
+
     def set_leg(self, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
         """From `start` (not later than now) the node is at (x, y) + (vx, vy) * (t - start); metres per ns."""
 

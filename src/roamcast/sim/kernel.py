@@ -101,7 +101,7 @@ _NODE = _record_of(
     "eifs ears made",
     "x y vx vy range",
 )
-_MESSAGE = _record_of("node to size kind release next urgent arrived origin number")
+_MESSAGE = _record_of("node to size kind release next urgent arrived origin number packets bits airtime")
 _TRANSMISSION = _record_of("node message to kind size packets start ears next")
 _EARSHOT = _record_of("node flags next_ear next_here", "power")
 _EVENT = _record_of("time order data")
@@ -479,6 +479,9 @@ def _transmit(
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
+    if message >= 0:
+        m = s.m[message]
+        m.packets, m.bits, m.airtime = m.packets + packets, m.bits + bits, m.airtime + airtime
     if not s.ideal:
         s.n[i].sending = 1
         s.n[i].eifs = 0
@@ -970,6 +973,7 @@ def _obey(s: Any, count: int) -> None:
             s.m = _longer(s.m, 2 * message)
         s.m[message].node, s.m[message].to, s.m[message].size, s.m[message].kind = c[1], c[3], c[4], c[5]
         s.m[message].urgent, s.m[message].arrived = c[7], 0
+        s.m[message].packets, s.m[message].bits, s.m[message].airtime = 0, 0, 0
         s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
 
 
@@ -1017,6 +1021,9 @@ def _advance(address: int, until: int, count: int) -> int:
     s.u_taken = k + 1
     s.out[0], s.out[1], s.out[2] = s.now, s.u_sender[k], s.u_message[k] >> 1
     s.out[3] = s.heard if s.u_code[k] <= DELIVERED else 0
+    if s.u_message[k] >= 0:
+        m = s.m[s.u_message[k]]
+        s.out[4], s.out[5], s.out[6] = m.packets, m.bits, m.airtime
     return s.u_code[k]
 
 
@@ -1122,6 +1129,10 @@ class Core:
         elif code == FRAME:
             self.frame = self._recorded()
         return _UPCALLS[code]
+
+    @property
+    def spent(self) -> tuple[int, int, int]:
+        return self._out[4], self._out[5], self._out[6]
 
     def _recorded(self) -> Frame:
         start, sender, to, kind, message, packets, size, count = self._frame

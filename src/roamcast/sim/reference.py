@@ -85,6 +85,8 @@ class Message:
     """Of a unicast: the one to be sent next, or again."""
     delivered: bool = False
     withdrawn: bool = False
+    spent: tuple[int, int, int] = (0, 0, 0)
+    """Packets, bits and airtime so far."""
 
 
 @dataclass(slots=True, eq=False)
@@ -202,6 +204,7 @@ class Report(NamedTuple):
     handle: int
     receivers: list[int]
     frame: Frame | None = None
+    spent: tuple[int, int, int] = (0, 0, 0)
 
 
 class Core:
@@ -213,6 +216,7 @@ class Core:
         self.handle = -1
         self.receivers: list[int] = []
         self.frame: Frame | None = None
+        self.spent = (0, 0, 0)
         self._settings = settings
         self._nodes = [
             Node(
@@ -271,7 +275,7 @@ class Core:
         if not self._reports:
             self.now = until
             return Upcall.REACHED
-        upcall, self.sender, self.handle, self.receivers, self.frame = self._reports.popleft()
+        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent = self._reports.popleft()
         return upcall
 
     def take_series(self) -> list[list[int]]:
@@ -292,7 +296,7 @@ class Core:
 
     def _report(self, upcall: Upcall, node: Node, message: Message, receivers: list[int] | None = None) -> None:
         if message.kind != BACKGROUND_KIND:
-            self._reports.append(Report(upcall, node.number, message.handle, receivers or []))
+            self._reports.append(Report(upcall, node.number, message.handle, receivers or [], None, message.spent))
 
     def _schedule(self, time: int, rank: int, action: Callable[[], None]) -> Event:
         event = Event(time, action)
@@ -423,6 +427,9 @@ class Core:
         reach = self._draw_range(node)
         for metric, amount in (("packets", burst.packets), ("bits", burst.bits), ("airtime", burst.airtime)):
             self._count(node, burst.kind, metric, amount)
+        if burst.message is not None:
+            packets, bits, airtime = burst.message.spent
+            burst.message.spent = packets + burst.packets, bits + burst.bits, airtime + burst.airtime
         burst.receptions = list(self._audience(node, reach))
         if not self._settings.ideal:
             for reception in node.present:

@@ -17,11 +17,16 @@ from roamcast.content.rows import event_rows, filter_rows
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker
 from roamcast.protocols.messages import Message, kind_of
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, SECOND, Core, Outcome, Settings, Upcall
+from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, METRICS, SECOND, Core, Outcome, Settings, Upcall
 from roamcast.sim.mobility import Leg
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.workload import Act, acts
 from roamcast.trace import Recorder
+
+MAX_CHARGES = 10_000
+"""Accounts of causes that are held before they are written; rows of the same key add up."""
+_NOT_BY_CAUSE = (0,) * (len(METRICS) - 3)
+"""Receptions and losses happen elsewhere: they are counted under no cause."""
 
 CoreMaker = Callable[[Settings], Core]
 Progress = Callable[[int], None]
@@ -69,6 +74,9 @@ class World:
 
         self._published: dict[int, array[int]] = {}  # times by node, in the order of its events
         self._frames = 0
+        # What messages with a cause took: by node, kind and cause since it was last written; by node and kind in all
+        self._charged: dict[tuple[int, int, int], list[int]] = {}
+        self._charged_in_all: dict[tuple[int, int], list[int]] = {}
 
         params = parameters(scenario, scenario.name, folder)
         self._ports = [_Port(self, node) for node in range(scenario.nodes)]
@@ -219,7 +227,10 @@ class World:
 
     def _arrived_everywhere(self) -> None:
         core, now, brokers = self.core, self.now, self.brokers
-        sender, message = core.sender, self._received(self._over(core.handle))
+        sender, sent = core.sender, self._over(core.handle)
+        if sent.cause:
+            self._charge(sender, sent)
+        message = self._received(sent)
         for node in core.receivers:
             brokers[node].receive(now, sender, message)
 
@@ -230,7 +241,11 @@ class World:
             assert message is not None
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is Upcall.UNREACHABLE:
-            self.brokers[sender].unreachable(self.now, self._to[handle], self._over(handle))
+            message = self._over(handle)
+            self._charge(sender, message)
+            self.brokers[sender].unreachable(self.now, self._to[handle], message)
+        elif upcall is Upcall.FINISHED:
+            self._charge(sender, self._over(handle))
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
@@ -267,12 +282,34 @@ class World:
         for kind, counted in zip(self.kind_names, self.core.take_series(), strict=True):
             if any(counted):
                 self._facts.add("series", second, kind, *counted)
+        if len(self._charged) > MAX_CHARGES:
+            self._write_charges()
+
+    def _charge(self, node: int, message: Message) -> None:
+        """Puts what a message took to its cause."""
+        if message.cause:
+            kind = self._kinds[type(message)]
+            spent = self.core.spent
+            for account in (
+                self._charged.setdefault((node, kind, message.cause), [0, 0, 0]),
+                self._charged_in_all.setdefault((node, kind), [0, 0, 0]),
+            ):
+                for place, amount in enumerate(spent):
+                    account[place] += amount
+
+    def _write_charges(self) -> None:
+        for (node, kind, cause), spent in self._charged.items():
+            self._facts.add("transmit", node, self.kind_names[kind], cause, *spent, *_NOT_BY_CAUSE)
+        self._charged.clear()
 
     def _count_totals(self) -> None:
+        self._write_charges()
         for node, kinds in enumerate(self.core.totals()):
-            for kind, counted in zip(self.kind_names, kinds, strict=True):
+            for kind, counted in enumerate(kinds):
+                for place, amount in enumerate(self._charged_in_all.get((node, kind), ())):
+                    counted[place] -= amount
                 if any(counted):
-                    self._facts.add("transmit", node, kind, 0, *counted)
+                    self._facts.add("transmit", node, self.kind_names[kind], 0, *counted)
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
