@@ -5,9 +5,10 @@ Run as a module (`python -m`), never as a file: its name would hide the standard
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
+from bench.fuzz.making import any_unicode, mixed, mutated
 from roamcast.content.xml import event_from_xml
 from roamcast.errors import ContentError
 
@@ -27,13 +28,7 @@ TOKENS: Final = (
 
 
 def _mutation(rng: random.Random) -> str:
-    text = rng.choice(SEEDS)
-    for _ in range(rng.randint(1, 4)):
-        start = rng.randint(0, len(text))
-        end = min(len(text), start + rng.choice((0, 0, 1, 2, 8)))
-        middle = rng.choice((rng.choice(TOKENS), text[start:end] * 2, ""))
-        text = text[:start] + middle + text[end:]
-    return text
+    return mutated(rng, SEEDS, TOKENS)
 
 
 def _soup(rng: random.Random) -> str:
@@ -47,17 +42,11 @@ def _nesting(rng: random.Random) -> str:
 
 
 def _unicode(rng: random.Random) -> str:
-    text = "".join(chr(rng.randrange(0x110000)) for _ in range(rng.randint(1, 6)))
-    return rng.choice(("{}", "<a>{}</a>", "<a{}/>", "<{}/>", "<a x='{}'/>")).format(text)
-
-
-_MAKERS: Final[tuple[Callable[[random.Random], str], ...]] = (_mutation, _soup, _nesting, _unicode)
-_SHARES: Final = (10, 8, 1, 4)
+    return any_unicode(rng, ("{}", "<a>{}</a>", "<a{}/>", "<{}/>", "<a x='{}'/>"))
 
 
 def inputs(rng: random.Random) -> Iterator[str]:
-    while True:
-        yield rng.choices(_MAKERS, _SHARES)[0](rng)
+    return mixed(rng, {_mutation: 10, _soup: 8, _nesting: 1, _unicode: 4})
 
 
 def read(text: str) -> None:

@@ -2,9 +2,10 @@
 
 import contextlib
 import random
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from typing import Final
 
+from bench.fuzz.making import any_unicode, mixed, mutated
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
 
@@ -23,13 +24,7 @@ TOKENS: Final = (
 
 
 def _mutation(rng: random.Random) -> str:
-    text = rng.choice(SEEDS)
-    for _ in range(rng.randint(1, 3)):
-        start = rng.randint(0, len(text))
-        end = min(len(text), start + rng.choice((0, 0, 1, 2, 8)))
-        middle = rng.choice((rng.choice(TOKENS), text[start:end] * 2, ""))
-        text = text[:start] + middle + text[end:]
-    return text
+    return mutated(rng, SEEDS, TOKENS)
 
 
 def _soup(rng: random.Random) -> str:
@@ -43,17 +38,11 @@ def _nesting(rng: random.Random) -> str:
 
 
 def _unicode(rng: random.Random) -> str:
-    text = "".join(chr(rng.randrange(0x110000)) for _ in range(rng.randint(1, 6)))
-    return rng.choice(("{}", "/{}", "/a[{}]", "/a[b='{}']", "/a[b={}]")).format(text)
-
-
-_MAKERS: Final[tuple[Callable[[random.Random], str], ...]] = (_mutation, _soup, _nesting, _unicode)
-_SHARES: Final = (10, 8, 1, 4)
+    return any_unicode(rng, ("{}", "/{}", "/a[{}]", "/a[b='{}']", "/a[b={}]"))
 
 
 def inputs(rng: random.Random) -> Iterator[str]:
-    while True:
-        yield rng.choices(_MAKERS, _SHARES)[0](rng)
+    return mixed(rng, {_mutation: 10, _soup: 8, _nesting: 1, _unicode: 4})
 
 
 def read(text: str) -> None:
