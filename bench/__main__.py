@@ -2,9 +2,9 @@
 
 import sys
 
-from bench import content_index, simulator
+from bench import content_index, hint_reference, simulator
 
-BENCHMARKS = {"index": content_index.run, "simulator": simulator.run_all}
+BENCHMARKS = {"index": content_index.run, "simulator": simulator.run_all, "hint": hint_reference.run}
 
 
 def main(names: list[str]) -> int:

@@ -24,6 +24,7 @@ from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import Message
 
 Node = int
+"""The number of a node, 0 to 2^31 - 1: the host's word, unlike numbers of nodes inside a message."""
 Time = int
 """Nanoseconds since the world began."""
 Handle = int

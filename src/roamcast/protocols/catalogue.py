@@ -1,6 +1,6 @@
 """Protocols by name: ours, those that installed packages offer, and those in a file beside a scenario.
 
-* ours, listed below: `flooding` and `gossip`;
+* ours: listed below;
 * of another package: the name of its entry point in the group `roamcast.protocols`, which must give an `Entry`;
 * in a file: `path/to/file.py:name`, `name` being an `Entry` in it; the path is relative to the scenario's folder.
 """
@@ -17,10 +17,10 @@ from typing import Any, Final
 import msgspec
 
 from roamcast.errors import RoamcastError
-from roamcast.protocols import flooding, gossip
+from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.api import Broker
 from roamcast.protocols.codec import Codec
-from roamcast.protocols.messages import Data, Message
+from roamcast.protocols.messages import Beacon, Data, Hinted, Message
 
 GROUP: Final = "roamcast.protocols"
 
@@ -65,6 +65,13 @@ CATALOGUE: Final = {
             gossip.Gossip,
             gossip.GossipBroker,
             (Data,),
+        ),
+        Entry(
+            "hint",
+            "by broadcast, towards those last met near here (Baldoni et al. 2005)",
+            hint.Hint,
+            hint.HintBroker,
+            (Beacon, Hinted),
         ),
     )
 }

@@ -10,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.content.event import Event
+from roamcast.content.filter import Filter
 
 MAX_HOPS: Final = 2**31 - 1
 """Where counting stops: a stranger may claim any number, and one more must still fit into a frame and a fact."""
@@ -45,3 +46,24 @@ class Data(Message, frozen=True, tag="data"):
     def onward(self) -> "Data":
         """The message as whoever hears it passes it on."""
         return Data(self.event, min(self.hops + 1, MAX_HOPS))
+
+
+class Beacon(Message, frozen=True, tag="beacon"):
+    """What a node's applications want, told to whoever is near."""
+
+    filter: Filter
+
+
+MAX_DESTINATIONS: Final = 1024
+MISSED_MOST: Final = 10
+
+
+class Hinted(Message, frozen=True, tag="hinted"):
+    """An event of hint-driven routing, with those known to want it and the best estimate of how near they are."""
+
+    event: Event
+    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
+    credit: Annotated[int, Meta(ge=0, le=255)]
+    """How many more times a broker may pass it on without a reason."""
+    destinations: Annotated[dict[int, Annotated[int, Meta(ge=0, le=MISSED_MOST)]], Meta(max_length=MAX_DESTINATIONS)]
+    """By node: the fewest of its beacons that a broker which passed this on has missed. The paper's hint is a tenth."""

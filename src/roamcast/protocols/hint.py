@@ -1,0 +1,196 @@
+"""Hint-driven routing: no structure at all, only an estimate of who has been near whom.
+
+Baldoni, Beraldi, Cugola, Migliavacca, Querzoni, "Structure-less Content-Based Routing in Mobile Ad Hoc Networks"
+(2005), sections 3 and 4. Brokers beacon what they want. How many of a broker's beacons were missed since the last one
+heard, a tenth of it, is the *hint*: 0 next to it, 1 after ten, infinite when it was never met. An event travels by
+broadcast. Whoever hears it first and knows of somebody interested who is not on its list of destinations, or has a
+lower hint for one who is, passes it on, the sooner the lower that hint; unless it hears the event again before.
+`docs/protocols/hint.md` has the choices that the paper leaves open, and what they change.
+"""
+
+from collections.abc import Hashable, Mapping
+from random import Random
+from typing import Annotated, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.covering import SMALLEST_BUDGET, summarise
+from roamcast.content.event import INT_MAX, INT_MIN, Event
+from roamcast.content.filter import NOTHING, Filter
+from roamcast.content.index import FilterIndex
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.api import SECOND, Broker, Handle, Node, Port, Time, seconds
+from roamcast.protocols.messages import (
+    MAX_DESTINATIONS,
+    MAX_HOPS,
+    MISSED_MOST,
+    Beacon,
+    Hinted,
+    Message,
+)
+from roamcast.protocols.neighbours import NeighbourTable
+from roamcast.protocols.window import DuplicateWindow
+
+_BEACON: Final = "beacon"
+_STEP: Final = SECOND // (3 * MISSED_MOST)
+"""The delay a missed beacon adds: the paper waits a third of the hint in seconds."""
+
+
+class Hint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of hint-driven routing; the defaults are the paper's, where it gives one."""
+
+    interval: Annotated[float, Meta(ge=0.01, le=86400, description="between two beacons of a node, s")] = 5.0
+    beaconing: Annotated[
+        Literal["subscribers", "all"], Meta(description="who beacons: nodes with a subscription, or every node")
+    ] = "subscribers"
+    tolerance: Annotated[
+        float, Meta(ge=0, lt=1, description="how late a beacon may be before it counts as missed, in intervals")
+    ] = 0.1
+    credits: Annotated[int, Meta(ge=0, le=255, description="times an event may be passed on without a reason")] = 0
+    spread: Annotated[float, Meta(ge=0, le=60, description="longest random part of a delay, s")] = 0.03
+    suppression: Annotated[
+        Literal["any", "covered"],
+        Meta(description="a copy heard cancels passing on: any copy; or one that leaves nothing to improve"),
+    ] = "any"
+    summary: Annotated[int, Meta(ge=SMALLEST_BUDGET, le=65536, description="most bytes of the filter in a beacon")] = (
+        256
+    )
+    table: Annotated[int, Meta(ge=1, description="most nodes in the hint table")] = 1024
+    window: Annotated[int, Meta(ge=1, description="how many events a node remembers having seen")] = 4096
+
+
+class HintBroker(Broker[Hint]):
+    def __init__(self, node: Node, params: Hint, port: Port, rng: Random) -> None:
+        super().__init__(node, params, port, rng)
+        self._interval = seconds(params.interval)
+        self._tolerance = seconds(params.interval * params.tolerance)
+        # The entry goes when more than ten beacons were missed, that is when the eleventh is late.
+        lifetime = (MISSED_MOST + 1) * self._interval + self._tolerance - 1
+        self._table: NeighbourTable[Filter] = NeighbourTable(lifetime, params.table)
+        self._interests: FilterIndex[Node] = FilterIndex()  # of those in the table
+        self._seen = DuplicateWindow(params.window)
+        self._scheduled: dict[int, Handle] = {}  # by event, the newest last
+        self._beacon: Beacon | None = None  # made anew when subscriptions change
+        self._told = False  # whether others may still believe that something is wanted here
+
+    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        super().start(now, kept)
+        self.port.set_timer(now + round(self.rng.random() * self._interval), _BEACON)
+
+    # --- Beacons ----------------------------------------------------------------------------------------------------
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        super().subscribe(now, subscription)
+        self._beacon = None
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        super().unsubscribe(now, subscription_id)
+        self._beacon = None
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        if key != _BEACON:
+            return
+        self.port.set_timer(now + self._interval, _BEACON)
+        for node in self._table.expire(now):
+            self._interests.remove(node)
+        # With the last subscription gone, one more beacon says so.
+        if len(self.local) or self._told or self.params.beaconing == "all":
+            if self._beacon is None:
+                filters = self.local.filters
+                self._beacon = Beacon(summarise(filters, self.params.summary) if filters else NOTHING)
+            self._told = bool(len(self.local))
+            self.port.broadcast(self._beacon)
+
+    def _hear_beacon(self, now: Time, sender: Node, wanted: Filter) -> None:
+        if not INT_MIN <= sender <= INT_MAX:  # no list of destinations could name it
+            return
+        known = self._table.get(sender)
+        if known is None or known.value != wanted:
+            self._interests.add(sender, wanted)
+        evicted = self._table.hear(now, sender, wanted)
+        if evicted is not None:
+            self._interests.remove(evicted)
+
+    def missed(self, now: Time, node: Node) -> int | None:
+        """How many beacons of a node were missed, 0 to 10; None if it is not in the table: an infinite hint."""
+        known = self._table.get(node)
+        if known is None:
+            return None
+        missed = max(0, now - known.last - self._tolerance) // self._interval
+        return missed if missed <= MISSED_MOST else None
+
+    # --- Events -----------------------------------------------------------------------------------------------------
+
+    def publish(self, now: Time, publication: Publication) -> None:
+        """The publisher always sends, at once, with all it knows."""
+        event = publication.event
+        self._seen.add(event.id)
+        destinations: dict[Node, int] = {}
+        if self.local.deliver(event, 0, "local"):
+            destinations[self.node] = 0
+        self._improve(now, event, destinations)
+        self.port.broadcast(Hinted(event, 0, self.params.credits, destinations))
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if isinstance(message, Beacon):
+            self._hear_beacon(now, sender, message.filter)
+        elif isinstance(message, Hinted):
+            if self._seen.add(message.event.id):
+                self._forward(now, message)
+            else:
+                self.port.note("duplicate")
+                self._hear_copy(now, message)
+
+    def _forward(self, now: Time, message: Hinted) -> None:
+        """`forward(m)` of the paper's Figure 3, from the first hearing on."""
+        event, credit = message.event, message.credit
+        hops = min(message.hops + 1, MAX_HOPS)
+        destinations = dict(message.destinations)
+        if self.local.deliver(event, hops, "hinted") and _has_place(self.node, destinations):
+            destinations[self.node] = 0
+        least = self._improve(now, event, destinations)
+        if least is None:
+            if credit == 0:
+                return
+            credit, least = credit - 1, MISSED_MOST
+        delay = least * _STEP + round(self.rng.random() * self.params.spread * SECOND)
+        self._schedule(event.id, self.port.broadcast(Hinted(event, hops, credit, destinations), delay))
+
+    def _improve(self, now: Time, event: Event, destinations: dict[Node, int]) -> int | None:
+        """Puts what this broker knows better into the list; gives its lowest hint of those, None if nothing is better.
+
+        The condition of Figure 3 has no brackets; section 4 says which are meant: the predicate must match, and the
+        node be new on the list or its hint lower.
+        """
+        least = None
+        for node in self._interests.match(event):
+            missed = self.missed(now, node)
+            if missed is None or node == self.node:
+                continue
+            if _has_place(node, destinations) and (node not in destinations or missed < destinations[node]):
+                destinations[node] = missed
+                least = missed if least is None else min(least, missed)
+        return least
+
+    def _schedule(self, event_id: int, handle: Handle) -> None:
+        """Remembers how to take it back; what left long ago makes room."""
+        self._scheduled[event_id] = handle
+        if len(self._scheduled) > self.params.window:
+            del self._scheduled[next(iter(self._scheduled))]
+
+    def _hear_copy(self, now: Time, message: Hinted) -> None:
+        """Somebody else has passed it on: there is no need any more."""
+        if message.event.id not in self._scheduled:
+            return
+        if (
+            self.params.suppression == "covered"
+            and self._improve(now, message.event, dict(message.destinations)) is not None
+        ):
+            return
+        self.port.withdraw(self._scheduled.pop(message.event.id))
+
+
+def _has_place(node: Node, destinations: Mapping[Node, int]) -> bool:
+    """Whether a node is, or can be put, on the list: strangers may have filled it, and a frame takes no longer one."""
+    return node in destinations or len(destinations) < MAX_DESTINATIONS

@@ -1,0 +1,58 @@
+"""The soft-state table: what was last heard of each node, until it is too long ago.
+
+Bounded: when it is full, whoever was not heard of for longest makes room.
+"""
+
+from collections.abc import Iterator
+from typing import Generic, NamedTuple, TypeVar
+
+V = TypeVar("V")
+
+
+class Heard(NamedTuple, Generic[V]):
+    last: int
+    """When, in ns."""
+    value: V
+
+
+class NeighbourTable(Generic[V]):
+    def __init__(self, lifetime: int, capacity: int) -> None:
+        if lifetime < 0 or capacity < 1:
+            raise ValueError(f"a table needs a lifetime of 0 or more and room for one, not {lifetime} and {capacity}")
+        self._lifetime = lifetime
+        self._capacity = capacity
+        self._heard: dict[int, Heard[V]] = {}  # longest ago first
+
+    def hear(self, now: int, node: int, value: V) -> int | None:
+        """Remembers what a node said; gives the node that made room for it, if one had to."""
+        self._heard.pop(node, None)
+        evicted = None
+        if len(self._heard) == self._capacity:
+            evicted = next(iter(self._heard))
+            del self._heard[evicted]
+        self._heard[node] = Heard(now, value)
+        return evicted
+
+    def expire(self, now: int) -> list[int]:
+        """Forgets the nodes not heard of for longer than the lifetime, and names them."""
+        gone = []
+        for node, heard in self._heard.items():
+            if now - heard.last <= self._lifetime:
+                break
+            gone.append(node)
+        for node in gone:
+            del self._heard[node]
+        return gone
+
+    def get(self, node: int) -> Heard[V] | None:
+        return self._heard.get(node)
+
+    def __contains__(self, node: int) -> bool:
+        return node in self._heard
+
+    def __len__(self) -> int:
+        return len(self._heard)
+
+    def __iter__(self) -> Iterator[int]:
+        """Longest ago first."""
+        return iter(self._heard)
