@@ -1,6 +1,6 @@
 # Everything a newcomer runs. Each target does its own set-up: Python 3.11+ (with venv), make and git are enough.
 #
-#   make demo     the main job, on a small scale
+#   make demo     the main job on a small scale: a campaign, its measures, its report
 #   make test     all checks and all tests
 #   make install  the set-up alone          make check   format, lint, types, layers
 #   make bench    the benchmarks            make fuzz    a million generated inputs a reader
@@ -14,8 +14,7 @@ READY := $(VENV)/.ready
 .PHONY: demo test install check bench fuzz lock clean
 
 demo: install
-	$(BIN)/python examples/content.py
-	$(BIN)/roamcast run --force --out out/demo examples/flooding.toml
+	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 
 test: check
 	$(BIN)/pytest -n 2 --dist worksteal

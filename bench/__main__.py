@@ -2,9 +2,14 @@
 
 import sys
 
-from bench import content_index, hint_reference, simulator
+from bench import content_index, hint_reference, measures, simulator
 
-BENCHMARKS = {"index": content_index.run, "simulator": simulator.run_all, "hint": hint_reference.run}
+BENCHMARKS = {
+    "index": content_index.run,
+    "simulator": simulator.run_all,
+    "hint": hint_reference.run,
+    "measures": measures.run,
+}
 
 
 def main(names: list[str]) -> int:

@@ -8,7 +8,10 @@ from typing import Any
 
 import click
 
+from roamcast.cli.campaign import campaign
+from roamcast.cli.papers import papers
 from roamcast.cli.protocols import protocols
+from roamcast.cli.report import report
 from roamcast.cli.run import run
 from roamcast.cli.scenario import scenario
 from roamcast.errors import RoamcastError
@@ -49,10 +52,12 @@ def main() -> None:
       roamcast scenario --example > first.toml    a scenario to start from
       roamcast run first.toml                     run it: its facts go to out/, a summary is printed
       roamcast run first.toml --set radio.range=100 --seed 7
+      roamcast campaign many.toml                 many scenarios and seeds, measured, on all cores
+      roamcast papers hint --quick                a paper's figures and claims, measured again
       roamcast scenario --explain                 everything a scenario may contain
       roamcast protocols flooding                 a protocol's parameters
     """
 
 
-for verb in (run, scenario, protocols):
+for verb in (run, campaign, papers, scenario, protocols, report):
     main.add_command(verb)

@@ -1,0 +1,198 @@
+"""Measuring a campaign: CPU seconds, the JVM's and its workers' included, for each million deliveries.
+
+The facts are made up: 200 runs in which 100 nodes have 20 different filters, 15 subscriptions want an event on average,
+nine pairs in ten are delivered and one delivery in twenty is repeated. `python -m bench.measures 50` takes 50 million
+deliveries instead of 5.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.content.event import TYPE, event_id
+from roamcast.content.filter import Filter
+from roamcast.content.rows import filter_rows
+from roamcast.pipeline.measures import measure
+from roamcast.pipeline.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.pipeline.session import session
+
+RUNS: Final = 200
+SEEDS: Final = 10
+NODES: Final = 100
+DURATION: Final = 1000
+SECOND: Final = 1_000_000_000
+CATEGORIES: Final = 4
+BOUNDS: Final = (10, 20, 30, 40, 50)
+"""Prices are below 50, so a filter on one category and a bound matches 0.15 of the events on average."""
+WANTED: Final = 0.15 * NODES
+DELIVERED: Final = 0.9
+REPEATED: Final = 0.05
+
+Facts = dict[str, dict[str, Any]]
+
+
+def run(millions: float = 5) -> None:
+    print(f"measures: {millions:g} million deliveries in {RUNS} runs")
+    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder:
+        out = Path(folder)
+        deliveries = write_campaign(out, millions)
+        with session(heavy=True) as spark:
+            spark.range(1).count()
+            begin, before = time.perf_counter(), cpu_seconds()
+            measure(spark, out)
+            wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
+    print(f"  {deliveries:,} deliveries: {cpu:.1f} CPU s, {wall:.1f} s on {os.cpu_count()} cores")
+    print(f"  {cpu / deliveries * 1e6:.2f} CPU s for each million deliveries")
+
+
+def cpu_seconds() -> float:
+    """Of this process and all that came of it so far."""
+    parents: dict[int, int] = {}
+    spent: dict[int, int] = {}
+    for stat in Path("/proc").glob("[0-9]*/stat"):
+        try:
+            fields = stat.read_text().rpartition(")")[2].split()
+        except OSError:  # it has ended meanwhile
+            continue
+        pid = int(stat.parent.name)
+        parents[pid] = int(fields[1])
+        spent[pid] = sum(map(int, fields[11:15]))  # its own and that of children it has waited for
+    ours, more = {os.getpid()}, True
+    while more:
+        found = {pid for pid, parent in parents.items() if parent in ours} - ours
+        ours |= found
+        more = bool(found)
+    return sum(spent[pid] for pid in ours if pid in spent) / os.sysconf("SC_CLK_TCK")
+
+
+# --- Facts ----------------------------------------------------------------------------------------------------------
+
+
+def write_campaign(out: Path, millions: float) -> int:
+    """Writes a campaign's folder, and tells how many deliveries it has."""
+    events = round(millions * 1e6 / RUNS / (WANTED * DELIVERED * (1 + REPEATED)))
+    planned, manifest = [], []
+    deliveries = 0
+    for number in range(RUNS):
+        name = f"{number:016x}"
+        facts = make_facts(np.random.default_rng(number), events)
+        rows = [(table, write_table(out, table, name, columns)) for table, columns in facts.items()]
+        deliveries += dict(rows)["deliver"]
+        variant, seed = divmod(number, SEEDS)
+        place = {"experiment": "bench", "variant": f"v{variant}", "point": 0, "axes": "{}", "seed": seed}
+        planned.append({"run": name, **place, "scenario": "{}", "folder": ".", "estimate": 1.0})
+        described = {"simulated": float(DURATION), "warmup": 60.0, "nodes": NODES, "protocol": "none", "digest": ""}
+        manifest.append({"run": name, "status": "ok", "error": None, "rows": rows, **described})
+    pq.write_table(pa.Table.from_pylist(planned, RUNS_ARROW), out / "runs.parquet")
+    pq.write_table(pa.Table.from_pylist(manifest, MANIFEST_ARROW), out / "manifest.parquet")
+    return deliveries
+
+
+def write_table(out: Path, table: str, run: str, columns: dict[str, Any]) -> int:
+    path = out / "facts" / table / f"{run}.parquet"
+    path.parent.mkdir(parents=True, exist_ok=True)
+    schema = FACTS_ARROW[table]
+    rows = max(len(column) for column in columns.values() if column is not None)
+    columns = {"run": pa.array([run] * rows), **columns}
+    arrays = [
+        pa.nulls(rows, field.type) if columns[field.name] is None else pa.array(columns[field.name], field.type)
+        for field in schema
+    ]
+    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path, compression="zstd")
+    return rows
+
+
+def make_facts(rng: np.random.Generator, events: int) -> Facts:
+    published = np.sort(rng.integers(0, (DURATION - 1) * SECOND, events))
+    ids = np.array([event_id(serial % NODES, serial // NODES + 1) for serial in range(events)])
+    category, price = rng.integers(0, CATEGORIES, events), rng.integers(0, 50, events)
+    wanted_category, bound = rng.integers(0, CATEGORIES, NODES), rng.choice(BOUNDS, NODES)
+    matching = (category[:, None] == wanted_category) & (price[:, None] < bound)
+    return {
+        **subscriptions(wanted_category, bound),
+        "publish": {
+            "time": published,
+            "node": np.arange(events) % NODES,
+            "event": ids,
+            "type": ["offer"] * events,
+            "size": np.full(events, 256),
+        },
+        "said": content(ids, category, price),
+        "deliver": deliveries(rng, published, ids, matching),
+        "series": traffic(rng),
+        "note": {"node": np.arange(NODES), "fact": ["duplicate"] * NODES, "count": rng.integers(0, 1000, NODES)},
+    }
+
+
+def subscriptions(category: np.ndarray[Any, Any], bound: np.ndarray[Any, Any]) -> Facts:
+    filters = [
+        Filter.where("category", "=", f"c{which}") & Filter.where("price", "<", int(limit))
+        for which, limit in zip(category, bound, strict=True)
+    ]
+    asked = [row for number, filter in enumerate(filters) for row in filter_rows(number, filter)]
+    return {
+        "subscribe": {
+            "time": np.zeros(NODES, np.int64),
+            "node": np.arange(NODES),
+            "subscription": np.arange(NODES),
+            "active": [True] * NODES,
+            "filter": [str(filter) for filter in filters],
+        },
+        "asked": {name: [getattr(row, name) for row in asked] for name in FACTS_ARROW["asked"].names[1:]},
+    }
+
+
+def content(ids: np.ndarray[Any, Any], category: np.ndarray[Any, Any], price: np.ndarray[Any, Any]) -> dict[str, Any]:
+    events = len(ids)
+    none = [None] * events
+    return {
+        "event": np.tile(ids, 3),
+        "attribute": [TYPE] * events + ["category"] * events + ["price"] * events,
+        "kind": ["str"] * (2 * events) + ["int"] * events,
+        "integer": none + none + price.tolist(),
+        "real": None,
+        "text": ["offer"] * events + [f"c{which}" for which in category] + none,
+        "flag": None,
+    }
+
+
+def deliveries(
+    rng: np.random.Generator,
+    published: np.ndarray[Any, Any],
+    ids: np.ndarray[Any, Any],
+    matching: np.ndarray[Any, Any],
+) -> dict[str, Any]:
+    event, node = np.nonzero(matching & (rng.random(matching.shape) < DELIVERED))
+    again = rng.random(len(event)) < REPEATED
+    event, node = np.concatenate([event, event[again]]), np.concatenate([node, node[again]])
+    time = published[event] + rng.integers(1, SECOND, len(event))
+    order = np.argsort(time)
+    return {
+        "time": time[order],
+        "node": node[order],
+        "event": ids[event][order],
+        "subscription": node[order],
+        "published": published[event][order],
+        "hops": rng.integers(1, 8, len(event)),
+        "via": ["data"] * len(event),
+    }
+
+
+def traffic(rng: np.random.Generator) -> dict[str, Any]:
+    counted = FACTS_ARROW["series"].names[3:]
+    return {
+        "second": np.repeat(np.arange(DURATION), 2),
+        "kind": ["data", "beacon"] * DURATION,
+        **{column: rng.integers(0, 100, 2 * DURATION) for column in counted},
+    }
+
+
+if __name__ == "__main__":
+    run(*map(float, sys.argv[1:2]))

@@ -1,0 +1,115 @@
+"""`roamcast campaign`: experiments to facts, measures and a report, on Spark."""
+
+import json
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+import pyarrow as pa
+import pyarrow.parquet as pq
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.cli.campaigns import (
+    ABSENT,
+    by_point,
+    campaign_options,
+    command_line,
+    explain_experiments,
+    point,
+    print_plan,
+    run_here,
+    setting,
+    tell_failures,
+)
+from roamcast.pipeline.campaign import Experiment, load_experiment, plan
+from roamcast.report import write_report
+
+MOST_COLUMNS: Final = 6
+"""Measures in a table on the screen."""
+
+
+@click.command()
+@click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="EXPERIMENT.toml...")
+@campaign_options
+@click.option("--plan", "only_plan", is_flag=True, help="Print the runs and an estimate of the time, and run nothing.")
+@click.option(
+    "--explain",
+    "only_explain",
+    is_flag=True,
+    help="Explain every field of an experiment, with its default; with files, print their scenarios in full.",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
+def campaign(
+    files: tuple[Path, ...],
+    out: Path | None,
+    seeds: int | None,
+    master: str | None,
+    settings: tuple[str, ...],
+    retry_failed: bool,
+    only_plan: bool,
+    only_explain: bool,
+    as_json: bool,
+) -> None:
+    """Run experiments: scenarios swept over axes, variants and seeds; measure them and print a table.
+
+    What was interrupted goes on where it stopped when it is started again. Exits with 1 if a run failed.
+    """
+    if only_explain:
+        explain_experiments([load_experiment(file) for file in files])
+        return
+    if not files:
+        raise click.UsageError("give at least one experiment file, or --explain")
+    experiments = [load_experiment(file) for file in files]
+    conf = dict(map(setting, settings))
+    planned = plan(experiments, seeds)
+    out = out or Path("out") / "+".join(one.name for one in experiments)
+    if only_plan:
+        print_plan(planned, out, as_json)
+        return
+    command = command_line(["campaign", *map(str, files)], out, seeds, master, settings)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    measured = out / "measures" / "summary.parquet"
+    summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
+    report = write_report(out) if summary is not None else None
+    if as_json:
+        rows = summary.to_pylist() if summary else []
+        found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
+        click.echo(json.dumps({**found, "report": str(report) if report else None}))
+    else:
+        _show(experiments, summary)
+        click.echo(f"{len(planned.distinct) - len(failures)} runs in {out}")
+        if report:
+            click.echo(f"report: {report}")
+    tell_failures(planned, failures, command)
+    if failures:
+        sys.exit(1)
+
+
+def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:
+    console = Console(markup=False, highlight=False)
+    rows = summary.to_pylist() if summary else []
+    for one in experiments:
+        mine = [row for row in rows if row["experiment"] == one.name]
+        measured = list(dict.fromkeys(row["measure"] for row in mine))
+        wanted = one.spec.measures or [*(figure.y for figure in one.spec.figures), *measured]
+        columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MOST_COLUMNS]
+        table = Table("variant", "point", box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left")
+        for name in columns:
+            table.add_column(name, justify="right")
+        for (_, variant, axes), cells in by_point(mine):
+            by_measure = {cell["measure"]: cell for cell in cells}
+            table.add_row(variant, point(axes), *(_interval(by_measure.get(name)) for name in columns))
+        console.print(table)
+
+
+def _interval(cell: dict[str, Any] | None) -> str:
+    """Mean and half the width of its 95 % interval."""
+    if cell is None or cell["mean"] is None:
+        return ABSENT
+    if cell["low"] is None:
+        return f"{cell['mean']:.3g}"
+    return f"{cell['mean']:.3g} ± {(cell['high'] - cell['low']) / 2:.2g}"

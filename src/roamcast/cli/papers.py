@@ -1,0 +1,128 @@
+"""`roamcast papers`: the papers' evaluations run again, and their claims judged."""
+
+import json
+import os
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast import papers as data
+from roamcast.cli.campaigns import (
+    campaign_options,
+    command_line,
+    explain_experiments,
+    print_plan,
+    run_here,
+    setting,
+    tell_failures,
+)
+from roamcast.pipeline.campaign import Experiment, plan
+from roamcast.pipeline.claims import Claim, load_claims
+
+MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
+CLAIMS_FILE: Final = "claims.json"
+PREVIEW: Final = "A preview of shorter runs, fewer points and fewer seeds: the verdict is not that of the claim."
+
+
+@click.command()
+@click.argument("names", nargs=-1, metavar="[PAPER]...")
+@click.option(
+    "--quick",
+    is_flag=True,
+    help=f"A preview in minutes: every second point, {data.QUICK_SEEDS} seeds, {data.QUICK_MEASURED:g} s measured.  "
+    "[default: all of it]",
+)
+@campaign_options
+@click.option("--plan", "task", flag_value="plan", help="Print the runs and an estimate of the time, and run nothing.")
+@click.option("--explain", "task", flag_value="explain", help="Print the experiments' scenarios in full.")
+@click.option("--list", "task", flag_value="list", help="List the papers, their experiments and their claims.")
+def papers(
+    names: tuple[str, ...],
+    quick: bool,
+    out: Path | None,
+    seeds: int | None,
+    master: str | None,
+    settings: tuple[str, ...],
+    retry_failed: bool,
+    task: str | None,
+) -> None:
+    """Run the experiments of the PAPERs named (default: of all that have any), and judge their claims.
+
+    Prints what became of every claim and writes the report. What was interrupted goes on where it stopped when it is
+    started again. Exits with 1 if a run failed.
+    """
+    claims = [claim for claim in load_claims(data.CLAIMS) if not names or claim.paper in names]
+    if task == "list":
+        data.check_names(names)
+        _list(data.load(), claims)
+        return
+    experiments = [data.quick(one) if quick else one for one in data.load(names)]
+    if task == "explain":
+        explain_experiments(experiments)
+        return
+    planned = plan(experiments, seeds)
+    out = out or Path("out") / ("+".join(names or ["papers"]) + ("-quick" if quick else ""))
+    if task == "plan":
+        print_plan(planned, out, as_json=False)
+        return
+    conf = dict(map(setting, settings))
+    words = ["papers", *names, *(["--quick"] if quick else [])]
+    command = command_line(words, out, seeds, master, settings)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    if (out / "measures").is_dir():
+        _judge(claims, out, quick)
+    tell_failures(planned, failures, command)
+    if failures:
+        sys.exit(1)
+
+
+def _judge(claims: Sequence[Claim], out: Path, quick: bool) -> None:
+    from roamcast.pipeline.curves import read_values  # they import Spark
+    from roamcast.pipeline.judge import judge
+    from roamcast.report import write_report
+
+    verdicts = [verdict.as_dict() for verdict in judge(claims, read_values(out))]
+    for verdict in verdicts if quick else ():
+        verdict["explanation"] = PREVIEW if verdict["checks"] else ""
+    draft = out / f".{CLAIMS_FILE}.{os.getpid()}"
+    draft.write_text(json.dumps(verdicts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+    draft.replace(out / CLAIMS_FILE)
+    _show(verdicts)
+    if quick:
+        click.echo(PREVIEW)
+    click.echo(f"report: {write_report(out)}")
+
+
+# --- What is shown --------------------------------------------------------------------------------------------------
+
+
+def _list(experiments: Sequence[Experiment], claims: Sequence[Claim]) -> None:
+    for name, title in data.PAPERS.items():
+        mine = [claim for claim in claims if claim.paper == name]
+        if not mine:
+            continue
+        click.echo(f"{name}: {title}")
+        for one in experiments:
+            if one.spec.paper == name:
+                click.echo(f"    {one.name:<8} {one.spec.title}")
+        measured = sum(bool(claim.checks) for claim in mine)
+        click.echo(f"    claims {mine[0].id} to {mine[-1].id}, {measured} of them with checks")
+
+
+def _show(verdicts: Sequence[dict[str, Any]]) -> None:
+    """The ledger; claims without checks only in a line each."""
+    table = Table("claim", "figure", "verdict", "what it says, and what was measured", box=box.SIMPLE_HEAD)
+    for verdict in verdicts:
+        lines = [verdict["text"]]
+        for check in verdict["checks"]:
+            mark = MARKS[check["verdict"]] if check["judged"] else "·"
+            lines.append(f"{mark} {check['says']}: {check['measured']}")
+        word = f"{MARKS[verdict['verdict']]} {verdict['verdict']}"
+        table.add_row(verdict["id"], verdict["figure"], word, "\n".join(lines))
+    Console(markup=False, highlight=False).print(table)

@@ -1,0 +1,71 @@
+"""The papers' evaluations as data: experiments, the scenarios they start from, and the ledger of claims.
+
+The rule this file owns is what `--quick` means: a preview in minutes. Of every axis, every second value, from the
+first, and the last; three seeds; and 200 s measured instead of what the scenario says.
+"""
+
+import dataclasses
+import re
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from roamcast.errors import RoamcastError
+from roamcast.pipeline.experiment import Axis, Experiment, load_experiment
+
+_HERE: Final = Path(__file__).parent
+CLAIMS: Final = _HERE / "claims.toml"
+EXPERIMENTS: Final = _HERE / "experiments"
+
+PAPERS: Final = {
+    "hint": "Baldoni, Beraldi, Cugola, Migliavacca, Querzoni 2005, Structure-less Content-Based Routing in MANETs",
+    "odmrp": "Yoneki, Bacon 2004, An Adaptive Approach to Content-Based Subscription in MANETs",
+    "coman": "Mottola, Cugola, Picco, A Self-Repairing Tree Topology Enabling Content-Based Routing in MANETs",
+    "opportunistic": "Haillot, Guidec 2008, A Protocol for Content-Based Communication in Disconnected MANETs",
+    "context": "Frey, Roman 2007, Context-Aware Publish Subscribe in MANETs",
+}
+
+QUICK_SEEDS: Final = 3
+QUICK_MEASURED: Final = 200.0
+"""Seconds after the warm-up."""
+
+
+def experiment_files(paper: str) -> list[Path]:
+    """Those of a paper, in the order of its figures."""
+    return sorted(EXPERIMENTS.glob(f"{paper}-*.toml"), key=_by_number)
+
+
+def _by_number(path: Path) -> list[tuple[int, str]]:
+    """10 comes after 9."""
+    return [(int(part or -1), part) for part in re.split(r"\D+", path.stem)]
+
+
+def check_names(papers: Sequence[str]) -> None:
+    """Refuses a paper that nobody has read."""
+    for name in papers:
+        if name not in PAPERS:
+            raise RoamcastError(f"no paper is named {name!r}; known are {', '.join(PAPERS)}")
+
+
+def load(papers: Sequence[str] = ()) -> list[Experiment]:
+    """The experiments of the papers named; of all, if none is."""
+    check_names(papers)
+    found = {name: experiment_files(name) for name in papers or PAPERS}
+    for name, files in found.items():
+        if papers and not files:
+            raise RoamcastError(f"{name}: its figures are no experiments yet; its claims are listed as not measured")
+    return [load_experiment(file) for files in found.values() for file in files]
+
+
+def quick(one: Experiment) -> Experiment:
+    """The preview of an experiment."""
+    spec = msgspec.structs.replace(one.spec, seeds=QUICK_SEEDS, axes=tuple(map(_thinned, one.spec.axes)))
+    scenario: dict[str, Any] = {**one.scenario, "duration": one.scenario.get("warmup", 0.0) + QUICK_MEASURED}
+    return dataclasses.replace(one, spec=spec, scenario=scenario)
+
+
+def _thinned(axis: Axis) -> Axis:
+    *others, last = axis.values
+    return msgspec.structs.replace(axis, values=(*others[::2], last))

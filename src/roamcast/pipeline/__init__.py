@@ -1,0 +1,1 @@
+"""Campaigns on Spark: plan, simulate, measure, judge. Only this package knows pyspark."""

@@ -1,0 +1,152 @@
+"""What a paper claims, as data: the format of a ledger such as `papers/claims.toml`.
+
+A claim is one statement in plain words. What makes it measurable are its checks, each of one *kind*, a word whose
+meaning `judge.py` fixes for all claims alike. A check is about a *term*: a measure of one variant in one experiment,
+at a point of its curve or at all of them.
+"""
+
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from roamcast.errors import RoamcastError
+
+Axis = bool | int | float | str
+"""A value on an axis."""
+
+
+class ClaimError(RoamcastError):
+    """A ledger that cannot be judged by."""
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class Reaching(_Part, frozen=True, kw_only=True):
+    """The place on a curve where another measure first comes up to a value, between points by a straight line."""
+
+    measure: str
+    value: float | None = None
+    """None: what the term on the left of the comparison has there."""
+
+
+class Term(_Part, frozen=True, kw_only=True):
+    """A measure of a variant, at one place of its curve or at every point."""
+
+    experiment: str
+    variant: str
+    measure: str
+    at: dict[str, Axis] | Literal["first", "last", "best"] | None = None
+    """By values on axes; or the first, the last or the one with the greatest mean. None: every point."""
+    reaching: Reaching | None = None
+
+
+class Where(_Part, frozen=True, kw_only=True):
+    """Only points at which the interval of a measure lies above a value."""
+
+    measure: str
+    above: float
+
+
+class Check(_Part, frozen=True, kw_only=True):
+    """One condition of a claim."""
+
+    says: str
+    """The part of the claim that it stands for."""
+    kind: str
+    of: Term
+    than: Term | None = None
+    value: float | None = None
+    where: Where | None = None
+    number: float | None = None
+    """Instead of the number that the kind has for all claims."""
+    reason: str = ""
+    """Why another number."""
+    judged: bool = True
+    """False: measured and shown for comparison, without a say in the verdict."""
+
+    @property
+    def terms(self) -> tuple[Term, ...]:
+        return (self.of, self.than) if self.than else (self.of,)
+
+    @property
+    def measures(self) -> Iterator[tuple[Term, str]]:
+        """Every measure that is looked at, with the term whose curve it is looked up on."""
+        for term in self.terms:
+            yield term, term.measure
+            if term.reaching:
+                yield term, term.reaching.measure
+                yield self.of, term.reaching.measure
+        if self.where:
+            yield self.of, self.where.measure
+
+
+class Claim(_Part, frozen=True, kw_only=True):
+    """One statement of a paper, in our words."""
+
+    id: str
+    paper: str
+    figure: str
+    text: str
+    reading: str = ""
+    """How words without a fixed meaning, or choices that the paper leaves open, were taken; before measuring."""
+    explanation: str = ""
+    """Why it does not hold, as far as is known; after measuring."""
+    checks: tuple[Check, ...] = ()
+    """All must hold. None: the claim is not measured yet."""
+
+
+class _Ledger(_Part, frozen=True, kw_only=True):
+    claims: tuple[Claim, ...]
+
+
+WANTS: Final = {
+    **dict.fromkeys(("about", "above", "below", "at least", "at most"), "value"),
+    **dict.fromkeys(("rises", "falls", "steadily rises", "steadily falls", "hardly moves", "is steep"), None),
+    **dict.fromkeys(("lower than", "higher than", "slightly below", "slightly above", "not below"), "than"),
+    **dict.fromkeys(("comparable with", "clearly below", "clearly above", "far below", "gap shrinks to"), "than"),
+}
+"""The kinds of checks, and what each needs beside `of`. `judge.py` says what they mean."""
+
+
+def load_claims(path: Path) -> tuple[Claim, ...]:
+    """Reads and checks a ledger."""
+    try:
+        claims = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Ledger).claims
+    except OSError as problem:
+        raise ClaimError(f"{path}: cannot be read: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise ClaimError(f"{path}: is not TOML: {problem}") from None
+    except msgspec.ValidationError as problem:
+        raise ClaimError(f"{path}: {problem}") from None
+    broken = [f"{path}: {claim.id}: {rule}" for claim in claims for rule in _problems(claim)]
+    ids = [claim.id for claim in claims]
+    broken += [f"{path}: {id}: is there more than once" for id in sorted({id for id in ids if ids.count(id) > 1})]
+    if broken:
+        raise ClaimError("\n".join(broken))
+    return claims
+
+
+def _problems(claim: Claim) -> Iterator[str]:
+    for check in claim.checks:
+        if check.kind not in WANTS:
+            yield f"there is no kind of check {check.kind!r}; known are {', '.join(WANTS)}"
+            continue
+        wanted = WANTS[check.kind]
+        for name in ("value", "than"):
+            if (getattr(check, name) is not None) != (name == wanted):
+                rule = "needs" if name == wanted else "takes no"
+                yield f"the check {check.says!r}: {check.kind!r} {rule} {name!r}"
+        if (check.number is not None) != bool(check.reason):
+            yield f"the check {check.says!r}: a number of its own goes with a reason, and only with one"
+        for term in check.terms:
+            if term.at is not None and term.reaching is not None:
+                yield f"the check {check.says!r}: a term is either at a point or where it reaches a value"
+        if check.of.reaching is not None and check.of.reaching.value is None:
+            yield f"the check {check.says!r}: of.reaching.value is missing: there is nothing to the left of it"
+    if claim.checks and not any(check.judged for check in claim.checks):
+        yield "none of its checks is judged"

@@ -1,0 +1,118 @@
+"""Measures: numbers about runs, and what they say over seeds.
+
+`MEASURES` has all that are known, by name; `measure` computes them for a campaign and writes three tables. A measure
+from outside the package is named by an entry point of the group `roamcast.measures`; see docs/measures.md.
+"""
+
+import os
+from collections import Counter
+from collections.abc import Iterable
+from functools import reduce
+from importlib.metadata import EntryPoint, entry_points
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.errors import RoamcastError
+from roamcast.pipeline.measures import cost, delay, delivery, satisfaction, statistics, topology, traffic
+from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.pipeline.schemas import (
+    PAIRED_ARROW,
+    RUN_MEASURES,
+    RUN_MEASURES_ARROW,
+    RUNS,
+    SUMMARY_ARROW,
+)
+
+__all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read"]
+
+GROUP: Final = "roamcast.measures"
+_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction)
+
+
+def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:
+    """Our measures and those that the entry points name."""
+    known = {ours.name: ours for family in _FAMILIES for ours in family.MEASURES}
+    for point in outside:
+        theirs = point.load()
+        if not isinstance(theirs, Measure):
+            raise RoamcastError(f"the entry point {point.value} of {GROUP} is {theirs!r}, not a Measure")
+        if theirs.name in known:
+            raise RoamcastError(f"the entry point {point.value} of {GROUP}: {theirs.name!r} is the name of another")
+        known[theirs.name] = theirs
+    return known
+
+
+MEASURES: Final = catalogue(entry_points(group=GROUP))
+
+
+def read(spark: SparkSession, out: Path) -> Facts:
+    """The facts of a campaign, as its manifest lists them."""
+    return Facts(spark, out)
+
+
+def measure(spark: SparkSession, out: Path, names: Iterable[str] | None = None) -> None:
+    """Measures the runs of a campaign that are ok and writes OUT/measures/{run,summary,paired}.parquet.
+
+    `names` are those of `MEASURES`; without them, all.
+    """
+    chosen = _chosen(names)
+    wanted = [one.name for one in chosen]
+    facts = read(spark, out)
+    by_run = run_measures(facts, chosen)
+    _check_complete(by_run, len(facts), wanted)
+    _write(out, "run", by_run, ["run", "measure"])
+
+    seeds = len(facts.planned["seed"].unique())
+    runs = spark.createDataFrame(facts.planned, RUNS)
+    measured = spark.createDataFrame(by_run, RUN_MEASURES)
+    summary = statistics.summary(runs, measured, wanted, seeds).toArrow().cast(SUMMARY_ARROW)
+    _write(out, "summary", summary, ["experiment", "variant", "point", "measure"])
+    paired = statistics.paired(runs, measured, wanted, seeds).toArrow().cast(PAIRED_ARROW)
+    _write(out, "paired", paired, ["experiment", "point", "variant", "baseline", "measure"])
+
+
+def _chosen(names: Iterable[str] | None) -> list[Measure]:
+    wanted = list(MEASURES) if names is None else list(dict.fromkeys(names))
+    for name in wanted:
+        if name not in MEASURES:
+            raise RoamcastError(f"no measure is named {name!r}; there are {', '.join(MEASURES)}")
+    return [MEASURES[name] for name in wanted]
+
+
+def run_measures(facts: Facts, chosen: list[Measure]) -> pa.Table:
+    """RUN_MEASURES: a row for each run and measure, null where the measure gives none."""
+    wanted = facts.runs.select("run", F.explode(F.lit([one.name for one in chosen])).alias("measure"))
+    values = reduce(DataFrame.unionAll, (_values(one, facts) for one in chosen))
+    rows = wanted.join(values, ["run", "measure"], "left").select(*RUN_MEASURES.names)
+    return rows.toArrow().cast(RUN_MEASURES_ARROW)
+
+
+def _values(one: Measure, facts: Facts) -> DataFrame:
+    given = one.function(facts)
+    if set(given.columns) != {"run", "value"}:
+        raise RoamcastError(f"measure {one.name!r} must give the columns run and value, not {', '.join(given.columns)}")
+    return given.select("run", F.lit(one.name).alias("measure"), F.col("value").cast("double").alias("value"))
+
+
+def _check_complete(table: pa.Table, runs: int, wanted: list[str]) -> None:
+    counted = Counter(table["measure"].to_pylist())
+    for name in wanted:
+        if counted[name] != runs:
+            raise RoamcastError(f"measure {name!r} must give one value a run: {counted[name]} for {runs} runs")
+
+
+def _write(out: Path, name: str, table: pa.Table, order: list[str]) -> None:
+    """Whole or not at all, in an order that does not depend on Spark."""
+    (out / "measures").mkdir(exist_ok=True)
+    (out / "tmp").mkdir(exist_ok=True)
+    draft = out / "tmp" / f"measures-{name}.{os.getpid()}.parquet"
+    try:
+        pq.write_table(table.sort_by([(column, "ascending") for column in order]), draft, compression="zstd")
+        draft.replace(out / "measures" / f"{name}.parquet")
+    finally:
+        draft.unlink(missing_ok=True)

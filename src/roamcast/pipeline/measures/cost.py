@@ -1,0 +1,55 @@
+"""What delivery cost: packets, bits and duplicates for each pair that was delivered."""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.pipeline.measures.pairs import pairs
+from roamcast.pipeline.measures.traffic import counted
+
+_BACKGROUND: Final = "background"
+"""The kind of traffic that only loads the network: no protocol's cost."""
+
+
+def costs(facts: Facts) -> DataFrame:
+    """(run, delivered, packets, packets_data, bits, duplicates): null where a run has none. For `Facts.once`."""
+    outcome = facts.once(pairs)
+    carriers = outcome.select("run", F.explode("carriers").alias("kind"), F.lit(True).alias("carrier"))
+    sent = (
+        facts.once(counted)
+        .where(F.col("kind") != _BACKGROUND)
+        .join(carriers, ["run", "kind"], "left")
+        .groupBy("run")
+        .agg(
+            F.sum("packets").alias("packets"),
+            F.sum(F.when(F.col("carrier"), F.col("packets"))).alias("packets_data"),
+            F.sum("bits").alias("bits"),
+        )
+    )
+    noted = facts.table("note").where(F.col("fact") == "duplicate")
+    duplicates = noted.groupBy("run").agg(F.sum("count").alias("duplicates"))
+    return (
+        outcome.join(sent, "run", "left")
+        .join(duplicates, "run", "left")
+        .select("run", "delivered", "packets", "packets_data", "bits", "duplicates")
+    )
+
+
+def _for_each_pair(name: str, unit: str, column: str, description: str) -> Measure:
+    def function(facts: Facts) -> DataFrame:
+        ratio = F.try_divide(F.coalesce(column, F.lit(0)), F.col("delivered"))
+        return facts.once(costs).select("run", ratio.alias("value"))
+
+    return Measure(name, unit, description, function)
+
+
+MEASURES: Final = (
+    _for_each_pair("overhead", "packets", "packets", "Packets sent for each delivered pair, beacons included"),
+    _for_each_pair(
+        "overhead_data", "packets", "packets_data", "Packets of the kinds that carried events, for each delivered pair"
+    ),
+    _for_each_pair("bits_per_delivery", "bit", "bits", "Bits on the air for each delivered pair, beacons included"),
+    _for_each_pair("duplicates", "", "duplicates", "Events that brokers received once more, for each delivered pair"),
+)

@@ -1,0 +1,117 @@
+"""The facts of a campaign as Spark sees them, and what a measure is.
+
+The rules this file owns:
+
+* Facts are read by the manifest: only runs that are ok, only the files that it says have rows, with explicit schemas.
+  What else lies in the folder is not looked at.
+* A table with few rows a run, on which several measures stand, is computed once: `Facts.once`.
+"""
+
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+
+from roamcast.errors import RoamcastError
+from roamcast.pipeline.schemas import FACTS, MANIFEST_ARROW, OK, RUNS_ARROW, spark_schema
+
+OUR_RUNS: Final = pa.schema(
+    [
+        *(MANIFEST_ARROW.field(name) for name in ("run", "simulated", "warmup", "nodes", "protocol")),
+        RUNS_ARROW.field("scenario"),
+    ]
+)
+
+_LISTED_HERE: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
+_GLOB: Final = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?"})
+
+
+def facts_file(out: Path, table: str, run: str) -> Path:
+    """Where a run's facts of one table are, if it has any."""
+    return out / "facts" / table / f"{run}.parquet"
+
+
+class Facts:
+    """The facts of the runs that are ok."""
+
+    def __init__(self, spark: SparkSession, out: Path) -> None:
+        self.spark = spark
+        self.out = out.resolve()
+        manifest = _read(self.out / "manifest.parquet", MANIFEST_ARROW).to_pylist()
+        self._rows = {row["run"]: dict(row["rows"] or ()) for row in manifest if row["status"] == OK}
+        self.planned: Final = _read(self.out / "runs.parquet", RUNS_ARROW)
+        """RUNS, whatever became of them."""
+        scenarios = dict(zip(*(self.planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
+        described = [row | {"scenario": scenarios.get(row["run"])} for row in manifest if row["status"] == OK]
+        self.runs: Final = spark.createDataFrame(pa.Table.from_pylist(described, OUR_RUNS), spark_schema(OUR_RUNS))
+        """A row a run: run, simulated (s), warmup (s), nodes, protocol, scenario (JSON)."""
+        self._tables: dict[str, DataFrame] = {}
+        self._settled: dict[Callable[[Facts], DataFrame], DataFrame] = {}
+
+    def __len__(self) -> int:
+        """How many runs there are."""
+        return len(self._rows)
+
+    def having(self, table: str) -> frozenset[str]:
+        """The runs that have rows of that table."""
+        return frozenset(run for run, rows in self._rows.items() if rows.get(table))
+
+    def rows(self, table: str) -> int:
+        """How many rows of that table there are in all."""
+        return sum(rows.get(table, 0) for rows in self._rows.values())
+
+    def table(self, name: str) -> DataFrame:
+        """The facts of one table of `trace.TABLES`, all runs together, with a first column `run`."""
+        if name not in self._tables:
+            # A backslash keeps Spark from reading a folder's name as a pattern.
+            paths = [str(facts_file(self.out, name, run)).translate(_GLOB) for run in sorted(self.having(name))]
+            if paths:
+                with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
+                    self._tables[name] = self.spark.read.schema(FACTS[name]).parquet(*paths)
+            else:
+                self._tables[name] = self.spark.createDataFrame([], FACTS[name])
+        return self._tables[name]
+
+    def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
+        """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.
+
+        Spark would otherwise compute it again for every measure that reads it.
+        """
+        if transform not in self._settled:
+            frame = transform(self)
+            self._settled[transform] = self.spark.createDataFrame(frame.toArrow(), frame.schema)
+        return self._settled[transform]
+
+
+@dataclass(frozen=True)
+class Measure:
+    """One number about a run. `docs/measures.md` shows how to write one."""
+
+    name: str
+    unit: str
+    """Empty for a plain number."""
+    description: str
+    function: Callable[[Facts], DataFrame]
+    """Gives rows (run, value): at most one a run. A run without one, or with null, has no value."""
+
+
+def _read(path: Path, schema: pa.Schema) -> pa.Table:
+    try:
+        return pq.read_table(path, schema=schema, partitioning=None)
+    except (OSError, pa.ArrowException) as problem:
+        raise RoamcastError(f"{path} cannot be read: {problem}") from None
+
+
+@contextmanager
+def _setting(spark: SparkSession, key: str, value: Any) -> Iterator[None]:  # noqa: ANN401  # as Spark takes it
+    before = spark.conf.get(key)
+    spark.conf.set(key, value)
+    try:
+        yield
+    finally:
+        spark.conf.set(key, str(before))

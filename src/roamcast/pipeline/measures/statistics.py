@@ -1,0 +1,95 @@
+"""From runs to what they say together: mean, standard deviation and 95 % t-interval over seeds, and paired differences.
+
+The rules this file owns:
+
+* The seeds are the sample. The standard deviation divides by n − 1, the interval is mean ± t · sd / √n with the 97.5 %
+  quantile of Student's t for n − 1 degrees of freedom; both are undefined for fewer than two values.
+* Differences are taken seed by seed: variants of a point see the same movement, subscriptions and publications.
+* Sums go through the seeds in their order, so that equal runs give equal bytes however Spark cuts its partitions.
+"""
+
+import math
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.pipeline.schemas import PAIRED, SUMMARY
+
+LEVEL: Final = 0.95
+
+
+def t_quantile(level: float, freedom: int) -> float:
+    """The t within which a share `level` of Student's distribution lies, on both sides of 0."""
+    if not (0 < level < 1 and freedom >= 1):
+        raise ValueError(f"a t-quantile needs 0 < level < 1 and freedom >= 1, not {level} and {freedom}")
+    low, high = 0.0, math.pi / 2
+    # Bisection in θ, which is bounded where t is not: it ends when no double lies between.
+    while low < (middle := (low + high) / 2) < high:
+        if _within(middle, freedom) < level:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(freedom) * math.tan(middle)
+
+
+def _within(theta: float, freedom: int) -> float:
+    """P(|T| <= t) for t = √ν tan θ: the finite sums 26.7.3 and 26.7.4 of Abramowitz and Stegun."""
+    sine, square = math.sin(theta), math.cos(theta) ** 2
+    odd = freedom % 2
+    term = math.cos(theta) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= (k - 1) / k * square
+        total += term
+    return (theta + sine * total) * 2 / math.pi if odd else sine * total
+
+
+def summary(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -> DataFrame:
+    """Every planned variant and point, by measure; `most` is the greatest number of seeds there can be."""
+    by = ["experiment", "variant", "point", "axes", "measure"]
+    return _intervals(_values(runs, measured, names), by, most).select(*SUMMARY.names)
+
+
+def paired(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -> DataFrame:
+    """Every variant against every other of its experiment, by point and measure."""
+    values = _values(runs, measured, names)
+    same = ["experiment", "point", "seed", "measure"]
+    baselines = values.select(*same, F.col("variant").alias("baseline"), F.col("value").alias("base"))
+    differences = (
+        values.join(baselines, same, "inner")
+        .where(F.col("variant") != F.col("baseline"))
+        .withColumn("value", F.col("value") - F.col("base"))
+    )
+    by = ["experiment", "point", "axes", "variant", "baseline", "measure"]
+    return _intervals(differences, by, most).select(*PAIRED.names)
+
+
+def _values(runs: DataFrame, measured: DataFrame, names: list[str]) -> DataFrame:
+    """A row for each planned run and measure; the value of one that failed is null."""
+    wanted = runs.select("experiment", "variant", "point", "axes", "seed", "run").withColumn(
+        "measure", F.explode(F.lit(names))
+    )
+    return wanted.join(measured, ["run", "measure"], "left")
+
+
+def _intervals(values: DataFrame, by: list[str], most: int) -> DataFrame:
+    quantiles = [None, None, *(t_quantile(LEVEL, n - 1) for n in range(2, most + 1))]
+    by_seed = F.sort_array(F.collect_list(F.struct("seed", "value")))
+    known = F.filter(F.transform(by_seed, lambda pair: pair["value"]), lambda value: value.isNotNull())
+    n, mean, sd = F.col("n"), F.col("mean"), F.col("sd")
+    squares = _sum(F.transform("values", lambda value: (value - mean) * (value - mean)))
+    margin = F.get(F.array(*(F.lit(q).cast("double") for q in quantiles)), n) * sd / F.sqrt(n)
+    return (
+        values.groupBy(*by)
+        .agg(known.alias("values"))
+        .withColumn("n", F.size("values"))
+        .withColumn("mean", F.try_divide(_sum(F.col("values")), n))
+        .withColumn("sd", F.when(n >= 2, F.sqrt(squares / (n - 1))))
+        .withColumn("low", mean - margin)
+        .withColumn("high", mean + margin)
+    )
+
+
+def _sum(values: Column) -> Column:
+    return F.aggregate(values, F.lit(0.0), lambda total, value: total + value)

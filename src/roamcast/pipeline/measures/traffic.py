@@ -1,0 +1,48 @@
+"""What became of the frames: losses by reason, as shares of all that were meant to be heard."""
+
+from typing import Final
+
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.pipeline.measures.facts import Facts, Measure
+
+_LOSSES: Final = ("collision", "half_duplex", "link", "queue_full", "unreachable")
+_COUNTED: Final = ("packets", "bits", "receptions", *_LOSSES)
+
+
+def counted(facts: Facts) -> DataFrame:
+    """(run, kind, and totals) of the seconds that begin at or after the warm-up. For `Facts.once`."""
+    return (
+        facts.table("series")
+        .join(F.broadcast(facts.runs.select("run", "warmup")), "run", "inner")
+        .where(F.col("second") >= F.col("warmup"))
+        .groupBy("run", "kind")
+        .agg(*(F.sum(column).alias(column) for column in _COUNTED))
+        .select("run", "kind", *_COUNTED)
+    )
+
+
+def fates(facts: Facts) -> DataFrame:
+    """(run, meant, and losses): all kinds together. For `Facts.once`."""
+    totals = (F.sum(column).alias(column) for column in ("receptions", *_LOSSES))
+    by_run = facts.once(counted).groupBy("run").agg(*totals)
+    meant = sum((F.col(loss) for loss in _LOSSES), F.col("receptions"))
+    return by_run.select("run", meant.alias("meant"), *_LOSSES)
+
+
+def _share(name: str, column: str, description: str) -> Measure:
+    def function(facts: Facts) -> DataFrame:
+        share = F.try_divide(F.col(column), F.col("meant"))
+        return facts.once(fates).select("run", share.alias("value"))
+
+    return Measure(name, "", description, function)
+
+
+MEASURES: Final = (
+    _share("lost_collision", "collision", "Share of frames lost to other frames"),
+    _share("lost_half_duplex", "half_duplex", "Share of frames lost because the receiver was sending"),
+    _share("lost_link", "link", "Share of frames lost by chance: the radio's or the link's loss"),
+    _share("queue_full", "queue_full", "Share of messages that found the sender's queue full and were never sent"),
+    _share("unreachable", "unreachable", "Share of unicast messages that the sender gave up"),
+)

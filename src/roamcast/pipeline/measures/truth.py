@@ -1,0 +1,135 @@
+"""Which published events the subscribers' filters match: the content part of ground truth, as joins.
+
+`roamcast.content.rows` states how rows of a filter (`asked`) and of an event (`said`) are matched; this is that rule in
+Spark's words. Subscriptions that share a filter share the work: of each different filter in a run one is matched, under
+the id of one of its subscriptions, here called `asked`.
+"""
+
+from collections.abc import Callable
+from typing import Final
+
+from pyspark.sql import Column, DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.content.filter import Operator
+from roamcast.content.rows import ANY, BOOL, FLOAT, INT, STR
+from roamcast.pipeline.measures.facts import Facts
+
+_ROWS: Final = 100_000
+"""Of `said`, in one task: each gives a few counts for every filter that asks about its attribute."""
+_BITS: Final = 63
+"""Of a word: a long without its sign."""
+_COLUMN: Final = {INT: "integer", FLOAT: "real", STR: "text", BOOL: "flag"}
+
+_Test = Callable[[Column, Column], Column]
+
+_ORDERED: Final[dict[Operator, _Test]] = {
+    Operator.EQ: lambda value, bound: value == bound,
+    Operator.NE: lambda value, bound: value != bound,
+    Operator.LT: lambda value, bound: value < bound,
+    Operator.LE: lambda value, bound: value <= bound,
+    Operator.GT: lambda value, bound: value > bound,
+    Operator.GE: lambda value, bound: value >= bound,
+}
+_OF_KIND: Final[dict[str, dict[Operator, _Test]]] = {
+    INT: _ORDERED,
+    FLOAT: _ORDERED,
+    STR: _ORDERED | {Operator.PREFIX: F.startswith, Operator.SUFFIX: F.endswith, Operator.CONTAINS: F.contains},
+    BOOL: {operator: _ORDERED[operator] for operator in (Operator.EQ, Operator.NE)},
+}
+
+
+def filters(facts: Facts) -> DataFrame:
+    """(run, filter, asked): every different filter of a run, and a subscription that had no other.
+
+    Rows of `asked` do not say whose subscription they belong to. Where one id stood for several filters they cannot be
+    told apart, so such an id is no use here. For `Facts.once`.
+    """
+    subscribed = facts.table("subscribe").where("active").select("run", "subscription", "filter")
+    single = (
+        subscribed.groupBy("run", "subscription")
+        .agg(F.min("filter").alias("filter"), F.max("filter").alias("last"))
+        .where(F.col("filter") == F.col("last"))
+    )
+    return single.groupBy("run", "filter").agg(F.min("subscription").alias("asked")).select("run", "filter", "asked")
+
+
+def matched(facts: Facts) -> DataFrame:
+    """(run, event, published, asked): the events after the warm-up and the different filters that match them."""
+    published = measured_events(facts).select("run", "event", F.col("time").alias("published"))
+    asked = facts.once(questions)
+    satisfied = asked.join(_answers(facts), ["run", "attribute", "kind"], "inner").where(_holds())
+    held = (
+        satisfied.groupBy("run", "event", "question")
+        .agg(_satisfied(asked).alias("satisfied"), F.min("needed").alias("needed"), F.min("asked").alias("asked"))
+        .where(F.col("satisfied") == F.col("needed"))
+        .select("run", "event", "asked")
+        .distinct()
+    )
+    return held.join(published, ["run", "event"], "inner").select("run", "event", "published", "asked")
+
+
+def measured_events(facts: Facts) -> DataFrame:
+    """The rows of `publish` at or after the warm-up."""
+    warm = facts.runs.select("run", F.round(F.col("warmup") * 1e9).cast("long").alias("start"))
+    publish = facts.table("publish")
+    return (
+        publish.join(F.broadcast(warm), "run", "inner").where(F.col("time") >= F.col("start")).select(*publish.columns)
+    )
+
+
+def questions(facts: Facts) -> DataFrame:
+    """The rows of the different filters, with a number for each conjunction. For `Facts.once`.
+
+    Kind "any" becomes a row for each kind, so that the join is one of equality. A constraint's number becomes a bit of
+    a word: an event whose attribute has several values may satisfy it more than once, and bits do not add up.
+    """
+    columns = list(_COLUMN.values())
+    asked = facts.table("asked").withColumnRenamed("subscription", "asked")
+    rows = F.struct("constraint", "attribute", "operator", "kind", *columns)
+    conjunctions = (
+        asked.join(F.broadcast(facts.once(filters)), ["run", "asked"], "left_semi")
+        .groupBy("run", "asked", "conjunction", "needed")
+        .agg(F.collect_set(rows).alias("rows"))
+        .select("run", "asked", "needed", "rows", F.monotonically_increasing_id().alias("question"))
+        .select("run", "asked", "needed", "question", F.inline("rows"))
+    )
+    kinds = F.when(F.col("kind") == ANY, F.array(*map(F.lit, _COLUMN))).otherwise(F.array("kind"))
+    return conjunctions.select(
+        "run",
+        "asked",
+        "question",
+        "needed",
+        F.floor(F.col("constraint") / _BITS).alias("word"),
+        F.expr(f"shiftleft(1L, CAST(constraint % {_BITS} AS INT))").alias("bit"),
+        "attribute",
+        "operator",
+        F.explode(kinds).alias("kind"),
+        *(F.col(column).alias(f"bound_{column}") for column in columns),
+    )
+
+
+def _satisfied(asked: DataFrame) -> Column:
+    """How many different constraints are among the rows of a group: almost always a matter of one word."""
+    last = asked.agg(F.max("word")).first()
+    words = range((last[0] or 0) + 1 if last else 1)
+    bits = (F.bit_or(F.when(F.col("word") == word, F.col("bit"))) for word in words)
+    return sum((F.coalesce(F.bit_count(word), F.lit(0)) for word in bits), F.lit(0))
+
+
+def _answers(facts: Facts) -> DataFrame:
+    said = facts.table("said").select("run", "event", "attribute", "kind", *_COLUMN.values())
+    # By run, so that what is joined and counted below stays where it is, and in parts whose counts fit a cache.
+    parts = min(len(facts.having("said")), facts.rows("said") // _ROWS + facts.spark.sparkContext.defaultParallelism)
+    return said.repartition(max(1, parts), "run")
+
+
+def _holds() -> Column:
+    """Whether the value of a joined row satisfies its operator and bound, both in the column of the kind."""
+    holds = F.col("operator") == Operator.EXISTS.value
+    for kind, tests in _OF_KIND.items():
+        value, bound = F.col(_COLUMN[kind]), F.col(f"bound_{_COLUMN[kind]}")
+        for operator, test in tests.items():
+            asked = (F.col("kind") == kind) & (F.col("operator") == operator.value)
+            holds |= asked & test(value, bound)
+    return holds

@@ -1,0 +1,315 @@
+"""From a plan to facts: one Spark task a run, the longest first, in a folder that can be gone on with.
+
+The rules this file owns:
+
+* A folder belongs to one campaign. The same experiments may come with more, or fewer, seeds and points; others are
+  refused, and so is a folder of anything else.
+* What is done stays done. Started again, a campaign does what is missing; runs that failed are left as they are unless
+  they are asked for.
+* The manifest is written when every run of the plan is done or has failed, and says nothing that depends on when,
+  where or how often they were tried. With it goes the table of runs, so that the two always fit each other.
+
+What happens inside a task is told in `task`.
+"""
+
+import concurrent.futures
+import contextlib
+import errno
+import fcntl
+import importlib.metadata
+import json
+import platform
+import shutil
+import time
+import uuid
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import Accumulator, AccumulatorParam, SparkContext
+from pyspark.sql import SparkSession
+
+from roamcast.pipeline.campaign import CampaignError, Plan, Run
+from roamcast.pipeline.progress import OnProgress, State
+from roamcast.pipeline.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, done_file, perform, read_done
+from roamcast.trace import TABLES
+
+CAMPAIGN_FILE: Final = "campaign.json"
+_LOCK_FILE: Final = ".lock"
+_VERSION: Final = 1
+_KEPT: Final = "what is done is kept: start the campaign again to go on"
+_INTERVAL: Final = 0.25
+"""Seconds between two looks at how far Spark is."""
+
+
+def simulate(
+    spark: SparkSession,
+    plan: Plan,
+    out: Path,
+    on_progress: OnProgress | None = None,
+    retry_failed: bool = False,
+    *,
+    command: str = "",
+) -> pa.Table:
+    """Simulates what of the plan is not done, and gives the manifest. `command` is how a person would start it."""
+    out = out.resolve()
+    with _writing(out), _claimed(plan, out, command):
+        survey = look(plan, out)
+        if retry_failed:
+            for run in survey.failed:
+                done_file(out, run).unlink()
+        settled = {**survey.ok, **({} if retry_failed else survey.failed)}
+        todo = [run for run in plan.distinct if run.run not in settled]
+        if todo:
+            # A cluster's executors may still be at work when this raises: what they write then is right, or discarded.
+            with _token(out) as token:
+                _Campaign(spark.sparkContext, plan, todo, settled, on_progress).run(out, token)
+        return _write_tables(plan, out)
+
+
+# --- The folder -----------------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True)
+class Survey:
+    """What is in a folder already. `ok` and `failed` have what the runs left behind, by run."""
+
+    ok: Mapping[str, dict[str, Any]]
+    failed: Mapping[str, dict[str, Any]]
+    added: Sequence[str]
+    """What the plan has that an earlier one of the same campaign had not, in words."""
+
+    def calibration(self, plan: Plan) -> float:
+        """Seconds of CPU that a second of the estimates has taken; 1 as long as nothing is done."""
+        estimates = {run.run: run.estimate for run in plan.distinct if run.run in self.ok}
+        return sum(self.ok[run]["cpu"] for run in estimates) / sum(estimates.values()) if estimates else 1.0
+
+
+def look(plan: Plan, out: Path) -> Survey:
+    """What of the plan is done in a folder, which may not exist yet. Refuses one that is not for this campaign."""
+    out = out.resolve()
+    added = _compare(plan, out)
+    found = {run.run: done for run in plan.distinct if (done := read_done(out, run.run)) is not None}
+    failed = {run: done for run, done in found.items() if done["row"]["status"] == FAILED}
+    return Survey({run: done for run, done in found.items() if run not in failed}, failed, added)
+
+
+def _compare(plan: Plan, out: Path) -> list[str]:
+    """What the plan adds to the folder's campaign."""
+    if out.exists() and not out.is_dir():
+        raise CampaignError(f"{out}: is a file, not a folder for a campaign")
+    file = out / CAMPAIGN_FILE
+    if not file.is_file():
+        # A campaign that was killed as it began may have left its lock, or a draft: hidden files both.
+        if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
+            raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
+        return []
+    try:
+        former = {one["name"]: one for one in json.loads(file.read_bytes())["experiments"]}
+    except (ValueError, KeyError, TypeError):
+        raise CampaignError(f"{file}: cannot be understood: it is no campaign's, or was cut short") from None
+    _check_same(plan, former, out)
+    return [addition for one in plan.experiments for addition in _additions(former[one["name"]], one)]
+
+
+def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
+    names = {one["name"] for one in plan.experiments}
+    if names != set(former):
+        raise CampaignError(
+            f"{out}: holds another campaign, of {_listed(former)}, not of {_listed(names)}: choose another folder"
+        )
+    for one in plan.experiments:
+        for part, value in one["hashes"].items():
+            if former[one["name"]].get("hashes", {}).get(part) != value:
+                raise CampaignError(
+                    f"{out}: holds another campaign: its experiment {one['name']!r} had other {part} than "
+                    f"{one['source']} has now: choose another folder"
+                )
+
+
+def _additions(former: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
+    gains = [("seeds", [seed for seed in now["seeds"] if seed not in former["seeds"]])]
+    for before, after in zip(former["axes"], now["axes"], strict=True):
+        gains.append((after["label"], [value for value in after["values"] if value not in before["values"]]))
+    for what, values in gains:
+        if values:
+            yield f"{now['name']}: {what} {', '.join(map(str, values))}"
+
+
+def _listed(names: Any) -> str:  # noqa: ANN401  # any collection of names
+    return ", ".join(map(repr, sorted(names)))
+
+
+@contextlib.contextmanager
+def _writing(out: Path) -> Iterator[None]:
+    """Says in a person's words what the folder refuses."""
+    try:
+        yield
+    except OSError as problem:
+        raise CampaignError(f"{out}: cannot be written: {problem.strerror or problem}") from problem
+
+
+@contextlib.contextmanager
+def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
+    """The folder is this campaign's, and this process the only one at it."""
+    _compare(plan, out)
+    out.mkdir(parents=True, exist_ok=True)
+    with (out / _LOCK_FILE).open("w") as lock:
+        try:
+            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            raise CampaignError(f"{out}: another process is at work on this campaign") from None
+        except OSError as problem:
+            if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage that knows no locks
+                raise
+        _compare(plan, out)  # again: another process may have been faster
+        versions = {name: importlib.metadata.version(name) for name in ("roamcast", "pyspark")}
+        record = {
+            "version": _VERSION,
+            "command": command,
+            "versions": {**versions, "python": platform.python_version()},
+            "experiments": plan.experiments,
+        }
+        with _replacing(out / CAMPAIGN_FILE) as file:
+            file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        for folder in ("done", *(f"facts/{table}" for table in TABLES)):
+            (out / folder).mkdir(parents=True, exist_ok=True)
+        yield
+
+
+@contextlib.contextmanager
+def _token(out: Path) -> Iterator[str]:
+    """A file for executors to look for, and a clean place for their attempts before and after."""
+    temporary = out / TEMPORARY
+    _clear(temporary)
+    temporary.mkdir(exist_ok=True)
+    token = f"token-{uuid.uuid4().hex}"
+    (temporary / token).touch()
+    try:
+        yield token
+    finally:
+        _clear(temporary)
+
+
+def _clear(folder: Path) -> None:
+    # What an attempt that is still going on puts here in this instant may stay, until the next start.
+    shutil.rmtree(folder, ignore_errors=True)
+
+
+@contextlib.contextmanager
+def _replacing(place: Path) -> Iterator[Path]:
+    """A file beside `place` to write; it takes its place if all goes well."""
+    new = place.with_name(f".{place.name}.new")
+    yield new
+    new.replace(place)
+
+
+def _write_tables(plan: Plan, out: Path) -> pa.Table:
+    rows = []
+    for name in sorted(run.run for run in plan.distinct):
+        done = read_done(out, name)
+        if done is None:
+            raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
+        rows.append({**done["row"], "rows": list(done["row"]["rows"].items())})
+    manifest = pa.Table.from_pylist(rows, MANIFEST_ARROW)
+    for name, table in (("runs", pa.Table.from_pylist(plan.rows, RUNS_ARROW)), ("manifest", manifest)):
+        with _replacing(out / f"{name}.parquet") as file:
+            pq.write_table(table, file, compression="zstd")
+    return manifest
+
+
+# --- Spark ----------------------------------------------------------------------------------------------------------
+
+
+class _Gathered(AccumulatorParam[list[Outcome]]):
+    """Outcomes of tasks, each as soon as Spark hears of it. A task that Spark repeats may report twice."""
+
+    def zero(self, value: list[Outcome]) -> list[Outcome]:
+        return []
+
+    def addInPlace(self, value1: list[Outcome], value2: list[Outcome]) -> list[Outcome]:  # noqa: N802  # Spark's name
+        value1.extend(value2)
+        return value1
+
+
+def _task(out: str, token: str, outcomes: Accumulator[list[Outcome]], run: Run) -> None:
+    outcomes.add([perform(run, Path(out), token)])
+
+
+class _Campaign:
+    """The Spark job, and a watch over it."""
+
+    def __init__(
+        self,
+        context: SparkContext,
+        plan: Plan,
+        todo: list[Run],
+        settled: Mapping[str, dict[str, Any]],
+        on_progress: OnProgress | None,
+    ) -> None:
+        self._context = context
+        self._total = len(plan.distinct)
+        self._todo = todo
+        self._before = [done["row"]["status"] for done in settled.values()]
+        self._estimates = {run.run: run.estimate for run in todo}
+        self._on_progress = on_progress
+        self._outcomes = context.accumulator([], _Gathered())
+        self._group = f"roamcast-{uuid.uuid4().hex}"
+        self._started = time.monotonic()
+
+    def run(self, out: Path, token: str) -> None:
+        try:
+            self._run(partial(_task, str(out), token, self._outcomes))
+        except (Py4JError, ConnectionError) as problem:
+            raise CampaignError(f"Spark gave up: {_first_line(problem)}\n{_KEPT}") from problem
+
+    def _run(self, task: Any) -> None:  # noqa: ANN401  # Spark's types have no name for it
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            job = executor.submit(self._job, task)
+            try:
+                while not concurrent.futures.wait([job], _INTERVAL).done:
+                    self._watch()
+            finally:
+                if not job.done():
+                    with contextlib.suppress(Py4JError, ConnectionError):
+                        self._context.cancelJobGroup(self._group)
+        job.result()
+        self._watch()
+
+    def _job(self, task: Any) -> None:  # noqa: ANN401
+        self._context.setJobGroup(self._group, f"{len(self._todo)} runs", interruptOnCancel=True)
+        self._context.parallelize(self._todo, len(self._todo)).foreach(task)
+
+    def _watch(self) -> None:
+        outcomes = {outcome.run: outcome for outcome in list(self._outcomes.value)}
+        for outcome in outcomes.values():
+            if outcome.status == BLOCKED:
+                raise CampaignError(f"{outcome.problem}\n{_KEPT}")
+        if self._on_progress is None:
+            return
+        statuses = [*self._before, *(outcome.status for outcome in outcomes.values())]
+        failed = statuses.count(FAILED)
+        worked = sum(self._estimates[run] for run in outcomes) / sum(self._estimates.values())
+        elapsed = time.monotonic() - self._started
+        self._on_progress(
+            State(self._total, len(statuses) - failed, failed, self._running(), min(worked, 1.0), elapsed)
+        )
+
+    def _running(self) -> int:
+        tracker = self._context.statusTracker()
+        jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
+        stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
+        # Spark hears of a task's start before it notes the end of the one before.
+        return min(sum(stage.numActiveTasks for stage in stages if stage), self._context.defaultParallelism)
+
+
+def _first_line(problem: Exception) -> str:
+    if isinstance(problem, Py4JJavaError):
+        return str(problem.java_exception.getMessage()).partition("\n")[0]
+    return str(problem).partition("\n")[0] or "its JVM is gone"

@@ -1,0 +1,68 @@
+"""The parent of Spark's Python workers: warms what tasks need, then forks a worker whenever Spark asks for one.
+
+Spark runs it as `python -m roamcast.pipeline.worker_daemon` on every executor (`spark.python.daemon.module`). Its
+stdout and stdin are Spark's: on stdout goes the daemon's port and nothing else.
+"""
+
+import contextlib
+import gc
+import importlib
+import os
+import socket
+import sys
+from typing import Final
+
+from pyspark import daemon
+
+_NEEDED: Final = (
+    "pyspark.worker",
+    "pandas",  # Spark's Arrow functions import it, used or not
+    "roamcast.sim.run",
+    "roamcast.pipeline.task",  # and with it the hash of the sources as they were loaded
+)
+
+_pyspark_work: Final = daemon.worker
+
+
+def warm() -> None:
+    """Loads all a task needs to simulate. What a worker loads after the fork, it loads for itself alone."""
+    # A process that forks should have no threads: Arrow's allocator would start one when it is loaded.
+    os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
+    with contextlib.redirect_stdout(sys.stderr):
+        for module in _NEEDED:
+            importlib.import_module(module)
+        _warm_kernel()
+    # Between two tasks a worker collects garbage. Frozen, the hundred thousands of objects loaded here are not looked
+    # at each time, and their pages stay shared with this process.
+    gc.collect()
+    gc.freeze()
+
+
+def _warm_kernel() -> None:
+    """Loads the compiled code: each function is read from numba's cache at its first call."""
+    core = importlib.import_module("roamcast.sim.core")
+    kernel = importlib.import_module("roamcast.sim.kernel")
+    near = kernel.Core(core.Settings(nodes=2, seed=1))
+    for node in range(2):
+        near.set_range(node, 1.0)
+        near.set_leg(node, 0, 0.0, 0.0, 0.0, 0.0)
+    linked = kernel.Core(core.Settings(nodes=2, seed=1, links=True))
+    linked.set_link(0, 1, 0.0)
+    for warmed in (near, linked):
+        warmed.send(0, 0, 1, 10, core.ACK_KIND, 0, False)
+        while warmed.advance(core.SECOND) != core.Upcall.REACHED:
+            pass
+
+
+def _work(sock: socket.socket, authenticated: bool) -> int:
+    """pyspark's loop of one worker, ended without a traceback when Spark hangs up: it does so when it needs no more."""
+    try:
+        return _pyspark_work(sock, authenticated)
+    except ConnectionError:
+        return 1
+
+
+if __name__ == "__main__":
+    warm()
+    daemon.worker = _work
+    daemon.manager()

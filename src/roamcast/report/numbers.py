@@ -1,0 +1,67 @@
+"""Numbers for people: no more digits than the measurement supports."""
+
+import math
+from typing import Any, Final
+
+ABSENT: Final = "–"
+MINUS: Final = "\N{MINUS SIGN}"
+THIN: Final = "\N{NARROW NO-BREAK SPACE}"
+_PLAIN: Final = (1e-4, 1e7)
+"""Between these a number is written without an exponent."""
+_UNITS: Final = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"), (0.0, 1.0, ""))
+"""From which size on an axis is labelled in which unit, and how that is written."""
+
+
+def number(value: float | None) -> str:
+    """Four significant digits, or all digits before the point."""
+    if value is None or not math.isfinite(value):
+        return ABSENT
+    if value == 0:
+        return "0"
+    if not _PLAIN[0] <= abs(value) < _PLAIN[1]:
+        digits, exponent = f"{value:.3e}".split("e")
+        return _signed(f"{_trimmed(digits)}e{int(exponent)}")
+    return _trimmed(_fixed(value, max(0, 3 - math.floor(math.log10(abs(value))))))
+
+
+def estimate(mean: float | None, low: float | None, high: float | None) -> str:
+    """A mean and half its interval, both to the second digit of the half."""
+    if mean is None or low is None or high is None:
+        return number(mean)
+    half = (high - low) / 2
+    if not half > 0:
+        return f"{number(mean)} ± 0"
+    if not _PLAIN[0] <= half < _PLAIN[1]:
+        return f"{number(mean)} ± {number(half)}"
+    decimals = max(0, 1 - math.floor(math.log10(half)))
+    return f"{_fixed(mean, decimals)} ± {_fixed(half, decimals)}"
+
+
+def tick_texts(ticks: list[float]) -> list[str]:
+    """Labels of one axis, all in the same unit, short enough for its margin: 20k for 20 000."""
+    largest = max(map(abs, ticks))
+    unit, suffix = next((unit, suffix) for least, unit, suffix in _UNITS if largest >= least)
+    return [number(round(tick / unit, 9)) + (suffix if tick else "") for tick in ticks]
+
+
+def value_text(value: Any) -> str:  # noqa: ANN401  # any value of JSON
+    """A value of an axis: a number, a name, or bounds such as 10–20."""
+    if isinstance(value, bool):
+        return "true" if value else "false"
+    if isinstance(value, int | float):
+        return number(value)
+    if isinstance(value, list):
+        return "–".join(map(value_text, value))
+    return str(value)
+
+
+def _fixed(value: float, decimals: int) -> str:
+    return _signed(f"{value:,.{decimals}f}".replace(",", THIN))
+
+
+def _trimmed(text: str) -> str:
+    return text.rstrip("0").rstrip(".") if "." in text else text
+
+
+def _signed(text: str) -> str:
+    return text.replace("-", MINUS)

@@ -1,0 +1,216 @@
+"""What a campaign's folder holds, read and checked: the only file of the report that knows the tables' columns.
+
+Everything comes from small files that the earlier stages wrote (`campaign.json`, `manifest.parquet`, the measures,
+`claims.json`), so that a report needs no Spark, and can be made again anywhere.
+"""
+
+import json
+import math
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Literal, TypeVar
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.errors import RoamcastError
+
+T = TypeVar("T")
+
+CAMPAIGN_FILE: Final = "campaign.json"
+SUMMARY_FILE: Final = "measures/summary.parquet"
+PAIRED_FILE: Final = "measures/paired.parquet"
+MANIFEST_FILE: Final = "manifest.parquet"
+RUNS_FILE: Final = "runs.parquet"
+CLAIMS_FILE: Final = "claims.json"
+
+
+class Axis(msgspec.Struct, frozen=True):
+    """A swept field; several set together have no single one."""
+
+    label: str
+    values: list[Any]
+    field: str | None = None
+
+
+class Variant(msgspec.Struct, frozen=True):
+    """A curve; a fixed one is the same at every point."""
+
+    name: str
+    fixed: bool = False
+    set: dict[str, Any] = {}
+
+
+class FigurePlan(msgspec.Struct, frozen=True):
+    """A figure that an experiment asks for."""
+
+    id: str
+    x: str
+    y: str
+    title: str = ""
+    caption: str = ""
+    log: bool = False
+
+
+class Experiment(msgspec.Struct, frozen=True):
+    """One sweep, as `campaign.json` tells it."""
+
+    name: str
+    seeds: list[int]
+    title: str | None = None
+    paper: str | None = None
+    axes: list[Axis] = []
+    variants: list[Variant] = []
+    figures: list[FigurePlan] = []
+    scenario: dict[str, Any] = {}
+
+
+class Campaign(msgspec.Struct, frozen=True):
+    """What was asked for."""
+
+    version: Literal[1]
+    command: str
+    experiments: list[Experiment]
+    versions: dict[str, str] = {}
+
+
+Verdict = Literal["holds", "does not hold", "inconclusive", "not measured"]
+
+
+class Check(msgspec.Struct, frozen=True):
+    """One condition of a claim; one that is not judged is only reported."""
+
+    says: str
+    verdict: Verdict
+    measured: str
+    judged: bool = True
+
+
+class Claim(msgspec.Struct, frozen=True):
+    """A sentence of a paper, and what became of it. `measured` says in one line what `checks` say one by one."""
+
+    id: str
+    text: str
+    verdict: Verdict
+    paper: str | None = None
+    figure: str | None = None
+    measured: str | None = None
+    reading: str | None = None
+    explanation: str | None = None
+    checks: list[Check] = []
+
+
+@dataclass(frozen=True)
+class Row:
+    """One measure of one variant at one point, over seeds; with a baseline, of the differences from it."""
+
+    experiment: str
+    variant: str
+    axes: dict[str, Any]
+    measure: str
+    n: int
+    mean: float | None
+    sd: float | None
+    low: float | None
+    high: float | None
+    baseline: str | None = None
+
+
+@dataclass(frozen=True)
+class Failure:
+    """A run that raised."""
+
+    run: str
+    protocol: str
+    error: str
+    wanted: tuple[str, ...]
+    """What it was for: experiment, variant, point and seed, once for each experiment that shares it."""
+
+
+@dataclass(frozen=True)
+class Results:
+    """All a report says."""
+
+    campaign: Campaign
+    rows: list[Row]
+    paired: list[Row]
+    runs: int
+    failures: list[Failure]
+    claims: list[Claim]
+
+
+def read_results(out: Path) -> Results:
+    """Everything in the folder; a `RoamcastError` names what is missing and how to get it."""
+    campaign = _campaign(out)
+    summary = _table(out, SUMMARY_FILE, campaign)
+    manifest = _table(out, MANIFEST_FILE, campaign, ["run", "status", "error", "protocol"])
+    paired = _table(out, PAIRED_FILE, campaign) if (out / PAIRED_FILE).exists() else None
+    claims = out / CLAIMS_FILE
+    return Results(
+        campaign=campaign,
+        rows=_rows(summary),
+        paired=[] if paired is None else _rows(paired),
+        runs=manifest.num_rows,
+        failures=_failures(manifest, _wanted(out, campaign)),
+        claims=_decoded(claims, list[Claim]) if claims.exists() else [],
+    )
+
+
+def _campaign(out: Path) -> Campaign:
+    file = out / CAMPAIGN_FILE
+    if not file.is_file():
+        raise RoamcastError(
+            f"{out}: is no campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
+            "`roamcast papers` wrote"
+        )
+    return _decoded(file, Campaign)
+
+
+def _decoded(file: Path, kind: type[T]) -> T:
+    try:
+        return msgspec.json.decode(file.read_bytes(), type=kind)
+    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem}") from problem
+
+
+def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None = None) -> pa.Table:
+    file = out / name
+    if not file.exists():
+        raise RoamcastError(f"{out}: has no measures yet ({name} is missing): finish it with `{campaign.command}`")
+    try:
+        return pq.read_table(file, columns=columns)
+    except (OSError, pa.ArrowException) as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem}") from problem
+
+
+def _rows(table: pa.Table) -> list[Row]:
+    names = [name for name in Row.__dataclass_fields__ if name in table.column_names]
+    records = table.sort_by("point").select(names).to_pylist()
+    return [Row(**{**_defined(record), "axes": json.loads(record["axes"] or "{}")}) for record in records]
+
+
+def _defined(record: dict[str, Any]) -> dict[str, Any]:
+    """A measure from outside may say NaN where ours say nothing."""
+    return {
+        name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
+    }
+
+
+def _wanted(out: Path, campaign: Campaign) -> dict[str, list[str]]:
+    """What each run was for, in words."""
+    wanted: dict[str, list[str]] = {}
+    if (out / RUNS_FILE).exists():
+        for row in _table(out, RUNS_FILE, campaign, ["run", "experiment", "variant", "axes", "seed"]).to_pylist():
+            point = [f"{label} {value}" for label, value in json.loads(row["axes"] or "{}").items()]
+            words = ", ".join([row["experiment"], row["variant"], *point, f"seed {row['seed']}"])
+            wanted.setdefault(row["run"], []).append(words)
+    return wanted
+
+
+def _failures(manifest: pa.Table, wanted: dict[str, list[str]]) -> list[Failure]:
+    return [
+        Failure(row["run"], row["protocol"] or "", row["error"] or "", tuple(wanted.get(row["run"], ())))
+        for row in manifest.to_pylist()
+        if row["status"] != "ok"
+    ]

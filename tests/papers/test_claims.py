@@ -1,0 +1,132 @@
+"""The ledger: complete, well formed, and about experiments, variants, measures and points that exist."""
+
+import json
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+
+from roamcast import papers
+from roamcast.pipeline.claims import WANTS, Check, Claim, ClaimError, Term, load_claims
+from roamcast.pipeline.experiment import Experiment
+
+PAPERS = {"H": ("hint", 8), "O": ("odmrp", 8), "C": ("coman", 9), "P": ("opportunistic", 5), "X": ("context", 4)}
+CLAIMS = load_claims(papers.CLAIMS)
+CHECKS = [(claim.id, check) for claim in CLAIMS for check in claim.checks]
+EXPERIMENTS = {one.name: one for one in papers.load()}
+
+
+def test_all_claims_are_there() -> None:
+    wanted = [(f"{letter}{n}", paper) for letter, (paper, most) in PAPERS.items() for n in range(1, most + 1)]
+    assert [(claim.id, claim.paper) for claim in CLAIMS] == wanted
+    assert list(papers.PAPERS) == [paper for paper, _ in PAPERS.values()]
+
+
+def test_those_of_the_hint_paper_are_checked_and_no_others() -> None:
+    assert {claim.id for claim in CLAIMS if claim.checks} == {f"H{n}" for n in range(1, 9)}
+
+
+def test_the_claims_keep_the_numbers_fixed_for_all() -> None:
+    assert [check for _, check in CHECKS if check.number is not None] == []
+
+
+def test_no_claim_is_explained_before_it_is_measured() -> None:
+    assert [claim.id for claim in CLAIMS if claim.explanation and not claim.checks] == []
+
+
+@pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.checks], ids=lambda claim: claim.id)
+def test_a_claims_checks_look_at_its_own_figures(claim: Claim) -> None:
+    drawn = {figure.id.partition("-")[0] for check in claim.checks for figure in _of(check.of).spec.figures}
+    assert set(claim.figure.split(", ")) <= drawn
+
+
+def _of(term: Term) -> Experiment:
+    return EXPERIMENTS[term.experiment]
+
+
+@pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
+@pytest.mark.parametrize(("id", "check"), CHECKS, ids=[f"{id} {check.says}" for id, check in CHECKS])
+def test_a_check_is_about_what_is_measured(id: str, check: Check, quick: bool) -> None:
+    for term, measure in check.measures:
+        one = papers.quick(_of(term)) if quick else _of(term)
+        (variant,) = (variant for variant in one.variants if variant.name == term.variant)
+        assert measure in (one.spec.measures or ())
+        if isinstance(term.at, dict):
+            assert any(term.at.items() <= point.items() for point in one.points(variant))
+
+
+# --- A ledger that cannot be judged by ------------------------------------------------------------------------------
+
+CLAIM = '[[claims]]\nid = "T1"\npaper = "p"\nfigure = "1"\ntext = "t"\n'
+OF = 'of = { experiment = "e", variant = "v", measure = "delivery" }\n'
+
+
+def ledger(kind: str, more: str = "", of: str = OF) -> str:
+    return f'{CLAIM}[[claims.checks]]\nsays = "so"\nkind = "{kind}"\n{of}{more}'
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("claims = 3", "Expected `array`, got `int` - at `$.claims`"),
+        ("claims = [", "is not TOML: "),
+        (CLAIM + "colour = 3", "Object contains unknown field `colour` - at `$.claims[0]`"),
+        (CLAIM + CLAIM, "T1: is there more than once"),
+        (ledger("wobbles"), "T1: there is no kind of check 'wobbles'; known are about, above, "),
+        (ledger("about"), "T1: the check 'so': 'about' needs 'value'"),
+        (ledger("rises", "value = 3.0"), "T1: the check 'so': 'rises' takes no 'value'"),
+        (ledger("far below"), "T1: the check 'so': 'far below' needs 'than'"),
+        (ledger("rises", "number = 0.2"), "T1: the check 'so': a number of its own goes with a reason"),
+        (ledger("rises", "judged = false"), "T1: none of its checks is judged"),
+        (
+            ledger("rises", of=OF.replace(" }", ', at = "first", reaching = { measure = "overhead", value = 3 } }')),
+            "T1: the check 'so': a term is either at a point or where it reaches a value",
+        ),
+        (
+            ledger("rises", of=OF.replace(" }", ', reaching = { measure = "overhead" } }')),
+            "T1: the check 'so': of.reaching.value is missing",
+        ),
+    ],
+)
+def test_a_wrong_ledger_is_refused(tmp_path: Path, text: str, words: str) -> None:
+    file = tmp_path / "claims.toml"
+    file.write_text(text)
+    with pytest.raises(ClaimError) as refusal:
+        load_claims(file)
+    assert str(refusal.value).startswith(f"{file}: {words}")
+
+
+def test_a_ledger_that_is_not_there(tmp_path: Path) -> None:
+    with pytest.raises(ClaimError, match="cannot be read: No such file or directory"):
+        load_claims(tmp_path / "claims.toml")
+
+
+# --- The page -------------------------------------------------------------------------------------------------------
+
+PAGE = (Path(__file__).parents[2] / "docs" / "papers.md").read_text()
+
+
+def test_the_pages_claim_is_judged_by_the_pages_program(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Two packets with a range of 200 against five with 100, whatever the seed."""
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "claims.toml").write_text(PAGE.split("```toml\n")[1].split("```")[0])
+    (tmp_path / "out/mine/measures").mkdir(parents=True)
+    runs = [
+        {"run": f"{reach}-{seed}", "experiment": "mine", "variant": "my protocol", "point": point, "seed": seed}
+        | {"axes": json.dumps({"range": reach})}
+        for point, reach in enumerate((100, 200))
+        for seed in (1, 2)
+    ]
+    pq.write_table(pa.Table.from_pylist(runs), tmp_path / "out/mine/runs.parquet")
+    packets = {"100-1": 5.0, "100-2": 5.0, "200-1": 2.0, "200-2": 2.0}
+    values = [{"run": run, "measure": "overhead", "value": value} for run, value in packets.items()]
+    pq.write_table(pa.Table.from_pylist(values), tmp_path / "out/mine/measures/run.parquet")
+    said: list[tuple[object, ...]] = []
+    exec(PAGE.split("```python\n")[1].split("```")[0], {"print": lambda *words: said.append(words)})
+    assert said == [("M1", "holds")]
+
+
+def test_the_page_explains_every_kind_of_check() -> None:
+    assert [kind for kind in WANTS if f"`{kind}`" not in PAGE] == ["above", "below", "at least", "at most"]
+    assert "| above, below, at least, at most x |" in PAGE

@@ -1,0 +1,162 @@
+"""`roamcast papers`, with Spark and the simulation replaced: they have tests of their own."""
+
+import contextlib
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+
+from roamcast import report
+from roamcast.cli.main import main
+from roamcast.pipeline import measures, session, simulate
+from roamcast.pipeline.campaign import Plan
+from roamcast.pipeline.schemas import RUN_MEASURES_ARROW, RUNS_ARROW
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+def roamcast(*arguments: str) -> Result:
+    return CliRunner().invoke(main, arguments)
+
+
+# --- Without running anything ---------------------------------------------------------------------------------------
+
+
+def test_papers_are_listed() -> None:
+    lines = roamcast("papers", "--list").stdout.splitlines()
+    assert [line.partition(":")[0] for line in lines if not line.startswith(" ")] == [
+        "hint",
+        "odmrp",
+        "coman",
+        "opportunistic",
+        "context",
+    ]
+    assert lines[1] == "    hint-6   Impact of the forwarding probability"
+    assert "    claims H1 to H8, 8 of them with checks" in lines
+    assert roamcast("papers", "--list", "coman").stdout.splitlines()[1:] == [
+        "    claims C1 to C9, 0 of them with checks"
+    ]
+
+
+def test_the_plan_and_the_scenarios_are_printed() -> None:
+    assert "\n231 runs wanted, 216 of them different, 216 to do: " in roamcast("papers", "--quick", "--plan").stdout
+    explained = roamcast("papers", "hint", "--explain").stdout
+    assert "hint-7, hint, all beacon, credits 0\n" in explained
+    assert '    protocol.parameters.beaconing = "all"\n' in explained
+    assert list(Path().iterdir()) == []
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["hnit"], "error: no paper is named 'hnit'; known are hint, "),
+        (["--list", "hnit"], "error: no paper is named 'hnit'; known are hint, "),
+        (["context"], "error: context: its figures are no experiments yet"),
+        (["--conf", "cores"], "error: --conf cores: expected K=V"),
+    ],
+)
+def test_a_wrong_request_is_refused(arguments: list[str], words: str) -> None:
+    answer = roamcast("papers", *arguments)
+    assert (answer.exit_code, answer.stderr[: len(words)]) == (2, words)
+    assert list(Path().iterdir()) == []
+
+
+# --- The whole way --------------------------------------------------------------------------------------------------
+
+
+class Stage:
+    """Stands for simulating and measuring: every run delivers 0.7 at 2 packets, but those that are to fail."""
+
+    def __init__(self, failing: int) -> None:
+        self.failing = failing
+        self.master: str | None = None
+        self.command = ""
+        self.runs: list[str] = []
+
+    @contextlib.contextmanager
+    def session(self, master: str, conf: dict[str, str]) -> Iterator[None]:
+        self.master = master
+        yield
+
+    def simulate(self, spark: None, plan: Plan, out: Path, *_: object, command: str) -> pa.Table:
+        self.command = command
+        self.runs = [run.run for run in plan.distinct]
+        out.mkdir(parents=True)
+        pq.write_table(pa.Table.from_pylist(plan.rows, RUNS_ARROW), out / "runs.parquet")
+        errors = ["it broke" if number < self.failing else None for number in range(len(self.runs))]
+        status = ["failed" if error else "ok" for error in errors]
+        return pa.table({"run": self.runs, "status": status, "error": pa.array(errors, pa.string())})
+
+    def measure(self, spark: None, out: Path, names: list[str]) -> None:
+        assert names == ["delivery", "overhead", "overhead_data"]
+        values = {"delivery": 0.7, "overhead": 2.0}
+        rows = [
+            {"run": run, "measure": name, "value": value}
+            for run in self.runs[self.failing :]
+            for name, value in values.items()
+        ]
+        (out / "measures").mkdir()
+        pq.write_table(pa.Table.from_pylist(rows, RUN_MEASURES_ARROW), out / "measures" / "run.parquet")
+
+
+@pytest.fixture
+def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
+    stage = Stage(failing=0)
+    monkeypatch.setattr(session, "session", stage.session)
+    monkeypatch.setattr(simulate, "simulate", stage.simulate)
+    monkeypatch.setattr(measures, "measure", stage.measure)
+    monkeypatch.setattr(report, "write_report", lambda out: out / "report" / "index.html")
+    return stage
+
+
+def _verdicts(out: str) -> dict[str, dict[str, Any]]:
+    return {verdict["id"]: verdict for verdict in json.loads((Path(out) / "claims.json").read_text())}
+
+
+def test_claims_are_judged_by_what_was_measured(stage: Stage) -> None:
+    answer = roamcast("papers", "hint", "--quick", "--seeds", "2", "--master", "local[1]")
+    assert (answer.exit_code, stage.master) == (0, "local[1]"), answer.output
+    assert stage.command == "roamcast papers hint --quick --out out/hint-quick --seeds 2 --master 'local[1]'"
+    verdicts = _verdicts("out/hint-quick")
+    assert list(verdicts) == [f"H{n}" for n in range(1, 9)]
+    checks = {check["says"]: check["verdict"] for check in verdicts["H2"]["checks"]}
+    assert checks["hint delivers about 0.7 with no credit"] == "holds"
+    assert checks["at about 2.5 packets"] == "does not hold"
+    assert verdicts["H2"]["verdict"] == "does not hold"
+    assert "✗ at about 2.5 packets: credits = 0: 2 (2 to 2)" in " ".join(answer.stdout.split())
+    assert "\nA preview of shorter runs" in answer.stdout
+    assert verdicts["H2"]["explanation"].startswith("A preview of shorter runs")
+    assert answer.stdout.endswith("report: out/hint-quick/report/index.html\n")
+
+
+def test_without_names_all_claims_are_listed(stage: Stage) -> None:
+    answer = roamcast("papers", "--seeds", "2", "--out", "all")
+    assert answer.exit_code == 0, answer.output
+    verdicts = _verdicts("all")
+    assert len(verdicts) == 34
+    assert verdicts["X4"]["verdict"] == "not measured"
+    assert "preview" not in answer.stdout + verdicts["H2"]["explanation"]
+
+
+def test_runs_that_failed_are_told_and_the_others_judged(stage: Stage) -> None:
+    stage.failing = 2
+    answer = roamcast("papers", "hint", "--quick")
+    assert answer.exit_code == 1
+    assert "2 runs failed:" in answer.stderr
+    assert "run them again with: roamcast papers hint --quick --out out/hint-quick --retry-failed" in answer.stderr
+    assert _verdicts("out/hint-quick")["H1"]["verdict"] == "does not hold"
+
+
+def test_if_every_run_failed_there_is_nothing_to_judge(stage: Stage) -> None:
+    stage.failing = 10**6
+    answer = roamcast("papers", "hint", "--quick")
+    assert answer.exit_code == 1
+    assert not Path("out/hint-quick/claims.json").exists()

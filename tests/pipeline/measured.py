@@ -1,0 +1,81 @@
+"""Campaigns for tests: facts written where the pipeline looks for them."""
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.pipeline.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.trace import MemorySink, Recorder
+
+S = 1_000_000_000
+MS = 1_000_000
+
+
+@dataclass(frozen=True)
+class Run:
+    """One run with its facts, and its place in an experiment."""
+
+    name: str
+    facts: Mapping[str, pa.Table]
+    simulated: float = 10.0
+    warmup: float = 0.0
+    nodes: int = 3
+    scenario: str = "{}"
+    variant: str = "flooding"
+    point: int = 0
+    seed: int = 1
+    experiment: str = "e"
+    status: str = "ok"
+
+
+def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
+    """Facts from rows in the order of their columns."""
+    sink = MemorySink()
+    recorder = Recorder(sink)
+    for table, of_table in rows.items():
+        for row in of_table:
+            recorder.add(table, *row)
+    recorder.close()
+    return sink.tables()
+
+
+def write_campaign(out: Path, runs: Sequence[Run]) -> Path:
+    """A campaign folder as `simulate` leaves it."""
+    for run in runs:
+        for table, facts in run.facts.items():
+            if facts.num_rows:
+                path = out / "facts" / table / f"{run.name}.parquet"
+                path.parent.mkdir(parents=True, exist_ok=True)
+                named = pa.array([run.name] * facts.num_rows, pa.string())
+                pq.write_table(facts.add_column(0, "run", named).cast(FACTS_ARROW[table]), path)
+    out.mkdir(parents=True, exist_ok=True)
+    pq.write_table(pa.Table.from_pylist([_planned(run) for run in runs], RUNS_ARROW), out / "runs.parquet")
+    manifest = {run.name: _done(run) for run in runs}
+    ordered = [manifest[name] for name in sorted(manifest)]
+    pq.write_table(pa.Table.from_pylist(ordered, MANIFEST_ARROW), out / "manifest.parquet")
+    return out
+
+
+def _planned(run: Run) -> dict[str, Any]:
+    axes = f'{{"credits": {run.point}}}'
+    place = {"experiment": run.experiment, "variant": run.variant, "point": run.point, "axes": axes, "seed": run.seed}
+    return {"run": run.name, **place, "scenario": run.scenario, "folder": ".", "estimate": 1.0}
+
+
+def _done(run: Run) -> dict[str, Any]:
+    rows = [(table, facts.num_rows) for table, facts in run.facts.items() if facts.num_rows]
+    return {
+        "run": run.name,
+        "status": run.status,
+        "error": None if run.status == "ok" else "it raised",
+        "simulated": run.simulated,
+        "warmup": run.warmup,
+        "nodes": run.nodes,
+        "protocol": "flooding",
+        "rows": rows,
+        "digest": "",
+    }

@@ -1,0 +1,188 @@
+"""Statistics over seeds against published values and numbers worked out by hand; the graph against an obvious model."""
+
+import json
+import math
+from typing import Any
+
+import numpy as np
+import pyarrow as pa
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from pyspark.sql import SparkSession
+
+from pipeline.measured import S, tables
+from roamcast.pipeline.measures.pairs import nearest_rank
+from roamcast.pipeline.measures.statistics import paired, summary, t_quantile
+from roamcast.pipeline.measures.topology import graph
+from roamcast.pipeline.schemas import PAIRED, RUN_MEASURES, RUNS, SUMMARY
+
+
+@pytest.mark.parametrize(
+    ("freedom", "published"),
+    # The column "95 %, two-sided" of the usual table.
+    [
+        (1, 12.706),
+        (2, 4.303),
+        (3, 3.182),
+        (4, 2.776),
+        (5, 2.571),
+        (6, 2.447),
+        (7, 2.365),
+        (8, 2.306),
+        (9, 2.262),
+        (10, 2.228),
+        (19, 2.093),
+        (29, 2.045),
+        (30, 2.042),
+        (40, 2.021),
+        (60, 2.000),
+        (120, 1.980),
+        (100_000, 1.960),
+    ],
+)
+def test_t_has_its_published_values(freedom: int, published: float) -> None:
+    assert t_quantile(0.95, freedom) == pytest.approx(published, abs=5.1e-4)
+
+
+def test_t_of_other_levels() -> None:
+    assert t_quantile(0.5, 1) == pytest.approx(1.0, rel=1e-14)  # Cauchy: a quarter lies above 1
+    assert t_quantile(0.99, 9) == pytest.approx(3.250, abs=5e-4)
+    assert t_quantile(0.90, 30) == pytest.approx(1.697, abs=5e-4)
+    # With two degrees of freedom there is a closed form.
+    assert t_quantile(0.95, 2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-12)
+
+
+@pytest.mark.parametrize(("level", "freedom"), [(0.0, 3), (1.0, 3), (0.95, 0)])
+def test_t_is_refused_where_it_has_no_value(level: float, freedom: int) -> None:
+    with pytest.raises(ValueError, match=f"not {level} and {freedom}"):
+        t_quantile(level, freedom)
+
+
+@pytest.mark.parametrize(("percent", "rank"), [(50, 10), (95, 19), (99, 20), (1, 1), (100, 20)])
+def test_the_nearest_rank_is_exact(percent: int, rank: int) -> None:
+    values = np.array([7 * n % 20 + 1 for n in range(20)])  # 1 to 20, shuffled
+    assert nearest_rank(values, percent) == rank
+    assert nearest_rank(values[:0], percent) is None
+
+
+# --- Over seeds -----------------------------------------------------------------------------------------------------
+
+VALUES: dict[tuple[int, str], list[float | None]] = {
+    # point, variant: values of the seeds 1, 2, 3
+    (0, "hint"): [1.0, 2.0, 6.0],
+    (0, "gossip"): [2.0, 2.0, 5.0],
+    (1, "hint"): [4.0, None, None],
+    (1, "gossip"): [1.0, 3.0, None],
+}
+
+
+def planned_and_measured() -> tuple[list[dict[str, Any]], list[tuple[str, str, float | None]]]:
+    runs, measured = [], []
+    for (point, variant), values in VALUES.items():
+        for seed, value in enumerate(values, 1):
+            run = f"{variant}-{point}-{seed}"
+            axes = json.dumps({"p": point})
+            place = {"experiment": "e", "variant": variant, "point": point, "axes": axes, "seed": seed}
+            runs.append({"run": run, **place, "scenario": "{}", "folder": "", "estimate": 0.0})
+            if value is not None or seed == 2:  # the third seed of a null failed: it has no row
+                measured.append((run, "delay", value))
+    # The same runs serve another experiment, on their own.
+    shared = [row | {"experiment": "f"} for row in runs if row["variant"] == "hint" and row["point"] == 0]
+    return runs + shared, measured
+
+
+def test_intervals_and_differences(spark: SparkSession) -> None:
+    planned, measured = planned_and_measured()
+    runs, values = spark.createDataFrame(planned, RUNS), spark.createDataFrame(measured, RUN_MEASURES)
+    by_variant = summary(runs, values, ["delay"], 3)
+    assert by_variant.columns == SUMMARY.names
+    # sd of 1, 2, 6: √((4 + 1 + 9) / 2) = √7; t for two degrees of freedom: 4.302653
+    margin = 4.302653 * math.sqrt(7 / 3)
+    hint = [3, 3.0, math.sqrt(7), 3 - margin, 3 + margin]
+    other = 4.302653  # 2, 2, 5: sd √3, over √3
+    two = 12.706205  # 1, 3: sd √2, over √2
+    expected = {
+        ("e", "hint", 0, '{"p": 0}', "delay"): hint,
+        ("f", "hint", 0, '{"p": 0}', "delay"): hint,
+        ("e", "gossip", 0, '{"p": 0}', "delay"): [3, 3.0, math.sqrt(3), 3 - other, 3 + other],
+        ("e", "hint", 1, '{"p": 1}', "delay"): [1, 4.0, None, None, None],
+        ("e", "gossip", 1, '{"p": 1}', "delay"): [2, 2.0, math.sqrt(2), 2 - two, 2 + two],
+    }
+    found = {tuple(row[:5]): list(row[5:]) for row in by_variant.collect()}
+    assert found == {key: pytest.approx(figures) for key, figures in expected.items()}
+
+    differences = paired(runs, values, ["delay"], 3)
+    assert differences.columns == PAIRED.names
+    # hint − gossip: −1, 0, 1 at the first point, so sd 1; 3 at the second
+    wide = 4.302653 / math.sqrt(3)
+    assert {tuple(row[:6]): list(row[6:]) for row in differences.collect()} == {
+        ("e", 0, '{"p": 0}', "hint", "gossip", "delay"): pytest.approx([3, 0.0, 1.0, -wide, wide]),
+        ("e", 0, '{"p": 0}', "gossip", "hint", "delay"): pytest.approx([3, 0.0, 1.0, -wide, wide]),
+        ("e", 1, '{"p": 1}', "hint", "gossip", "delay"): [1, 3.0, None, None, None],
+        ("e", 1, '{"p": 1}', "gossip", "hint", "delay"): [1, -3.0, None, None, None],
+    }
+
+
+# --- The graph ------------------------------------------------------------------------------------------------------
+
+PLACES = st.integers(0, 6).map(float)
+STOPS = st.lists(st.tuples(st.integers(1, 3), PLACES, PLACES, st.booleans()), min_size=1, max_size=4)
+WALKS = st.lists(st.tuples(PLACES, PLACES, STOPS), min_size=1, max_size=6)
+
+
+def legs_of(walks: list[tuple[float, float, list[tuple[int, float, float, bool]]]]) -> pa.Table:
+    legs = []
+    for node, (x, y, stops) in enumerate(walks):
+        start, here = 0, (x, y)
+        for span, *there, indoor in stops:
+            legs.append((node, start, start + span * S, *here, *there, indoor))
+            start, here = start + span * S, (there[0], there[1])
+        legs.append((node, start, start + 100 * S, *here, *here, False))
+    return tables(leg=sorted(legs, key=lambda leg: leg[1]))["leg"]
+
+
+def parts_of(near: dict[int, set[int]]) -> list[int]:
+    """The sizes of the connected parts, by walking from each node that was not reached."""
+    sizes, left = [], set(near)
+    while left:
+        reached, edge = set(), {min(left)}
+        while edge:
+            reached |= edge
+            edge = {b for a in edge for b in near[a]} - reached
+        left -= reached
+        sizes.append(len(reached))
+    return sizes
+
+
+def slow_graph(legs: pa.Table, nodes: int, seconds: range, outdoor: float, indoor: float) -> list[float]:
+    degrees, parts, largest = [], [], []
+    for second in seconds:
+        at = {}
+        for leg in legs.to_pylist():
+            if leg["start"] <= second * S < leg["end"]:
+                share = (second * S - leg["start"]) / (leg["end"] - leg["start"])
+                place = [leg[f"{axis}0"] + share * (leg[f"{axis}1"] - leg[f"{axis}0"]) for axis in "xy"]
+                at[leg["node"]] = (place, indoor if leg["indoor"] else outdoor)
+        near = {a: {b for b in at if b != a and math.dist(at[a][0], at[b][0]) <= min(at[a][1], at[b][1])} for a in at}
+        degrees += [len(others) for others in near.values()]
+        sizes = parts_of(near)
+        parts.append(len(sizes))
+        largest.append(max(sizes) / nodes)
+    return [sum(values) / len(values) for values in (degrees, parts, largest)]
+
+
+@settings(max_examples=150, deadline=None)  # the first example compiles
+@given(WALKS, st.integers(0, 3))
+def test_the_graph_agrees_with_an_obvious_one(
+    walks: list[tuple[float, float, list[tuple[int, float, float, bool]]]], begin: int
+) -> None:
+    legs = legs_of(walks)
+    seconds = range(begin, 10)
+    # Ranges that no distance between generated places comes close to without being beyond doubt.
+    found = graph(legs, len(walks), np.array(seconds) * S, 2.7001, 1.3001)
+    assert found == pytest.approx(slow_graph(legs, len(walks), seconds, 2.7001, 1.3001))
+
+
+def test_no_instant_gives_no_graph() -> None:
+    assert graph(legs_of([(0.0, 0.0, [(1, 1.0, 1.0, False)])]), 1, np.array([], np.int64), 1, 1) == (None, None, None)

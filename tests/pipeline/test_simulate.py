@@ -1,0 +1,449 @@
+"""Campaigns on a local Spark: what is written, what is refused, and what becomes of runs and folders that fail."""
+
+import concurrent.futures
+import contextlib
+import dataclasses
+import errno
+import json
+import os
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pyarrow.parquet as pq
+import pytest
+from click.testing import CliRunner, Result
+from pyspark.sql import SparkSession
+from rich.console import Console
+
+from pipeline.tiny import done, made, odd, planned, raw, results
+from roamcast.cli.main import main
+from roamcast.errors import RoamcastError
+from roamcast.pipeline import task
+from roamcast.pipeline.campaign import Plan, Run, plan
+from roamcast.pipeline.progress import Lines, State, duration, in_words, shown
+from roamcast.pipeline.simulate import look, simulate
+from roamcast.pipeline.task import perform
+from roamcast.sim.run import run as run_here
+from roamcast.sim.scenario import Scenario
+from roamcast.trace import TABLES, MemorySink
+
+TOKEN = "token"
+
+
+def statuses(spark: SparkSession, plan: Plan, out: Path, **options: Any) -> list[str]:  # noqa: ANN401
+    found: list[str] = simulate(spark, plan, out, **options)["status"].to_pylist()
+    return found
+
+
+# --- A campaign that goes well --------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def six(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> tuple[Plan, Path, list[State]]:
+    folder = tmp_path_factory.mktemp("six")
+    plan, states = planned(folder), list[State]()
+    simulate(spark, plan, folder / "out", states.append, command="roamcast campaign tiny.toml")
+    return plan, folder / "out", states
+
+
+def test_facts_are_those_of_the_runs_each_row_with_its_run(six: tuple[Plan, Path, list[State]]) -> None:
+    plan, out, _ = six
+    for run in plan.distinct:
+        facts = MemorySink()
+        run_here(msgspec.json.decode(run.scenario, type=Scenario), facts)
+        for table, expected in facts.tables().items():
+            file = out / "facts" / table / f"{run.run}.parquet"
+            if expected.num_rows == 0:
+                assert not file.exists()
+                continue
+            written = pq.read_table(file, partitioning=None)
+            assert written.column_names == ["run", *TABLES[table].names]
+            assert set(written["run"].to_pylist()) == {run.run}
+            assert written.drop_columns("run").equals(expected)
+
+
+def test_the_manifest_has_a_row_a_run(six: tuple[Plan, Path, list[State]]) -> None:
+    plan, out, _ = six
+    rows = pq.read_table(out / "manifest.parquet").to_pylist()
+    assert [row["run"] for row in rows] == sorted(run.run for run in plan.distinct)
+    assert [row["protocol"] for row in rows].count("gossip") == 3
+    for row in rows:
+        assert (row["status"], row["error"], row["simulated"], row["warmup"], row["nodes"]) == ("ok", None, 5, 1, 20)
+        # 2 publishers at 1 a second for 5 s; 5 subscriptions that ask for everything; 20 nodes, each on the move.
+        counts = dict(row["rows"])
+        assert (counts["publish"], counts["subscribe"]) == (10, 5)
+        assert counts["leg"] >= 20
+        assert len(row["digest"]) == 64
+
+
+def test_the_folder_tells_what_it_is(six: tuple[Plan, Path, list[State]]) -> None:
+    plan, out, states = six
+    assert pq.read_table(out / "runs.parquet").to_pylist() == plan.rows
+    about = json.loads((out / "campaign.json").read_bytes())
+    assert (about["version"], about["command"]) == (1, "roamcast campaign tiny.toml")
+    assert [(one["name"], one["seeds"]) for one in about["experiments"]] == [("tiny", [1, 2, 3])]
+    last = states[-1]
+    assert (last.total, last.done, last.failed, last.running) == (6, 6, 0, 0)
+    assert last.share == pytest.approx(1)
+    assert not (out / "tmp").exists()
+
+
+def test_what_is_done_is_not_done_again_and_more_seeds_are_added(
+    six: tuple[Plan, Path, list[State]], spark: SparkSession, tmp_path: Path
+) -> None:
+    _, out, _ = six
+    before = {file: file.stat().st_mtime_ns for file in (out / "done").iterdir()}
+    experiment = made(tmp_path)
+    assert look(plan([experiment], 4), out).added == ["tiny: seeds 4"]
+    manifest = simulate(spark, plan([experiment], 4), out)
+    assert len(manifest) == 8
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+    fewer = simulate(spark, plan([experiment], 3), out)
+    assert len(fewer) == 6
+    assert done(out) == 8
+
+
+def test_estimates_are_scaled_by_what_runs_have_taken(six: tuple[Plan, Path, list[State]]) -> None:
+    plan, out, _ = six
+    survey = look(plan, out)
+    took = sum(json.loads(file.read_bytes())["cpu"] for file in (out / "done").iterdir() if file.stem in survey.ok)
+    assert survey.calibration(plan) == pytest.approx(took / sum(run.estimate for run in plan.distinct))
+    assert look(plan, out.with_name("nothing")).calibration(plan) == 1
+
+
+# --- Folders that are refused ---------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("changes", "said"),
+    [
+        ({"name": "other"}, "holds another campaign, of 'tiny', not of 'other'"),
+        ({"scenario": raw()["scenario"] | {"nodes": 19}}, "its experiment 'tiny' had other scenario than tiny.toml"),
+        ({"variants": []}, "its experiment 'tiny' had other variants than tiny.toml"),
+        ({"axes": [{"field": "nodes", "values": [20]}]}, "its experiment 'tiny' had other axes than tiny.toml"),
+    ],
+)
+def test_the_folder_of_another_campaign_is_refused(
+    changes: dict[str, Any], said: str, six: tuple[Plan, Path, list[State]], tmp_path: Path
+) -> None:
+    _, out, _ = six
+    before = results(out)
+    with pytest.raises(RoamcastError) as refusal:
+        look(planned(tmp_path, **changes), out)
+    assert said in str(refusal.value)
+    assert results(out) == before
+
+
+def test_other_folders_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    tiny = planned(tmp_path)
+    (tmp_path / "mine").mkdir()
+    (tmp_path / "mine" / "thesis.tex").touch()
+    (tmp_path / "file").touch()
+    (tmp_path / "cut").mkdir()
+    (tmp_path / "begun").mkdir()
+    (tmp_path / "begun" / ".lock").touch()
+    (tmp_path / "begun" / ".campaign.json.new").write_text("{")
+    (tmp_path / "cut" / "campaign.json").write_text('{"experi')
+    for place, said in (
+        ("mine", "is not empty and no campaign's folder"),
+        ("file", "is a file, not a folder"),
+        ("file/below", "cannot be written: Not a directory"),
+        ("cut", "cannot be understood"),
+    ):
+        with pytest.raises(RoamcastError, match=said):
+            simulate(spark, tiny, tmp_path / place)
+    assert (tmp_path / "mine" / "thesis.tex").exists()
+    assert not look(tiny, tmp_path / "begun").ok  # killed as it began, and not refused
+
+
+def test_two_processes_are_not_at_one_campaign(spark: SparkSession, tmp_path: Path) -> None:
+    tiny, refusals = planned(tmp_path, seeds=1), []
+
+    def again(_: State) -> None:
+        with pytest.raises(RoamcastError, match="another process is at work on this campaign") as refusal:
+            simulate(spark, tiny, tmp_path / "out")
+        refusals.append(refusal)
+
+    simulate(spark, tiny, tmp_path / "out", again)
+    assert refusals
+
+
+# --- Runs that raise ------------------------------------------------------------------------------------------------
+
+
+def test_a_run_that_raises_is_a_row_and_can_be_tried_again(spark: SparkSession, tmp_path: Path) -> None:
+    bad = tmp_path / "bad"
+    raising = f'if Path("{bad}").exists(): raise KeyError(self)'
+    variants = [*raw()["variants"], *odd(tmp_path, raising)["variants"]]
+    mixed, out = planned(tmp_path, variants=variants, seeds=2), tmp_path / "out"
+    bad.touch()
+    rows = simulate(spark, mixed, out).to_pylist()
+    failed = [row for row in rows if row["status"] == "failed"]
+    assert (len(rows), len(failed)) == (6, 2)
+    for row in failed:
+        assert row["error"].startswith("KeyError: <")
+        assert row["error"].endswith(" object at 0x…> (protocol/odd.py:11 in start)")
+        assert (row["rows"], row["simulated"], row["protocol"]) == ([], None, "odd.py:ENTRY")
+    bad.unlink()
+    assert statuses(spark, mixed, out).count("failed") == 2
+    assert statuses(spark, mixed, out, retry_failed=True) == ["ok"] * 6
+
+
+def test_an_edited_protocol_never_gets_old_numbers(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    former = simulate(spark, planned(tmp_path, seeds=1, **odd(tmp_path, "pass")), out)
+    # It never hears anything, now: an event reaches only those of its own node.
+    edited = planned(tmp_path, seeds=1, **odd(tmp_path, "pass\n    def receive(self, now, sender, message): pass"))
+    (tmp_path / "odd.py").unlink()  # what runs is what was planned
+    (row,) = simulate(spark, edited, out).to_pylist()
+    assert row["run"] not in former["run"].to_pylist()
+    assert dict(former["rows"].to_pylist()[0])["deliver"] > 0
+    assert "deliver" not in dict(row["rows"])
+
+
+# --- Tasks ----------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A folder as the driver prepares it."""
+    out = tmp_path / "out"
+    for folder in ("tmp", "done", *(f"facts/{table}" for table in TABLES)):
+        (out / folder).mkdir(parents=True)
+    (out / "tmp" / TOKEN).touch()
+    return out
+
+
+@pytest.fixture
+def run(tmp_path: Path) -> Run:
+    return planned(tmp_path, seeds=1).distinct[0]
+
+
+def facts(out: Path) -> dict[str, bytes]:
+    return {str(file.relative_to(out)): file.read_bytes() for file in (out / "facts").rglob("*.parquet")}
+
+
+def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: Run) -> None:
+    with concurrent.futures.ThreadPoolExecutor(2) as both:
+        outcomes = list(both.map(lambda _: perform(run, place, TOKEN), range(2)))
+    assert outcomes == [(run.run, "ok", "")] * 2
+    written = facts(place)
+    (record,) = (place / "done").iterdir()
+    assert set(json.loads(record.read_bytes())["sizes"]) == {Path(name).parent.name for name in written}
+    assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
+    record.unlink()
+    perform(run, place, TOKEN)
+    assert facts(place) == written
+
+
+def test_a_run_whose_files_are_not_whole_is_done_again(place: Path, run: Run) -> None:
+    perform(run, place, TOKEN)
+    file = task.facts_file(place, "deliver", run.run)
+    whole, record = file.read_bytes(), task.done_file(place, run.run)
+    file.write_bytes(whole[:-1])
+    assert task.read_done(place, run.run) is None
+    assert perform(run, place, TOKEN).status == "ok"
+    assert file.read_bytes() == whole
+    file.unlink()
+    assert task.read_done(place, run.run) is None
+    perform(run, place, TOKEN)
+    record.write_bytes(record.read_bytes()[:100])
+    assert task.read_done(place, run.run) is None
+
+
+def test_a_full_disk_is_told_and_leaves_nothing(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+
+    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
+    outcome = perform(run, place, TOKEN)
+    assert outcome.status == "blocked"
+    assert outcome.problem.startswith(f"{place}: cannot be written on ")
+    assert outcome.problem.endswith(": No space left on device")
+    assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
+    assert not list((place / "done").iterdir())
+    monkeypatch.undo()
+    assert perform(run, place, TOKEN).status == "ok"
+
+
+def test_an_error_of_the_run_itself_is_not_taken_for_one_of_the_folder(place: Path, tmp_path: Path) -> None:
+    (run,) = planned(tmp_path, seeds=1, **odd(tmp_path, 'open("/there/is/no/such/file")')).distinct
+    assert perform(run, place, TOKEN).status == "failed"
+    done = task.read_done(place, run.run)
+    assert done is not None
+    assert done["row"]["error"].startswith("FileNotFoundError: [Errno 2]")
+
+
+def test_files_from_outside_travel_with_the_run(place: Path, tmp_path: Path) -> None:
+    # Two nodes that stand 1 m apart, by a recording, and a protocol of our own.
+    (tmp_path / "walk.csv").write_text("time,node,x,y\n0,0,1,1\n0,1,2,1\n")
+    scenario = raw()["scenario"] | {
+        "nodes": 2,
+        "movement": {"model": "recorded", "file": "walk.csv"},
+        "workload": {"subscribers": [{"nodes": [1]}], "publishers": [{"nodes": [0], "rate": 1}]},
+    }
+    runs = planned(tmp_path, seeds=2, scenario=scenario, **odd(tmp_path, "pass")).distinct
+    (tmp_path / "walk.csv").unlink()
+    (tmp_path / "odd.py").unlink()
+    assert [perform(run, place, TOKEN).status for run in runs] == ["ok", "ok"]
+    for run in runs:
+        assert pq.read_table(task.facts_file(place, "deliver", run.run), partitioning=None).num_rows == 5
+    assert len(list((place / "tmp").glob("files-*"))) == 1
+
+
+def test_a_folder_that_is_not_shared_is_told(place: Path, run: Run) -> None:
+    (place / "tmp" / TOKEN).unlink()
+    outcome = perform(run, place, TOKEN)
+    assert outcome.status == "blocked"
+    assert "the folder must be on storage that all of Spark's executors share" in outcome.problem
+
+
+def test_an_executor_with_other_sources_is_told(place: Path, run: Run) -> None:
+    outcome = perform(dataclasses.replace(run, run="0" * 16), place, TOKEN)
+    assert outcome.status == "blocked"
+    assert "has other sources of roamcast" in outcome.problem
+
+
+def test_a_campaign_ends_when_its_folder_does_not_take_files(spark: SparkSession, tmp_path: Path) -> None:
+    tiny, out = planned(tmp_path, seeds=1), tmp_path / "out"
+    simulate(spark, tiny, out)
+    more = plan([made(tmp_path)], 2)
+    (out / "facts" / "publish").rename(out / "aside")
+    (out / "facts" / "publish").symlink_to(out / "manifest.parquet")  # not a folder, though there is something
+    with pytest.raises(RoamcastError, match="cannot be written"):
+        simulate(spark, more, out)
+    (out / "facts" / "publish").unlink()
+    (out / "aside").rename(out / "facts" / "publish")
+    assert statuses(spark, more, out) == ["ok"] * 4
+
+
+# --- The verb -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def verb_spark(spark: SparkSession, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> SparkSession:
+    """The verb gets the tests' session: a process can have only one."""
+
+    @contextlib.contextmanager
+    def session(*_: object) -> Iterator[SparkSession]:
+        yield spark
+
+    monkeypatch.setattr("roamcast.pipeline.session.session", session)
+    monkeypatch.chdir(tmp_path)
+    return spark
+
+
+def verb(*options: str) -> Result:
+    return CliRunner().invoke(main, ["campaign", "tiny.toml", *options])
+
+
+TINY_TOML = """
+name = "tiny"
+title = "Two small ones"
+seeds = 2
+measures = ["delivery", "pairs_expected"]
+variants = [{ name = "line" }, { name = "odd", set = { "protocol.name" = "odd.py:ENTRY" } }]
+[scenario]
+nodes = 3
+duration = 10
+radio.propagation = "links"
+mac.model = "ideal"
+links.up = [[0, 1], [1, 2]]
+workload.subscribers = [{ nodes = [2] }]
+workload.publishers = [{ nodes = [0], rate = 1 }]
+"""
+
+
+@pytest.mark.usefixtures("verb_spark")
+def test_the_verb_measures_and_lists_failures(tmp_path: Path) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY_TOML)
+    odd(tmp_path, f'if Path("{tmp_path}/bad").exists(): raise RuntimeError("a defect")')
+    (tmp_path / "bad").touch()
+    result = verb()
+    assert result.exit_code == 1, result.output
+    assert "Two small ones" in result.stdout
+    # All of the ten events arrive, in every run.
+    assert [line.split() for line in result.stdout.splitlines() if line.startswith("  line")] == [
+        ["line", "–", "1", "±", "0", "10", "±", "0"]
+    ]
+    assert "2 runs in out/tiny" in result.stdout
+    assert "2 runs failed:" in result.stderr
+    assert "(tiny, odd, –, seed 2): RuntimeError: a defect (protocol/odd.py:11 in start)" in result.stderr
+    assert "run them again with: roamcast campaign tiny.toml --out out/tiny --retry-failed" in result.stderr
+
+    (tmp_path / "bad").unlink()
+    result = verb("--retry-failed", "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert (told["out"], told["runs"], told["failed"]) == ("out/tiny", 4, [])
+    means = {(row["variant"], row["measure"]): row["mean"] for row in told["summary"]}
+    assert means == {(v, m): n for v in ("line", "odd") for m, n in (("delivery", 1.0), ("pairs_expected", 10.0))}
+
+
+@pytest.mark.usefixtures("verb_spark")
+def test_an_interrupt_tells_how_to_go_on(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    (tmp_path / "tiny.toml").write_text(TINY_TOML)
+    odd(tmp_path, "time.sleep(0.6)")
+
+    def interrupted(_: State) -> None:
+        raise KeyboardInterrupt
+
+    @contextlib.contextmanager
+    def showing(_: Console) -> Iterator[Any]:
+        yield interrupted
+
+    monkeypatch.setattr("roamcast.cli.campaigns.shown", showing)
+    result = verb("--seeds", "3", "--conf", "spark.x=a b")
+    assert result.exit_code == 130
+    assert "go on with: roamcast campaign tiny.toml --out out/tiny --seeds 3 --conf 'spark.x=a b'" in result.stderr
+    assert not (tmp_path / "out" / "tiny" / "manifest.parquet").exists()
+
+
+def test_an_interrupt_cancels_the_job_and_what_is_missing_is_done_later(spark: SparkSession, tmp_path: Path) -> None:
+    slow, out = planned(tmp_path, seeds=8, **odd(tmp_path, "time.sleep(0.5)")), tmp_path / "out"
+
+    def interrupt(state: State) -> None:
+        if state.done:
+            raise KeyboardInterrupt
+
+    with pytest.raises(KeyboardInterrupt):
+        simulate(spark, slow, out, interrupt)
+    assert not spark.sparkContext.statusTracker().getActiveJobsIds()
+    assert 0 < done(out) < 8
+    assert statuses(spark, slow, out) == ["ok"] * 8
+
+
+# --- Progress -------------------------------------------------------------------------------------------------------
+
+
+def test_progress_in_words() -> None:
+    state = State(total=60, done=20, failed=1, running=2, share=0.25, elapsed=100)
+    assert state.left == 300
+    words = in_words(state, 0.0)
+    assert words.startswith("20 of 60 runs done, 1 failed, 2 running, 5 min left, until about ")
+    assert in_words(State(60, 60, 0, 0, 1.0, 9), 0.0) == "60 of 60 runs done"
+    assert in_words(State(60, 0, 0, 2, 0.0, 9), 0.0) == "0 of 60 runs done, 2 running"
+    assert [duration(s) for s in (0.123, 42.4, 600, 8000)] == ["0.12 s", "42 s", "10 min", "2 h 13 min"]
+
+
+def test_without_a_terminal_there_are_few_lines() -> None:
+    lines: list[str] = []
+    tell = Lines(lines.append)
+    for hundredth in range(101):
+        tell(State(100, hundredth, 0, 0, hundredth / 100, hundredth / 10))
+    assert len(lines) == 11
+    assert lines[-1] == "100 of 100 runs done"
+    tell = Lines(lines.append)
+    lines.clear()
+    for second in (0, 10, 29, 30, 59, 60):
+        tell(State(2, 0, 0, 2, 0, second))
+    tell(State(2, 0, 1, 1, 0, 61))
+    assert len(lines) == 4
+
+
+def test_a_terminal_gets_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
+    with shown(Console(force_terminal=True, width=100)) as report:
+        report(State(60, 20, 1, 2, 0.25, 100))
+    assert "20 of 60 runs done, 1 failed, 2 running" in capsys.readouterr().out

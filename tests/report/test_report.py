@@ -1,0 +1,347 @@
+"""The report as files: what the page says, the numbers beside it, and what is refused. No browser is used here."""
+
+import csv
+import errno
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+from lxml import html
+
+from report.folders import CAMPAIGN, CLAIMS, EVIL, EXPERIMENT, ROWS, evil_folder, write_folder
+from roamcast.cli.main import main
+from roamcast.errors import RoamcastError
+from roamcast.report import chromium, write_report
+
+
+@pytest.fixture(autouse=True)
+def _without_chromium(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium, "find_chromium", lambda: None)
+
+
+def page_of(out: Path) -> Any:  # noqa: ANN401  # lxml's stubs lack HTML's elements
+    return html.document_fromstring(write_report(out).read_text(encoding="utf-8"))
+
+
+def texts(page: Any, path: str) -> list[str]:  # noqa: ANN401
+    return [" ".join(element.text_content().split()) for element in page.xpath(path)]
+
+
+def with_experiment(**changes: Any) -> dict[str, Any]:  # noqa: ANN401
+    return {**CAMPAIGN, "experiments": [{**EXPERIMENT, **changes}]}
+
+
+# --- The page -------------------------------------------------------------------------------------------------------
+
+
+def test_the_page_has_every_part(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out"))
+    assert texts(page, "//h1") == ["Impact of credits"]
+    assert texts(page, "//h2") == ["Claims", "Impact of credits", "Failures", "Run it again"]
+    assert texts(page, "//h3") == ["Figure 7: Delivery over credits"]
+    assert texts(page, "//figcaption") == ["As it was."]
+    assert texts(page, "//*[@class='legend']//button") == ["hint", "gossip"]
+    assert texts(page, "//section[@id='again']//code") == ["roamcast papers hint --quick"]
+    assert texts(page, "//section[@id='again']//td") == ["roamcast", "0.1.0", "python", "3.11.7"]
+    assert texts(page, "//dl/div[dt='Runs']/dd") == ["1 done, 1 failed"]
+
+
+def test_points_can_be_focused_and_say_what_they_are(tmp_path: Path) -> None:
+    points = page_of(write_folder(tmp_path / "out")).xpath("//figure//*[@class='point']")
+    assert [point.get("tabindex") for point in points] == ["0"] * 4
+    y = "delivery (share of interested subscribers)"
+    assert [point.get("aria-label") for point in points] == [
+        f"hint; credits: 0; {y}: 0.5; n = 1, no interval",
+        f"hint; credits: 1; {y}: 0.750 ± 0.050; n = 3",
+        f"hint; credits: 4; {y}: 0.900 ± 0.050; n = 3",
+        f"gossip; {y}: 0.600 ± 0.050; n = 3",
+    ]
+
+
+def test_legend_and_curves_belong_together(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out"))
+    assert page.xpath("//figure//@data-curve") == page.xpath("//figure//@data-toggles") == ["0", "1"]
+
+
+def test_the_ledger_has_symbol_word_and_reason(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out"))
+    assert texts(page, "//section[@id='claims']//td") == [
+        *("H2", "hint 7", "about 0.7", "0.5", "✗ does not hold", "too few seeds"),
+        *("O1", "odmrp 6", "beats it", "", "– not measured", ""),
+    ]
+    assert texts(page, "//section[@id='claims']//details//td[1]") == ["O1"]
+    assert texts(page, "//dl/div[dt='Claims']//span") == ["✗ does not hold: 1", "– not measured: 1"]
+
+
+def test_the_checks_of_a_claim_stand_one_by_one(tmp_path: Path) -> None:
+    checks = [
+        {"says": "delivery is about 0.7", "verdict": "holds", "measured": "0.71 ± 0.02"},
+        {"says": "with all beacons", "verdict": "does not hold", "measured": "5.4 ± 0.1", "judged": False},
+    ]
+    claim = {**CLAIMS[0], "checks": checks, "reading": "About: within 15 %."}
+    page = page_of(write_folder(tmp_path / "out", claims=[claim]))
+    assert texts(page, "//*[@class='checks']/li") == [
+        "✓ delivery is about 0.7: 0.71 ± 0.02",
+        "· with all beacons: 5.4 ± 0.1",
+    ]
+    assert page.xpath("//*[@class='checks']/li/span/@title") == ["holds", "reported, not judged"]
+    assert texts(page, "//section[@id='claims']//td/p") == ["About: within 15 %.", "too few seeds"]
+
+
+def test_without_claims_there_is_no_ledger(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out", claims=None))
+    assert page.xpath("//*[@id='claims']") == []
+    assert texts(page, "//h2")[0] == "Impact of credits"
+
+
+def test_the_numbers_stand_behind_the_figure(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out"))
+    numbers, differences = page.xpath("//figure//table")
+    assert [texts(row, "td") for row in numbers.xpath(".//tbody/tr")] == [
+        ["hint", "0", "0.5", "–", "–", "1"],
+        ["hint", "1", "0.75", "0.7 to 0.8", "0.02", "3"],
+        ["hint", "4", "0.9", "0.85 to 0.95", "0.02", "3"],
+        ["gossip", "every", "0.6", "0.55 to 0.65", "0.01", "3"],
+    ]
+    assert texts(differences, ".//td") == ["hint", "credits 1", "0.15", "0.125 to 0.175", "0.01", "3"]
+    assert texts(differences, "caption") == [
+        "delivery (share of interested subscribers): difference from gossip, seed by seed"
+    ]
+
+
+def test_the_scenario_is_written_as_fields(tmp_path: Path) -> None:
+    variants = [{"name": "hint"}, {"name": "gossip", "fixed": True, "set": {"protocol.name": "gossip"}}]
+    page = page_of(write_folder(tmp_path / "out", campaign=with_experiment(variants=variants)))
+    [code] = page.xpath("//section[@id='experiment-credits']//pre/code")
+    assert code.text_content() == (
+        "nodes = 100\nradio.range = [100, 200]\ngroups[0].count = 2\n\n"
+        '# variant: gossip\nprotocol.name = "gossip"\n\n'
+        "# swept\nprotocol.parameters.credits = 0, 1, 4"
+    )
+
+
+def test_failures_are_listed_with_what_they_were_for(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out"))
+    assert texts(page, "//section[@id='failures']//td") == [
+        "b2",
+        "hint",
+        "credits, hint, credits 0, seed 3",
+        "ValueError: no such node",
+    ]
+
+
+def test_no_failures_are_said_to_be_none(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out", error=None))
+    assert texts(page, "//section[@id='failures']/p") == ["None: all 2 runs are in the figures."]
+    assert texts(page, "//dl/div[dt='Runs']/dd") == ["2, none failed"]
+
+
+def test_an_experiment_without_figures_shows_its_numbers(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out", campaign=with_experiment(figures=[])))
+    rows = page.xpath("//section[@id='experiment-credits']//tbody/tr")
+    assert len(rows) == len(ROWS)
+    assert "overhead (packets per delivery)" in texts(page, "//section[@id='experiment-credits']//td[1]")
+
+
+def test_a_figure_without_values_says_so(tmp_path: Path) -> None:
+    figures = [{"id": "9", "x": "credits", "y": "delay_p95"}]
+    page = page_of(write_folder(tmp_path / "out", campaign=with_experiment(figures=figures)))
+    assert texts(page, "//figure/p") == [
+        "There are no values of delay_p95 over credits: no run of this figure was measured."
+    ]
+
+
+def test_a_logarithm_that_cannot_be_taken_is_said(tmp_path: Path) -> None:
+    figures = [{"id": "9", "x": "credits", "y": "delivery", "log": True}]
+    page = page_of(write_folder(tmp_path / "out", campaign=with_experiment(figures=figures)))
+    assert texts(page, "//figcaption/p") == [
+        "Drawn without the logarithmic scale: a value on the axis has no logarithm."
+    ]
+
+
+def test_undefined_values_are_gaps(tmp_path: Path) -> None:
+    rows = [*ROWS[:2], ("credits", "hint", 1, '{"credits": 1}', "delivery", 0, float("nan"), None, None, None)]
+    page = page_of(write_folder(tmp_path / "out", rows=rows))
+    assert len(page.xpath("//*[@class='point']")) == 2
+    assert texts(page, "//figure//tbody/tr[2]")[0] == "hint1–––0"
+
+
+@pytest.mark.parametrize(
+    ("papers", "title"),
+    [
+        (("hint", "hint"), "hint: the published evaluation, measured again"),
+        ((None, None), "A campaign of 2 experiments"),
+    ],
+)
+def test_a_campaign_of_several_is_named_after_its_papers(
+    tmp_path: Path, papers: tuple[str | None, ...], title: str
+) -> None:
+    experiments = [{**EXPERIMENT, "name": f"e{index}", "paper": paper} for index, paper in enumerate(papers)]
+    page = page_of(write_folder(tmp_path / "out", campaign={**CAMPAIGN, "experiments": experiments}))
+    assert texts(page, "//h1") == [title]
+
+
+def test_every_link_leads_to_a_file_or_a_place(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out")
+    page = page_of(out)
+    links = page.xpath("//@href | //@src")
+    assert len(links) >= 8
+    for link in links:
+        if link.startswith("#"):
+            assert page.xpath(f"//*[@id='{link[1:]}']"), link
+        else:
+            assert (out / "report" / link).is_file(), link
+
+
+def test_nothing_comes_from_elsewhere(tmp_path: Path) -> None:
+    text = write_report(write_folder(tmp_path / "out")).read_text(encoding="utf-8")
+    for foreign in ("http://", "https://", "@import", "url("):
+        assert foreign not in text
+    parsed: Any = html.document_fromstring(text)
+    [policy] = parsed.xpath("//meta[@http-equiv='Content-Security-Policy']/@content")
+    assert policy.startswith("default-src 'none'; ")
+    assert "unsafe" not in policy
+
+
+# --- Names that attack ----------------------------------------------------------------------------------------------
+
+
+def test_names_are_shown_and_never_run(tmp_path: Path) -> None:
+    out = evil_folder(tmp_path / "out")
+    page = page_of(out)
+    assert len(page.xpath("//script")) == 1
+    assert page.xpath("//img") == []
+    assert not [name for element in page.iter() for name in element.attrib if name.startswith("on")]
+    assert texts(page, "//h1") == [EVIL]
+    assert texts(page, "//section[@id='failures']//td")[3] == EVIL
+    files = sorted(file.name for file in (out / "report").rglob("*") if file.is_file())
+    assert files == [
+        "claims.csv",
+        "credits--script-alert-1-script-img-src-x-onerror-alert-2-amp.csv",
+        "credits--script-alert-1-script-img-src-x-onerror-alert-2-amp.svg",
+        "credits-paired.csv",
+        "credits.csv",
+        "index.html",
+    ]
+
+
+# --- Files beside it ------------------------------------------------------------------------------------------------
+
+
+def test_csv_has_every_digit(tmp_path: Path) -> None:
+    rows = [*ROWS, ("credits", "hint", 1, '{"credits": 1}', "delay_mean", 3, 0.1 + 0.2, None, None, None)]
+    out = write_folder(tmp_path / "out", rows=rows)
+    write_report(out)
+    data = out / "report" / "data"
+    assert (data / "credits-7.csv").read_text() == (
+        "experiment,variant,credits,measure,n,mean,sd,low,high\n"
+        "credits,hint,0,delivery,1,0.5,,,\n"
+        "credits,hint,1,delivery,3,0.75,0.02,0.7,0.8\n"
+        "credits,hint,4,delivery,3,0.9,0.02,0.85,0.95\n"
+        "credits,gossip,,delivery,3,0.6,0.01,0.55,0.65\n"
+    )
+    assert (data / "credits-paired.csv").read_text() == (
+        "experiment,variant,baseline,credits,measure,n,mean,sd,low,high\n"
+        "credits,hint,gossip,1,delivery,3,0.15,0.01,0.125,0.175\n"
+    )
+    assert "credits,hint,1,delay_mean,3,0.30000000000000004,,,\n" in (data / "credits.csv").read_text()
+    with (data / "claims.csv").open(newline="") as file:
+        assert [line["verdict"] for line in csv.DictReader(file)] == ["does not hold", "not measured"]
+
+
+def test_ids_that_come_down_to_one_name_get_two_files(tmp_path: Path) -> None:
+    figures = [{"id": name, "x": "credits", "y": "delivery"} for name in ("a/b", "a b")]
+    out = write_folder(tmp_path / "out", campaign=with_experiment(figures=figures))
+    write_report(out)
+    assert sorted(file.name for file in (out / "report" / "figures").iterdir()) == [
+        "credits-a-b-2.svg",
+        "credits-a-b.svg",
+    ]
+
+
+def test_without_chromium_there_is_no_png_and_the_page_says_why(tmp_path: Path) -> None:
+    page = page_of(write_folder(tmp_path / "out"))
+    assert texts(page, "//section[@id='again']/p")[-1] == (
+        "The figures are there as SVG but not as PNG: no Chromium was found on this machine."
+    )
+    assert texts(page, "//figure/p[@class='files']/a") == ["CSV", "SVG"]
+
+
+def test_a_browser_that_dies_costs_only_the_pictures(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(chromium, "find_chromium", lambda: "/bin/false")
+    page = page_of(write_folder(tmp_path / "out"))
+    assert "not as PNG: Chromium is gone" in texts(page, "//section[@id='again']/p")[-1]
+    assert list((tmp_path / "out" / "report").rglob("*.png")) == []
+
+
+def test_a_report_replaces_the_former_whole(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out")
+    first = write_report(out).read_bytes()
+    (out / "report" / "data" / "stale.csv").touch()
+    assert write_report(out).read_bytes() == first
+    assert not (out / "report" / "data" / "stale.csv").exists()
+    assert [entry.name for entry in out.iterdir() if entry.name.startswith(".")] == []
+
+
+# --- What is refused, and the verb ----------------------------------------------------------------------------------
+
+
+def test_the_verb_prints_where_the_page_is(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    write_folder(tmp_path / "out")
+    shown: list[str] = []
+    monkeypatch.setattr("webbrowser.open", shown.append)
+    result = CliRunner().invoke(main, ["report", "out"])
+    assert (result.exit_code, result.output, shown) == (0, "out/report/index.html\n", [])
+    CliRunner().invoke(main, ["report", "out", "--open"])
+    assert shown == [(tmp_path / "out/report/index.html").as_uri()]
+
+
+def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["report", str(tmp_path)])
+    assert result.exit_code == 2
+    assert result.output == (
+        f"error: {tmp_path}: is no campaign's folder (campaign.json is missing): name the one that `roamcast campaign` "
+        "or `roamcast papers` wrote\n"
+    )
+
+
+def test_a_campaign_without_measures_is_told_how_to_get_them(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out")
+    (out / "measures" / "summary.parquet").unlink()
+    result = CliRunner().invoke(main, ["report", str(out)])
+    assert result.exit_code == 2
+    assert result.output == (
+        f"error: {out}: has no measures yet (measures/summary.parquet is missing): finish it with "
+        "`roamcast papers hint --quick`\n"
+    )
+
+
+@pytest.mark.parametrize("name", ["campaign.json", "claims.json", "manifest.parquet", "measures/summary.parquet"])
+def test_a_broken_file_is_named(tmp_path: Path, name: str) -> None:
+    out = write_folder(tmp_path / "out")
+    (out / name).write_bytes(b"{broken")
+    with pytest.raises(RoamcastError, match=rf"{name}: cannot be read: "):
+        write_report(out)
+
+
+def test_a_file_in_the_place_of_the_report_is_not_replaced(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out")
+    (out / "report").touch()
+    with pytest.raises(RoamcastError, match="report: is a file, not a folder for a report"):
+        write_report(out)
+
+
+def test_a_full_disk_leaves_the_former_report(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    out = write_folder(tmp_path / "out")
+    former = write_report(out).read_bytes()
+
+    def full(*_: object) -> None:
+        raise OSError(errno.ENOSPC, "No space left on device")
+
+    monkeypatch.setattr("roamcast.report.standalone", full)
+    with pytest.raises(RoamcastError, match="report: cannot be written: No space left on device"):
+        write_report(out)
+    assert (out / "report" / "index.html").read_bytes() == former
+    assert [entry.name for entry in out.iterdir() if entry.name.startswith(".")] == []
