@@ -13,7 +13,7 @@ from pyspark.sql import Row, SparkSession
 
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.jvm import find_java
-from roamcast.pipeline.session import session, spark_environment, spark_settings
+from roamcast.pipeline.session import interrupted, session, spark_environment, spark_settings
 
 OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -229,3 +229,18 @@ def test_without_a_java_the_bundled_one_serves_and_sessions_follow_each_other(no
     ]
     assert said[7].startswith("Error occurred during initialization of VM")
     assert last == "Spark's JVM ended before it began: what it printed above says why"
+
+
+def test_what_an_interrupt_broke_is_an_interrupt() -> None:
+    """py4j may raise something of its own while it handles one."""
+
+    def broken() -> None:
+        try:
+            raise KeyboardInterrupt
+        finally:
+            raise ConnectionError("the answer is empty")
+
+    with pytest.raises(ConnectionError) as raised:
+        broken()
+    assert interrupted(raised.value)
+    assert not interrupted(ConnectionError("by itself"))

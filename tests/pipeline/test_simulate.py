@@ -365,8 +365,8 @@ def test_the_verb_measures_and_lists_failures(tmp_path: Path) -> None:
     assert result.exit_code == 1, result.output
     assert "Two small ones" in result.stdout
     # All of the ten events arrive, in every run.
-    assert [line.split() for line in result.stdout.splitlines() if line.startswith("  line")] == [
-        ["line", "–", "1", "±", "0", "10", "±", "0"]
+    assert [line.split() for line in result.stdout.splitlines() if line.startswith(" line")] == [
+        ["line", "1.00", "±", "0.00", "10.0", "±", "0.0"]
     ]
     assert "2 runs in out/tiny" in result.stdout
     assert "2 runs failed:" in result.stderr

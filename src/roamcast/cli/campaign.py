@@ -1,6 +1,7 @@
 """`roamcast campaign`: experiments to facts, measures and a report, on Spark."""
 
 import json
+import math
 import sys
 from collections.abc import Sequence
 from pathlib import Path
@@ -19,7 +20,6 @@ from roamcast.cli.campaigns import (
     campaign_options,
     command_line,
     explain_experiments,
-    point,
     print_plan,
     run_here,
     setting,
@@ -97,19 +97,23 @@ def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:
         measured = list(dict.fromkeys(row["measure"] for row in mine))
         wanted = one.spec.measures or [*(figure.y for figure in one.spec.figures), *measured]
         columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MOST_COLUMNS]
-        table = Table("variant", "point", box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left")
-        for name in columns:
-            table.add_column(name, justify="right")
+        labels = [axis.name for axis in one.spec.axes]
+        table = Table(box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left", pad_edge=False)
+        for name in ("variant", *labels, *columns):
+            table.add_column(name, justify="left" if name == "variant" else "right", no_wrap=True)
         for (_, variant, axes), cells in by_point(mine):
-            by_measure = {cell["measure"]: cell for cell in cells}
-            table.add_row(variant, point(axes), *(_interval(by_measure.get(name)) for name in columns))
+            place, by_measure = json.loads(axes), {cell["measure"]: cell for cell in cells}
+            values = (str(place.get(label, ABSENT)) for label in labels)
+            table.add_row(variant, *values, *(_interval(by_measure.get(name)) for name in columns))
         console.print(table)
 
 
 def _interval(cell: dict[str, Any] | None) -> str:
-    """Mean and half the width of its 95 % interval."""
+    """Mean, of three digits, and half the width of its 95 % interval to the same place."""
     if cell is None or cell["mean"] is None:
         return ABSENT
+    size = abs(cell["mean"])
+    decimals = max(0, 2 - math.floor(math.log10(size))) if size else 2
     if cell["low"] is None:
-        return f"{cell['mean']:.3g}"
-    return f"{cell['mean']:.3g} ± {(cell['high'] - cell['low']) / 2:.2g}"
+        return f"{cell['mean']:.{decimals}f}"
+    return f"{cell['mean']:.{decimals}f} ± {(cell['high'] - cell['low']) / 2:.{decimals}f}"

@@ -67,8 +67,19 @@ def session(
         try:
             spark = _start(name, spark_settings(master, conf or {}, heavy=heavy, verbose=verbose))
             yield spark
+        except Exception as problem:
+            if interrupted(problem):
+                raise KeyboardInterrupt from problem
+            raise
         finally:
             _end(spark)
+
+
+def interrupted(problem: BaseException | None) -> bool:
+    """Whether an interrupt is behind it: in the middle of a call it may break what is needed to tidy up after it."""
+    while problem is not None and not isinstance(problem, KeyboardInterrupt):
+        problem = problem.__context__
+    return problem is not None
 
 
 @contextmanager
