@@ -114,9 +114,12 @@ def test_an_unknown_protocol_is_refused_with_the_nearest_name(verb: tuple[str, .
         ("nodes", "--set nodes: expected FIELD=VALUE, such as radio.range=100"),
         ("=5", "--set =5: expected FIELD=VALUE, such as radio.range=100"),
         ("radio..range=5", "--set radio..range=5: expected FIELD=VALUE, such as radio.range=100"),
-        ("nodes.x=5", "--set nodes.x=5: there is no nodes.x"),
-        ("nodes[0]=5", "--set nodes[0]=5: there is no nodes[0]"),
-        ("workload.publishers[0].rate=5", "--set workload.publishers[0].rate=5: there is no workload.publishers[0]"),
+        ("nodes.x=5", "--set nodes.x=5: nodes.x: there is no nodes.x in the scenario"),
+        ("nodes[0]=5", "--set nodes[0]=5: nodes[0]: there is no nodes[0] in the scenario"),
+        (
+            "workload.publishers[0].rate=5",
+            "--set workload.publishers[0].rate=5: workload.publishers[0].rate: there is no workload.publishers[0] in the scenario",
+        ),
     ],
 )
 def test_a_wrong_change_is_refused_by_its_name(change: str, words: str) -> None:

@@ -12,7 +12,7 @@ from lxml import html
 from report.folders import CAMPAIGN, CLAIMS, EVIL, EXPERIMENT, ROWS, evil_folder, write_folder
 from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
-from roamcast.report import chromium, write_report
+from roamcast.report import chromium, draw, write_report
 
 
 @pytest.fixture(autouse=True)
@@ -345,3 +345,13 @@ def test_a_full_disk_leaves_the_former_report(tmp_path: Path, monkeypatch: pytes
         write_report(out)
     assert (out / "report" / "index.html").read_bytes() == former
     assert [entry.name for entry in out.iterdir() if entry.name.startswith(".")] == []
+
+
+def test_one_figure_can_be_drawn_alone(tmp_path: Path) -> None:
+    out = write_folder(tmp_path / "out")
+    figures = [figure["id"] for figure in EXPERIMENT["figures"]]
+    write_report(out)
+    alone = draw(out, figures[0])
+    assert alone in [file.read_text(encoding="utf-8") for file in (out / "report" / "figures").glob("*.svg")]
+    with pytest.raises(RoamcastError, match=f"has no figure 'none'; there are {figures[0]}"):
+        draw(out, "none")

@@ -1,11 +1,11 @@
 """A scenario from a file and the changes that `--set` makes to it."""
 
-import re
 import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
+from roamcast.sim.fields import is_field, put
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.scenario import Scenario, check
 
@@ -32,21 +32,11 @@ def changed(text: str, file: Path, changes: Sequence[str]) -> Scenario:
 
 
 def apply(change: str, raw: dict[str, Any]) -> None:
-    """Makes one change, `FIELD=VALUE`. Tables on the way are made; entries of lists must be there."""
+    """Makes one change, `FIELD=VALUE`."""
     field, equals, value = change.partition("=")
-    if not equals or not re.fullmatch(r"[\w-]+(\.[\w-]+|\[\d+\])*", field):
+    if not equals or not is_field(field):
         raise ScenarioError(f"--set {change}: expected FIELD=VALUE, such as radio.range=100")
-    place: Any = raw
-    for match in re.finditer(r"([\w-]+)|\[(\d+)\]", field):
-        name, index = match.groups()
-        fits = isinstance(place, dict) if name else isinstance(place, list) and int(index) < len(place)
-        if not fits:
-            raise ScenarioError(f"--set {change}: there is no {field[: match.end()]}")
-        step = name or int(index)
-        if match.end() == len(field):
-            place[step] = _value(value)
-        else:
-            place = place.setdefault(step, {}) if name else place[step]
+    put(raw, field, _value(value), f"--set {change}")
 
 
 def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML

@@ -17,10 +17,10 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import RoamcastError
+from roamcast.sim.fields import is_field, put
 from roamcast.sim.scenario import Scenario, check, read
 
 _NAME: Final = r"^[A-Za-z0-9_-]+$"
-_FIELD: Final = r"[\w-]+(\.[\w-]+|\[\d+\])*"
 MAX_SEED: Final = 2**63 - 1
 
 
@@ -130,7 +130,7 @@ def _axis_problems(axis: Axis) -> Iterator[tuple[str, str]]:
         yield "field", "give either field or fields"
         return
     for target in axis.targets:
-        if not re.fullmatch(_FIELD, target):
+        if not is_field(target):
             yield "field", f"{target!r}: expected a name such as radio.range or workload.publishers[0].rate"
         if target == "seed":
             yield "field", "the seed is no axis: `seeds` says which there are"
@@ -195,23 +195,6 @@ class Experiment:
             for target in axis.targets:
                 put(raw, target, copy.deepcopy(point[axis.name]), source)
         return check(raw, source, self.folder)
-
-
-def put(raw: dict[str, Any], name: str, value: Any, source: str) -> None:  # noqa: ANN401  # any value of TOML
-    """Sets a field of a scenario. Tables on the way are made; entries of lists must be there."""
-    if not re.fullmatch(_FIELD, name):
-        raise CampaignError(f"{source}: {name!r} is no field: expected a name such as radio.range")
-    place: Any = raw
-    for match in re.finditer(r"([\w-]+)|\[(\d+)\]", name):
-        key, index = match.groups()
-        fits = isinstance(place, dict) if key else isinstance(place, list) and int(index) < len(place)
-        if not fits:
-            raise CampaignError(f"{source}: {name}: there is no {name[: match.end()]} in the scenario")
-        step = key or int(index)
-        if match.end() == len(name):
-            place[step] = value
-        else:
-            place = place.setdefault(step, {}) if key else place[step]
 
 
 # --- From a file ----------------------------------------------------------------------------------------------------
