@@ -118,7 +118,8 @@ def test_an_unknown_protocol_is_refused_with_the_nearest_name(verb: tuple[str, .
         ("nodes[0]=5", "--set nodes[0]=5: nodes[0]: there is no nodes[0] in the scenario"),
         (
             "workload.publishers[0].rate=5",
-            "--set workload.publishers[0].rate=5: workload.publishers[0].rate: there is no workload.publishers[0] in the scenario",
+            "--set workload.publishers[0].rate=5: workload.publishers[0].rate: "
+            "there is no workload.publishers[0] in the scenario",
         ),
     ],
 )
