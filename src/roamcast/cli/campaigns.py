@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 import msgspec
@@ -19,6 +19,9 @@ from roamcast.pipeline.experiment import Spec, check_measures
 from roamcast.pipeline.identity import completed
 from roamcast.pipeline.progress import duration, shown
 from roamcast.sim.explain import as_text, explain
+
+if TYPE_CHECKING:  # it imports Spark
+    from roamcast.pipeline.simulate import Survey
 
 ABSENT: Final = "–"
 LOCAL: Final = "local[*,4]"
@@ -96,7 +99,7 @@ def setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def announce(planned: Plan, survey: Any, console: Console, retry_failed: bool) -> None:  # noqa: ANN401  # lazily imported
+def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool) -> None:
     settled = len(survey.ok) + (0 if retry_failed else len(survey.failed))
     todo = len(planned.distinct) - settled
     said = [f"{todo} of {len(planned.distinct)} runs to do"]

@@ -7,24 +7,12 @@ from typing import Any
 
 from roamcast.sim.fields import is_field, put
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.scenario import Scenario, check
-
-
-def read_text(file: Path) -> str:
-    try:
-        return file.read_text(encoding="utf-8")
-    except OSError as problem:
-        raise ScenarioError(f"{file}: cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError as problem:
-        raise ScenarioError(f"{file}: is not TOML: {problem}") from None
+from roamcast.sim.scenario import Scenario, check, parse
 
 
 def changed(text: str, file: Path, changes: Sequence[str]) -> Scenario:
     """The scenario that the text and the changes give; errors name both."""
-    try:
-        raw = tomllib.loads(text)
-    except tomllib.TOMLDecodeError as problem:
-        raise ScenarioError(f"{file}: is not TOML: {problem}") from None
+    raw = parse(text, str(file))
     for change in changes:
         apply(change, raw)
     source = " --set ".join((f"{file} with", *changes)) if changes else str(file)

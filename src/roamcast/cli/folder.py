@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Final
 
 from roamcast.errors import RoamcastError
+from roamcast.files import swap_in
 
 RUN_FILE: Final = "run.json"
 """What a folder of facts is known by; written last."""
@@ -32,7 +33,7 @@ def new_folder(place: Path, force: bool) -> Iterator[Path]:
         partial.mkdir(parents=True)
         yield partial
         _check_free(place, force)  # again: another run may have taken the place meanwhile
-        _replace(target, partial)
+        swap_in(partial, target)
     except OSError as problem:
         raise RoamcastError(f"{place}: cannot be written: {problem.strerror or problem}") from problem
     finally:
@@ -48,12 +49,3 @@ def _check_free(place: Path, force: bool) -> None:
         raise RoamcastError(f"{place}: is not empty and no run's folder ({RUN_FILE} is missing): it is not replaced")
     if not force:
         raise RoamcastError(f"{place}: holds an earlier run; replace it with --force, or choose another with --out")
-
-
-def _replace(target: Path, new: Path) -> None:
-    """An earlier run goes only when the new one stands in its place."""
-    former = new.with_suffix(".former")
-    if target.exists():
-        target.rename(former)
-    new.rename(target)
-    shutil.rmtree(former, ignore_errors=True)

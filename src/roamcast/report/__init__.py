@@ -10,6 +10,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from roamcast.errors import RoamcastError
+from roamcast.files import swap_in
 from roamcast.report import tables
 from roamcast.report.chart import Chart, make_chart
 from roamcast.report.chromium import render
@@ -40,21 +41,12 @@ def write_report(out: Path) -> Path:
     partial = out / f".report.{os.getpid()}.partial"
     try:
         _Writer(results, partial).write()
-        _replace(target, partial)
+        swap_in(partial, target)
     except OSError as problem:
         raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
     finally:
         shutil.rmtree(partial, ignore_errors=True)
     return target / "index.html"
-
-
-def _replace(target: Path, new: Path) -> None:
-    """The earlier report goes only when the new one stands in its place."""
-    former = new.with_suffix(".former")
-    if target.exists():
-        target.rename(former)
-    new.rename(target)
-    shutil.rmtree(former, ignore_errors=True)
 
 
 @dataclass

@@ -223,13 +223,24 @@ def load(path: Path) -> Scenario:
 
 
 def read(path: Path) -> dict[str, Any]:
-    """The contents of a scenario file, unchecked."""
+    """The contents of a TOML file, unchecked."""
+    return parse(read_text(path), str(path))
+
+
+def read_text(path: Path) -> str:
     try:
-        return tomllib.loads(path.read_text(encoding="utf-8"))
+        return path.read_text(encoding="utf-8")
     except OSError as problem:
         raise ScenarioError(f"{path}: cannot be read: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+    except UnicodeDecodeError as problem:
         raise ScenarioError(f"{path}: is not TOML: {problem}") from None
+
+
+def parse(text: str, source: str) -> dict[str, Any]:
+    try:
+        return tomllib.loads(text)
+    except tomllib.TOMLDecodeError as problem:
+        raise ScenarioError(f"{source}: is not TOML: {problem}") from None
 
 
 def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
