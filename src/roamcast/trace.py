@@ -40,6 +40,8 @@ TABLES: Final[dict[str, pa.Schema]] = {
     "series": _schema(second=_I, kind=_S, **_COUNTED),
     # What brokers noted, by node; rows of the same key add up
     "note": _schema(node=_I, fact=_S, count=_I),
+    # A node's place in a tree changed: at a root the parent is null, and so is a leader that is not known
+    "tree": _schema(time=_I, node=_I, change=_S, cause=_I, parent=_I, children=pa.list_(_I), leader=_I),
     # One stretch of straight movement
     "leg": _schema(node=_I, start=_I, end=_I, x0=_F, y0=_F, x1=_F, y1=_F, indoor=_B),
     # A link came (with its loss) or went (loss null)

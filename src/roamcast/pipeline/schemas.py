@@ -8,6 +8,7 @@ from typing import Final
 
 import pyarrow as pa
 from pyspark.sql.types import (
+    ArrayType,
     BooleanType,
     DataType,
     DoubleType,
@@ -27,6 +28,7 @@ _SPARK: Final[dict[pa.DataType, DataType]] = {
     pa.int64(): LongType(),
     pa.float64(): DoubleType(),
     pa.bool_(): BooleanType(),
+    pa.list_(pa.int64()): ArrayType(LongType()),
     pa.map_(pa.string(), pa.int64()): MapType(StringType(), LongType()),
 }
 

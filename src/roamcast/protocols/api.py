@@ -62,6 +62,14 @@ class Port(Protocol):
     def note(self, fact: str) -> None:
         """Counts something that happened and would not show otherwise, such as "duplicate"."""
 
+    def tree(
+        self, change: str, cause: int, parent: Node | None, children: tuple[Node, ...], leader: Node | None
+    ) -> None:
+        """Tells a node's place in a tree of brokers after a change of it, and the repair that it belongs to.
+
+        `parent` is None at a root, and `leader` where none is known; `protocols/tree/maodv.py` lists the changes.
+        """
+
     def keep(self, key: str, value: bytes) -> None:
         """Stores what must survive a crash; `start` gets it back."""
 

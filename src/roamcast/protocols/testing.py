@@ -37,6 +37,18 @@ class Delivery:
     via: str
 
 
+@dataclass(frozen=True)
+class Place:
+    """A node's place in a tree after a change."""
+
+    at: Time
+    change: str
+    cause: int
+    parent: Node | None
+    children: tuple[Node, ...]
+    leader: Node | None
+
+
 @dataclass
 class RecordingPort:
     """A port for one broker alone: the test sets `now`, calls the broker, and looks at what was said."""
@@ -47,6 +59,7 @@ class RecordingPort:
     timers: list[tuple[Time, Hashable]] = field(default_factory=list)
     delivered: list[Delivery] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
+    places: list[Place] = field(default_factory=list)
     kept: dict[str, bytes] = field(default_factory=dict)
     _serial: int = 0
 
@@ -74,6 +87,11 @@ class RecordingPort:
     def note(self, fact: str) -> None:
         self.notes[fact] += 1
 
+    def tree(
+        self, change: str, cause: int, parent: Node | None, children: tuple[Node, ...], leader: Node | None
+    ) -> None:
+        self.places.append(Place(self.now, change, cause, parent, children, leader))
+
     def keep(self, key: str, value: bytes) -> None:
         self.kept[key] = value
 
@@ -91,6 +109,7 @@ class RecordingPort:
         self.timers.clear()
         self.delivered.clear()
         self.notes.clear()
+        self.places.clear()
 
 
 class _MeshPort(RecordingPort):

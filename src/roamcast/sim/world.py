@@ -259,6 +259,17 @@ class World:
         for subscription in subscriptions:
             self._facts.add("deliver", self.now, node, event.id, subscription, published, hops, via)
 
+    def place(
+        self,
+        node: int,
+        change: str,
+        cause: int,
+        parent: int | None,
+        children: tuple[int, ...],
+        leader: int | None,
+    ) -> None:
+        self._facts.add("tree", self.now, node, change, cause, parent, children, leader)
+
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Rank.TIMER, node, key)
 
@@ -343,6 +354,9 @@ class _Port:
 
     def note(self, fact: str) -> None:
         self.notes[fact] = self.notes.get(fact, 0) + 1
+
+    def tree(self, change: str, cause: int, parent: int | None, children: tuple[int, ...], leader: int | None) -> None:
+        self._world.place(self._node, change, cause, parent, children, leader)
 
     def keep(self, key: str, value: bytes) -> None:
         self._kept[key] = value
