@@ -2,13 +2,14 @@
 
 import sys
 
-from bench import content_index, hint_reference, measures, simulator
+from bench import content_index, hint_reference, live, measures, simulator
 
 BENCHMARKS = {
     "index": content_index.run,
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
     "measures": measures.run,
+    "live": live.run,
 }
 
 

@@ -9,11 +9,16 @@ from typing import Any
 import click
 
 from roamcast.cli.campaign import campaign
+from roamcast.cli.key import key
+from roamcast.cli.node import node
 from roamcast.cli.papers import papers
 from roamcast.cli.protocols import protocols
+from roamcast.cli.pub import pub
 from roamcast.cli.report import report
 from roamcast.cli.run import run
 from roamcast.cli.scenario import scenario
+from roamcast.cli.status import status
+from roamcast.cli.sub import sub
 from roamcast.errors import RoamcastError
 
 INTERRUPTED = 130
@@ -45,7 +50,7 @@ class Verbs(click.Group):
 @click.group(cls=Verbs, context_settings={"help_option_names": ["-h", "--help"], "max_content_width": 100})
 @click.version_option(package_name="roamcast", prog_name="roamcast")
 def main() -> None:
-    """Content-based publish/subscribe for mobile ad hoc networks: simulate a protocol and see what it does.
+    """Content-based publish/subscribe for mobile ad hoc networks: simulate a protocol and see what it does, or run it.
 
     \b
     Examples:
@@ -56,8 +61,12 @@ def main() -> None:
       roamcast papers hint --quick                a paper's figures and claims, measured again
       roamcast scenario --explain                 everything a scenario may contain
       roamcast protocols flooding                 a protocol's parameters
+      roamcast key new network.key                the key of a network of devices
+      roamcast node --id 7 --key network.key      a node of it, on this device
+      roamcast sub 'price < 20'                   what an application hears from its node
+      roamcast pub --type offer price=12.5        what it says
     """
 
 
-for verb in (run, campaign, papers, scenario, protocols, report):
+for verb in (run, campaign, papers, scenario, protocols, report, node, pub, sub, status, key):
     main.add_command(verb)

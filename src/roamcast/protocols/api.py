@@ -18,7 +18,7 @@ import random
 from collections.abc import Hashable, Mapping
 from typing import Generic, Protocol, TypeVar
 
-from roamcast.content.event import Event
+from roamcast.content.event import Event, Scalar
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import Message
@@ -75,6 +75,12 @@ class Port(Protocol):
 
     def forget(self, key: str) -> None:
         """Removes what `keep` stored; a key that is not there is fine."""
+
+    def here(self, now: Time) -> tuple[float, float] | None:
+        """Where the node is, in metres; None where nobody knows, as on links without positions."""
+
+    def attributes(self, now: Time) -> Mapping[str, Scalar]:
+        """What the node knows of itself, such as its battery's charge; empty where nobody says."""
 
 
 class Broker(abc.ABC, Generic[P]):

@@ -14,7 +14,7 @@ from typing import Any
 
 import msgspec
 
-from roamcast.content.event import Event
+from roamcast.content.event import Event, Scalar
 from roamcast.protocols.api import Broker, Handle, Node, Time
 from roamcast.protocols.catalogue import Entry
 from roamcast.protocols.messages import Message
@@ -61,6 +61,10 @@ class RecordingPort:
     notes: Counter[str] = field(default_factory=Counter)
     places: list[Place] = field(default_factory=list)
     kept: dict[str, bytes] = field(default_factory=dict)
+    position: tuple[float, float] | None = None
+    """What `here` says, at any time."""
+    properties: dict[str, Scalar] = field(default_factory=dict)
+    """What `attributes` says."""
     _serial: int = 0
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
@@ -97,6 +101,12 @@ class RecordingPort:
 
     def forget(self, key: str) -> None:
         self.kept.pop(key, None)
+
+    def here(self, now: Time) -> tuple[float, float] | None:
+        return self.position
+
+    def attributes(self, now: Time) -> Mapping[str, Scalar]:
+        return self.properties
 
     @property
     def messages(self) -> list[Message]:

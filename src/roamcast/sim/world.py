@@ -7,18 +7,18 @@ one instant the agenda goes first, in the order of `Rank`; what it does at an in
 import enum
 import heapq
 from array import array
-from collections.abc import Callable, Hashable, Iterator
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from random import Random
 from typing import Any
 
-from roamcast.content.event import Event
+from roamcast.content.event import Event, Scalar
 from roamcast.content.rows import event_rows, filter_rows
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker
 from roamcast.protocols.messages import Message, kind_of
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, METRICS, SECOND, Core, Outcome, Settings, Upcall
-from roamcast.sim.mobility import Leg
+from roamcast.sim.mobility import Leg, position
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.workload import Act, acts
 from roamcast.trace import Recorder
@@ -72,6 +72,7 @@ class World:
         self._to: list[int] = []
         self._free: list[int] = []
 
+        self._legs: dict[int, Leg] = {}  # the one that each node is on; none with links
         self._published: dict[int, array[int]] = {}  # times by node, in the order of its events
         self._frames = 0
         # What messages with a cause took: by node, kind and cause since it was last written; by node and kind in all
@@ -108,7 +109,7 @@ class World:
         assert scenario.area is not None
         walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
         for node, walk in enumerate(walks):
-            self._plan(0, Rank.LEG, node, walk)
+            self._next_leg(node, walk)  # at once: a broker may ask where it is when it starts
 
     def run(self, progress: Progress | None = None) -> None:
         """Everything, from the start to the end."""
@@ -156,6 +157,7 @@ class World:
 
     def _next_leg(self, node: int, walk: Iterator[Leg]) -> None:
         leg = next(walk)
+        self._legs[node] = leg
         span = leg.end - leg.start
         self.core.set_leg(node, leg.start, leg.x0, leg.y0, (leg.x1 - leg.x0) / span, (leg.y1 - leg.y0) / span)
         indoor_range, reach = self._scenario.radio.indoor_range, self._scenario.radio.range
@@ -270,6 +272,11 @@ class World:
     ) -> None:
         self._facts.add("tree", self.now, node, change, cause, parent, children, leader)
 
+    def here(self, node: int, now: int) -> tuple[float, float] | None:
+        """Where the core has the node: it computes the same from the same leg."""
+        leg = self._legs.get(node)
+        return None if leg is None else position(leg, now)
+
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Rank.TIMER, node, key)
 
@@ -363,3 +370,9 @@ class _Port:
 
     def forget(self, key: str) -> None:
         self._kept.pop(key, None)
+
+    def here(self, now: int) -> tuple[float, float] | None:
+        return self._world.here(self._node, now)
+
+    def attributes(self, now: int) -> Mapping[str, Scalar]:
+        return {}

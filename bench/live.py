@@ -1,0 +1,129 @@
+"""The live world: events a second and their latency from client to client, through one node and two neighbours.
+
+Real node processes, sealed frames, broadcast on loopback. Latency, from before `publish` until the subscriber has the
+event, is measured with one event at a time; events a second with `WINDOW` of them on the way, the next published when
+one has arrived. With `--sync normal` an acknowledged event survives `kill -9`, with `full` a loss of power: then
+every commit waits for the disk, and the disk is what is measured.
+"""
+
+import asyncio
+import contextlib
+import json
+import socket
+import subprocess
+import sys
+import tempfile
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+from time import perf_counter
+from typing import NamedTuple
+
+from roamcast.live.client import Client, Events
+from roamcast.live.key import NetworkKey
+
+SINGLE = 500
+"""Events one at a time."""
+TOGETHER = 3000
+WINDOW = 64
+GIVE_UP = 5.0
+"""Seconds without an event after which those on the way count as lost."""
+
+
+class Measured(NamedTuple):
+    rate: float
+    p50: float
+    p99: float
+    lost: int
+
+
+def _free_port() -> int:
+    with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        return port
+
+
+@contextlib.contextmanager
+def _nodes(count: int, sync: str) -> Iterator[list[str]]:
+    """Node processes that hear each other; gives their control addresses."""
+    with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
+        key = Path(folder) / "key"
+        NetworkKey.new().save(key)
+        port = _free_port()
+        started = []
+        for number in range(count):
+            words = ["node", "--id", number, "--key", key, "--store", f"{folder}/{number}.store", "--sync", sync]
+            words += ["--port", port, "--address", "127.255.255.255", "--control", f"unix:{folder}/{number}"]
+            words += ["--set", "jitter=0", "--log", "error"]
+            command = [sys.executable, "-m", "roamcast", *map(str, words)]
+            process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
+            stack.callback(process.terminate)
+            started.append(process)
+        yield [json.loads(process.stdout.readline())["control"] for process in started if process.stdout]
+
+
+@contextlib.asynccontextmanager
+async def _between(first: str, last: str) -> AsyncIterator[tuple[Client, Events]]:
+    async with Client(first) as publisher, Client(last) as subscriber, subscriber.subscribe("n >= 0") as events:
+        yield publisher, events
+
+
+async def _latencies(publisher: Client, events: Events) -> list[float]:
+    found = []
+    for number in range(SINGLE):
+        started = perf_counter()
+        await publisher.publish({"n": number}, "bench", bytes(64))
+        await anext(events)
+        found.append(perf_counter() - started)
+    return sorted(found)
+
+
+async def _rate(publisher: Client, events: Events) -> tuple[float, int]:
+    """Events a second and how many were lost."""
+    free = asyncio.Semaphore(WINDOW)
+    arrived = 0
+
+    async def publish(number: int) -> None:
+        await publisher.publish({"n": number}, "bench", bytes(64))
+
+    async def listen() -> None:
+        nonlocal arrived
+        with contextlib.suppress(TimeoutError):
+            while arrived < TOGETHER:
+                async with asyncio.timeout(GIVE_UP):
+                    await anext(events)
+                arrived += 1
+                free.release()
+
+    listening = asyncio.create_task(listen())
+    started = perf_counter()
+    publishing = []
+    for number in range(TOGETHER):
+        waiting = asyncio.ensure_future(free.acquire())
+        await asyncio.wait((waiting, listening), return_when=asyncio.FIRST_COMPLETED)
+        if listening.done():
+            waiting.cancel()
+            break
+        publishing.append(asyncio.create_task(publish(number)))
+    await asyncio.gather(*publishing)
+    await listening
+    lost = len(publishing) - arrived
+    return arrived / (perf_counter() - started - (GIVE_UP if lost else 0)), lost
+
+
+async def _measure(first: str, last: str) -> Measured:
+    async with _between(first, last) as (publisher, events):
+        latencies = await _latencies(publisher, events)
+        rate, lost = await _rate(publisher, events)
+    return Measured(rate, latencies[SINGLE // 2], latencies[SINGLE * 99 // 100], lost)
+
+
+def run() -> None:
+    print(f"live: client to client, events of about 80 bytes; {WINDOW} on the way for the rate, one for the latency")
+    print(f"{'path':<18}{'sync':<8}{'events a second':>16}{'50 %, ms':>10}{'99 %, ms':>10}{'lost':>6}")
+    for sync in ("normal", "full"):
+        for name, count in (("one node", 1), ("two neighbours", 2)):
+            with _nodes(count, sync) as controls:
+                found = asyncio.run(_measure(controls[0], controls[-1]))
+            times = f"{1000 * found.p50:>10.2f}{1000 * found.p99:>10.2f}"
+            print(f"{name:<18}{sync:<8}{found.rate:>16.0f}{times}{found.lost:>6}")

@@ -1,0 +1,258 @@
+"""`roamcast lab`: one scenario on real node processes, to its facts and its summary; or beside its simulated twin."""
+
+import asyncio
+import contextlib
+import importlib.metadata
+import json
+import platform
+import shlex
+import signal
+import sys
+from collections.abc import Coroutine
+from functools import partial
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.cli.changes import apply, changed
+from roamcast.cli.folder import RUN_FILE, file_name, new_folder
+from roamcast.cli.run import _facts as read_facts
+from roamcast.cli.run import _progress as progress_bar
+from roamcast.cli.run import _show as show
+from roamcast.sim.core import SECOND
+from roamcast.sim.scenario import Scenario, check, parse, read_text
+from roamcast.sim.summary import summarise
+from roamcast.trace import ParquetSink, Sink
+
+T = TypeVar("T")
+
+ABSENT: Final = "–"
+TWIN_MEASURES: Final[tuple[str, ...]] = (
+    "delivery",
+    "overhead",
+    "overhead_data",
+    "delay_mean",
+    "delay_p95",
+    "hops_mean",
+    "duplicates",
+)
+"""What the table of both worlds shows, of those that are measured."""
+
+
+@click.command()
+@click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
+@click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.  [default: refuse]")
+@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The seed.  [default: the scenario's]")
+@click.option(
+    "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change one field, as in `run`.  [default: none]"
+)
+@click.option(
+    "--netns",
+    "in_namespaces",
+    is_flag=True,
+    help="Each node in a network namespace, on a bridge: real broadcast, everybody hears everybody. Needs root.  "
+    "[default: an emulated air]",
+)
+@click.option("--twin", is_flag=True, help="Simulate the same, and measure both as one campaign.  [default: no]")
+@click.option(
+    "--mac",
+    type=click.Choice(["ideal", "given"]),
+    default="ideal",
+    show_default=True,
+    help="With --twin: the simulator's medium access, without contention or as the scenario says.",
+)
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="With --twin: how many seeds.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
+@click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
+def lab(
+    scenario: Path,
+    out: Path | None,
+    force: bool,
+    seed: int | None,
+    changes: tuple[str, ...],
+    in_namespaces: bool,
+    twin: bool,
+    mac: str,
+    runs: int,
+    as_json: bool,
+    quiet: bool,
+) -> None:
+    """Run a scenario on real `roamcast node` processes, in real time; write the facts and print the summary of `run`.
+
+    An ether on loopback passes their datagrams on as the scenario's movement, range and loss have it. Exits with 1 if
+    a node died. Needs no root, but for --netns.
+    """
+    from roamcast.lab import netns
+    from roamcast.lab.air import check_possible
+
+    if seed is not None:
+        changes += (f"seed={seed}",)
+    if runs > 1 and not twin:
+        raise click.UsageError("--runs goes with --twin: start the lab once for each seed, or let it measure them")
+    if in_namespaces and twin:
+        raise click.UsageError("--netns has no twin: on a bridge everybody hears everybody, whatever the scenario says")
+    text = read_text(scenario)
+    checked = changed(text, scenario, changes)
+    check_possible(checked, str(scenario))
+    if in_namespaces:
+        netns.check_possible()
+    run_one = _Runner(scenario.parent, in_namespaces, shown=not (quiet or as_json))
+    if twin:
+        out = out or Path("out") / f"{file_name(checked.name)}-twin"
+        _run_twins(scenario, text, changes, out, runs, mac, run_one, as_json)
+    else:
+        out = out or Path("out") / f"{file_name(checked.name)}-lab-{checked.seed}"
+        _run_once(checked, text, changes, out, force, run_one, as_json)
+    for problem in run_one.problems:
+        click.echo(problem, err=True)
+    if run_one.problems:
+        sys.exit(1)
+
+
+class _Runner:
+    """Runs scenarios in the lab, and remembers what went wrong."""
+
+    def __init__(self, folder: Path, in_namespaces: bool, shown: bool) -> None:
+        self._folder = folder
+        self._in_namespaces = in_namespaces
+        self._shown = shown
+        self.problems: list[str] = []
+        self.report: dict[str, Any] = {}
+
+    def __call__(self, scenario: Scenario, sink: Sink) -> list[str]:
+        from roamcast.lab.lab import run_lab
+
+        with progress_bar(scenario, self._shown) as bar:
+
+            def watch(what: str, done: float, total: float) -> None:
+                if bar is not None and what == "seconds":
+                    bar(round(done * SECOND))
+
+            report = _on_a_loop(
+                run_lab(scenario, sink, folder=self._folder, in_namespaces=self._in_namespaces, watch=watch)
+            )
+        problems = [*report.problems()]
+        self.problems += problems
+        self.report = {
+            "setting_up_s": report.setting_up,
+            "latest_act_s": report.latest,
+            "missed": report.missed,
+            "air": dict(sorted(report.air.items())),
+            "problems": problems,
+        }
+        return problems
+
+
+def _on_a_loop(work: Coroutine[Any, Any, T]) -> T:
+    """An interrupt or a request to end ends it in order: everything that was started is stopped first."""
+
+    async def main() -> T:
+        task = asyncio.current_task()
+        assert task is not None
+        asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, task.cancel)
+        return await work
+
+    try:
+        return asyncio.run(main())
+    except asyncio.CancelledError:
+        raise KeyboardInterrupt from None
+
+
+def _run_once(
+    checked: Scenario,
+    text: str,
+    changes: tuple[str, ...],
+    out: Path,
+    force: bool,
+    run_one: _Runner,
+    as_json: bool,
+) -> None:
+    with new_folder(out, force) as folder:
+        (folder / "scenario.toml").write_text(text, encoding="utf-8")
+        with contextlib.closing(ParquetSink(folder)) as sink:
+            run_one(checked, sink)
+        summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
+        record = {
+            "name": checked.name,
+            "seed": checked.seed,
+            "protocol": checked.protocol.name,
+            "versions": {
+                "roamcast": importlib.metadata.version("roamcast"),
+                "python": platform.python_version(),
+            },
+            "lab": run_one.report,
+            "warmup_s": checked.warmup,
+            "summary": summary.as_dict(),
+            "changes": changes,
+        }
+        (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    if as_json:
+        click.echo(json.dumps({"out": str(out), **record}))
+        return
+    show(checked, summary)
+    ready, late = run_one.report["setting_up_s"], 1000 * run_one.report["latest_act_s"]
+    click.echo(
+        f"{checked.nodes} nodes ready after {ready:.1f} s, then {checked.duration:g} s; no act came later than "
+        f"{late:.0f} ms; facts in {out}"
+    )
+
+
+# --- Twins ----------------------------------------------------------------------------------------------------------
+
+
+def _run_twins(
+    file: Path,
+    text: str,
+    changes: tuple[str, ...],
+    out: Path,
+    runs: int,
+    mac: str,
+    run_one: _Runner,
+    as_json: bool,
+) -> None:
+    from roamcast.pipeline.live import run_twins, side_by_side, twins
+    from roamcast.report import write_report
+
+    raw = parse(text, str(file))
+    for change in changes:
+        apply(change, raw)
+    check(raw, str(file), file.parent)
+    wanted = twins(raw, str(file), file.parent, runs, ideal=mac == "ideal")
+    words = ["roamcast", "lab", str(file), "--twin", "--runs", str(runs), "--mac", mac, "--out", str(out)]
+    for change in changes:
+        words += ["--set", change]
+    failures = run_twins(wanted, out, run_one, shlex.join(words), partial(click.echo, err=True))
+    run_one.problems = [f"run {failure['run']} failed: {failure['error']}" for failure in failures]
+    if len(failures) == len(wanted.plan.distinct):
+        return
+    found = side_by_side(out)
+    report = write_report(out)
+    if as_json:
+        click.echo(json.dumps({"out": str(out), "measures": found, "report": str(report)}))
+        return
+    _show_twins(found, wanted.experiment.spec.title)
+    click.echo(f"{runs} live runs and as many simulated in {out}; report: {report}")
+
+
+def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for name in ("measure", "live", "simulated"):
+        table.add_column(name, justify="left" if name == "measure" else "right", no_wrap=True)
+    chosen = [name for name in TWIN_MEASURES if name in found] or sorted(found)
+    for name in chosen:
+        table.add_row(name, *(_interval(found[name].get(variant)) for variant in ("live", "simulated")))
+    Console(markup=False, highlight=False).print(table)
+
+
+def _interval(cell: dict[str, Any] | None) -> str:
+    """Mean, and half the width of its 95 % interval."""
+    if cell is None or cell["mean"] is None:
+        return ABSENT
+    if cell["low"] is None:
+        return f"{cell['mean']:.4g}"
+    return f"{cell['mean']:.4g} ± {(cell['high'] - cell['low']) / 2:.2g}"

@@ -1,0 +1,99 @@
+"""`roamcast pub`: publishes an event, or many from stdin."""
+
+import asyncio
+import json
+import sys
+import tomllib
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from roamcast.cli.connection import connecting, with_node
+from roamcast.content.event import Event
+from roamcast.errors import ContentError
+
+if TYPE_CHECKING:
+    from roamcast.live.client import Client
+
+
+@click.command()
+@click.argument("attributes", nargs=-1, metavar="[NAME=VALUE]...")
+@click.option("--type", "kind", default="", help="The event's type.  [default: empty]")
+@click.option(
+    "--payload", "file", type=click.Path(path_type=Path), metavar="FILE", help="Bytes to carry along.  [default: none]"
+)
+@click.option(
+    "--lines",
+    is_flag=True,
+    help='Publish one event a line of stdin: {"type": …, "attributes": {…}}.  [default: the event of the arguments]',
+)
+@connecting
+def pub(
+    attributes: tuple[str, ...], kind: str, file: Path | None, lines: bool, control: str, token_file: Path | None
+) -> None:
+    """Publish an event, and print its id once the node has it on disk.
+
+    VALUE is as in TOML: 12, 12.5, true, "text", [1, 2] for several values; what is not TOML is text. A name that
+    occurs twice has both values.
+
+    \b
+    Examples:
+      roamcast pub --type offer category=jazz price=12.5
+      generate-events | roamcast pub --lines
+    """
+    if lines and (attributes or kind or file):
+        raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
+    event = None if lines else Event.of(kind, _attributes(attributes), _payload(file))
+    with_node(control, token_file, lambda client: _publish(client, event))
+
+
+async def _publish(client: "Client", event: Event | None) -> None:
+    if event is not None:
+        click.echo(await client.publish(event))
+        return
+    number = 0
+    while line := await asyncio.to_thread(sys.stdin.readline):
+        number += 1
+        if line.strip():
+            click.echo(await client.publish(_event(line, number)))
+
+
+def _event(line: str, number: int) -> Event:
+    try:
+        raw = json.loads(line)
+        unknown = sorted(set(raw) - {"type", "attributes"})
+        if unknown:
+            raise ContentError(f"an event has type and attributes, not {', '.join(unknown)}")
+        return Event.of(raw.get("type", ""), raw.get("attributes", {}))
+    except (ValueError, TypeError, AttributeError) as problem:
+        raise ContentError(f"line {number}: {problem}") from None
+
+
+def _attributes(words: tuple[str, ...]) -> dict[str, list[Any]]:
+    named: dict[str, list[Any]] = {}
+    for word in words:
+        name, equals, text = word.partition("=")
+        if not equals:
+            raise ContentError(f"{word!r}: expected NAME=VALUE, such as price=12.5")
+        value = _value(text)
+        named.setdefault(name, []).extend(value if isinstance(value, list) else [value])
+    return named
+
+
+def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML that an event may have
+    try:
+        parsed = tomllib.loads(f"value = {text}")["value"]
+    except (tomllib.TOMLDecodeError, KeyError):
+        return text
+    simple = isinstance(parsed, str | int | float | list)
+    return parsed if simple else text  # a date is text
+
+
+def _payload(file: Path | None) -> bytes:
+    if file is None:
+        return b""
+    try:
+        return file.read_bytes()
+    except OSError as problem:
+        raise ContentError(f"{file}: cannot be read: {problem.strerror}") from None

@@ -1,0 +1,51 @@
+"""`roamcast status`: what a node knows: neighbours, tables, counters."""
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import click
+
+from roamcast.cli.connection import connecting, with_node
+
+_UNKNOWN = "unknown"
+
+
+@click.command()
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
+@connecting
+def status(as_json: bool, control: str, token_file: Path | None) -> None:
+    """Show a node's neighbours, subscriptions, tables and counters."""
+    known = with_node(control, token_file, lambda client: client.status())
+    click.echo(json.dumps(known) if as_json else "\n".join(_lines(known)))
+
+
+def _lines(known: dict[str, Any]) -> Iterator[str]:
+    parameters = ", ".join(f"{name} {value}" for name, value in known["parameters"].items())
+    yield f"node {known['node']}, {known['protocol']} ({parameters}), at {known['now_s']:.1f} s"
+    yield f"key        {known['key'] or 'none: insecure'}"
+    yield f"control    {known['control']}"
+    here = known["here"]
+    yield f"here       {f'{here[0]:g} m, {here[1]:g} m' if here else _UNKNOWN}"
+    attributes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in known["attributes"].items())
+    yield f"attributes {attributes or 'none'}"
+    yield f"neighbours {len(known['neighbours']) or 'none'}"
+    for neighbour in known["neighbours"]:
+        yield f"  {neighbour['node']}: heard {neighbour['heard_s_ago']:.1f} s ago"
+    yield f"subscriptions {len(known['subscriptions']) or 'none'}"
+    for each in known["subscriptions"]:
+        words = ["durable"] if each["durable"] else []
+        words += ["listening"] if each["listening"] else ["nobody listens"]
+        words += [f"{each['waiting']} waiting"] if each["waiting"] else []
+        words += [f"{each['missed']} missed"] if each["missed"] else []
+        yield f"  {each['id']}: {each['filter']} ({', '.join(words)})"
+    yield f"tables     {_listed(known['tables'])}"
+    for name in ("node", "link", "notes", "senses"):
+        yield f"{name:<10} {_listed(known['counters'][name])}"
+    for kind, counted in known["counters"]["sent"].items():
+        yield f"{kind:<10} {_listed(counted)}"
+
+
+def _listed(counts: dict[str, int]) -> str:
+    return ", ".join(f"{name} {count}" for name, count in counts.items()) or "none"

@@ -1,0 +1,123 @@
+"""The air of a scenario: who hears whom at any time, by the simulator's own movement or its scripted links.
+
+The rules are those of docs/model.md without its medium access: a frame is heard up to the range, of the sender or drawn
+for the frame, both ends belonging to the disk; indoors up to the lesser of both ranges. Nothing collides.
+"""
+
+from collections.abc import Iterator
+from pathlib import Path
+from random import Random
+from typing import Any
+
+from roamcast.live.ether import Air
+from roamcast.sim.mobility import Leg, ScenarioError, position
+from roamcast.sim.scenario import Scenario
+
+Fact = tuple[str, tuple[Any, ...]]
+"""A table and a row of it."""
+
+
+def air_of(scenario: Scenario, folder: Path) -> Air:
+    """`folder` is where the scenario's file names start."""
+    return LinkedAir(scenario) if scenario.links is not None else PlacedAir(scenario, folder)
+
+
+def check_possible(scenario: Scenario, source: str) -> None:
+    """Refuses what the simulator can and real processes cannot."""
+    if scenario.background is not None:
+        raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
+    if scenario.record.frames:
+        raise ScenarioError(f"{source}: record.frames: the lab does not see into frames: set it to false")
+
+
+class LinkedAir:
+    """Scripted links."""
+
+    def __init__(self, scenario: Scenario) -> None:
+        assert scenario.links is not None
+        self._flips = list(scenario.links.flips())
+        self._next = 0
+        self._links: list[dict[int, float]] = [{} for _ in range(scenario.nodes)]
+        self._heard: list[list[tuple[int, float]]] = [[] for _ in range(scenario.nodes)]
+
+    def hears(self, now: int, sender: int) -> list[tuple[int, float]]:
+        while self._next < len(self._flips) and self._flips[self._next][0] <= max(now, 0):
+            _, a, b, loss = self._flips[self._next]
+            self._next += 1
+            if loss is None:
+                self._links[a].pop(b, None)
+            else:
+                self._links[a][b] = loss
+            self._heard[a] = sorted(self._links[a].items())
+        return self._heard[sender]
+
+
+class PlacedAir:
+    """Nodes with positions and ranges."""
+
+    def __init__(self, scenario: Scenario, folder: Path) -> None:
+        radio = scenario.radio
+        assert scenario.area is not None
+        self._walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
+        self._legs: list[Leg] = [next(walk) for walk in self._walks]
+        self._loss = radio.loss
+        self._indoor = radio.indoor_range
+        self._bounds: tuple[float, float] | None = None
+        if isinstance(radio.range, tuple):
+            # As the simulator draws them for its nodes; for frames, its streams are the core's own.
+            self._reach = [
+                Random(f"{scenario.seed}/range/{node}").uniform(*radio.range) for node in range(scenario.nodes)
+            ]
+            self._bounds = radio.range if radio.drawn == "frame" else None
+        else:
+            self._reach = [radio.range] * scenario.nodes
+        self._chance = Random(f"{scenario.seed}/air")
+
+    def hears(self, now: int, sender: int) -> list[tuple[int, float]]:
+        places = [self._place(node, max(now, 0)) for node in range(len(self._legs))]
+        x, y = places[sender]
+        reach = self._chance.uniform(*self._bounds) if self._bounds else self._range(sender)
+        heard = []
+        for node, (other_x, other_y) in enumerate(places):
+            limit = reach if self._indoor is None else min(reach, self._range(node))
+            if node != sender and (other_x - x) ** 2 + (other_y - y) ** 2 <= limit * limit:
+                heard.append((node, self._loss))
+        return heard
+
+    def _place(self, node: int, now: int) -> tuple[float, float]:
+        leg = self._legs[node]
+        while leg.end <= now:
+            leg = self._legs[node] = next(self._walks[node])
+        return position(leg, now)
+
+    def _range(self, node: int) -> float:
+        if self._indoor is not None and self._legs[node].indoor:
+            return self._indoor
+        return self._reach[node]
+
+
+def mesh_facts(nodes: int) -> Iterator[Fact]:
+    """The links of a bridge: everybody hears everybody, from the start."""
+    yield from (("link", (0, a, b, 0.0)) for a in range(nodes) for b in range(nodes) if a != b)
+
+
+def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
+    """The movement or the links as the simulator records them, up to the scenario's end."""
+    if scenario.links is not None:
+        for flip in scenario.links.flips():
+            if flip[0] < scenario.end:
+                yield "link", flip
+        return
+    if scenario.record.movement:
+        yield from (("leg", (node, *leg)) for node, leg in _legs(scenario, folder))
+
+
+def _legs(scenario: Scenario, folder: Path) -> list[tuple[int, Leg]]:
+    assert scenario.area is not None
+    found = []
+    for node, walk in enumerate(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)):
+        for leg in walk:
+            found.append((node, leg))
+            if leg.end >= scenario.end:
+                break
+    return sorted(found, key=lambda one: (one[1].start, one[0]))

@@ -1,0 +1,160 @@
+"""From the facts of many nodes to those of one run: the tables that the simulator would have written.
+
+The rules this file owns:
+
+* Nodes count time from an epoch before they were all there; a run begins when they are. What was subscribed, and how
+  trees stood, before its start counts as of time 0. What else happened before the start or after the end is left out,
+  except for the totals of `transmit` and `note`, which have no time.
+* Ids are those of the workload, whatever the nodes called their subscriptions and events.
+* When an event was published is known where it was published: `deliver.published` is filled in from there.
+* The series is the network's: the nodes' own are added up.
+* An acknowledged publication whose fact a killed node took with it is put in again, from who heard the
+  acknowledgement.
+"""
+
+from collections import Counter
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from itertools import chain
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from roamcast.content.event import Event
+from roamcast.content.rows import event_rows
+from roamcast.lab.air import Fact
+from roamcast.sim.core import SECOND
+from roamcast.trace import TABLES, Recorder, Sink
+
+_TIMED: Final = ("subscribe", "publish", "deliver", "tree")
+_CLAMPED: Final = ("subscribe", "tree")
+"""What holds on from before the start."""
+_KEYS: Final = {"transmit": 3, "series": 2, "note": 2}
+"""Tables of counts, and how many of their first columns are the key; rows of the same key add up."""
+
+Row = dict[str, Any]
+
+
+@dataclass
+class Said:
+    """What an application was told: a publication that its node acknowledged."""
+
+    time: int
+    """In ns since the start."""
+    node: int
+    event: int
+    """As the node named it."""
+    meant: Event
+    """As the workload has it."""
+
+
+@dataclass
+class Names:
+    """What the nodes called things, and what the workload calls them."""
+
+    subscriptions: dict[tuple[int, int], int] = field(default_factory=dict)
+    """By node and its own id."""
+    said: list[Said] = field(default_factory=list)
+
+
+def gather(
+    folders: Mapping[int, Sequence[Path]], names: Names, shift: int, end: int, air: Iterable[Fact], sink: Sink
+) -> None:
+    """`folders` are those of each node's facts, one for each of its lives; `shift` is the start in the nodes' time."""
+    gathering = _Gathering(names, shift, end)
+    for node in sorted(folders):
+        for folder in folders[node]:
+            for table in TABLES:
+                for row in _rows(folder, table):
+                    gathering.add(node, table, row)
+    gathering.add_lost()
+    recorder = Recorder(sink)
+    for table, values in chain(gathering.facts(), air):
+        recorder.add(table, *values)
+    recorder.close()
+
+
+def _rows(folder: Path, table: str) -> Iterator[Row]:
+    for file in sorted(folder.glob(f"{table}-*.parquet")):
+        yield from pq.read_table(file, schema=TABLES[table], partitioning=None).to_pylist()
+
+
+class _Gathering:
+    def __init__(self, names: Names, shift: int, end: int) -> None:
+        self._names = names
+        self._shift = shift
+        self._end = end
+        self._events = {said.event: said.meant.id for said in names.said}
+        self._published: dict[int, int] = {}
+        self._timed: dict[str, list[Row]] = {table: [] for table in _TIMED}
+        self._plain: dict[str, list[Row]] = {table: [] for table in ("asked", "said")}
+        self._counts: dict[str, Counter[tuple[Any, ...]]] = {}
+
+    def add(self, node: int, table: str, row: Row) -> None:
+        if "subscription" in row:
+            row["subscription"] = self._names.subscriptions.get((node, row["subscription"]), row["subscription"])
+        if "event" in row:
+            row["event"] = self._events.get(row["event"], row["event"])
+        if table in self._timed:
+            self._add_timed(table, row)
+        elif table in self._plain:
+            self._plain[table].append(row)
+        elif table in _KEYS:
+            self._count(table, row)
+
+    def _add_timed(self, table: str, row: Row) -> None:
+        row["time"] -= self._shift
+        if table in _CLAMPED:
+            row["time"] = max(row["time"], 0)
+        if not 0 <= row["time"] < self._end:
+            return
+        if table == "publish":
+            if row["event"] in self._published:  # told twice: before a crash, and again after it
+                return
+            self._published[row["event"]] = row["time"]
+        self._timed[table].append(row)
+
+    def _count(self, table: str, row: Row) -> None:
+        if table == "series":
+            row["second"] -= self._shift // SECOND
+            if not 0 <= row["second"] * SECOND < self._end:
+                return
+        columns = TABLES[table].names
+        key = tuple(row[name] for name in columns[: _KEYS[table]])
+        totals = self._counts.setdefault(table, Counter())
+        for name in columns[_KEYS[table] :]:
+            totals[*key, name] += row[name] or 0
+
+    def add_lost(self) -> None:
+        for said in self._names.said:
+            event = said.meant
+            if event.id not in self._published and 0 <= said.time < self._end:
+                self._published[event.id] = said.time
+                row = (said.time, said.node, event.id, event.type, event.size)
+                self._timed["publish"].append(dict(zip(TABLES["publish"].names, row, strict=True)))
+        described = {row["event"] for row in self._plain["said"]}
+        for said in self._names.said:
+            if said.meant.id not in described:
+                rows = (dict(zip(TABLES["said"].names, row, strict=True)) for row in event_rows(said.meant))
+                self._plain["said"].extend(rows)
+
+    def facts(self) -> Iterator[Fact]:
+        for table, rows in self._timed.items():
+            for row in sorted(rows, key=lambda row: row["time"]):
+                if table == "deliver":
+                    # One that was published before the start, or on nobody's behalf, counts as published when it came.
+                    row["published"] = min(self._published.get(row["event"], row["time"]), row["time"])
+                yield table, tuple(row[name] for name in TABLES[table].names)
+        seen: set[tuple[Any, ...]] = set()
+        for table, rows in self._plain.items():
+            for row in rows:
+                fact = table, tuple(row[name] for name in TABLES[table].names)
+                # A node that came back may say again what it wants.
+                if table != "asked" or fact not in seen:
+                    seen.add(fact)
+                    yield fact
+        for table, totals in self._counts.items():
+            keys = sorted({key[:-1] for key in totals})
+            counted = TABLES[table].names[_KEYS[table] :]
+            yield from ((table, (*key, *(totals[*key, name] for name in counted))) for key in keys)

@@ -1,0 +1,292 @@
+"""The lab: a scenario on real node processes, with an emulated air between them, in real time.
+
+The rules this file owns:
+
+* Every node is a process of `roamcast node`, with its own store, key file, facts and control socket; the lab reaches it
+  as any application would, through a `Client`.
+* The run starts when all nodes are ready and everything that the workload has for time 0 is done, at a whole second of
+  the nodes' time, so that their seconds are the run's. Before the start the air is as at time 0.
+* A node that dies is a fact of the run, told in its report; the others go on.
+* However it ends, no process is left behind (see `nursery`).
+"""
+
+import asyncio
+import contextlib
+import json
+import signal
+import tempfile
+import time
+from collections import Counter
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Final
+
+from roamcast.lab import netns
+from roamcast.lab.air import Fact, air_facts, air_of, mesh_facts
+from roamcast.lab.driver import Driver, Watch
+from roamcast.lab.gather import Names, gather
+from roamcast.lab.processes import LabError, Process, Processes, udp_port
+from roamcast.live.client import Client
+from roamcast.live.ether import LOOPBACK, Ether
+from roamcast.live.key import NetworkKey
+from roamcast.sim.core import SECOND
+from roamcast.sim.scenario import Scenario
+from roamcast.trace import Sink
+
+PATIENCE: Final = 60.0
+"""Seconds that all nodes together may take to be ready, or to end."""
+_AHEAD: Final = SECOND // 5
+"""The least time between the last preparation and the start."""
+_LONGEST_PATH: Final = 107 - len("/100000/api")
+_PORT: Final = 17_000
+"""Of broadcasts, in namespaces, where nobody else has it."""
+
+
+@dataclass(frozen=True)
+class Death:
+    """A node that ended unasked."""
+
+    node: int
+    time: int
+    """ns since the start; negative before it."""
+    status: int
+    last_words: str
+
+    def __str__(self) -> str:
+        how = f"by {signal.Signals(-self.status).name}" if self.status < 0 else f"with status {self.status}"
+        when = f"after {self.time / SECOND:.1f} s" if self.time >= 0 else "before the start"
+        return f"node {self.node} ended {how} {when}: {self.last_words}"
+
+
+@dataclass
+class LabReport:
+    """What a lab run took and met; what it found is in its facts."""
+
+    setting_up: float = 0.0
+    """Seconds until all nodes were ready."""
+    deaths: list[Death] = field(default_factory=list)
+    stubborn: list[int] = field(default_factory=list)
+    """Nodes that had to be killed at the end."""
+    refused: list[str] = field(default_factory=list)
+    """What an application asked and its node did not do."""
+    missed: int = 0
+    """Events that a node told its application it had missed."""
+    latest: float = 0.0
+    """Seconds by which the latest act came after its time."""
+    air: Counter[str] = field(default_factory=Counter)
+    """The ether's counters."""
+
+    @property
+    def whole(self) -> bool:
+        return not (self.deaths or self.stubborn or self.refused)
+
+    def problems(self) -> Iterator[str]:
+        yield from map(str, self.deaths)
+        yield from (f"node {node} did not end when asked and was killed" for node in self.stubborn)
+        yield from self.refused
+
+
+class Lab:
+    """The nodes of a scenario, running. An async context manager; `work` is a folder with a short name."""
+
+    def __init__(self, scenario: Scenario, folder: Path, work: Path, *, in_namespaces: bool = False) -> None:
+        self.scenario = scenario
+        self.report = LabReport()
+        self.names = Names()
+        self.clients: list[Client] = []
+        self.processes: list[Process] = []
+        self._folder = folder
+        self._work = work
+        self._in_namespaces = in_namespaces
+        self._epoch = time.time_ns()
+        self._mono = time.monotonic_ns()
+        self._start: int | None = None
+        self._lives = [0] * scenario.nodes
+        self._resources = contextlib.AsyncExitStack()
+        self._nursery = Processes(netns=in_namespaces, on_death=self._died)
+        self._ether: Ether | None = None
+
+    @property
+    def now(self) -> int:
+        """ns since the start; negative before it, and -1 as long as it is not set."""
+        return -1 if self._start is None else time.monotonic_ns() - self._mono - self._start
+
+    async def __aenter__(self) -> "Lab":
+        began = time.monotonic()
+        try:
+            await self._resources.enter_async_context(self._nursery)
+            NetworkKey.new().save(self._work / "key")
+            if not self._in_namespaces:
+                self._open_ether()
+        except BaseException:
+            await self._resources.aclose()
+            raise
+        self.report.setting_up = time.monotonic() - began
+        return self
+
+    async def __aexit__(self, *_: object) -> None:
+        await self._resources.aclose()
+
+    def _open_ether(self) -> None:
+        scenario = self.scenario
+        air = air_of(scenario, self._folder)
+        self._ether = Ether(scenario.nodes, air, lambda: self.now, seed=scenario.seed)
+        self._ether.open()
+        self._resources.callback(self._ether.close)
+
+    # --- Nodes ------------------------------------------------------------------------------------------------------
+
+    async def populate(self, watch: Watch | None = None) -> None:
+        """Starts every node, and returns when all are ready and have a client."""
+        began = time.monotonic()
+        nodes = self.scenario.nodes
+        for node in range(nodes):
+            (self._work / str(node)).mkdir()
+            self.processes.append(await self._launch(node))
+        for node in range(nodes):
+            await self._until_ready(node)
+            if watch is not None:
+                watch("nodes", node + 1, nodes)
+        for node in range(nodes):
+            self.clients.append(await self._connect(node))
+        self.report.setting_up += time.monotonic() - began
+
+    async def _launch(self, node: int) -> Process:
+        address = netns.address_of(node) if self._in_namespaces else ""
+        self._lives[node] += 1
+        return await self._nursery.start(f"node {node}", self._arguments(node), self._work / str(node) / "log", address)
+
+    async def _until_ready(self, node: int) -> None:
+        process = self.processes[node]
+        try:
+            async with asyncio.timeout(PATIENCE):
+                await asyncio.shield(process.ready)
+        except TimeoutError:
+            raise LabError(f"{process.name} is not ready after {PATIENCE:g} s: {process.last_words()}") from None
+        if self._ether is not None and not self._ether.knows(node):
+            self._ether.meet(node, (LOOPBACK, udp_port(process.pid)))
+
+    async def _connect(self, node: int) -> Client:
+        return await self._resources.enter_async_context(Client(self._control(node)))
+
+    def _control(self, node: int) -> str:
+        return f"unix:{self._work / str(node) / 'api'}"
+
+    def _facts(self, node: int, life: int) -> Path:
+        return self._work / str(node) / f"facts-{life}"
+
+    def _arguments(self, node: int) -> list[str]:
+        mine = self._work / str(node)
+        protocol = self.scenario.protocol
+        file, colon, name = protocol.name.rpartition(":")
+        args = ["node", "--id", str(node), "--seed", str(self.scenario.seed), "--epoch", str(self._epoch)]
+        # What is acknowledged survives the process, which is what a lab kills; the nodes share one disk.
+        args += ["--sync", "normal", "--log", "warning"]
+        args += ["--protocol", f"{(self._folder / file).resolve()}:{name}" if colon else protocol.name]
+        for parameter, value in protocol.parameters.items():
+            if value is not None:  # what is None is so by default: a file cannot say it
+                args += ["--set", f"{parameter}={_as_toml(value)}"]
+        args += ["--key", str(self._work / "key"), "--store", str(mine / "store")]
+        args += ["--facts", str(self._facts(node, self._lives[node])), "--control", self._control(node)]
+        if self._ether is None:
+            return [*args, "--interface", netns.INTERFACE, "--address", netns.BROADCAST, "--port", str(_PORT)]
+        host, port = self._ether.address(node)
+        return [*args, "--air", f"{host}:{port}"]
+
+    def _died(self, process: Process) -> None:
+        node = int(process.name.removeprefix("node "))
+        self.report.deaths.append(Death(node, self.now, process.ended.result(), process.last_words()))
+
+    async def kill(self, node: int) -> None:
+        """As a power cut would."""
+        process = self.processes[node]
+        process.wanted = False
+        self._nursery.signal(process, signal.SIGKILL)
+        await process.ended
+
+    async def revive(self, node: int) -> None:
+        """Starts a killed node again, with what it had stored; its client is a new one."""
+        if self._ether is not None:
+            self._ether.forget(node)
+        self.processes[node] = await self._launch(node)
+        await self._until_ready(node)
+        self.clients[node] = await self._connect(node)
+
+    # --- The run ----------------------------------------------------------------------------------------------------
+
+    async def drive(self, watch: Watch | None = None) -> None:
+        """The whole workload, in real time, and then the end of all nodes."""
+        scenario = self.scenario
+        driver = Driver(self.clients, self.names, lambda: self.now)
+        try:
+            await driver.prepare(scenario)
+            self.begin()
+            await driver.run(scenario, watch)
+        finally:
+            await driver.close()
+            self.report.refused += driver.refused
+            self.report.missed += driver.missed
+            self.report.latest = max(self.report.latest, driver.latest)
+        await self.stop()
+
+    def begin(self) -> None:
+        """Sets the start: the next whole second of the nodes' time that leaves a moment."""
+        since = time.monotonic_ns() - self._mono
+        self._start = -(-(since + _AHEAD) // SECOND) * SECOND
+
+    async def stop(self) -> None:
+        """Has every node end in order, its facts written."""
+        alive = [process for process in self.processes if process.alive]
+        late = await self._nursery.stop(alive, PATIENCE)
+        self.report.stubborn += [int(process.name.removeprefix("node ")) for process in late]
+        if self._ether is not None:
+            self.report.air += self._ether.counters
+
+    def gather(self, sink: Sink) -> None:
+        """Writes the facts of the run."""
+        assert self._start is not None
+        scenario = self.scenario
+        folders = {
+            node: [self._facts(node, life) for life in range(1, lives + 1)] for node, lives in enumerate(self._lives)
+        }
+        air: Iterable[Fact] = mesh_facts(scenario.nodes) if self._in_namespaces else air_facts(scenario, self._folder)
+        gather(folders, self.names, self._start, scenario.end, air, sink)
+
+
+def _as_toml(value: object) -> str:
+    """Values of TOML are written as in JSON, but for tables."""
+    if isinstance(value, dict):
+        return "{" + ", ".join(f"{json.dumps(key)} = {_as_toml(part)}" for key, part in value.items()) + "}"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_as_toml, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+@contextlib.contextmanager
+def work_folder() -> Iterator[Path]:
+    """For what nodes need while they run: below the system's temporary folder, whose name is short; gone afterwards."""
+    with tempfile.TemporaryDirectory(prefix="roamcast-lab-") as place:
+        if len(place) > _LONGEST_PATH:
+            raise LabError(
+                f"{place}: the name is too long for the nodes' sockets in it, which have room for 107 characters: name "
+                "a shorter folder for temporary files by TMPDIR"
+            )
+        yield Path(place)
+
+
+async def run_lab(
+    scenario: Scenario,
+    sink: Sink,
+    *,
+    folder: Path = Path(),
+    in_namespaces: bool = False,
+    watch: Watch | None = None,
+) -> LabReport:
+    """Runs a checked scenario on real nodes to its end. `folder` is where its file names start."""
+    with work_folder() as work:
+        async with Lab(scenario, folder, work, in_namespaces=in_namespaces) as lab:
+            await lab.populate(watch)
+            await lab.drive(watch)
+        lab.gather(sink)
+    return lab.report

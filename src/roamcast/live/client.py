@@ -1,0 +1,229 @@
+"""The client of a node's local API.
+
+    async with Client() as client:
+        await client.publish({"price": 12.5}, type="offer")
+        async for event in client.subscribe('type = "offer" and price < 20'):
+            print(event.id, event.attributes)
+
+The rules this file owns: `publish` returns when the node has the event on disk; a subscription is in force when its
+iterator has been entered (or `await`ed); reading slowly holds nobody up, since the node keeps what waits within bounds
+and tells how many it left out (`Events.missed`). Nothing is queued here beyond what the socket holds.
+"""
+
+import contextlib
+import os
+from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from pathlib import Path
+from types import TracebackType
+from typing import Any, Final, Self
+
+import aiohttp
+import msgspec
+
+from roamcast.content.event import Event, Scalar
+from roamcast.content.filter import Filter
+from roamcast.errors import RoamcastError
+from roamcast.live.config import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, Address, read_token
+from roamcast.live.wire import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+
+_PATIENCE: Final = 30.0
+"""Seconds for a request; a subscription has no end."""
+
+
+class ClientError(RoamcastError):
+    """A node that cannot be reached, or that refuses."""
+
+
+class Events:
+    """The events of one subscription: an asynchronous iterator, to be closed or left with `async with`."""
+
+    def __init__(self, client: "Client", ask: Ask, on_missed: Callable[[int], None] | None) -> None:
+        self._client = client
+        self._ask = ask
+        self._on_missed = on_missed
+        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self.subscription: int | None = None
+        """Its id, once it is in force."""
+        self.missed = 0
+        """How many events the node had to leave out so far, because they were not read in time."""
+        self.hops: int | None = None
+        """Of the latest event."""
+        self.via: str | None = None
+
+    async def open(self) -> Self:
+        """Waits until the subscription is in force."""
+        if self._socket is not None:
+            return self
+        self._socket = await self._client._listen()
+        try:
+            await self._socket.send_bytes(encode(self._ask, MSGPACK))
+            told = await self._next()
+        except BaseException:
+            await self.close()
+            raise
+        if told is None or told.subscribed is None:
+            await self.close()
+            raise ClientError("the node ended before it had subscribed")
+        self.subscription = told.subscribed
+        return self
+
+    async def close(self) -> None:
+        """Leaves: the subscription is over, unless it is durable."""
+        if self._socket is not None:
+            await self._socket.close()
+
+    async def _next(self) -> Told | None:
+        assert self._socket is not None
+        message = await self._socket.receive()
+        if message.type is not aiohttp.WSMsgType.BINARY:
+            return None
+        told = decode(message.data, Told, MSGPACK)
+        if told.error is not None:
+            raise ClientError(told.error)
+        return told
+
+    def __aiter__(self) -> AsyncIterator[Event]:
+        return self
+
+    async def __anext__(self) -> Event:
+        await self.open()
+        while (told := await self._next()) is not None:
+            if told.missed:
+                self.missed += told.missed
+                if self._on_missed is not None:
+                    self._on_missed(told.missed)
+            if told.event is not None:
+                self.hops, self.via = told.hops, told.via
+                return told.event.event()
+        assert self._socket is not None
+        if self._socket.close_code not in (None, 1000, 1001):
+            raise ClientError(f"the connection to the node broke (code {self._socket.close_code})")
+        await self.close()
+        raise StopAsyncIteration
+
+    async def __aenter__(self) -> Self:
+        return await self.open()
+
+    async def __aexit__(self, *problem: object) -> None:
+        await self.close()
+
+
+class Client:
+    """A connection to the node at `address`: `HOST:PORT` or `unix:PATH`.
+
+    Without an address, that of the environment's ROAMCAST_CONTROL, or else the default of `roamcast node`; without a
+    token, that in the file which ROAMCAST_TOKEN_FILE names, if it names one.
+    """
+
+    def __init__(self, address: str | None = None, token: str | None = None) -> None:
+        self._address = Address.parse(address or os.environ.get(CONTROL_VARIABLE) or DEFAULT_CONTROL)
+        if token is None and TOKEN_VARIABLE in os.environ:
+            token = read_token(Path(os.environ[TOKEN_VARIABLE]))
+        self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
+        self._base = "http://localhost" if self._address.path else f"http://{self._address}"
+        self._session: aiohttp.ClientSession | None = None
+        self._open: list[Events] = []
+
+    async def __aenter__(self) -> Self:
+        connector = aiohttp.UnixConnector(self._address.path) if self._address.path else aiohttp.TCPConnector(limit=0)
+        # `trust_env` stays off: a proxy has no business between a node and its applications.
+        self._session = aiohttp.ClientSession(connector=connector, headers=self._headers)
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        for events in self._open:
+            with contextlib.suppress(aiohttp.ClientError, OSError):
+                await events.close()
+        self._open.clear()
+        if self._session is not None:
+            await self._session.close()
+            self._session = None
+
+    # --- What can be asked ------------------------------------------------------------------------------------------
+
+    async def publish(
+        self,
+        attributes: Mapping[str, Scalar | Sequence[Scalar]] | Event,
+        type: str = "",
+        payload: bytes = b"",
+    ) -> int:
+        """Publishes an event, given whole or by its parts; gives its id when the node has it on disk."""
+        event = attributes if isinstance(attributes, Event) else Event.of(type, attributes, payload)
+        body = encode(EventForm.of(event), MSGPACK)
+        answer = await self._request("POST", "/publish", body, MSGPACK)
+        return decode(answer, Named, MSGPACK).id
+
+    def subscribe(
+        self,
+        filter: str | Filter = "true",
+        *,
+        id: int | None = None,
+        durable: bool = False,
+        on_missed: Callable[[int], None] | None = None,
+    ) -> Events:
+        """The events that match, from when the iterator is entered. A durable subscription needs an id, and goes on
+        without its listener and across restarts of the node until `unsubscribe(id)`."""
+        events = Events(self, Ask(str(filter), id, durable), on_missed)
+        self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
+        self._open.append(events)
+        return events
+
+    async def unsubscribe(self, id: int) -> None:
+        await self._request("DELETE", f"/subscriptions/{id}")
+
+    async def status(self) -> dict[str, Any]:
+        answer: dict[str, Any] = msgspec.json.decode(await self._request("GET", "/status"))
+        return answer
+
+    async def set_here(self, here: tuple[float, float] | None) -> None:
+        """Tells the node where it is, in metres."""
+        await self._request("PUT", "/here", encode(here, MSGPACK), MSGPACK)
+
+    async def set_attributes(self, attributes: Mapping[str, Scalar]) -> None:
+        await self._request("PUT", "/attributes", encode(dict(attributes), MSGPACK), MSGPACK)
+
+    # --- How --------------------------------------------------------------------------------------------------------
+
+    def _connected(self) -> aiohttp.ClientSession:
+        if self._session is None:
+            raise ClientError("a client is used within 'async with Client() as client'")
+        return self._session
+
+    async def _request(self, method: str, path: str, body: bytes | None = None, kind: str | None = None) -> bytes:
+        headers = {"Content-Type": kind} if kind is not None else {}
+        timeout = aiohttp.ClientTimeout(total=_PATIENCE)
+        try:
+            async with self._connected().request(
+                method, self._base + path, data=body, headers=headers, timeout=timeout
+            ) as answer:
+                content = await answer.read()
+                if answer.status < 300:
+                    return content
+        except TimeoutError:
+            raise ClientError(f"the node at {self._address} did not answer for {_PATIENCE:g} s") from None
+        except (aiohttp.ClientError, OSError) as problem:
+            raise self._unreachable(problem) from None
+        try:
+            raise ClientError(str(msgspec.json.decode(content)["error"]))
+        except (msgspec.MsgspecError, KeyError, TypeError):
+            raise ClientError(f"{self._address} answered {answer.status}: is it a node?") from None
+
+    async def _listen(self) -> aiohttp.ClientWebSocketResponse:
+        try:
+            return await self._connected().ws_connect(
+                f"{self._base}/subscribe", max_msg_size=2 * MAX_REQUEST, heartbeat=20.0, autoping=True
+            )
+        except aiohttp.WSServerHandshakeError as problem:
+            words = "a token is needed, or another one" if problem.status == 401 else f"it answered {problem.status}"
+            raise ClientError(f"the node at {self._address} refuses: {words}") from None
+        except (aiohttp.ClientError, OSError) as problem:
+            raise self._unreachable(problem) from None
+
+    def _unreachable(self, problem: Exception) -> ClientError:
+        reason = getattr(problem, "strerror", None) or problem
+        return ClientError(
+            f"no node answers at {self._address} ({reason}): start one with 'roamcast node', or say where it is with "
+            f"--control or {CONTROL_VARIABLE}"
+        )

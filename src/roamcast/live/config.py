@@ -1,0 +1,166 @@
+"""What a node is told when it starts, checked before anything is opened."""
+
+import difflib
+import tomllib
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from roamcast.errors import RoamcastError
+from roamcast.live.store import Sync
+from roamcast.protocols.catalogue import Entry, find
+
+LARGEST_NODE: Final = 2**31 - 1
+DEFAULT_PORT: Final = 47474
+DEFAULT_CONTROL: Final = "127.0.0.1:47475"
+CONTROL_VARIABLE: Final = "ROAMCAST_CONTROL"
+TOKEN_VARIABLE: Final = "ROAMCAST_TOKEN_FILE"
+_SHORTEST_TOKEN: Final = 16
+_LONGEST_TOKEN: Final = 1024
+
+
+class ConfigError(RoamcastError):
+    """A setting that a node cannot start with."""
+
+
+class Address(NamedTuple):
+    """Where a control API is: a host and a port, or the path of a Unix socket."""
+
+    host: str
+    port: int
+    path: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        if text.startswith("unix:"):
+            if not text.removeprefix("unix:"):
+                raise ConfigError(f"control address {text!r}: expected unix:PATH")
+            return cls("", 0, text.removeprefix("unix:"))
+        return cls(*host_and_port(text, "control address"))
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.path or self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix:{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def host_and_port(text: str, what: str) -> tuple[str, int]:
+    """`HOST:PORT`; an IPv6 address stands in brackets."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"{what} {text!r}: expected HOST:PORT, such as 127.0.0.1:47475")
+    return host, int(port)
+
+
+def read_token(path: Path) -> str:
+    """The one line of a token file."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_LONGEST_TOKEN + 1).decode("ascii").strip()
+    except OSError as problem:
+        raise ConfigError(f"{path}: the token cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        text = ""
+    if not _SHORTEST_TOKEN <= len(text) <= _LONGEST_TOKEN or not text.isprintable() or " " in text:
+        raise ConfigError(
+            f"{path}: a token is one line of {_SHORTEST_TOKEN} to {_LONGEST_TOKEN} visible ASCII characters; make one "
+            f"with: (umask 077; openssl rand -hex 32 > {path})"
+        )
+    return text
+
+
+def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
+    """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; what is not TOML is text."""
+    raw: dict[str, Any] = {}
+    known = [field.name for field in msgspec.structs.fields(entry.parameters)]
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--set {change}: expected NAME=VALUE, such as jitter=0.01")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(known)}"
+            raise ConfigError(f"--set {change}: {entry.name} has no parameter {name!r}{hint}")
+        raw[name] = _value(text)
+    try:
+        return msgspec.convert(raw, entry.parameters)
+    except msgspec.ValidationError as problem:
+        rule, _, place = str(problem).partition(" - at `$.")
+        name = place.rstrip("`")
+        raise ConfigError(f"--set {name}={raw.get(name)!r}: {rule}") from None
+
+
+def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML
+    try:
+        parsed = tomllib.loads(f"value = {text}")
+    except tomllib.TOMLDecodeError:
+        return text
+    return parsed["value"] if len(parsed) == 1 else text
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings:
+    """All that a node is told."""
+
+    node: int
+    protocol: str = "flooding"
+    changes: tuple[str, ...] = ()
+    """Of the protocol's parameters: `NAME=VALUE`."""
+    key: Path | None = None
+    insecure: bool = False
+    store: Path = Path("node.store")
+    sync: Sync = "full"
+    port: int = DEFAULT_PORT
+    address: str = "255.255.255.255"
+    """Where broadcasts go."""
+    interface: str | None = None
+    air: tuple[str, int] | None = None
+    """Where every datagram goes instead: an ether."""
+    control: str = DEFAULT_CONTROL
+    token_file: Path | None = None
+    facts: Path | None = None
+    epoch: int | None = None
+    """Wall-clock ns that are time 0; None: the first start with this store."""
+    seed: str | None = None
+    """Of the broker's chance; None: from the operating system."""
+    here: str | None = None
+    attributes: str | None = None
+    """Where they come from; see `senses.py`."""
+    sense_interval: float = 5.0
+    folder: Path = field(default_factory=Path)
+    """Where a protocol of one's own (`file.py:name`) is looked for."""
+
+    def __post_init__(self) -> None:
+        if not 0 <= self.node <= LARGEST_NODE:
+            raise ConfigError(f"--id {self.node}: a node's number is from 0 to {LARGEST_NODE}")
+        if self.key is None and not self.insecure:
+            raise ConfigError(
+                "a node needs the network's key: make one with 'roamcast key new FILE', copy it to every node, and "
+                "give --key FILE; or say --insecure, and whoever is in range may read everything and say anything"
+            )
+        if self.key is not None and self.insecure:
+            raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
+        address = Address.parse(self.control)
+        if not address.local and self.token_file is None:
+            raise ConfigError(
+                f"--control {self.control}: others can reach this address, so it needs --token-file FILE; "
+                "or use a loopback address or unix:PATH"
+            )
+
+    def entry(self) -> Entry:
+        return find(self.protocol, self.folder)

@@ -1,0 +1,276 @@
+"""The local API of a node: HTTP and WebSocket, on loopback or a Unix socket. `docs/live.md` tells what it offers.
+
+The rules this file owns, for who may use it:
+
+* On loopback and on a Unix socket (which only its owner may open) no token is needed; beyond that nobody gets in
+  without one, and a node does not start without one. Tokens are compared in constant time.
+* Pages in a browser are kept out: whatever carries an `Origin` is refused, and so is a request to loopback under any
+  other name than loopback's (a name that an attacker has pointed here).
+* Requests are bounded in length, subscriptions in number, and what waits for a slow listener in both.
+"""
+
+import asyncio
+import contextlib
+import hmac
+import os
+import socket
+from collections.abc import Awaitable, Callable
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+from aiohttp import WSMsgType, web
+
+from roamcast.errors import ContentError, RoamcastError
+from roamcast.live.config import Address, ConfigError
+from roamcast.live.host import Busy, Host
+from roamcast.live.senses import Senses
+from roamcast.live.store import StoreError
+from roamcast.live.subscribers import Inbox
+from roamcast.live.wire import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+
+HEARTBEAT: Final = 20.0
+"""Seconds between pings to a listener; one that does not answer is gone."""
+PATIENCE: Final = 10.0
+"""Seconds that a listener may take to say what it wants."""
+MOST_LISTENERS: Final = 2048
+"""Connections, those included that have not said yet what they want."""
+_MAX_ASK: Final = 512 * 1024
+"""Bytes: the longest filter has 65536 characters."""
+
+_Handler = Callable[[web.Request], Awaitable[web.StreamResponse]]
+
+
+class Controlled(Protocol):
+    """The part of a node that the API needs."""
+
+    @property
+    def host(self) -> Host: ...
+    @property
+    def senses(self) -> Senses: ...
+    def status(self) -> dict[str, Any]: ...
+
+
+class Control:
+    def __init__(self, node: Controlled, address: Address, token: str | None) -> None:
+        if token is None and not address.local:
+            raise ConfigError(f"the control API on {address} needs a token")
+        self._node = node
+        self._address = address
+        self._token = token
+        self._listening: dict[asyncio.Task[Any] | None, web.WebSocketResponse] = {}
+        app = web.Application(middlewares=[self._guard], client_max_size=MAX_REQUEST)
+        app.router.add_get("/status", self._status)
+        app.router.add_post("/publish", self._publish)
+        app.router.add_get("/subscribe", self._subscribe)
+        app.router.add_get("/subscriptions", self._subscriptions)
+        app.router.add_delete("/subscriptions/{id}", self._unsubscribe)
+        app.router.add_put("/here", self._set_here)
+        app.router.add_put("/attributes", self._set_attributes)
+        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=2.0)
+
+    async def open(self) -> Address:
+        """Begins to listen; gives the address, with the port that was found where none was asked for."""
+        await self._runner.setup()
+        try:
+            if self._address.path:
+                await self._open_unix(Path(self._address.path))
+            else:
+                await web.TCPSite(self._runner, self._address.host, self._address.port).start()
+                port = self._runner.addresses[0][1]
+                self._address = Address(self._address.host, port)
+        except OSError as problem:
+            await self._runner.cleanup()
+            reason = problem.strerror or problem
+            raise ConfigError(
+                f"--control {self._address}: cannot listen there: {reason}; each node needs an address of its own"
+            ) from None
+        return self._address
+
+    async def _open_unix(self, path: Path) -> None:
+        if path.is_socket() and _answers(path):
+            raise OSError(None, "another process listens there")
+        former = os.umask(0o177)  # only the owner may connect, from the first moment on
+        try:
+            await web.UnixSite(self._runner, str(path)).start()
+        finally:
+            os.umask(former)
+
+    async def close(self) -> None:
+        for listener in list(self._listening.values()):
+            with contextlib.suppress(Exception):
+                await asyncio.wait_for(listener.close(code=1001, message=b"the node ends"), 1.0)
+        await self._runner.cleanup()
+        if self._address.path:
+            Path(self._address.path).unlink(missing_ok=True)
+
+    # --- Who gets in ------------------------------------------------------------------------------------------------
+
+    @web.middleware
+    async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
+        refusal = self._refusal(request)
+        if refusal is not None:
+            return _problem(*refusal)
+        try:
+            return await handler(request)
+        except web.HTTPException as answer:
+            if answer.status == 413:
+                return _problem(413, f"a request may have {MAX_REQUEST} bytes")
+            return _problem(answer.status, answer.reason)
+        except ContentError as problem:
+            return _problem(400, str(problem))
+        except ConfigError as problem:
+            return _problem(409, str(problem))
+        except (Busy, StoreError) as problem:
+            return _problem(503, str(problem))
+        except RoamcastError as problem:
+            return _problem(400, str(problem))
+
+    def _refusal(self, request: web.Request) -> tuple[int, str] | None:
+        if "Origin" in request.headers:
+            return 403, "pages in a browser are not served"
+        if not self._address.path and self._address.local and not _names_loopback(request.headers.get("Host", "")):
+            return 403, f"this address is {self._address}, whatever name you found it under"
+        if self._token is not None:
+            given = request.headers.get("Authorization", "")
+            if not hmac.compare_digest(given.encode("utf-8", "replace"), f"Bearer {self._token}".encode()):
+                return 401, "a token is needed: Authorization: Bearer TOKEN"
+        return None
+
+    # --- What is asked ----------------------------------------------------------------------------------------------
+
+    async def _status(self, request: web.Request) -> web.Response:
+        return _answer(self._node.status())
+
+    async def _publish(self, request: web.Request) -> web.Response:
+        kind = _kind(request)
+        form = decode(await request.read(), EventForm, kind)
+        number = await self._node.host.publish(form)
+        return web.Response(body=encode(Named(number), kind), content_type=kind, status=201)
+
+    async def _set_here(self, request: web.Request) -> web.Response:
+        self._node.senses.set_here(decode(await request.read(), object, _kind(request)))
+        return _answer({"here": self._node.senses.here})
+
+    async def _set_attributes(self, request: web.Request) -> web.Response:
+        self._node.senses.set_attributes(decode(await request.read(), object, _kind(request)))
+        return _answer({"attributes": dict(self._node.senses.attributes)})
+
+    async def _subscriptions(self, request: web.Request) -> web.Response:
+        return _answer({"subscriptions": self._node.status()["subscriptions"]})
+
+    async def _unsubscribe(self, request: web.Request) -> web.Response:
+        text = request.match_info["id"]
+        if not text.isascii() or not text.isdigit() or not self._node.host.unsubscribe(int(text)):
+            return _problem(404, f"there is no subscription {text}")
+        return _answer({"unsubscribed": int(text)})
+
+    # --- Listeners --------------------------------------------------------------------------------------------------
+
+    async def _subscribe(self, request: web.Request) -> web.StreamResponse:
+        # Uncompressed: on one machine compressing costs more than it saves.
+        listener = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=_MAX_ASK, compress=False)
+        if not listener.can_prepare(request).ok:
+            return _problem(426, "a WebSocket is expected here")
+        if len(self._listening) >= MOST_LISTENERS:
+            raise Busy(f"{MOST_LISTENERS} listeners are connected, and no more are taken")
+        await listener.prepare(request)
+        task = asyncio.current_task()
+        self._listening[task] = listener
+        try:
+            await self._serve(listener)
+        finally:
+            self._listening.pop(task, None)
+        return listener
+
+    async def _serve(self, listener: web.WebSocketResponse) -> None:
+        try:
+            async with asyncio.timeout(PATIENCE):
+                first = await listener.receive()
+        except TimeoutError:
+            await listener.close(code=1008, message=b"nothing was asked")
+            return
+        if first.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
+            return
+        # Whoever asks in binary is answered in it.
+        kind = MSGPACK if first.type is WSMsgType.BINARY else JSON
+        try:
+            asked = decode(first.data, Ask, kind)
+            inbox = await self._node.host.subscribe(asked.filter, asked.id, asked.durable)
+        except RoamcastError as problem:
+            await _tell(listener, Told(error=str(problem)), kind)
+            await listener.close(code=1008)
+            return
+        try:
+            await _tell(listener, Told(subscribed=inbox.subscription.id), kind)
+            await _stream(listener, inbox, kind)
+        except ConnectionError:
+            pass  # it left while it was being told something
+        finally:
+            self._node.host.leave(inbox)
+
+
+async def _stream(listener: web.WebSocketResponse, inbox: Inbox, kind: str) -> None:
+    """Events until the listener leaves or the subscription is over."""
+    tasks = asyncio.create_task(_send_all(listener, inbox, kind)), asyncio.create_task(_left(listener))
+    try:
+        await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+    await listener.close(message=b"the subscription is over")
+
+
+async def _left(listener: web.WebSocketResponse) -> None:
+    """Nothing more is expected of a listener; reading is what notices that it has left."""
+    while not listener.closed:
+        await listener.receive()
+
+
+async def _send_all(listener: web.WebSocketResponse, inbox: Inbox, kind: str) -> None:
+    while (taken := await inbox.take()) is not None:
+        missed, delivery = taken
+        if missed:
+            await _tell(listener, Told(missed=missed), kind)
+        if kind == MSGPACK:
+            await listener.send_bytes(delivery.packed)
+        else:
+            await _tell(listener, delivery.told, kind)
+
+
+async def _tell(listener: web.WebSocketResponse, told: Told, kind: str) -> None:
+    content = encode(told, kind)
+    if kind == MSGPACK:
+        await listener.send_bytes(content)
+    else:
+        await listener.send_str(content.decode())
+
+
+def _kind(request: web.Request) -> str:
+    """The encoding of a request. A form, which any page could have posted, is none."""
+    if request.content_type not in (JSON, MSGPACK):
+        raise web.HTTPUnsupportedMediaType(reason=f"Content-Type must be {JSON} or {MSGPACK}")
+    return request.content_type
+
+
+def _answer(content: Any, status: int = 200) -> web.Response:  # noqa: ANN401  # JSON
+    return web.Response(body=encode(content, JSON) + b"\n", content_type=JSON, status=status)
+
+
+def _problem(status: int, words: str) -> web.Response:
+    return _answer({"error": words}, status)
+
+
+def _names_loopback(host: str) -> bool:
+    """Whether a Host header names this machine's loopback, with or without a port."""
+    name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
+    return Address(name.strip("[]").lower(), 0).local
+
+
+def _answers(path: Path) -> bool:
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True

@@ -1,0 +1,272 @@
+"""The host of one broker: everything that happens to it comes through here, one call at a time.
+
+The rules this file owns:
+
+* The broker is never re-entered: what arrives during a call of it waits for the next turn of the loop.
+* `now` never goes back from one call to the next.
+* **A broker that raises does not end the node.** It is logged, counted (`raised`) and told by the status. A frame from
+  a stranger that trips a defect would otherwise be a way to switch devices off from afar; brokers live on soft state,
+  which heals. Only a broker that cannot `start` ends the node: there is nothing to go on with.
+* A publication is in the store, with all that its broker kept for it, before its publisher gets its id and before
+  anything of it leaves; it counts as handed over when what the broker said to it was let out. One that was not is
+  published again when the node comes back, under the same id.
+"""
+
+import asyncio
+from collections import Counter
+from collections.abc import Callable, Hashable, Sized
+from random import Random
+from typing import Any, Final
+
+import msgspec
+
+from roamcast.content.event import Event, event_id
+from roamcast.content.filter import Filter
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.content.text import parse_filter
+from roamcast.errors import ContentError, RoamcastError
+from roamcast.live import log
+from roamcast.live.clock import Clock
+from roamcast.live.facts import Facts
+from roamcast.live.port import LivePort
+from roamcast.live.senses import Senses
+from roamcast.live.store import NOTHING_RECORDED, Store
+from roamcast.live.subscribers import Inbox, Subscribers
+from roamcast.live.wire import MAX_EVENT, EventForm
+from roamcast.protocols.api import Broker, Node, Time
+from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.codec import FrameError
+from roamcast.protocols.messages import Message, kind_of
+
+_REMEMBERED: Final = 10_000
+"""Own events whose time of publication is remembered, for the facts of their delivery here."""
+MOST_UNSTORED: Final = 4096
+"""Publications that may wait for the disk at a time."""
+
+
+class Busy(RoamcastError):
+    """Asked for more than the node can do now; later it may."""
+
+
+class Host:
+    def __init__(
+        self,
+        node: Node,
+        entry: Entry,
+        params: msgspec.Struct,
+        rng: Random,
+        clock: Clock,
+        store: Store,
+        facts: Facts,
+        senses: Senses,
+    ) -> None:
+        self.node = node
+        self.protocol = entry.name
+        self.counters: Counter[str] = Counter()
+        self.subscribers = Subscribers(node, store.subscriptions_made)
+        self._clock = clock
+        self._store = store
+        self._facts = facts
+        self._codec = entry.codec()
+        self._serial = store.serial
+        self._unstored = 0
+        self._published: dict[int, Time] = {}
+        self._handed: list[int] = []
+        self._inside = False
+        self._ended = False
+        self.port = LivePort(
+            entry.name,
+            self._codec,
+            clock,
+            store,
+            facts,
+            senses,
+            deliver=self._deliver,
+            unreachable=lambda to, message: self._later(self.broker.unreachable, to, message),
+            ring=lambda now, key: self._call(self.broker.timer, key, due=now),
+        )
+        facts.on_recorded = lambda event: store.set_number("recorded", event - event_id(node, 1) + 1)
+        self.broker: Broker[Any] = entry.broker(node, params, self.port, rng)
+
+    def start(self) -> None:
+        """Begins, or begins again: what was kept, the durable subscriptions, the publications not handed over."""
+        kept = self._store.kept(self.protocol)
+        self.port.now = self._clock.now()
+        self.broker.start(self.port.now, kept)
+        self.port.release()
+        for number, text in self._store.subscriptions():
+            inbox = self.subscribers.add(parse_filter(text), number, durable=True)
+            self._begin(inbox.subscription)
+        self._record_the_rest()
+        for publication in self._store.unhanded():
+            event = msgspec.msgpack.decode(publication.event, type=Event)
+            log.info("published again: the broker had not got it", id=event.id)
+            self._hand_over(publication.serial, event, publication.time - self._clock.epoch)
+
+    def _record_the_rest(self) -> None:
+        """Publications whose facts went down with a former life are in the log still."""
+        if not self._facts.recording:
+            self._store.set_number("recorded", NOTHING_RECORDED)
+            return
+        recorded = self._store.recorded
+        if recorded == NOTHING_RECORDED:
+            recorded = self._serial
+            self._store.set_number("recorded", recorded)
+        # A life may have ended between the writing of a part and of the mark; the folder knows then.
+        recorded = max(recorded, self._facts.last_published - event_id(self.node, 1) + 1)
+        for publication in self._store.publications():
+            if publication.serial > recorded:
+                event = msgspec.msgpack.decode(publication.event, type=Event)
+                self._facts.published(publication.time - self._clock.epoch, event)
+
+    async def stop(self) -> None:
+        """From now on the broker is left alone."""
+        self._ended = True
+        self.port.agenda.close()
+
+    def before_commit(self) -> None:
+        """What goes with the next commit and does not need one of its own."""
+        for serial in self._handed:
+            self._store.hand(serial)
+        self._handed.clear()
+
+    @property
+    def uncommitted(self) -> bool:
+        """Whether a commit has something to take along."""
+        return bool(self._handed)
+
+    # --- From the air -----------------------------------------------------------------------------------------------
+
+    def receive(self, sender: Node, payload: bytes) -> None:
+        try:
+            message = self._codec.decode(payload)
+        except FrameError:
+            self.counters["not a message"] += 1
+            return
+        self._facts.count(self._clock.now(), kind_of(type(message)), receptions=1)
+        self._call(self.broker.receive, sender, message)
+
+    # --- From applications ------------------------------------------------------------------------------------------
+
+    async def publish(self, form: EventForm) -> int:
+        """Publishes an event, and gives its id when it is on disk."""
+        if form.id:
+            raise ContentError("an event gets its id from its node: publish it without one")
+        event = form.event(event_id(self.node, self._serial + 1))
+        encoded = msgspec.msgpack.encode(event)
+        if len(encoded) > MAX_EVENT:
+            raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
+        if self._unstored >= MOST_UNSTORED:
+            raise Busy(f"{self._unstored} publications wait for the disk: try again later")
+        self._serial += 1
+        now = self._clock.now()
+        self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
+        self._facts.published(now, event)
+        self.counters["published"] += 1
+        self._hand_over(self._serial, event, now)
+        self._unstored += 1
+        try:
+            await self._store.committed()
+        finally:
+            self._unstored -= 1
+        return event.id
+
+    def _hand_over(self, serial: int, event: Event, published: Time) -> None:
+        self._published[event.id] = published
+        if len(self._published) > _REMEMBERED:
+            del self._published[next(iter(self._published))]
+        self._call(self.broker.publish, Publication(event))
+        # After the commit that has the publication, so that the mark goes with a later one.
+        self._store.then(lambda problem: self._handed.append(serial))
+
+    async def subscribe(self, text: str, number: int | None, durable: bool) -> Inbox:
+        """An inbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
+        wanted = parse_filter(text)
+        if durable and number is None:
+            raise ContentError("a durable subscription needs an id, to be found by again")
+        if number is not None and not 0 <= number < 2**63:
+            raise ContentError(f"a subscription's id is from 0 to 2^63 - 1, not {number}")
+        former = self.subscribers.get(number) if number is not None else None
+        if former is not None and former.listening:
+            raise Busy(f"subscription {number} has a listener already")
+        if former is not None and former.durable and durable and former.subscription.filter == wanted:
+            former.listening = True
+            return former
+        return await self._subscribe_anew(wanted, number, durable)
+
+    async def _subscribe_anew(self, wanted: Filter, number: int | None, durable: bool) -> Inbox:
+        inbox = self.subscribers.add(wanted, number, durable)
+        inbox.listening = True
+        if number is None:
+            self._store.set_number("subscriptions", self.subscribers.made)
+        elif durable:
+            self._store.add_subscription(number, str(wanted))
+        else:
+            self._store.remove_subscription(number)
+        self._begin(inbox.subscription)
+        try:
+            await self._store.committed()
+        except BaseException:  # whoever asked has gone meanwhile
+            self.leave(inbox)
+            raise
+        return inbox
+
+    def leave(self, inbox: Inbox) -> None:
+        """A listener is gone; with it its subscription, unless that is durable."""
+        inbox.listening = False
+        if not inbox.durable and not inbox.ended:
+            self.unsubscribe(inbox.subscription.id)
+
+    def unsubscribe(self, number: int) -> bool:
+        """Ends a subscription; whether there was one."""
+        inbox = self.subscribers.get(number)
+        if inbox is None:
+            return False
+        self.subscribers.remove(number)
+        if inbox.durable:
+            self._store.remove_subscription(number)
+        self._facts.unsubscribed(self._clock.now(), number)
+        self._call(self.broker.unsubscribe, number)
+        return True
+
+    def _begin(self, subscription: Subscription) -> None:
+        self._facts.subscribed(self._clock.now(), subscription)
+        self._call(self.broker.subscribe, subscription)
+
+    def _deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+        self.counters["delivered"] += 1
+        self._facts.delivered(self._clock.now(), event.id, subscriptions, self._published.get(event.id), hops, via)
+        self.subscribers.deliver(event, subscriptions, hops, via)
+
+    # --- The broker -------------------------------------------------------------------------------------------------
+
+    def _call(self, method: Callable[..., None], *arguments: Hashable | Message, due: Time | None = None) -> None:
+        if self._ended:
+            return
+        if self._inside:
+            self._later(method, *arguments)
+            return
+        self._inside = True
+        self.port.now = now = self._clock.now(due)
+        try:
+            method(now, *arguments)
+        except Exception as problem:
+            self.counters["raised"] += 1
+            self._facts.note("raised")
+            log.error("the broker raised", problem, call=method.__name__)
+        finally:
+            self._inside = False
+        self.port.release()
+
+    def _later(self, method: Callable[..., None], *arguments: Hashable | Message) -> None:
+        asyncio.get_running_loop().call_soon(self._call, method, *arguments)
+
+    @property
+    def tables(self) -> dict[str, int]:
+        """How full the tables are: the broker's own, by the names of its fields, and the port's."""
+        broker = {
+            name.lstrip("_"): len(value)
+            for name, value in vars(self.broker).items()
+            if isinstance(value, Sized) and not isinstance(value, str | bytes | msgspec.Struct)
+        }
+        return broker | self.port.tables

@@ -1,0 +1,60 @@
+"""Structured logs: one JSON object a line, on stderr.
+
+`time` is wall-clock time in UTC, `level` and `event` say what it is, and the rest are its fields.
+"""
+
+import datetime
+import json
+import logging
+from typing import Any, Final, TextIO
+
+LOGGER: Final = logging.getLogger("roamcast.live")
+_FIELDS: Final = "roamcast_fields"
+
+
+class _Lines(logging.Formatter):
+    def __init__(self, node: int) -> None:
+        super().__init__()
+        self._node = node
+
+    def format(self, record: logging.LogRecord) -> str:
+        moment = datetime.datetime.fromtimestamp(record.created, datetime.UTC)
+        line: dict[str, Any] = {
+            "time": moment.isoformat(timespec="microseconds").replace("+00:00", "Z"),
+            "level": record.levelname.lower(),
+            "node": self._node,
+            "event": record.getMessage(),
+        }
+        line |= getattr(record, _FIELDS, {})
+        if record.name != LOGGER.name:
+            line["source"] = record.name
+        if record.exc_info:
+            line["traceback"] = self.formatException(record.exc_info)
+        return json.dumps(line, default=str)
+
+
+def log_to(stream: TextIO, node: int, level: str) -> None:
+    """Sends what this program and its libraries log to the stream, from `level` on."""
+    handler = logging.StreamHandler(stream)
+    handler.setFormatter(_Lines(node))
+    logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
+    # aiohttp tells of every request; that belongs to whoever asks for it.
+    logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+
+
+def log(level: int, event: str, *, problem: BaseException | None = None, **fields: Any) -> None:  # noqa: ANN401  # JSON
+    """Logs what happened, with its fields; a problem comes with its traceback."""
+    trace = (type(problem), problem, problem.__traceback__) if problem is not None else None
+    LOGGER.log(level, event, extra={_FIELDS: fields}, exc_info=trace)
+
+
+def info(event: str, **fields: Any) -> None:  # noqa: ANN401  # JSON
+    log(logging.INFO, event, **fields)
+
+
+def warn(event: str, **fields: Any) -> None:  # noqa: ANN401  # JSON
+    log(logging.WARNING, event, **fields)
+
+
+def error(event: str, problem: BaseException | None = None, **fields: Any) -> None:  # noqa: ANN401  # JSON
+    log(logging.ERROR, event, problem=problem, **fields)

@@ -1,0 +1,236 @@
+"""The daemon: one broker of the catalogue on a link, with a store, facts, senses and the local API.
+
+It begins from below (store, clock, link, broker, API) and ends from above, so that whatever is still said on the way
+down has somewhere to go. What raises while it begins ends it, with everything closed that was opened.
+"""
+
+import asyncio
+import contextlib
+import random
+from collections.abc import Mapping
+from typing import Any, Final, Self
+
+import msgspec
+
+from roamcast.errors import RoamcastError
+from roamcast.live import log
+from roamcast.live.clock import Clock
+from roamcast.live.config import Address, NodeSettings, parameters, read_token
+from roamcast.live.control import Control
+from roamcast.live.facts import INTERVAL, Facts
+from roamcast.live.frame import Sealer, first_counter
+from roamcast.live.host import Host
+from roamcast.live.key import NetworkKey
+from roamcast.live.link import Link, LinkSettings
+from roamcast.live.replay import Replay
+from roamcast.live.senses import Senses
+from roamcast.live.store import Store, StoreError
+from roamcast.protocols.api import SECOND
+
+TICK: Final = 1.0
+"""Seconds between two looks at what can wait that long."""
+
+
+class Node:
+    """One node, running between `start` and `close`. `failed` is set to what ended it, if anything did."""
+
+    def __init__(self, settings: NodeSettings) -> None:
+        self.settings = settings
+        self._entry = settings.entry()
+        self._params = parameters(self._entry, settings.changes)
+        self._key = NetworkKey.load(settings.key) if settings.key is not None else None
+        self._token = read_token(settings.token_file) if settings.token_file is not None else None
+        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
+        self._link_settings = LinkSettings(
+            port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
+        )
+        self.failed: asyncio.Future[StoreError] | None = None
+        self._closing = contextlib.AsyncExitStack()
+        self._acknowledgements = (0, 0)
+        self._twins = 0
+
+    async def __aenter__(self) -> Self:
+        await self.start()
+        return self
+
+    async def __aexit__(self, *problem: object) -> None:
+        await self.close()
+
+    async def start(self) -> None:
+        try:
+            await self._start()
+        except BaseException:
+            await self._closing.aclose()
+            raise
+
+    async def _start(self) -> None:
+        settings, close_later = self.settings, self._closing.push_async_callback
+        self.failed = asyncio.get_running_loop().create_future()
+        self.store = Store(settings.store, settings.node, settings.sync)
+        close_later(self.store.close)
+        self.store.on_failure = self._store_failed
+        self.store.before_commit = self._before_commit
+        self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
+        self.facts = Facts(settings.facts, settings.node)
+        close_later(self._close_facts)
+        self.host = self._make_host()
+        self.link = Link(self._sealer(), self._link_settings, on_message=self.host.receive, on_done=self.host.port.done)
+        if self.store.epoch is None:
+            self.store.set_number("epoch", self.clock.epoch)
+        close_later(self.senses.close)
+        await self.senses.start()
+        close_later(self._close_link)
+        await self.link.open()
+        # No turn of the loop between the two: nothing is heard before the broker has started.
+        self.host.port.air = self.link
+        self._start_broker()
+        close_later(self._commit_the_rest)
+        close_later(self.host.stop)
+        ticking = asyncio.create_task(self._tick_for_ever())
+        close_later(_cancelled, ticking)
+        control = Control(self, Address.parse(settings.control), self._token)
+        self.control = await control.open()
+        close_later(control.close)
+        await self.store.committed()
+        log.info("ready", protocol=self.host.protocol, control=str(self.control), sealed=self._key is not None)
+
+    def _make_host(self) -> Host:
+        settings = self.settings
+        # A generator of its own, seeded by the operating system unless somebody wants to see the same again.
+        rng = random.Random() if settings.seed is None else random.Random(f"{settings.seed}/broker/{settings.node}")
+        return Host(settings.node, self._entry, self._params, rng, self.clock, self.store, self.facts, self.senses)
+
+    def _start_broker(self) -> None:
+        try:
+            self.host.start()
+        except StoreError:
+            raise
+        except Exception as problem:
+            log.error("the broker could not start", problem)
+            raise RoamcastError(
+                f"{self.host.protocol} could not start with what is in {self.settings.store}: "
+                f"{type(problem).__name__}: {problem}"
+            ) from problem
+
+    def _sealer(self) -> Sealer:
+        replay = Replay(persist=self.store.mark_replay)
+        stored = self.store.replay_marks()
+        replay.restore(stored)
+        known = replay.export()
+        for sender in stored:
+            if sender not in known:
+                self.store.forget_replay(sender)
+        return Sealer(
+            self._key, self.settings.node, max(self.store.counter, first_counter()), self.store.reserve, replay=replay
+        )
+
+    async def close(self) -> None:
+        await self._closing.aclose()
+        log.info("ended")
+
+    async def _close_facts(self) -> None:
+        await self.facts.close(self.clock.now())
+
+    async def _close_link(self) -> None:
+        await self.link.close()
+        self._count_acknowledgements()
+
+    async def _commit_the_rest(self) -> None:
+        with contextlib.suppress(StoreError):  # told when it happened
+            await self.store.committed()
+            self._take_along()
+            await self.store.committed()
+
+    def _before_commit(self) -> None:
+        self.host.before_commit()
+        self.store.set_number("clock", self.clock.wall)
+
+    def _take_along(self) -> None:
+        """Has a commit made for what would otherwise wait for one."""
+        if self.host.uncommitted:
+            self.store.set_number("clock", self.clock.wall)
+
+    def _store_failed(self, problem: StoreError) -> None:
+        log.error("the store failed; the node ends", reason=str(problem))
+        if self.failed is not None and not self.failed.done():
+            self.failed.set_result(problem)
+
+    # --- Every second -----------------------------------------------------------------------------------------------
+
+    async def _tick_for_ever(self) -> None:
+        ticks = 0
+        while True:
+            await asyncio.sleep(TICK)
+            ticks += 1
+            self._count_acknowledgements()
+            self._warn_of_twins()
+            if self.store.clean:
+                self._take_along()
+            if ticks % round(INTERVAL / TICK) == 0:
+                await self.facts.cut(self.clock.now())
+
+    def _count_acknowledgements(self) -> None:
+        """The link's own frames are facts too."""
+        counters = self.link.counters
+        told = counters["acknowledged"], counters["acknowledged-octets"]
+        packets, octets = (now - before for now, before in zip(told, self._acknowledgements, strict=True))
+        self._acknowledgements = told
+        if packets:
+            self.facts.count(self.clock.now(), "ack", packets=packets, bits=8 * octets)
+
+    def _warn_of_twins(self) -> None:
+        twins = self.link.counters["twin"]
+        if twins > self._twins:
+            self._twins = twins
+            log.error("another node has this node's number: stop one of them, and make a new key", heard=twins)
+
+    # --- What it knows ----------------------------------------------------------------------------------------------
+
+    def status(self) -> dict[str, Any]:
+        """Everything that `roamcast status` shows."""
+        loop_time = asyncio.get_running_loop().time()
+        return {
+            "node": self.settings.node,
+            "protocol": self.host.protocol,
+            "parameters": msgspec.to_builtins(self._params),
+            "now_s": self.clock.now() / SECOND,
+            "epoch_ns": self.clock.epoch,
+            "key": self._key.fingerprint if self._key is not None else None,
+            "control": str(self.control),
+            "here": self.senses.here,
+            "attributes": dict(self.senses.attributes),
+            "neighbours": [
+                {"node": node, "heard_s_ago": round(max(0.0, loop_time - heard), 3)}
+                for node, heard in sorted(self.link.neighbours.items())
+            ],
+            "tables": self.host.tables,
+            "subscriptions": [
+                {
+                    "id": inbox.subscription.id,
+                    "filter": str(inbox.subscription.filter),
+                    "durable": inbox.durable,
+                    "listening": inbox.listening,
+                    "waiting": len(inbox),
+                    "missed": inbox.missed_in_all,
+                }
+                for inbox in self.host.subscribers
+            ],
+            "counters": {
+                "node": _counts(self.host.counters),
+                "link": _counts(self.link.counters),
+                "notes": _counts(self.facts.notes),
+                "senses": _counts(self.senses.failures),
+                "sent": {kind: _counts(counted) for kind, counted in sorted(self.facts.counted.items())},
+            },
+            "store": {"commits": self.store.commits, "sync": self.settings.sync},
+        }
+
+
+def _counts(counters: Mapping[str, int]) -> dict[str, int]:
+    return {name: count for name, count in sorted(counters.items()) if count}
+
+
+async def _cancelled(task: asyncio.Task[None]) -> None:
+    task.cancel()
+    with contextlib.suppress(asyncio.CancelledError):
+        await task

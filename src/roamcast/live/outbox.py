@@ -1,0 +1,118 @@
+"""Messages that wait to be sent: a lane for each neighbour and one for broadcasts, urgent ones first in each.
+
+Bounded twice. Of a lane that is too long the newest goes, an ordinary one before an urgent one; that may be the
+message just put in. When all lanes together hold too many octets, the heaviest lane gives up its newest: a neighbour
+that does not answer cannot take the room of the others.
+"""
+
+from collections import deque
+from collections.abc import Hashable, Iterator
+from dataclasses import dataclass, field
+from typing import Final
+
+LETTER_COST: Final = 512
+"""Octets of memory that a waiting message takes beyond its payload."""
+MANY: Final = 2**31
+
+
+@dataclass(slots=True, eq=False)
+class Letter:
+    """A message on its way, and what was spent on it."""
+
+    to: int
+    payload: bytes
+    token: Hashable
+    urgent: bool = False
+    message: int = -1
+    """Its number, from the counter of frames, once it begins to be sent."""
+    parts: int = 1
+    missing: int = 1
+    """Bit i: part i is not known to have arrived (broadcast: has not left)."""
+    fewest: int = MANY
+    """Of the parts that were missing at any time."""
+    attempt: int = 0
+    """Number of the latest burst, modulo 256; an acknowledgement tells which one it answers."""
+    tries: int = 0
+    """Bursts since the last progress."""
+    datagrams: int = 0
+    octets: int = 0
+
+    @property
+    def cost(self) -> int:
+        return len(self.payload) + LETTER_COST
+
+
+@dataclass(slots=True)
+class _Lane:
+    urgent: deque[Letter] = field(default_factory=deque)
+    ordinary: deque[Letter] = field(default_factory=deque)
+    taken: dict[Letter, None] = field(default_factory=dict)
+    cost: int = 0
+
+    def waiting(self) -> int:
+        return len(self.urgent) + len(self.ordinary)
+
+
+class Outbox:
+    def __init__(self, lane: int, octets: int) -> None:
+        """Up to `lane` messages waiting in each lane, and `octets` in all."""
+        self._longest = lane
+        self._octets = octets
+        self._lanes: dict[int, _Lane] = {}
+        self.cost = 0
+
+    def put(self, letter: Letter) -> list[Letter]:
+        """Has a message wait; gives those that had to go for it, perhaps itself."""
+        lane = self._lanes.setdefault(letter.to, _Lane())
+        (lane.urgent if letter.urgent else lane.ordinary).append(letter)
+        lane.cost += letter.cost
+        self.cost += letter.cost
+        gone = []
+        if lane.waiting() > self._longest:
+            gone.append(self._drop_newest(letter.to))
+        while self.cost > self._octets:
+            full = [to for to, lane in self._lanes.items() if lane.waiting()]
+            # Of two that are equally heavy, the one that wants to grow.
+            gone.append(self._drop_newest(max(full, key=lambda to: (self._lanes[to].cost, to == letter.to))))
+        return gone
+
+    def take(self, to: int) -> Letter | None:
+        """The next message of a lane. It counts as held until it is released."""
+        lane = self._lanes.get(to)
+        if lane is None or not lane.waiting():
+            return None
+        letter = (lane.urgent or lane.ordinary).popleft()
+        lane.taken[letter] = None
+        return letter
+
+    def release(self, letter: Letter) -> None:
+        lane = self._lanes[letter.to]
+        del lane.taken[letter]
+        self._let_go(lane, letter)
+
+    def drain(self) -> list[Letter]:
+        """All that is held, taken or waiting; nothing is, afterwards."""
+        letters = [letter for lane in self._lanes.values() for letter in (*lane.taken, *lane.urgent, *lane.ordinary)]
+        self._lanes.clear()
+        self.cost = 0
+        return letters
+
+    def _drop_newest(self, to: int) -> Letter:
+        lane = self._lanes[to]
+        letter = (lane.ordinary or lane.urgent).pop()
+        self._let_go(lane, letter)
+        return letter
+
+    def _let_go(self, lane: _Lane, letter: Letter) -> None:
+        lane.cost -= letter.cost
+        self.cost -= letter.cost
+        if not lane.taken and not lane.waiting():
+            del self._lanes[letter.to]
+
+    def __iter__(self) -> Iterator[int]:
+        """The lanes that are not empty."""
+        return iter(self._lanes)
+
+    def __len__(self) -> int:
+        """Messages held."""
+        return sum(lane.waiting() + len(lane.taken) for lane in self._lanes.values())

@@ -1,0 +1,178 @@
+"""A broker's port on a device: the laws of `protocols.api` on an event loop.
+
+The rules this file owns:
+
+* A port call only queues. What it queues, the messages and the deliveries of one call of the broker, is let out when
+  that call has returned, in order.
+* **Nothing gets out before what was kept is on disk.** A message or a delivery that came after a `keep` waits for its
+  commit: a neighbour is told "I have it" only when that survives a crash, and an event that an application got is not
+  handed to it again by a node that has forgotten. Where nothing was kept, nothing waits.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from typing import Protocol
+
+from roamcast.content.event import Event, Scalar
+from roamcast.live import log
+from roamcast.live.clock import Agenda, Clock
+from roamcast.live.facts import Facts
+from roamcast.live.senses import Senses
+from roamcast.live.store import Store
+from roamcast.protocols.api import Handle, Node, Time
+from roamcast.protocols.codec import Codec
+from roamcast.protocols.messages import Message, kind_of
+
+
+class Air(Protocol):
+    """The part of a link that a port needs."""
+
+    def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False) -> None: ...
+    def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None: ...
+
+
+Deliver = Callable[[Event, tuple[int, ...], int, str], None]
+Unreachable = Callable[[Node, Message], None]
+Ring = Callable[[Time, Hashable], None]
+
+
+class LivePort:
+    """See `protocols.api.Port`. The host sets `now` before it calls the broker and calls `release` afterwards."""
+
+    def __init__(
+        self,
+        protocol: str,
+        codec: Codec,
+        clock: Clock,
+        store: Store,
+        facts: Facts,
+        senses: Senses,
+        *,
+        deliver: Deliver,
+        unreachable: Unreachable,
+        ring: Ring,
+    ) -> None:
+        self.now: Time = clock.now()
+        self.air: Air | None = None
+        """Without one, messages are lost: the node is not up yet, or is ending."""
+        self.agenda = Agenda(clock)
+        self._protocol = protocol
+        self._codec = codec
+        self._clock = clock
+        self._store = store
+        self._facts = facts
+        self._senses = senses
+        self._deliver = deliver
+        self._unreachable = unreachable
+        self._ring = ring
+        self._serial = 0
+        self._delayed: dict[Handle, int] = {}
+        self._flying: dict[Hashable, tuple[Node | None, Message]] = {}
+        self._queued: list[Callable[[], None]] = []
+
+    # --- Sending ----------------------------------------------------------------------------------------------------
+
+    def broadcast(self, message: Message, delay: Time = 0) -> Handle:
+        return self._send(None, message, delay)
+
+    def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
+        return self._send(to, message, delay)
+
+    def _send(self, to: Node | None, message: Message, delay: Time) -> Handle:
+        self._serial += 1
+        handle = self._serial
+        if delay > 0:
+            self._delayed[handle] = self.agenda.plan(self.now + delay, lambda now: self._elapsed(handle, to, message))
+        else:
+            self._queued.append(lambda: self._transmit(handle, to, message))
+        return handle
+
+    def withdraw(self, handle: Handle) -> None:
+        planned = self._delayed.pop(handle, None)
+        if planned is not None:
+            self.agenda.cancel(planned)
+
+    def _elapsed(self, handle: Handle, to: Node | None, message: Message) -> None:
+        del self._delayed[handle]
+        self._queued.append(lambda: self._transmit(handle, to, message))
+        self.release()
+
+    def _transmit(self, handle: Handle, to: Node | None, message: Message) -> None:
+        if self.air is None:
+            return
+        self._flying[handle] = (to, message)
+        try:
+            payload = self._codec.encode(message)
+            if to is None:
+                self.air.broadcast(payload, token=handle, urgent=message.urgent)
+            else:
+                self.air.unicast(to, payload, token=handle, urgent=message.urgent)
+        except Exception as problem:  # a number from a stranger's message that no frame can hold, say
+            log.warn("a message could not be sent", kind=kind_of(type(message)), to=to, reason=str(problem))
+            self._facts.note("unsendable")
+            self.done(handle, False, 0, 0)
+
+    def done(self, token: Hashable, delivered: bool, datagrams: int, octets: int) -> None:
+        """The link is done with a message."""
+        flown = self._flying.pop(token, None)
+        if flown is None:
+            return
+        to, message = flown
+        kind, now = kind_of(type(message)), self._clock.now()
+        if datagrams:
+            self._facts.count(now, kind, message.cause, packets=datagrams, bits=8 * octets)
+        if not delivered:
+            # What never left found the queue full. Losses are counted under no cause, as in the simulator.
+            self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})
+            if to is not None:
+                self._unreachable(to, message)
+
+    # --- Telling ----------------------------------------------------------------------------------------------------
+
+    def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+        self._queued.append(lambda: self._deliver(event, subscriptions, hops, via))
+
+    def note(self, fact: str) -> None:
+        self._facts.note(fact)
+
+    def tree(
+        self, change: str, cause: int, parent: Node | None, children: tuple[Node, ...], leader: Node | None
+    ) -> None:
+        self._facts.tree(self.now, change, cause, parent, children, leader)
+
+    def set_timer(self, at: Time, key: Hashable) -> None:
+        self.agenda.plan(at, lambda now: self._ring(now, key))
+
+    # --- Keeping and sensing ----------------------------------------------------------------------------------------
+
+    def keep(self, key: str, value: bytes) -> None:
+        self._store.keep(self._protocol, key, value)
+
+    def forget(self, key: str) -> None:
+        self._store.forget(self._protocol, key)
+
+    def here(self, now: Time) -> tuple[float, float] | None:
+        return self._senses.here
+
+    def attributes(self, now: Time) -> Mapping[str, Scalar]:
+        return self._senses.attributes
+
+    # --- Letting out ------------------------------------------------------------------------------------------------
+
+    def release(self) -> None:
+        """Lets out what was queued, now or when what was kept is on disk."""
+        if not self._queued:
+            return
+        queued, self._queued = self._queued, []
+        self._store.then(lambda problem: None if problem is not None else _do_all(queued))
+
+    @property
+    def tables(self) -> dict[str, int]:
+        return {"agenda": len(self.agenda), "delayed": len(self._delayed), "flying": len(self._flying)}
+
+
+def _do_all(queued: list[Callable[[], None]]) -> None:
+    for action in queued:
+        try:
+            action()
+        except Exception as problem:  # one message that cannot be sent does not hold the others back
+            log.error("could not be let out", problem)

@@ -1,0 +1,386 @@
+"""What must survive a crash: one SQLite file a node, written by one process.
+
+The rules this file owns:
+
+* **Group commit.** Writes are queued on the event loop and committed together by one thread. `committed()` and `then()`
+  tell when everything queued so far is on disk; the node lets nothing out of the house that depends on a write before
+  that. What was queued and not committed is as if it had never happened.
+* **Durability.** With `sync` "full" a commit has reached the disk (it survives a loss of power); with "normal" it has
+  reached the operating system (it survives `kill -9`). Frame counters are always written through to the disk: one used
+  twice would break the encryption.
+* **Bounded.** Of publications that the broker has got, the last `LOGGED` are kept, and of these at most `LOGGED_BYTES`;
+  those it has not got stay until it has.
+* **Fail-stop.** A store that cannot be written ends the node: it could no longer keep its promises. `on_failure` is
+  called once, and everybody who waits gets the error.
+* A file of another node, of another version or of another program is refused by name.
+"""
+
+import asyncio
+import sqlite3
+import threading
+from collections import deque
+from collections.abc import Callable, Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final, Literal, NamedTuple
+
+from roamcast.errors import RoamcastError
+from roamcast.live import log
+
+VERSION: Final = 1
+APPLICATION: Final = 0x726F616D
+"""`roam`: how a file of ours is known."""
+LOGGED: Final = 10_000
+LOGGED_BYTES: Final = 64 * 2**20
+
+Sync = Literal["full", "normal"]
+
+_SCHEMA: Final = """
+CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
+CREATE TABLE kept (protocol TEXT, key TEXT, value BLOB NOT NULL, PRIMARY KEY (protocol, key)) WITHOUT ROWID;
+CREATE TABLE publication (
+    serial INTEGER PRIMARY KEY, event BLOB NOT NULL, time INTEGER NOT NULL, handed INTEGER NOT NULL
+);
+CREATE TABLE subscription (id INTEGER PRIMARY KEY, filter TEXT NOT NULL);
+CREATE TABLE replay (sender INTEGER PRIMARY KEY, mark BLOB NOT NULL);
+"""
+_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "counter")
+"""`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` that of the last which is
+a fact, `subscriptions` counts those numbered here, `counter` is the first frame counter that was never in use."""
+NOTHING_RECORDED: Final = 2**62
+"""For `recorded`: the latest life wrote no facts, so none are owed."""
+
+
+class StoreError(RoamcastError):
+    """A store that cannot be opened, read or written."""
+
+
+class Publication(NamedTuple):
+    serial: int
+    event: bytes
+    time: int
+    """When, in ns of wall-clock time."""
+
+
+class Store:
+    """An open store. Reading happens while it opens; afterwards there is only writing."""
+
+    def __init__(self, path: Path, node: int, sync: Sync = "full") -> None:
+        self.path = path
+        self._sync = sync
+        self._lock = threading.Lock()  # around the connection: the writer's thread, and `reserve` on the loop
+        self._connection = _connect(path, sync)
+        try:
+            self._numbers = self._load(node)
+            self._logged = deque(
+                self._connection.execute(
+                    "SELECT serial, length(event) FROM publication WHERE handed ORDER BY serial"
+                ).fetchall()
+            )
+        except sqlite3.DatabaseError as problem:
+            self._connection.close()
+            raise _unusable(path, problem) from problem
+        except StoreError:
+            self._connection.close()
+            raise
+        self._logged_bytes = sum(size for _, size in self._logged)
+        self._sizes: dict[int, int] = {}  # of publications that the broker has not got
+        self._writer = ThreadPoolExecutor(1, "store")
+        self._pending: list[tuple[str, tuple[Any, ...]]] = []
+        self._waiting: list[Callable[[BaseException | None], None]] = []
+        self._writing: asyncio.Task[None] | None = None
+        self._failure: StoreError | None = None
+        self.before_commit: Callable[[], None] = lambda: None
+        """Called before a batch is taken: what it queues goes with it."""
+        self.on_failure: Callable[[StoreError], None] = lambda problem: None
+        self.commits = 0
+
+    # --- Reading, while nothing is being written --------------------------------------------------------------------
+
+    @property
+    def node(self) -> int:
+        return self._numbers["node"]
+
+    @property
+    def epoch(self) -> int | None:
+        """The wall-clock time of time 0, in ns, as it was set first; None in a new store."""
+        return self._numbers.get("epoch")
+
+    @property
+    def clock(self) -> int:
+        """Wall-clock ns before which the node is known to have lived."""
+        return self._numbers.get("clock", 0)
+
+    @property
+    def serial(self) -> int:
+        """Of the last event that was given an id."""
+        return self._numbers.get("serial", 0)
+
+    @property
+    def recorded(self) -> int:
+        """Of the last event of which a former life wrote the facts."""
+        return self._numbers.get("recorded", 0)
+
+    @property
+    def subscriptions_made(self) -> int:
+        return self._numbers.get("subscriptions", 0)
+
+    @property
+    def counter(self) -> int:
+        return self._numbers.get("counter", 0)
+
+    def kept(self, protocol: str) -> dict[str, bytes]:
+        """What brokers of a protocol kept."""
+        return dict(self._read("SELECT key, value FROM kept WHERE protocol = ? ORDER BY key", protocol))
+
+    def unhanded(self) -> list[Publication]:
+        """Publications that were acknowledged and that the broker has not got, in order."""
+        rows = self._read("SELECT serial, event, time FROM publication WHERE NOT handed ORDER BY serial")
+        found = [Publication(*row) for row in rows]
+        self._sizes.update((publication.serial, len(publication.event)) for publication in found)
+        return found
+
+    def publications(self) -> list[Publication]:
+        """All that are in the log, in order."""
+        return [Publication(*row) for row in self._read("SELECT serial, event, time FROM publication ORDER BY serial")]
+
+    def subscriptions(self) -> list[tuple[int, str]]:
+        """The durable ones: ids and filters in text."""
+        return self._read("SELECT id, filter FROM subscription ORDER BY id")
+
+    def replay_marks(self) -> dict[int, int]:
+        """The highest frame counter taken, by sender, the lowest first."""
+        rows = self._read("SELECT sender, mark FROM replay ORDER BY mark, sender")
+        return {sender: int.from_bytes(mark, "big") for sender, mark in rows}
+
+    def _read(self, statement: str, *values: object) -> list[Any]:
+        with self._lock:
+            try:
+                return self._connection.execute(statement, values).fetchall()
+            except sqlite3.DatabaseError as problem:
+                raise _unusable(self.path, problem) from problem
+
+    def _load(self, node: int) -> dict[str, int]:
+        connection = self._connection
+        tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
+        if tables == 0:
+            connection.executescript(
+                f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
+                f"INSERT INTO number VALUES ('node', {node}); COMMIT;"
+            )
+        application = connection.execute("PRAGMA application_id").fetchone()[0]
+        version = connection.execute("PRAGMA user_version").fetchone()[0]
+        if application != APPLICATION:
+            raise StoreError(f"{self.path}: is an SQLite file of another program, not a node's store; choose another")
+        if version != VERSION:
+            raise StoreError(
+                f"{self.path}: is a store of version {version}; this roamcast reads version {VERSION}: use the "
+                "roamcast that wrote it, or another --store"
+            )
+        health = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        if health != "ok":
+            raise _unusable(self.path, health)
+        numbers = {
+            name: value for name, value in connection.execute("SELECT name, value FROM number") if name in _NUMBERS
+        }
+        if numbers.get("node") != node:
+            raise StoreError(
+                f"{self.path}: is the store of node {numbers.get('node')}, not of node {node}: choose another"
+            )
+        return numbers
+
+    # --- Writing ----------------------------------------------------------------------------------------------------
+
+    @property
+    def clean(self) -> bool:
+        """Whether everything queued so far is on disk."""
+        return not self._pending and self._writing is None
+
+    def set_number(self, name: str, value: int) -> None:
+        self._queue("INSERT OR REPLACE INTO number VALUES (?, ?)", name, value)
+
+    def keep(self, protocol: str, key: str, value: bytes) -> None:
+        self._queue("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", protocol, key, value)
+
+    def forget(self, protocol: str, key: str) -> None:
+        self._queue("DELETE FROM kept WHERE protocol = ? AND key = ?", protocol, key)
+
+    def add_publication(self, serial: int, event: bytes, time: int) -> None:
+        self._sizes[serial] = len(event)
+        self.set_number("serial", serial)
+        self._queue("INSERT INTO publication VALUES (?, ?, ?, 0)", serial, event, time)
+
+    def hand(self, serial: int) -> None:
+        """The broker has got a publication; the oldest that it got earlier make room."""
+        self._queue("UPDATE publication SET handed = 1 WHERE serial = ?", serial)
+        size = self._sizes.pop(serial, 0)
+        self._logged.append((serial, size))
+        self._logged_bytes += size
+        while len(self._logged) > 1 and (len(self._logged) > LOGGED or self._logged_bytes > LOGGED_BYTES):
+            oldest, freed = self._logged.popleft()
+            self._logged_bytes -= freed
+            self._queue("DELETE FROM publication WHERE serial = ?", oldest)
+
+    def add_subscription(self, number: int, filter_text: str) -> None:
+        self._queue("INSERT OR REPLACE INTO subscription VALUES (?, ?)", number, filter_text)
+
+    def remove_subscription(self, number: int) -> None:
+        self._queue("DELETE FROM subscription WHERE id = ?", number)
+
+    def forget_replay(self, sender: int) -> None:
+        self._queue("DELETE FROM replay WHERE sender = ?", sender)
+
+    def reserve(self, upto: int) -> None:
+        """Puts on disk, before it returns, that frame counters below `upto` may have been in use."""
+        self._write_now("full", "INSERT OR REPLACE INTO number VALUES (?, ?)", [("counter", upto)])
+
+    def mark_replay(self, marks: Mapping[int, int]) -> None:
+        """Writes, before it returns, the highest counters heard by sender: a crash of the program does not undo it.
+
+        It does not wait for the disk itself, whatever `sync` says: it is called for every frame that arrives, on the
+        loop, and `replay.py` tells what a power failure may cost.
+        """
+        # As bytes: a counter has 64 bits without a sign, one more than an integer of SQLite.
+        rows = [(sender, mark.to_bytes(8, "big")) for sender, mark in marks.items()]
+        self._write_now("normal", "INSERT OR REPLACE INTO replay VALUES (?, ?)", rows)
+
+    def _write_now(self, sync: Sync, statement: str, rows: list[tuple[Any, ...]]) -> None:
+        execute = self._connection.execute
+        with self._lock:
+            try:
+                if sync != self._sync:
+                    execute(f"PRAGMA synchronous = {sync}")
+                execute("BEGIN IMMEDIATE")
+                self._connection.executemany(statement, rows)
+                execute("COMMIT")
+                if sync != self._sync:
+                    execute(f"PRAGMA synchronous = {self._sync}")
+                return
+            except sqlite3.Error as problem:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                failure = self._cannot_write(problem)
+        self._fail(failure, ())
+        raise failure
+
+    def _cannot_write(self, problem: Exception) -> StoreError:
+        return StoreError(
+            f"{self.path}: cannot be written: {problem}; nothing acknowledged is lost: make room or repair the disk, "
+            "and start the node again"
+        )
+
+    def _queue(self, statement: str, *values: object) -> None:
+        if self._failure is not None:
+            return  # the node is ending
+        self._pending.append((statement, values))
+        if self._writing is None:
+            self._writing = asyncio.get_running_loop().create_task(self._write_all())
+
+    def then(self, callback: Callable[[BaseException | None], None]) -> None:
+        """Calls back on the loop when all that was queued is on disk, in order; or with the error if it cannot be."""
+        if self._failure is not None or self.clean:
+            callback(self._failure)
+        else:
+            self._waiting.append(callback)
+
+    async def committed(self) -> None:
+        """Waits until all that was queued is on disk."""
+        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+        def tell(problem: BaseException | None) -> None:
+            if done.cancelled():
+                return
+            if problem is None:
+                done.set_result(None)
+            else:
+                done.set_exception(problem)
+
+        self.then(tell)
+        await done
+
+    async def _write_all(self) -> None:
+        """Batch after batch, until nothing is left."""
+        loop = asyncio.get_running_loop()
+        while self._pending:
+            waiting: list[Callable[[BaseException | None], None]] = []
+            try:
+                self.before_commit()
+                batch, self._pending = self._pending, []
+                waiting, self._waiting = self._waiting, []
+                await loop.run_in_executor(self._writer, self._commit, batch)
+            except Exception as problem:  # a disk, or a value that SQLite cannot hold: either way nothing was written
+                self._fail(self._cannot_write(problem), waiting)
+                return
+            finished = not self._pending
+            if finished:
+                # What came while this batch was being written has nothing else to wait for. To the callbacks the store
+                # is clean, and what they queue begins anew.
+                waiting += self._waiting
+                self._waiting, self._writing = [], None
+            _call_all(waiting, None)
+            if finished:
+                return
+        self._writing = None
+
+    def _fail(self, problem: StoreError, waiting: Iterable[Callable[[BaseException | None], None]]) -> None:
+        waiting = [*waiting, *self._waiting]
+        self._pending, self._waiting, self._writing = [], [], None
+        if self._failure is None:
+            self._failure = problem
+            self.on_failure(problem)
+        _call_all(waiting, problem)
+
+    def _commit(self, batch: list[tuple[str, tuple[Any, ...]]]) -> None:
+        with self._lock:
+            execute = self._connection.execute
+            execute("BEGIN IMMEDIATE")
+            try:
+                for statement, values in batch:
+                    execute(statement, values)
+                execute("COMMIT")
+            except BaseException:
+                if self._connection.in_transaction:
+                    execute("ROLLBACK")
+                raise
+            self.commits += 1
+
+    async def close(self) -> None:
+        """Commits what is queued and lets go of the file."""
+        while self._writing is not None:
+            await self._writing
+        self._writer.shutdown()
+        self._connection.close()
+
+
+def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem: BaseException | None) -> None:
+    for callback in waiting:
+        try:
+            callback(problem)
+        except Exception as defect:  # of the one who waited: the others wait too
+            log.error("a callback of the store raised", defect)
+
+
+def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
+    try:
+        connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
+    except sqlite3.Error as problem:
+        raise StoreError(f"{path}: cannot be opened: {problem}; is its folder there, and may it be written?") from None
+    try:
+        connection.execute("PRAGMA locking_mode = EXCLUSIVE")
+        connection.execute("PRAGMA journal_mode = WAL")
+        connection.execute(f"PRAGMA synchronous = {sync}")
+        connection.execute("BEGIN EXCLUSIVE")  # takes the lock, which stays
+        connection.execute("COMMIT")
+    except sqlite3.DatabaseError as problem:
+        connection.close()
+        if "locked" in str(problem):
+            raise StoreError(f"{path}: is in use by another process: each node needs a store of its own") from None
+        raise _unusable(path, problem) from None
+    return connection
+
+
+def _unusable(path: Path, problem: object) -> StoreError:
+    return StoreError(
+        f"{path}: is damaged or no store ({problem}): put a copy of it back, or move it (with its -wal file) away and "
+        "start anew under another --id, since a node that forgot its events would use their ids again"
+    )

@@ -1,0 +1,82 @@
+"""What a node and its local applications say to each other: the shapes of the control API, `docs/live.md`.
+
+One set of shapes, two encodings: JSON for people and shells, MessagePack for programs. In JSON a payload is base64,
+and infinities, which JSON lacks, are null; MessagePack has everything that an event may have.
+"""
+
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from roamcast.content.event import Event, Scalar
+from roamcast.errors import ContentError
+
+JSON: Final = "application/json"
+MSGPACK: Final = "application/msgpack"
+MAX_EVENT: Final = 256 * 1024
+"""Bytes of an event, encoded: what the link can carry in one message, with some to spare."""
+MAX_REQUEST: Final = 2 * MAX_EVENT
+"""Base64 and JSON need more room than the event itself."""
+
+T = TypeVar("T")
+
+
+class EventForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """An event outside: an attribute is one value or a list of values."""
+
+    type: str = ""
+    attributes: dict[str, Scalar | tuple[Scalar, ...]] = {}
+    payload: bytes = b""
+    id: int = 0
+
+    @classmethod
+    def of(cls, event: Event) -> "EventForm":
+        return cls(
+            event.type,
+            {name: values[0] if len(values) == 1 else values for name, values in event.attributes.items()},
+            event.payload,
+            event.id,
+        )
+
+    def event(self, number: int = 0) -> Event:
+        """The event with that id; what cannot be one raises `ContentError`."""
+        return Event.of(self.type, self.attributes, self.payload, number or self.id)
+
+
+class Ask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The first message of a subscriber."""
+
+    filter: str
+    id: int | None = None
+    durable: bool = False
+
+
+class Told(msgspec.Struct, omit_defaults=True):
+    """A message to a subscriber: which subscription it has, an event, how many it missed, or why it is refused."""
+
+    subscribed: int | None = None
+    event: EventForm | None = None
+    hops: int | None = None
+    via: str | None = None
+    missed: int | None = None
+    error: str | None = None
+
+
+class Named(msgspec.Struct):
+    """The answer to a publication: the id of the event."""
+
+    id: int
+
+
+def encode(thing: Any, kind: str) -> bytes:  # noqa: ANN401  # any of the above
+    return msgspec.msgpack.encode(thing) if kind == MSGPACK else msgspec.json.encode(thing)
+
+
+def decode(content: bytes | str, shape: type[T], kind: str) -> T:
+    """Raises `ContentError` for what is not of that shape."""
+    try:
+        if kind == MSGPACK:
+            return msgspec.msgpack.decode(content if isinstance(content, bytes) else content.encode(), type=shape)
+        return msgspec.json.decode(content, type=shape)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        raise ContentError(f"not understood: {problem}") from None

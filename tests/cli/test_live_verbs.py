@@ -1,0 +1,189 @@
+"""The verbs of the live world: a real node, and the commands that people type."""
+
+import json
+import os
+import signal
+import stat
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+from click.testing import CliRunner, Result
+
+from live.nodes import ENVIRONMENT, PATIENCE, Process, process
+from roamcast.cli.main import main
+from roamcast.content.event import event_id
+
+
+@pytest.fixture(autouse=True)
+def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+
+
+@pytest.fixture
+def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
+    with process(tmp_path, 7, "--here", "3,4") as started:
+        started.ready()
+        monkeypatch.setenv("ROAMCAST_CONTROL", started.control)
+        yield started
+
+
+def roamcast(*arguments: str, text: str | None = None) -> Result:
+    return CliRunner().invoke(main, arguments, input=text)
+
+
+def listening(*arguments: str) -> subprocess.Popen[str]:
+    """A `roamcast sub` that has subscribed."""
+    started = subprocess.Popen(
+        [sys.executable, "-m", "roamcast", "sub", *arguments],
+        env={**ENVIRONMENT, "ROAMCAST_CONTROL": os.environ["ROAMCAST_CONTROL"]},
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+    )
+    assert started.stderr is not None
+    assert started.stderr.readline().startswith("subscribed: ")
+    return started
+
+
+def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
+    (tmp_path / "payload").write_bytes(b"\0\1\2")
+    with listening("price < 20", "--count", "2") as sub:
+        first = roamcast(
+            "pub", "--type", "offer", "price=12", "name=jazz", "ok=true", "date=2024-01-05", "price=[30, 40]"
+        )
+        assert (first.exit_code, first.stdout) == (0, f"{event_id(7, 1)}\n")
+        assert roamcast("pub", "price=25").exit_code == 0
+        assert roamcast("pub", "price=19.5", "--payload", "payload").exit_code == 0
+        out, errors = sub.communicate(timeout=PATIENCE)
+    assert (sub.returncode, errors) == (0, "")
+    assert [json.loads(line) for line in out.splitlines()] == [
+        {
+            "id": event_id(7, 1),
+            "type": "offer",
+            "attributes": {"price": [12, 30, 40], "name": "jazz", "ok": True, "date": "2024-01-05"},
+            "hops": 0,
+            "via": "local",
+        },
+        {
+            "id": event_id(7, 3),
+            "type": "",
+            "attributes": {"price": 19.5},
+            "hops": 0,
+            "via": "local",
+            "payload": "AAEC",
+        },
+    ]
+
+
+def test_pub_of_many_lines(node: Process) -> None:
+    lines = '{"type": "a", "attributes": {"n": 1}}\n\n{"attributes": {"n": [1, 2]}}\n'
+    result = roamcast("pub", "--lines", text=lines)
+    assert (result.exit_code, result.stdout) == (0, f"{event_id(7, 1)}\n{event_id(7, 2)}\n")
+    wrong = roamcast("pub", "--lines", text='{"type": "a"}\n{"kind": 1}\n')
+    assert (wrong.exit_code, wrong.stdout) == (2, f"{event_id(7, 3)}\n")
+    assert wrong.stderr == "error: line 2: an event has type and attributes, not kind\n"
+    assert roamcast("pub", "--lines", text="[]\n").stderr.startswith("error: line 1: ")
+    assert roamcast("pub", "--lines", "a=1").exit_code == 2
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_sub_ends_with_a_signal_and_takes_its_subscription_along(node: Process, number: int) -> None:
+    with listening() as sub:
+        sub.send_signal(number)
+        sub.communicate(timeout=PATIENCE)
+    assert sub.returncode == (0 if number == signal.SIGTERM else 130)
+    assert json.loads(roamcast("status", "--json").stdout)["subscriptions"] == []
+
+
+def test_a_durable_subscription_waits_until_it_is_ended(node: Process) -> None:
+    with listening("n > 0", "--durable", "--id", "5") as sub:
+        sub.send_signal(signal.SIGTERM)
+        sub.communicate(timeout=PATIENCE)
+    roamcast("pub", "n=1")
+    assert "  5: n > 0 (durable, nobody listens, 1 waiting)\n" in roamcast("status").stdout
+    again = roamcast("sub", "n > 0", "--durable", "--id", "5", "--count", "1")
+    assert json.loads(again.stdout)["attributes"] == {"n": 1}
+    assert roamcast("sub", "--end", "5").exit_code == 0
+    ended = roamcast("sub", "--end", "5")
+    assert (ended.exit_code, ended.stderr) == (2, "error: there is no subscription 5\n")
+    assert roamcast("sub", "--durable").exit_code == 2
+
+
+def test_status(node: Process) -> None:
+    roamcast("pub", "n=1")
+    text = roamcast("status").stdout
+    assert text.startswith("node 7, flooding (jitter 0.01, window 4096), at ")
+    assert "here       3 m, 4 m\n" in text
+    assert "neighbours none\n" in text
+    assert "key        none: insecure\n" in text
+    known = json.loads(roamcast("status", "--json").stdout)
+    assert (known["node"], known["here"], known["counters"]["node"]) == (7, [3.0, 4.0], {"published": 1})
+
+
+def test_sub_says_that_the_node_has_ended(node: Process) -> None:
+    with listening() as sub:
+        node.end(signal.SIGTERM)
+        _, errors = sub.communicate(timeout=PATIENCE)
+    assert (sub.returncode, errors) == (2, "error: the node has ended, and the subscription with it\n")
+
+
+@pytest.mark.parametrize("verb", [("pub", "a=1"), ("sub",), ("status",)])
+def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
+    result = roamcast(*verb, "--control", "unix:nothing")
+    assert result.exit_code == 2
+    assert result.stderr.startswith("error: no node answers at unix:nothing (")
+    assert result.stderr.endswith(
+        "start one with 'roamcast node', or say where it is with --control or ROAMCAST_CONTROL\n"
+    )
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (("pub", "price"), "error: 'price': expected NAME=VALUE, such as price=12.5\n"),
+        (("pub", "=1"), "error: an attribute's name is empty\n"),
+        (("pub", "a=[]"), "error: attribute 'a' needs a tuple of one or more values, not ()\n"),
+        (("pub", "a=nan"), "error: attribute 'a' is NaN, which no comparison can match\n"),
+        (("pub", "--payload", "missing"), "error: missing: cannot be read: No such file or directory\n"),
+        (("sub", "a < < 1"), "error: at position 4: expected a value"),
+        (("status", "--control", "nowhere"), "error: control address 'nowhere': expected HOST:PORT"),
+        (("status", "--token-file", "missing"), "error: missing: the token cannot be read"),
+        (("node", "--id", "-1", "--insecure"), "error: --id -1: a node's number is from 0 to 2147483647\n"),
+        (("node", "--id", "1"), "error: a node needs the network's key"),
+        (("node", "--id", "1", "--key", "missing"), "error: the key missing cannot be read"),
+        (("node", "--id", "1", "--insecure", "--air", "x"), "error: --air 'x': expected HOST:PORT"),
+        (("node", "--id", "1", "--insecure", "--protocol", "floding"), "error: no protocol is named 'floding'; did"),
+        (("node", "--id", "1", "--insecure", "--set", "jiter=1"), "error: --set jiter=1: flooding has no parameter"),
+        (("node", "--id", "1", "--insecure", "--here", "there"), "error: --here 'there': expected file:PATH or"),
+        (("node", "--id", "1", "--insecure", "--control", "0.0.0.0:1"), "error: --control 0.0.0.0:1: others can reach"),
+        (("node", "--id", "1", "--insecure", "--store", "no/such"), "error: no/such: cannot be opened"),
+    ],
+)  # fmt: skip
+def test_what_is_wrong_is_one_message(words: tuple[str, ...], said: str) -> None:
+    result = roamcast(*words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
+    assert result.stdout == ""
+
+
+def test_keys(tmp_path: Path) -> None:
+    made = roamcast("key", "new", "k")
+    assert made.exit_code == 0
+    assert stat.S_IMODE(Path("k").stat().st_mode) == 0o600
+    assert roamcast("key", "show", "k").stdout == made.stdout
+    content = Path("k").read_bytes()
+    again = roamcast("key", "new", "k")
+    assert again.exit_code == 2
+    assert again.stderr.startswith("error: k is there already")
+    assert Path("k").read_bytes() == content
+    assert roamcast("key", "new", "other").stdout != made.stdout
+
+
+@pytest.mark.parametrize("verb", ["node", "pub", "sub", "status"])
+def test_every_option_tells_its_default(verb: str) -> None:
+    options = roamcast(verb, "--help").stdout.split("\nOptions:\n")[1]
+    told = options.count("[default:") + options.count("[required]")
+    assert told == options.count("\n  --") + options.startswith("  --")

@@ -1,0 +1,97 @@
+"""Real processes: ended politely, killed, and started again."""
+
+import asyncio
+import json
+import os
+import signal
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from live.nodes import ENVIRONMENT, facts, process, run, until
+from roamcast.content.event import Event, event_id
+from roamcast.live.client import Client, ClientError
+from roamcast.live.store import Store
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_a_signal_ends_a_node_cleanly(tmp_path: Path, number: int) -> None:
+    with process(tmp_path, 3, "--facts", str(tmp_path / "facts")) as node:
+        assert node.ready() == {"ready": True, "node": 3, "control": node.control}
+
+        async def use() -> None:
+            async with Client(node.control) as client:
+                await client.publish({"a": 1})
+
+        run(use)
+        code, logged = node.end(number)
+    assert code == 0
+    lines = [json.loads(line) for line in logged.splitlines()]
+    assert [line["event"] for line in lines] == ["ready", "ended"]
+    assert {line["node"] for line in lines} == {3}
+    assert [row["event"] for row in facts(tmp_path / "facts")["publish"]] == [event_id(3, 1)]
+    assert not Path(node.control.removeprefix("unix:")).exists()
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    """Three lives, each killed while it is publishing as fast as it can."""
+    acknowledged: list[int] = []
+
+    async def publish_until_killed(control: str, pid: int) -> None:
+        async with Client(control) as client:
+            async with client.subscribe("n >= 0", id=42, durable=True):
+                pass
+
+            async def publisher(number: int) -> None:
+                while True:
+                    acknowledged.append(await client.publish({"n": number}))
+
+            publishers = [asyncio.create_task(publisher(number)) for number in range(8)]
+            goal = len(acknowledged) + 50
+            await until(lambda: len(acknowledged) >= goal)
+            os.kill(pid, signal.SIGKILL)
+            for done in await asyncio.gather(*publishers, return_exceptions=True):
+                assert isinstance(done, ClientError)
+
+    for _ in range(3):
+        with process(tmp_path, 1, "--sync", "normal", "--facts", str(tmp_path / "facts")) as node:
+            node.ready()
+            run(lambda: publish_until_killed(node.control, node.popen.pid))
+    assert len(acknowledged) == len(set(acknowledged)), "an id was given twice"
+    with process(tmp_path, 1, "--facts", str(tmp_path / "facts")) as node:
+        node.ready()
+
+        async def look() -> None:
+            async with Client(node.control) as client:
+                kept = (await client.status())["subscriptions"]
+                assert [(each["id"], each["filter"], each["durable"]) for each in kept] == [(42, "n >= 0", True)]
+                assert await client.publish({}) > max(acknowledged)
+
+        run(look)
+        code, _ = node.end(signal.SIGTERM)
+        assert code == 0
+
+    async def read() -> None:
+        store = Store(tmp_path / "1.store", 1)
+        stored = {event_id(1, publication.serial): publication.event for publication in store.publications()}
+        assert set(acknowledged) <= set(stored)
+        assert store.unhanded() == []
+        for number in acknowledged:
+            assert msgspec.msgpack.decode(stored[number], type=Event).id == number
+        await store.close()
+
+    run(read)
+    recorded = [row["event"] for row in facts(tmp_path / "facts")["publish"]]
+    assert recorded == sorted(set(recorded)), "a publication is a fact once, in order"
+    assert set(acknowledged) <= set(recorded), "facts that went down with a life were written by the next"
+
+
+def test_a_node_that_cannot_start_says_why(tmp_path: Path) -> None:
+    words = [sys.executable, "-m", "roamcast", "node", "--id", "1"]
+    answer = subprocess.run(words, cwd=tmp_path, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert answer.returncode == 2
+    assert answer.stderr.startswith("error: a node needs the network's key")
+    assert list(tmp_path.iterdir()) == []

@@ -1,0 +1,372 @@
+"""What survives, what is refused, and that nothing counts before it is on disk."""
+
+import asyncio
+import os
+import signal
+import sqlite3
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from live.nodes import run
+from roamcast.live import store as module
+from roamcast.live.store import Store, StoreError
+
+
+def fill(path: Path, work: Callable[[Store], None], node: int = 1) -> None:
+    """Opens a store, does the work, and closes it."""
+
+    async def test() -> None:
+        store = Store(path, node, "normal")
+        work(store)
+        await store.close()
+
+    run(test)
+
+
+def look(path: Path, read: Callable[[Store], object], node: int = 1) -> object:
+    found: list[object] = []
+    fill(path, lambda store: found.append(read(store)), node)
+    return found[0]
+
+
+def test_a_new_store_knows_nothing(tmp_path: Path) -> None:
+    def everything(store: Store) -> object:
+        numbers = store.node, store.epoch, store.clock, store.serial, store.subscriptions_made, store.counter
+        return numbers, store.kept("x"), store.unhanded(), store.publications(), store.subscriptions()
+
+    assert look(tmp_path / "s", everything) == ((1, None, 0, 0, 0, 0), {}, [], [], [])
+
+
+def test_what_was_written_is_there_again(tmp_path: Path) -> None:
+    def work(store: Store) -> None:
+        store.set_number("epoch", 5)
+        store.keep("hint", "a", b"1")
+        store.keep("hint", "b", b"2")
+        store.keep("flooding", "a", b"3")
+        store.keep("hint", "a", b"4")
+        store.forget("hint", "b")
+        store.forget("hint", "never there")
+        store.add_publication(1, b"one", 10)
+        store.add_publication(2, b"two", 20)
+        store.hand(1)
+        store.add_subscription(7, "price < 20")
+        store.add_subscription(8, "true")
+        store.remove_subscription(8)
+        store.mark_replay({3: 5, 2: 2**64 - 1})
+        store.mark_replay({4: 9, 3: 2**63})
+        store.forget_replay(4)
+        store.reserve(4096)
+
+    def read(store: Store) -> object:
+        return (
+            (store.epoch, store.serial, store.counter),
+            (store.kept("hint"), store.kept("flooding")),
+            (store.unhanded(), store.publications()),
+            (store.subscriptions(), store.replay_marks()),
+        )
+
+    fill(tmp_path / "s", work)
+    assert look(tmp_path / "s", read) == (
+        (5, 2, 4096),
+        ({"a": b"4"}, {"a": b"3"}),
+        ([(2, b"two", 20)], [(1, b"one", 10), (2, b"two", 20)]),
+        ([(7, "price < 20")], {3: 2**63, 2: 2**64 - 1}),
+    )
+
+
+OPERATIONS = st.lists(st.tuples(st.sampled_from("abc"), st.one_of(st.none(), st.binary(max_size=3))), max_size=30)
+
+
+@given(OPERATIONS)
+def test_keeping_and_forgetting_is_a_dict(
+    tmp_path_factory: pytest.TempPathFactory, operations: list[tuple[str, bytes | None]]
+) -> None:
+    path = tmp_path_factory.mktemp("kept") / "s"
+    model: dict[str, bytes] = {}
+
+    def work(store: Store) -> None:
+        for key, value in operations:
+            if value is None:
+                store.forget("p", key)
+                model.pop(key, None)
+            else:
+                store.keep("p", key, value)
+                model[key] = value
+
+    fill(path, work)
+    assert look(path, lambda store: store.kept("p")) == model
+
+
+def test_callbacks_come_in_order_after_their_commit(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+        order: list[object] = []
+        store.then(lambda problem: order.append("nothing to wait for"))
+        store.keep("p", "a", b"")
+        store.then(lambda problem: order.append((1, store.commits)))
+        store.keep("p", "b", b"")
+        store.then(lambda problem: order.append((2, store.commits)))
+        assert order == ["nothing to wait for"]
+        assert not store.clean
+        await store.committed()
+        assert order[1:] == [(1, 1), (2, 1)]  # both writes in one commit
+        assert store.clean
+        await store.close()
+
+    run(test)
+
+
+def test_what_a_callback_queues_is_committed_too(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+
+        def again(count: int) -> None:
+            if count:
+                store.keep("p", f"{count}", b"")
+                store.then(lambda problem: again(count - 1))
+
+        again(5)
+        while not store.clean:
+            await store.committed()
+        await store.close()
+        assert store.commits == 5
+
+    run(test)
+    assert sorted(look(tmp_path / "s", lambda store: list(store.kept("p")))) == ["1", "2", "3", "4", "5"]  # type: ignore[call-overload]
+
+
+def test_what_comes_along_is_in_the_same_commit(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+        store.before_commit = lambda: store.keep("p", "along", b"")
+        store.keep("p", "a", b"")
+        await store.committed()
+        assert store.commits == 1
+        await store.close()
+
+    run(test)
+    assert look(tmp_path / "s", lambda store: list(store.kept("p"))) == ["a", "along"]
+
+
+def test_the_log_is_bounded_and_keeps_what_was_not_handed_over(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOGGED", 3)
+
+    def work(store: Store) -> None:
+        for serial in range(1, 8):
+            store.add_publication(serial, b"x", 0)
+            if serial != 2:
+                store.hand(serial)
+
+    fill(tmp_path / "s", work)
+    assert look(tmp_path / "s", lambda store: [publication.serial for publication in store.publications()]) == [
+        2,
+        5,
+        6,
+        7,
+    ]
+
+    def hand_late(store: Store) -> None:
+        store.unhanded()
+        store.hand(2)
+
+    fill(tmp_path / "s", hand_late)  # it is the newest
+    assert look(tmp_path / "s", lambda store: [publication.serial for publication in store.publications()]) == [2, 6, 7]
+
+
+def test_the_log_is_bounded_in_bytes(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(module, "LOGGED_BYTES", 10)
+
+    def work(store: Store) -> None:
+        for serial, size in ((1, 4), (2, 4), (3, 4), (4, 50)):
+            store.add_publication(serial, bytes(size), 0)
+            store.hand(serial)
+            kept[serial] = None
+
+    kept: dict[int, None] = {}
+    fill(tmp_path / "s", work)
+    # 1 goes for 3, and all go for 4, which is too long but the latest
+    assert look(tmp_path / "s", lambda store: [publication.serial for publication in store.publications()]) == [4]
+
+
+# --- Refusals -------------------------------------------------------------------------------------------------------
+
+
+def refused(path: Path, node: int = 1) -> str:
+    with pytest.raises(StoreError) as problem:
+        look(path, lambda store: store.node, node)
+    return str(problem.value)
+
+
+def test_a_store_of_another_node_is_refused(tmp_path: Path) -> None:
+    look(tmp_path / "s", lambda store: store.node)
+    assert refused(tmp_path / "s", node=2).endswith("s: is the store of node 1, not of node 2: choose another")
+
+
+def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
+    look(tmp_path / "s", lambda store: store.node)
+    connection = sqlite3.connect(tmp_path / "s")
+    connection.execute("PRAGMA user_version = 99")
+    connection.close()
+    assert "is a store of version 99; this roamcast reads version 1" in refused(tmp_path / "s")
+
+
+def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
+    connection = sqlite3.connect(tmp_path / "s")
+    connection.execute("CREATE TABLE birds (name TEXT)")
+    connection.close()
+    assert "is an SQLite file of another program" in refused(tmp_path / "s")
+    (tmp_path / "text").write_text("not a database, but long enough to be looked at " * 40)
+    assert "is damaged or no store (file is not a database)" in refused(tmp_path / "text")
+    assert (tmp_path / "text").read_text().startswith("not a database")
+
+
+def test_a_damaged_store_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    def work(store: Store) -> None:
+        for number in range(2000):
+            store.keep("p", f"{number:08}", bytes(64))
+
+    fill(tmp_path / "s", work)
+    with (tmp_path / "s").open("r+b") as file:
+        file.seek(3 * 4096)
+        file.write(os.urandom(12 * 4096))
+    words = refused(tmp_path / "s")
+    assert "is damaged or no store" in words
+    assert "put a copy of it back" in words
+
+
+def test_a_folder_that_is_not_there(tmp_path: Path) -> None:
+    assert "cannot be opened" in refused(tmp_path / "missing" / "s")
+
+
+def test_one_process_at_a_time(tmp_path: Path) -> None:
+    async def test() -> None:
+        first = Store(tmp_path / "s", 1, "normal")
+        with pytest.raises(StoreError, match="is in use by another process: each node needs a store of its own"):
+            Store(tmp_path / "s", 1, "normal")
+        await first.close()
+        await Store(tmp_path / "s", 1, "normal").close()
+
+    run(test)
+
+
+# --- A disk that fails, a process that is killed --------------------------------------------------------------------
+
+
+def test_a_store_that_cannot_be_written_tells_everybody_once(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+        told: list[StoreError] = []
+        store.on_failure = told.append
+        store.keep("p", "a", b"before")
+        await store.committed()
+        store._connection.execute("PRAGMA query_only = ON")  # as a disk that has become read-only
+        store.keep("p", "a", b"after")
+        with pytest.raises(StoreError, match="cannot be written: attempt to write a readonly database; nothing acknow"):
+            await store.committed()
+        store.keep("p", "a", b"later")
+        with pytest.raises(StoreError):
+            await store.committed()
+        with pytest.raises(StoreError):
+            store.reserve(5)
+        assert len(told) == 1
+        await store.close()
+
+    run(test)
+    assert look(tmp_path / "s", lambda store: (store.kept("p"), store.counter)) == ({"a": b"before"}, 0)
+
+
+def test_a_value_that_sqlite_cannot_hold_is_a_failure_and_not_a_silence(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+        told: list[StoreError] = []
+        store.on_failure = told.append
+        store.keep("p", "\ud800", b"")
+        with pytest.raises(StoreError, match="cannot be written"):
+            await store.committed()
+        assert len(told) == 1
+        await store.close()
+
+    run(test)
+
+
+def test_a_callback_that_raises_does_not_stop_the_others(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+
+        def fail(problem: BaseException | None) -> None:
+            raise RuntimeError("on purpose")
+
+        store.keep("p", "a", b"")
+        store.then(fail)
+        await store.committed()
+        await store.close()
+
+    run(test)
+    assert caplog.messages == ["a callback of the store raised"]
+
+
+KILLED = """
+import asyncio, sys
+from pathlib import Path
+from roamcast.live.store import Store
+
+async def main():
+    store = Store(Path(sys.argv[1]), 1, "normal")
+    serial = 0
+    while True:
+        serial += 1
+        store.add_publication(serial, b"event %d" % serial, 0)
+        store.keep("p", f"{serial % 7}", b"%d" % serial)
+        await store.committed()
+        print(serial, flush=True)
+
+asyncio.run(main())
+"""
+
+
+def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
+    with subprocess.Popen(
+        [sys.executable, "-c", KILLED, str(tmp_path / "s")], stdout=subprocess.PIPE, text=True
+    ) as process:
+        assert process.stdout is not None
+        for _ in range(200):
+            process.stdout.readline()
+        process.send_signal(signal.SIGKILL)
+        rest = process.stdout.read().split()
+    acknowledged = int(rest[-1]) if rest else 200
+    found = look(tmp_path / "s", lambda store: (store.publications(), store.serial, store.kept("p")))
+    assert isinstance(found, tuple)
+    publications, serial, kept = found
+    assert publications == [(number, b"event %d" % number, 0) for number in range(1, serial + 1)]
+    assert serial in (acknowledged, acknowledged + 1)
+    assert max(int(value) for value in kept.values()) == serial  # what was written with it came with it
+
+
+def test_reservations_and_marks_are_written_when_they_return(tmp_path: Path) -> None:
+    program = (
+        "import os, sys\nfrom pathlib import Path\nfrom roamcast.live.store import Store\n"
+        "store = Store(Path(sys.argv[1]), 1, 'full')\n"
+        "store.reserve(77)\nstore.mark_replay({5: 6})\nos._exit(9)\n"
+    )
+    assert subprocess.run([sys.executable, "-c", program, str(tmp_path / "s")], check=False).returncode == 9
+    assert look(tmp_path / "s", lambda store: (store.counter, store.replay_marks())) == (77, {5: 6})
+
+
+def test_reserving_while_a_batch_is_being_written(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "normal")
+        for number in range(2000):
+            store.keep("p", f"{number}", b"")
+        await asyncio.sleep(0)  # the batch is on its way
+        store.reserve(5)
+        await store.committed()
+        await store.close()
+
+    run(test)
+    assert look(tmp_path / "s", lambda store: (len(store.kept("p")), store.counter)) == (2000, 5)
