@@ -15,6 +15,11 @@ from roamcast.pipeline.experiment import Experiment, check_measures
 from roamcast.pipeline.measures import MEASURES
 
 NAMES = ["hint-6", "hint-7", "hint-8", "hint-9", "hint-10", "hint-11", "hint-12"]
+COMAN_NAMES = [
+    *("coman-9", "coman-9d", "coman-9-250", "coman-9d-250"),
+    *("coman-11", "coman-11-side", "coman-11-250", "coman-11-side-250"),
+    *("coman-12", "coman-13", "coman-13-250", "coman-parts", "coman-parts-traffic"),
+]
 
 # Seconds of CPU of a run of the reference scenario, as bench/hint_reference.py measures it, rounded up.
 HINT, FLOODING = 1.1, 1.4
@@ -158,14 +163,14 @@ def test_a_preview_has_every_second_point_few_seeds_and_short_runs(experiments: 
 
 
 def test_without_names_all_papers_that_have_experiments_are_meant() -> None:
-    assert [one.name for one in papers.load()] == NAMES
+    assert [one.name for one in papers.load()] == [*NAMES, *COMAN_NAMES]
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("hnit", "no paper is named 'hnit'; known are hint, odmrp, coman, opportunistic, context"),
-        ("coman", "coman: its figures are no experiments yet; its claims are listed as not measured"),
+        ("odmrp", "odmrp: its figures are no experiments yet; its claims are listed as not measured"),
     ],
 )
 def test_a_paper_that_cannot_be_run(name: str, words: str) -> None:
@@ -174,8 +179,9 @@ def test_a_paper_that_cannot_be_run(name: str, words: str) -> None:
     assert str(refusal.value) == words
 
 
-def test_every_experiment_says_in_its_file_what_was_chosen() -> None:
-    for file in papers.experiment_files("hint"):
+@pytest.mark.parametrize("paper", ["hint", "coman"])
+def test_every_experiment_says_in_its_file_what_it_is(paper: str) -> None:
+    for file in papers.experiment_files(paper):
         text = file.read_text()
-        assert text.startswith("# Figure"), file.name
+        assert text.startswith(("# Figure", "# No figure of the paper")), file.name
         assert tomllib.loads(text)["name"] == file.stem

@@ -150,6 +150,26 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "variants": ({"variants": [{"name": "a"}, {"name": "a"}]}, "variants: two are named 'a'"),
     "baseline": ({"baseline": "flood"}, "baseline: there is no variant 'flood'; did you mean 'flooding'?"),
     "figure": ({"figures": [{"id": "1", "x": "p", "y": "delivery"}]}, "figures[0].x: there is no axis 'p'; known are"),
+    "against": (
+        {"axes": [axis("nodes", 1)], "figures": [{"id": "1", "x": "nodes", "y": "delivery", "against": "flodding"}]},
+        "figures[0].against: there is no variant 'flodding'; did you mean 'flooding'?",
+    ),
+    "against a level": (
+        {
+            "axes": [axis("nodes", 1)],
+            "variants": [{"name": "a"}, {"name": "b"}, {"name": "c", "fixed": True}],
+            "figures": [{"id": "1", "x": "nodes", "y": "delivery", "against": "c"}],
+        },
+        "figures[0].against: the axes mean nothing to 'c': it has one point only",
+    ),
+    "against itself": (
+        {
+            "axes": [axis("nodes", 1)],
+            "variants": [{"name": "a"}, {"name": "c", "fixed": True}],
+            "figures": [{"id": "1", "x": "nodes", "y": "delivery", "against": "a"}],
+        },
+        "figures[0].against: there is no other variant to compare with 'a'",
+    ),
     "field": ({"axis": []}, "tiny.toml: axis: there is no such field; did you mean 'axes'?"),
     "inner field": (
         {"variants": [{"name": "a", "fixd": True}]},

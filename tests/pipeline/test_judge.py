@@ -296,6 +296,52 @@ def test_a_gap_that_shrinks(last: Seeds, outcome: str) -> None:
     assert found.measured.startswith("x = 1 to x = 2: from 0.3 to 0.")
 
 
+@pytest.mark.parametrize(
+    ("kind", "measure", "first", "last", "outcome"),
+    [
+        # Against 2 and 2, then 4 and 4: from +50 % to +100 %, and so on.
+        ("rises against", "overhead", (3.0, 3.0), (8.0, 8.0), HOLDS),
+        ("rises against", "overhead", (3.0, 3.0), (6.0, 6.0), FAILS),  # twice as far apart, but +50 % again
+        ("rises against", "overhead", (3.0, 3.0), (7.9, 8.1), HOLDS),  # +50 points ± 31.8
+        ("rises against", "overhead", (3.0, 3.0), (7.0, 8.0), OPEN),
+        ("rises against", "overhead", (1.0, 1.0), (3.0, 3.0), HOLDS),  # from −50 % to −25 %: less of a gain
+        ("falls against", "overhead", (1.0, 1.0), (1.0, 1.0), HOLDS),  # from −50 % to −75 %
+        ("falls against", "overhead", (1.0, 1.0), (3.0, 3.0), FAILS),
+        ("falls against", "overhead", (1.0, 1.0), (1.0, 1.5), OPEN),
+        ("hardly moves against", "overhead", (3.0, 3.0), (6.4, 6.4), HOLDS),  # by 10 points
+        ("hardly moves against", "overhead", (3.0, 3.0), (5.2, 5.2), FAILS),  # by 20, the other way
+        ("hardly moves against", "overhead", (3.0, 3.0), (6.3, 6.5), OPEN),
+        ("hardly moves against", "delivery", (3.0, 3.0), (6.4, 6.4), FAILS),  # a ratio: 5 points
+    ],
+)
+def test_a_relative_difference_along_the_axis(kind: str, measure: str, first: Seeds, last: Seeds, outcome: str) -> None:
+    lines: dict[str, Line] = {f"a_{measure}": {1: first, 2: last}, f"b_{measure}": {1: (2.0, 2.0), 2: (4.0, 4.0)}}
+    assert result(kind, table(**lines), term(f"a_{measure}"), than=term(f"b_{measure}")).outcome == outcome
+
+
+def test_a_relative_difference_in_words_and_by_seed() -> None:
+    """Seeds far apart, with the same gain: +50 % at first, +75 % at last."""
+    values = table(a_overhead={1: (3.0, 30.0), 2: (7.0, 70.0)}, b_overhead={1: (2.0, 20.0), 2: (4.0, 40.0)})
+    found = result("rises against", values, term("a_overhead"), than=term("b_overhead"))
+    assert (found.outcome, found.measured) == (HOLDS, "x = 1 to x = 2: from +50 % to +75 %, by +25 % (+25 to +25 %)")
+
+
+def test_points_below_the_floor_have_no_relative_difference() -> None:
+    values = table(
+        a_tree_connected={1: (0.3, 0.3), 2: (0.2, 0.2), 3: (0.15, 0.15), 4: (0.5, 0.5)},
+        b_tree_connected={1: (0.0, 0.0099), 2: (0.1, 0.0), 3: (0.1, 0.1), 4: (0.0, 0.0)},
+    )
+    of, than = term("a_tree_connected"), term("b_tree_connected")
+    # Only x = 2, of which one seed is left, and x = 3 remain.
+    found = result("falls against", values, of, than=than)
+    assert (found.outcome, found.measured[:44]) == (OPEN, "x = 2 to x = 3: from +100 % to +50 %, by −50")
+    found = result("clearly above", values, term("a_tree_connected", at={"x": 1}), than=than)
+    assert (found.outcome, found.measured) == (MISSING, "no seed has a value")
+    found = result("rises against", values, term("a_tree_connected", at="last"), than=than)
+    assert (found.outcome, found.measured) == (MISSING, "fewer than two points to compare at")
+    assert result("higher than", values, of, than=than).outcome == OPEN  # by difference, every point counts
+
+
 # --- Claims ---------------------------------------------------------------------------------------------------------
 
 LINES: dict[str, Line] = {"a_delivery": {0: (0.7, 0.7), 1: (0.74, 0.78)}}

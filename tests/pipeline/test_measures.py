@@ -19,7 +19,18 @@ from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures import MEASURES, Facts, Measure, catalogue, measure, read, run_measures
+from roamcast.pipeline.measures import (
+    MEASURES,
+    Facts,
+    Measure,
+    catalogue,
+    core,
+    measure,
+    read,
+    repairs,
+    run_measures,
+    tree,
+)
 from roamcast.pipeline.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
@@ -103,6 +114,8 @@ BY_HAND = {
     "satisfaction_3600": None,
     "satisfaction_5400": None,
     "satisfaction_7200": None,
+    # There is no tree: see test_measures_tree.py.
+    **{one.name: None for family in (tree, repairs, core) for one in family.MEASURES},
 }
 
 
@@ -289,6 +302,8 @@ def test_variants_are_compared_seed_by_seed(out: Path) -> None:
     assert row["mean"] == pytest.approx(sum(differences) / 2)
     assert row["sd"] == pytest.approx(abs(differences[0] - differences[1]) / math.sqrt(2))
     assert rows["flooding", "gossip", "overhead"]["mean"] == pytest.approx(-row["mean"])
+    parts = [100 * part / (of_run(out, f"flooding{n}")["overhead"] or 0) for n, part in enumerate(differences, 1)]
+    assert (row["relative_n"], row["relative_mean"]) == (2, pytest.approx(sum(parts) / 2))
 
 
 def test_the_tables_are_as_their_schemas_say_and_in_order(out: Path) -> None:

@@ -116,11 +116,41 @@ def test_intervals_and_differences(spark: SparkSession) -> None:
     assert differences.columns == PAIRED.names
     # hint − gossip: −1, 0, 1 at the first point, so sd 1; 3 at the second
     wide = 4.302653 / math.sqrt(3)
+    same = [3, 0.0, 1.0, -wide, wide]
+    # In parts of gossip: −1 of 2, 0 of 2, 1 of 5. The squares of −40, 10 and 30 from the mean add up to 2600.
+    less = [3, -10.0, math.sqrt(1300), -10 - wide * math.sqrt(1300), -10 + wide * math.sqrt(1300)]
+    # In parts of hint: 1 of 1, 0 of 2, −1 of 6; in sixths of 100, 6, 0 and −1.
+    sd = 100 / 6 * math.sqrt(((13 / 3) ** 2 + (5 / 3) ** 2 + (8 / 3) ** 2) / 2)
+    more = [3, 250 / 9, sd, 250 / 9 - wide * sd, 250 / 9 + wide * sd]
     assert {tuple(row[:6]): list(row[6:]) for row in differences.collect()} == {
-        ("e", 0, '{"p": 0}', "hint", "gossip", "delay"): pytest.approx([3, 0.0, 1.0, -wide, wide]),
-        ("e", 0, '{"p": 0}', "gossip", "hint", "delay"): pytest.approx([3, 0.0, 1.0, -wide, wide]),
-        ("e", 1, '{"p": 1}', "hint", "gossip", "delay"): [1, 3.0, None, None, None],
-        ("e", 1, '{"p": 1}', "gossip", "hint", "delay"): [1, -3.0, None, None, None],
+        ("e", 0, '{"p": 0}', "hint", "gossip", "delay"): pytest.approx([*same, *less]),
+        ("e", 0, '{"p": 0}', "gossip", "hint", "delay"): pytest.approx([*same, *more]),
+        ("e", 1, '{"p": 1}', "hint", "gossip", "delay"): [1, 3.0, None, None, None, 1, 300.0, None, None, None],
+        ("e", 1, '{"p": 1}', "gossip", "hint", "delay"): [1, -3.0, None, None, None, 1, -75.0, None, None, None],
+    }
+
+
+def test_relative_differences_need_a_baseline_worth_the_name(spark: SparkSession) -> None:
+    """Of 0 nobody has parts; of tree_connected, neither of less than 0.01."""
+    values = {"maodv": [0.0, 0.0099, 0.01, 0.5], "coman": [0.3, 0.3, 0.04, 0.75]}
+    planned = [
+        {"run": f"{variant}{seed}", "experiment": "e", "variant": variant, "point": 0, "axes": "{}", "seed": seed}
+        | {"scenario": "{}", "folder": "", "estimate": 0.0}
+        for variant, by_seed in values.items()
+        for seed in range(len(by_seed))
+    ]
+    measured = [
+        (f"{variant}{seed}", measure, value)
+        for variant, by_seed in values.items()
+        for seed, value in enumerate(by_seed)
+        for measure in ("tree_connected", "delay")
+    ]
+    runs, of_runs = spark.createDataFrame(planned, RUNS), spark.createDataFrame(measured, RUN_MEASURES)
+    rows = paired(runs, of_runs, ["tree_connected", "delay"], 4).where("baseline = 'maodv'").collect()
+    found = {row["measure"]: (row["n"], row["relative_n"], row["relative_mean"]) for row in rows}
+    assert found == {
+        "tree_connected": (4, 2, pytest.approx((300 + 50) / 2)),
+        "delay": (4, 3, pytest.approx((100 * 0.2901 / 0.0099 + 300 + 50) / 3)),
     }
 
 

@@ -284,18 +284,21 @@ def strangers(entry: Entry, rng: random.Random) -> Iterator[Message]:
             refused += 1
 
 
+LOAD, MORE = 2_000, 18_000
+
+
 def growth(entry: Entry) -> tuple[int, int]:
-    """The footprint and what is kept after the load that fills every table, and after ten times that."""
+    """The footprint and what is kept after a load that fills most tables, and after ten times that."""
     small = {"window": 256} if "window" in entry.parameters.__struct_fields__ else {}
     port, rng = RecordingPort(), random.Random(3)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
     broker.start(0, {})
     broker.subscribe(0, Subscription(1, EVERYTHING))
     sizes = []
-    for number, message in enumerate(itertools.islice(strangers(entry, rng), 20_000)):
+    for number, message in enumerate(itertools.islice(strangers(entry, rng), LOAD + MORE)):
         broker.receive(port.now, rng.getrandbits(31), message)
         port.clear()
-        if number in (1999, 19_999):
+        if number + 1 in (LOAD, LOAD + MORE):
             sizes.append(footprint(broker) + len(port.kept))
     once, ten_times = sizes
     return once, ten_times
@@ -303,8 +306,9 @@ def growth(entry: Entry) -> tuple[int, int]:
 
 @every_entry
 def test_tables_that_others_fill_are_bounded(entry: Entry) -> None:
+    """Tables that fill slowly still grow a little; one that takes an entry a message is the question."""
     once, ten_times = growth(entry)
-    assert ten_times <= 1.2 * once
+    assert ten_times - once < 0.25 * MORE
 
 
 class Hoarder(FloodingBroker):
@@ -321,7 +325,7 @@ class Hoarder(FloodingBroker):
 
 def test_a_table_without_bound_would_be_found() -> None:
     once, ten_times = growth(Entry("hoarder", "", Flooding, Hoarder, (Data,)))
-    assert ten_times > 3 * once
+    assert ten_times - once > 0.75 * MORE
 
 
 # --- Anything at all -------------------------------------------------------------------------------------------------

@@ -34,6 +34,7 @@ EXPERIMENT: dict[str, Any] = {
     "seeds": [1, 2, 3],
     "axes": [{"label": "credits", "field": "protocol.parameters.credits", "values": [0, 1, 4]}],
     "variants": [{"name": "hint", "fixed": False}, {"name": "gossip", "fixed": True}],
+    "baseline": "gossip",
     "figures": [
         {"id": "7", "title": "Delivery over credits", "x": "credits", "y": "delivery", "caption": "As it was."}
     ],

@@ -5,11 +5,13 @@ import errno
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
+import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner
 from lxml import html
 
-from report.folders import CAMPAIGN, CLAIMS, EVIL, EXPERIMENT, ROWS, evil_folder, write_folder
+from report.folders import CAMPAIGN, CLAIMS, EVIL, EXPERIMENT, PAIRED, ROWS, evil_folder, table, write_folder
 from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
 from roamcast.report import chromium, draw, write_report
@@ -107,6 +109,65 @@ def test_the_numbers_stand_behind_the_figure(tmp_path: Path) -> None:
     assert texts(differences, ".//td") == ["hint", "credits 1", "0.15", "0.125 to 0.175", "0.01", "3"]
     assert texts(differences, "caption") == [
         "delivery (share of interested subscribers): difference from gossip, seed by seed"
+    ]
+
+
+def test_differences_are_those_from_the_baseline(tmp_path: Path) -> None:
+    """The table of paired differences holds both ways round; a page that mixed them would call both the same."""
+    rows = [
+        ("credits", 0, '{"credits": 0}', "gossip", "hint", "delivery", 3, -0.15, 0.01, -0.175, -0.125),
+        ("credits", 0, '{"credits": 0}', "hint", "gossip", "delivery", 3, 0.15, 0.01, 0.125, 0.175),
+    ]
+    for baseline, shown in (("gossip", ["hint"]), ("hint", ["gossip"]), (None, None)):
+        out = write_folder(tmp_path / str(baseline), campaign=with_experiment(baseline=baseline))
+        pq.write_table(table(PAIRED, rows), out / "measures" / "paired.parquet")
+        _, *differences = page_of(out).xpath("//figure//table")
+        captions = [f"delivery (share of interested subscribers): difference from {baseline}, seed by seed"]
+        assert [texts(one, ".//tr/td[1]") for one in differences] == ([] if shown is None else [shown])
+        assert [texts(one, "caption") for one in differences] == ([] if shown is None else [captions])
+
+
+def test_a_figure_of_relative_differences(tmp_path: Path) -> None:
+    """Of those from gossip in per cent; not of those the other way round, nor of a variant with one point only."""
+    variants = [{"name": "gossip"}, {"name": "hint"}, {"name": "flooding", "fixed": True}]
+    figures = [{"id": "d", "x": "credits", "y": "delivery", "against": "gossip"}]
+    out = write_folder(tmp_path / "out", campaign=with_experiment(variants=variants, figures=figures))
+    relative = {f"relative_{name}": PAIRED.field(name).type for name in ("n", "mean", "sd", "low", "high")}
+    schema = pa.schema([*PAIRED, *relative.items()])
+    few = [(3, 25.0, 2.0, 20.0, 30.0), (2, -12.5, 2.0, -15.0, -10.0)]
+    rows = [
+        ("credits", n, f'{{"credits": {n}}}', "hint", "gossip", "delivery", 3, 0.15, 0.01, 0.125, 0.175, *percent)
+        for n, percent in enumerate(few)
+    ]
+    rows.append(("credits", 0, '{"credits": 0}', "gossip", "hint", "delivery", 3, -0.15, 0.01, -0.2, -0.1, *few[0]))
+    rows.append(("credits", 0, "{}", "flooding", "gossip", "delivery", 3, 0.1, 0.01, 0.05, 0.15, *few[0]))
+    pq.write_table(table(schema, rows), out / "measures" / "paired.parquet")
+
+    page = page_of(out)
+    title = "delivery: difference from gossip (%)"
+    assert [point.get("aria-label") for point in page.xpath("//figure//*[@class='point']")] == [
+        f"hint; credits: 0; {title}: 25.0 ± 5.0; n = 3",
+        f"hint; credits: 1; {title}: −12.5 ± 2.5; n = 2",
+    ]
+    # In per cent, though delivery is a share; and down to where the means are.
+    assert texts(page, "//figure//*[@class='tick end']") == ["−20", "−10", "0", "10", "20", "30"]
+    numbers, differences = page.xpath("//figure//table")
+    assert texts(numbers, "caption") == [title]
+    assert texts(differences, ".//tr/td[1]") == ["hint", "flooding", "hint"]
+    assert (out / "report" / "data" / "credits-d.csv").read_text() == (
+        "experiment,variant,baseline,credits,measure,n,mean,sd,low,high\n"
+        "credits,hint,gossip,0,delivery (%),3,25.0,2.0,20.0,30.0\n"
+        "credits,hint,gossip,1,delivery (%),2,-12.5,2.0,-15.0,-10.0\n"
+    )
+    assert draw(out, "d").count('class="point"') == 2
+
+
+def test_a_campaign_measured_without_relative_differences_has_none_to_draw(tmp_path: Path) -> None:
+    figures = [{"id": "d", "x": "credits", "y": "delivery", "against": "gossip"}]
+    page = page_of(write_folder(tmp_path / "out", campaign=with_experiment(figures=figures)))
+    assert page.xpath("//figure//*[@class='point']") == []
+    assert texts(page, "//figure/p") == [
+        "There are no values of delivery over credits: no run of this figure was measured."
     ]
 
 

@@ -1,6 +1,7 @@
 """The workload: the same from the same seed, and what it is asked to be."""
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Literal
 
 import pytest
@@ -9,6 +10,7 @@ from hypothesis import strategies as st
 
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
+from roamcast.sim.scenario import check
 from roamcast.sim.workload import Act, Publishers, Span, Subscribers, Workload, acts
 
 S = 1_000_000_000
@@ -135,11 +137,75 @@ def test_a_subscription_that_would_stop_after_the_end_just_lasts() -> None:
     assert len(made) == 1
 
 
+# --- Subscriptions that change --------------------------------------------------------------------------------------
+
+FILTERS = ("a = 1", "a = 2", "a = 3")
+intervals = st.floats(0.5, 20.0)
+
+
+@given(change=intervals, start=st.floats(0, 5), stop=st.none() | st.floats(6, 40), seed=st.integers(0, 2**63 - 1))
+@settings(max_examples=60, deadline=None)
+def test_a_node_that_changes_has_one_subscription_at_a_time_and_never_the_same_twice(
+    change: float, start: float, stop: float | None, seed: int
+) -> None:
+    group = Subscribers(nodes=(1, 3), filter=FILTERS, change=change, start=start, stop=stop)
+    made = list(acts(Workload(subscribers=(group,)), 4, seed, 30 * S))
+    assert made == list(acts(Workload(subscribers=(group,)), 4, seed, 30 * S))
+    ids = [act.what.id for act in made if isinstance(act.what, Subscription)]
+    assert sorted(ids) == list(range(1, len(ids) + 1))
+    for node in (1, 3):
+        begun: list[Act] = []
+        current: int | None = None
+        for act in (act for act in made if act.node == node):
+            if isinstance(act.what, Subscription):
+                assert current is None
+                current = act.what.id
+                begun.append(act)
+            else:
+                assert act.what == current
+                current = None
+        assert (current is None) == (stop is not None and round(stop * S) < 30 * S)
+        wanted = [act.what.filter for act in begun if isinstance(act.what, Subscription)]
+        assert all(a != b for a, b in pairwise(wanted))
+        times = [act.time for act in begun]
+        assert times[0] == round(start * S)
+        assert all(time < (stop or 30) * S for time in times)
+        assert all(time <= round((start + change) * S) for time in times[1:2])
+        assert all(abs(b - a - round(change * S)) <= 1 for a, b in pairwise(times[1:]))
+
+
+def test_changes_come_as_often_as_asked() -> None:
+    """The first within 10 s, then every 10 s up to 100 s: ten, whatever the point of the first interval."""
+    group = Subscribers(nodes=(0,), filter=FILTERS, change=10)
+    made = list(acts(Workload(subscribers=(group,)), 1, 1, 100 * S))
+    assert [type(act.what) for act in made] == [Subscription, *[int, Subscription] * 10]
+
+
+def test_who_changes_does_not_move_what_others_do() -> None:
+    """The stable core, the publications and the first subscriptions are the same with and without changes."""
+    publishers = (Publishers(count=2, rate=1),)
+
+    def of(change: float | None) -> list[tuple[object, ...]]:
+        groups = (Subscribers(count=3, filter=FILTERS, change=change), Subscribers(count=3, filter=FILTERS))
+        made = list(acts(Workload(subscribers=groups, publishers=publishers), 10, 1, 50 * S))
+        first = [(act.node, act.what.filter) for act in made if isinstance(act.what, Subscription) and act.time == 0]
+        return [*first, *((act.time, act.node, act.what) for act in made if isinstance(act.what, Publication))]
+
+    assert of(5.0) == of(None)
+
+
 def test_without_disjoint_a_node_may_do_both() -> None:
     workload = Workload(subscribers=(Subscribers(count=3),), publishers=(Publishers(count=3, rate=1),), disjoint=False)
     assert not list(workload.problems(3, 10.0))
     made = list(acts(workload, 3, 1, 10 * S))
     assert {act.node for act in made if isinstance(act.what, Publication)} == {0, 1, 2}
+
+
+def test_a_scenario_file_may_ask_for_changes() -> None:
+    group = {"count": 2, "filter": list(FILTERS), "change": 30}
+    raw = {"nodes": 3, "duration": 5, "area": {"width": 9, "height": 9}, "workload": {"subscribers": [group]}}
+    checked = check(raw, "here", Path())
+    assert checked.workload.subscribers == (Subscribers(count=2, filter=FILTERS, change=30.0),)
 
 
 @pytest.mark.parametrize(
@@ -168,6 +234,18 @@ def test_without_disjoint_a_node_may_do_both() -> None:
         (
             Workload(subscribers=(Subscribers(count=1, filter=()),)),
             ("subscribers[0].filter", "an empty list: at least one filter to draw from"),
+        ),
+        (
+            Workload(subscribers=(Subscribers(count=1, filter=("a = 1", "a=1"), change=5),)),
+            ("subscribers[0].change", "every 5 s, but there is no other filter to change to"),
+        ),
+        (
+            Workload(subscribers=(Subscribers(count=1, filter=FILTERS, change=0),)),
+            ("subscribers[0].change", "0 s: at least 0.001 s between two changes"),
+        ),
+        (
+            Workload(subscribers=(Subscribers(count=1, filter=FILTERS, change=float("nan")),)),
+            ("subscribers[0].change", "nan s: at least 0.001 s between two changes"),
         ),
         (
             Workload(subscribers=(Subscribers(count=2),), publishers=(Publishers(count=2, rate=1),)),

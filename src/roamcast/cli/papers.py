@@ -62,7 +62,7 @@ def papers(
         data.check_names(names)
         _list(data.load(), claims)
         return
-    experiments = [data.quick(one) if quick else one for one in data.load(names)]
+    experiments = data.preview(names) if quick else data.load(names)
     if task == "explain":
         explain_experiments(experiments)
         return

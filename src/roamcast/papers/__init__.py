@@ -1,7 +1,8 @@
 """The papers' evaluations as data: experiments, the scenarios they start from, and the ledger of claims.
 
-The rule this file owns is what `--quick` means: a preview in minutes. Of every axis, every second value, from the
-first, and the last; three seeds; and 200 s measured instead of what the scenario says.
+The rule this file owns is what `--quick` means: a preview in minutes. Of every axis of more than three values, every
+second one, from the first, and the last; three seeds; and 200 s measured instead of what the scenario says. Experiments
+that no claim is judged by, but which only stand beside one, are left out.
 """
 
 import dataclasses
@@ -13,6 +14,7 @@ from typing import Any, Final
 import msgspec
 
 from roamcast.errors import RoamcastError
+from roamcast.pipeline.claims import load_claims
 from roamcast.pipeline.experiment import Axis, Experiment, load_experiment
 
 _HERE: Final = Path(__file__).parent
@@ -28,18 +30,21 @@ PAPERS: Final = {
 }
 
 QUICK_SEEDS: Final = 3
+QUICK_WHOLE: Final = 3
+"""An axis of so many values is too short to leave any out."""
 QUICK_MEASURED: Final = 200.0
 """Seconds after the warm-up."""
 
 
 def experiment_files(paper: str) -> list[Path]:
-    """Those of a paper, in the order of its figures."""
+    """Those of a paper, in the order of its figures; what is no figure of it comes last."""
     return sorted(EXPERIMENTS.glob(f"{paper}-*.toml"), key=_by_number)
 
 
-def _by_number(path: Path) -> list[tuple[int, str]]:
-    """10 comes after 9."""
-    return [(int(part or -1), part) for part in re.split(r"\D+", path.stem)]
+def _by_number(path: Path) -> tuple[bool, list[int], str]:
+    """10 comes after 9, and 9-250 after 9d."""
+    numbers = [int(number) for number in re.findall(r"\d+", path.stem)]
+    return not numbers, numbers, path.stem
 
 
 def check_names(papers: Sequence[str]) -> None:
@@ -59,6 +64,13 @@ def load(papers: Sequence[str] = ()) -> list[Experiment]:
     return [load_experiment(file) for files in found.values() for file in files]
 
 
+def preview(papers: Sequence[str] = ()) -> list[Experiment]:
+    """The previews of the papers' experiments that some claim is judged by."""
+    checks = [check for claim in load_claims(CLAIMS) for check in claim.checks if check.judged]
+    judging = {term.experiment for check in checks for term in check.terms}
+    return [quick(one) for one in load(papers) if one.name in judging]
+
+
 def quick(one: Experiment) -> Experiment:
     """The preview of an experiment."""
     spec = msgspec.structs.replace(one.spec, seeds=QUICK_SEEDS, axes=tuple(map(_thinned, one.spec.axes)))
@@ -67,5 +79,7 @@ def quick(one: Experiment) -> Experiment:
 
 
 def _thinned(axis: Axis) -> Axis:
+    if len(axis.values) <= QUICK_WHOLE:
+        return axis
     *others, last = axis.values
     return msgspec.structs.replace(axis, values=(*others[::2], last))

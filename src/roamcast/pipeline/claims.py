@@ -109,6 +109,7 @@ WANTS: Final = {
     **dict.fromkeys(("rises", "falls", "steadily rises", "steadily falls", "hardly moves", "is steep"), None),
     **dict.fromkeys(("lower than", "higher than", "slightly below", "slightly above", "not below"), "than"),
     **dict.fromkeys(("comparable with", "clearly below", "clearly above", "far below", "gap shrinks to"), "than"),
+    **dict.fromkeys(("rises against", "falls against", "hardly moves against"), "than"),
 }
 """The kinds of checks, and what each needs beside `of`. `judge.py` says what they mean."""
 

@@ -82,10 +82,10 @@ class Point:
         """The difference, of the seeds that both have."""
         return {seed: value - other.values[seed] for seed, value in self.values.items() if seed in other.values}
 
-    def relative_to(self, other: "Point") -> BySeed:
-        """The difference in parts of the other, where that is not 0."""
-        parts = self.minus(other)
-        return {seed: part / other.values[seed] for seed, part in parts.items() if other.values[seed]}
+    def relative_to(self, other: "Point", floor: float = -math.inf) -> BySeed:
+        """The difference in parts of the other, where that is neither 0 nor below the floor."""
+        bases = {seed: base for seed, base in other.values.items() if base and base >= floor}
+        return {seed: part / bases[seed] for seed, part in self.minus(other).items() if seed in bases}
 
 
 class Curves:

@@ -68,6 +68,10 @@ class Figure(_Part, frozen=True, kw_only=True):
     y: Annotated[str, Meta(description="a measure")]
     caption: str = ""
     log: Annotated[bool, Meta(description="a logarithmic x axis")] = False
+    against: Annotated[
+        str | None,
+        Meta(description="a variant: the others are drawn as differences from it, seed by seed, in per cent"),
+    ] = None
 
 
 class Spec(_Part, frozen=True, kw_only=True):
@@ -107,8 +111,20 @@ class Spec(_Part, frozen=True, kw_only=True):
         for number, figure in enumerate(self.figures):
             if figure.x not in labels:
                 yield f"figures[{number}].x", f"there is no axis {figure.x!r}; {_known(figure.x, labels)}"
+            if figure.against is not None:
+                yield from ((f"figures[{number}].against", rule) for rule in self._against_problems(figure.against))
         if self.baseline is not None and self.variants and self.baseline not in variants:
             yield "baseline", f"there is no variant {self.baseline!r}; {_known(self.baseline, variants)}"
+
+    def _against_problems(self, name: str) -> Iterator[str]:
+        """A level line has one point: there is nothing to compare with at the others, nor of it."""
+        swept = [variant.name for variant in self.variants if not variant.fixed]
+        if name not in (variant.name for variant in self.variants):
+            yield f"there is no variant {name!r}; {_known(name, swept)}"
+        elif name not in swept:
+            yield f"the axes mean nothing to {name!r}: it has one point only"
+        elif len(swept) < 2:
+            yield f"there is no other variant to compare with {name!r}"
 
 
 def _seed_problems(seeds: int | tuple[int, ...]) -> Iterator[tuple[str, str]]:

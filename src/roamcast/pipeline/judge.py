@@ -7,7 +7,8 @@ The rules this file owns, fixed for all claims before any was measured:
 * *about x*: within 15 % of x (ratios, such as delivery: within 0.05). *rises, falls*: from the first to the last
   point. *slightly, hardly*: by less than 0.05 (costs: 15 %), over the whole range. *clearly*: by at least 10 %, the
   interval excluding 0. *comparable*: within 15 %. *far below*: less than half. *steadily*: at every step. *steep*: more
-  than half of a rise within a third of the axis.
+  than half of a rise within a third of the axis. *against*: of the difference from another term, in parts of it, along
+  the axis; points at which no seed has such a difference (`statistics.FLOORS`) are not looked at.
 * `conditions.py` says when a condition holds. For two words the mean decides too: *clearly* asks it to be beyond 10 %
   and the interval only to exclude 0, *steadily* asks it to go the right way and the interval only not to lie wholly the
   wrong way.
@@ -24,9 +25,13 @@ import pyarrow as pa
 
 from roamcast.pipeline.claims import Check, Claim
 from roamcast.pipeline.conditions import INF, RANK, Band, Condition, Outcome, worst
-from roamcast.pipeline.curves import Curves, Estimate, Missing, Point, estimate
+from roamcast.pipeline.curves import BySeed, Curves, Estimate, Missing, Point, estimate
+from roamcast.pipeline.measures.statistics import FLOORS
 
-RATIOS: Final = ("delivery", "satisfaction_", "lost_", "queue_full", "unreachable", "largest_partition")
+RATIOS: Final = (
+    *("delivery", "mdr", "satisfaction_", "lost_", "queue_full", "unreachable", "largest_partition"),
+    *("tree_connected", "tree_matched", "tree_reach", "repairs_succeeded", "repairs_same_parent"),
+)
 """Measures, or how their names begin, that lie between 0 and 1: they are compared by difference, others in per cent."""
 
 
@@ -239,26 +244,57 @@ def _compare(check: Check, left: Point, right: Point, place: str) -> Finding:
     comparison = _COMPARISONS[check.kind]
     relative = not is_ratio(check.of.measure) if comparison.relative is None else comparison.relative
     condition = comparison.condition(_number(check, *comparison.numbers))
-    found = estimate(left.relative_to(right) if relative else left.minus(right))
+    found = estimate(left.relative_to(right, _floor(check)) if relative else left.minus(right))
     means = f"{_show(estimate(left.values).mean)} against {_show(estimate(right.values).mean)}"
     return Finding(place, found, condition, f"{means}, {_percent(found) if relative else _plain(found, signed=True)}")
 
 
 def _gap(check: Check, curves: Curves) -> Iterator[Finding]:
     """Whether `of` is farther above `than` at the first point than at the last."""
-    assert check.than is not None
-    gaps = []
-    for left in curves.points(check.of):
-        right = curves.opposite(check.of, left, check.than)
-        if right is not None:
-            gaps.append(Point(left.number, left.axes, left.minus(right), left.place))
-    if len(gaps) < 2:
-        raise Missing("fewer than two points to compare at")
+    gaps = _two_or_more(_gaps(check, curves, lambda left, right: left.minus(right)))
     first, last = gaps[0], gaps[-1]
     found = estimate(last.minus(first))
     means = f"{_show(estimate(first.values).mean)} to {_show(estimate(last.values).mean)}"
     text = f"from {means}, {_plain(found, signed=True)}"
     yield Finding(f"{first.place} to {last.place}", found, Condition(Band(-INF, 0)), text)
+
+
+_COURSES: Final = {
+    "rises against": _MORE,
+    "falls against": _LESS,
+    "hardly moves against": _COMPARISONS["hardly moves"],
+}
+
+
+def _course(check: Check, curves: Curves) -> Iterator[Finding]:
+    """How the difference of `of` from `than`, in parts of `than`, goes along the axis."""
+    gaps = _gaps(check, curves, lambda left, right: left.relative_to(right, _floor(check)))
+    gaps = _two_or_more([gap for gap in gaps if gap.values])
+    if check.kind == "hardly moves against":
+        gaps.sort(key=lambda gap: estimate(gap.values).mean)
+    first, last = gaps[0], gaps[-1]
+    comparison = _COURSES[check.kind]
+    found = estimate(last.minus(first))
+    means = " to ".join(f"{_show(100 * estimate(gap.values).mean, signed=True)} %" for gap in (first, last))
+    condition = comparison.condition(_number(check, *comparison.numbers))
+    yield Finding(f"{first.place} to {last.place}", found, condition, f"from {means}, by {_percent(found)}")
+
+
+def _gaps(check: Check, curves: Curves, difference: Callable[[Point, Point], BySeed]) -> list[Point]:
+    """The difference from `than`, at every point of `of` that has something opposite."""
+    assert check.than is not None
+    gaps = []
+    for left in curves.points(check.of):
+        right = curves.opposite(check.of, left, check.than)
+        if right is not None:
+            gaps.append(Point(left.number, left.axes, difference(left, right), left.place))
+    return gaps
+
+
+def _two_or_more(gaps: list[Point]) -> list[Point]:
+    if len(gaps) < 2:
+        raise Missing("fewer than two points to compare at")
+    return gaps
 
 
 KINDS: Final[dict[str, Callable[[Check, Curves], Iterator[Finding]]]] = {
@@ -269,6 +305,7 @@ KINDS: Final[dict[str, Callable[[Check, Curves], Iterator[Finding]]]] = {
     "hardly moves": _range,
     "is steep": _steep,
     "gap shrinks to": _gap,
+    **dict.fromkeys(_COURSES, _course),
 }
 
 
@@ -284,6 +321,11 @@ def _number(check: Check, ratio: float, cost: float) -> float:
     if check.number is not None:
         return check.number
     return ratio if is_ratio(check.of.measure) else cost
+
+
+def _floor(check: Check) -> float:
+    """The least value of another term that a difference is taken in parts of."""
+    return FLOORS.get(check.of.measure, -INF)
 
 
 def _show(value: float, signed: bool = False) -> str:

@@ -105,9 +105,11 @@ PAIRED_ARROW: Final = pa.schema(
         ("baseline", pa.string()),
         ("measure", pa.string()),
         *_INTERVAL,
+        *((f"relative_{name}", kind) for name, kind in _INTERVAL),
     ]
 )
-"""Differences variant − baseline of the same seed, over the seeds that have both."""
+"""Differences variant − baseline of the same seed, over the seeds that have both; and the same in per cent of the
+baseline, over the seeds for which that means something (`measures/statistics.py`)."""
 
 FACTS_ARROW: Final[dict[str, pa.Schema]] = {
     table: pa.schema([pa.field("run", pa.string()), *schema]) for table, schema in TABLES.items()

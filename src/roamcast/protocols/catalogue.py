@@ -21,6 +21,11 @@ from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.api import Broker
 from roamcast.protocols.codec import Codec
 from roamcast.protocols.messages import Beacon, Data, Hinted, Message
+from roamcast.protocols.tree import broker as tree
+from roamcast.protocols.tree.coman import Coman
+from roamcast.protocols.tree.maodv import Maodv
+from roamcast.protocols.tree.messages import Ack, ChkUp, Grph, Hello, Mact, Rrep, Rreq
+from roamcast.protocols.tree.routed import Routed, Routes
 
 GROUP: Final = "roamcast.protocols"
 
@@ -72,6 +77,20 @@ CATALOGUE: Final = {
             hint.Hint,
             hint.HintBroker,
             (Beacon, Hinted),
+        ),
+        Entry(
+            "maodv",
+            "along a tree that repairs itself as MAODV's does (Royer, Perkins 1999)",
+            Maodv,
+            tree.MaodvBroker,
+            (Hello, Rreq, Rrep, Mact, Grph, Routes, Routed),
+        ),
+        Entry(
+            "coman",
+            "along a tree whose repairs change few routes (Mottola, Cugola, Picco 2008)",
+            Coman,
+            tree.ComanBroker,
+            (Hello, Rreq, Rrep, Mact, Grph, ChkUp, Ack, Routes, Routed),
         ),
     )
 }

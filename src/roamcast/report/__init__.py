@@ -27,7 +27,7 @@ def draw(out: Path, figure: str) -> str:
     plans = [(experiment, plan) for experiment in results.campaign.experiments for plan in experiment.figures]
     for experiment, plan in plans:
         if plan.id == figure:
-            drawing, _, _ = standalone(make_chart(experiment, plan, results.rows))
+            drawing, _, _ = standalone(make_chart(experiment, plan, results.drawn(plan)))
             return drawing
     raise RoamcastError(f"{out}: has no figure {figure!r}; there are {', '.join(plan.id for _, plan in plans)}")
 
@@ -72,8 +72,10 @@ class _Writer:
         (self.folder / "index.html").write_text(text, encoding="utf-8")
 
     def _experiment(self, experiment: Experiment) -> DrawnExperiment:
-        rows = [row for row in self.results.rows if row.experiment == experiment.name]
-        paired = [row for row in self.results.paired if row.experiment == experiment.name]
+        rows, paired = (
+            [row for row in of if row.experiment == experiment.name and experiment.wants(row.measure)]
+            for of in (self.results.rows, self.results.paired)
+        )
         files = {"All measures as CSV": self._data(experiment.name, tables.rows_csv(experiment, rows))}
         if paired:
             text = tables.rows_csv(experiment, paired)
@@ -82,8 +84,9 @@ class _Writer:
         return DrawnExperiment(experiment, figures, rows, files)
 
     def _figure(self, experiment: Experiment, plan: FigurePlan) -> DrawnFigure:
-        chart = make_chart(experiment, plan, self.results.rows)
-        paired = [row for row in self.results.paired if (row.experiment, row.measure) == (experiment.name, plan.y)]
+        chart = make_chart(experiment, plan, self.results.drawn(plan))
+        wanted = (experiment.name, plan.y, plan.against or experiment.baseline)
+        paired = [row for row in self.results.paired if (row.experiment, row.measure, row.baseline) == wanted]
         name = f"{experiment.name}-{plan.id}"
         files = {}
         if chart.curves:

@@ -1,7 +1,8 @@
 """From rows of the summary to curves: which points belong together, in which order, under which name.
 
 A curve is a variant; and where other axes than x are swept, a variant at one value of each of them. An axis that goes
-along with x (paired axes, or an axis with one value) makes no curves of its own. A fixed variant is a level.
+along with x (paired axes, or an axis with one value) makes no curves of its own. A fixed variant is a level. In a
+figure of differences from a variant there are neither that one nor fixed ones, which meet it at one point only.
 """
 
 import json
@@ -11,7 +12,7 @@ from typing import Any
 
 from roamcast.report.numbers import value_text
 from roamcast.report.source import Axis, Experiment, FigurePlan, Row
-from roamcast.report.words import axis_title, measure_title
+from roamcast.report.words import axis_title, difference_title, measure_title
 
 
 @dataclass(frozen=True)
@@ -58,8 +59,11 @@ def is_number(value: Any) -> bool:  # noqa: ANN401
 
 def make_chart(experiment: Experiment, plan: FigurePlan, rows: Iterable[Row]) -> Chart:
     """The chart of a figure; `rows` may be those of all experiments and measures."""
-    mine = [row for row in rows if row.experiment == experiment.name and row.measure == plan.y]
     fixed = {variant.name for variant in experiment.variants if variant.fixed}
+    wanted = (experiment.name, plan.y, plan.against)
+    mine = [row for row in rows if (row.experiment, row.measure, row.baseline) == wanted]
+    if plan.against is not None:
+        mine = [row for row in mine if row.percent and row.variant not in fixed]
     swept = [row for row in mine if row.variant not in fixed and plan.x in row.axes]
     axis = next((axis for axis in experiment.axes if axis.label == plan.x), Axis(plan.x, []))
     values = _ordered({_key(row.axes[plan.x]): row.axes[plan.x] for row in swept}.values(), axis)
@@ -75,7 +79,7 @@ def make_chart(experiment: Experiment, plan: FigurePlan, rows: Iterable[Row]) ->
         plan=plan,
         experiment=experiment.name,
         x_title=axis_title(plan.x, axis.field or ""),
-        y_title=measure_title(plan.y),
+        y_title=measure_title(plan.y) if plan.against is None else difference_title(plan.y, plan.against),
         x_values=tuple(values),
         curves=tuple(curves),
     )

@@ -6,7 +6,7 @@ Everything comes from small files that the earlier stages wrote (`campaign.json`
 
 import json
 import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, Final, Literal, TypeVar
 
@@ -24,6 +24,7 @@ PAIRED_FILE: Final = "measures/paired.parquet"
 MANIFEST_FILE: Final = "manifest.parquet"
 RUNS_FILE: Final = "runs.parquet"
 CLAIMS_FILE: Final = "claims.json"
+_RELATIVE: Final = "relative_"
 
 
 class Axis(msgspec.Struct, frozen=True):
@@ -51,6 +52,8 @@ class FigurePlan(msgspec.Struct, frozen=True):
     title: str = ""
     caption: str = ""
     log: bool = False
+    against: str | None = None
+    """The variant from which the others' differences are drawn, in per cent of it."""
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -62,8 +65,15 @@ class Experiment(msgspec.Struct, frozen=True):
     paper: str | None = None
     axes: list[Axis] = []
     variants: list[Variant] = []
+    baseline: str | None = None
+    """The variant that the others are compared with; none: no differences are shown."""
+    measures: list[str] | None = None
+    """Those it asked for, of all that the campaign has; none: all."""
     figures: list[FigurePlan] = []
     scenario: dict[str, Any] = {}
+
+    def wants(self, measure: str) -> bool:
+        return self.measures is None or measure in self.measures
 
 
 class Campaign(msgspec.Struct, frozen=True):
@@ -115,6 +125,8 @@ class Row:
     low: float | None
     high: float | None
     baseline: str | None = None
+    percent: bool = False
+    """Of a difference: whether it is in per cent of the baseline."""
 
 
 @dataclass(frozen=True)
@@ -135,9 +147,15 @@ class Results:
     campaign: Campaign
     rows: list[Row]
     paired: list[Row]
+    relative: list[Row]
+    """The differences again, in per cent."""
     runs: int
     failures: list[Failure]
     claims: list[Claim]
+
+    def drawn(self, plan: FigurePlan) -> list[Row]:
+        """The rows that a figure is made of, among others."""
+        return self.rows if plan.against is None else self.relative
 
 
 def read_results(out: Path) -> Results:
@@ -151,6 +169,7 @@ def read_results(out: Path) -> Results:
         campaign=campaign,
         rows=_rows(summary),
         paired=[] if paired is None else _rows(paired),
+        relative=[] if paired is None else _relative_rows(paired),
         runs=manifest.num_rows,
         failures=_failures(manifest, _wanted(out, campaign)),
         claims=_decoded(claims, list[Claim]) if claims.exists() else [],
@@ -188,6 +207,14 @@ def _rows(table: pa.Table) -> list[Row]:
     names = [name for name in Row.__dataclass_fields__ if name in table.column_names]
     records = table.sort_by("point").select(names).to_pylist()
     return [Row(**{**_defined(record), "axes": json.loads(record["axes"] or "{}")}) for record in records]
+
+
+def _relative_rows(table: pa.Table) -> list[Row]:
+    """The statistics in per cent in the place of the others; none from a campaign measured before there were any."""
+    found = [name for name in table.column_names if name.startswith(_RELATIVE)]
+    plain = table.drop_columns([name.removeprefix(_RELATIVE) for name in found])
+    renamed = plain.rename_columns([name.removeprefix(_RELATIVE) for name in plain.column_names])
+    return [replace(row, percent=True) for row in _rows(renamed)] if found else []
 
 
 def _defined(record: dict[str, Any]) -> dict[str, Any]:

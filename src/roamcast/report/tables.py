@@ -86,7 +86,7 @@ def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
                 row.variant,
                 *(row.baseline for _ in baseline),
                 *(_plain(row.axes.get(label)) for label in labels),
-                row.measure,
+                f"{row.measure} (%)" if row.percent else row.measure,
                 *(getattr(row, name) for name in _STATISTICS),
             )
             for row in rows

@@ -3,7 +3,9 @@
 import re
 from typing import Final
 
-_WHOLE_SHARES: Final = frozenset({"delivery", "largest_partition"})
+_WHOLE_SHARES: Final = frozenset(
+    {"delivery", "largest_partition", "mdr", "tree_connected", "tree_matched", "tree_reach"}
+)
 """Shares to be seen against 1; those that are close to 0, such as losses, would be a line at the bottom."""
 
 _MEASURES: Final = {
@@ -25,6 +27,21 @@ _MEASURES: Final = {
     "degree_mean": "mean degree (neighbours)",
     "partitions_mean": "partitions (mean number)",
     "largest_partition": "largest partition (share of nodes)",
+    "tree_connected": "all nodes in one tree, TC (share of the time)",
+    "tree_matched": "tree's parts are the network's, TC* (share of the time)",
+    "tree_reach": "reach of the tree (share of connected pairs)",
+    "tree_parts_mean": "parts of the tree (mean number)",
+    "repairs": "repairs (begun)",
+    "repairs_succeeded": "repairs that succeeded (share of repairs)",
+    "repair_time": "mean time of a repair (s)",
+    "repair_messages": "control messages, MS (per repair)",
+    "repair_nodes": "nodes involved, NI (per repair)",
+    "repairs_same_parent": "repairs to the same parent (share of successful ones)",
+    "reconfiguration_nodes": "reconfiguration path, NR (nodes per successful repair)",
+    "link_breaks": "link breaks, DF (per minute)",
+    "mdr": "delivery to the stable core, MDR (share of pairs)",
+    "control": "control messages, CTRL (per event that somebody wants)",
+    "control_all": "control messages and beacons (per event that somebody wants)",
 }
 
 _UNITS: Final = (
@@ -50,6 +67,12 @@ def measure_title(measure: str) -> str:
     if match := re.fullmatch(r"satisfaction_(\d+)", measure):
         return f"satisfaction within {match[1]} s (share of pairs)"
     return _MEASURES.get(measure, measure.replace("_", " "))
+
+
+def difference_title(measure: str, baseline: str) -> str:
+    """Of relative differences: what the measure is counted in does not matter to them."""
+    name, _, _ = measure_title(measure).partition(" (")
+    return f"{name}: difference from {baseline} (%)"
 
 
 def axis_title(label: str, field: str) -> str:

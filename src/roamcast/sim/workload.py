@@ -1,13 +1,14 @@
 """The workload: who subscribes to what, who publishes what and when.
 
 It follows from the scenario and the seed alone, never from the protocol, so that every protocol of a comparison gets
-the same. Each publisher draws from a stream of its own; who takes part is drawn from one stream for all.
+the same. Each publisher, and each subscriber that changes its mind, draws from a stream of its own; who takes part, and
+what is wanted first, is drawn from one stream for all.
 """
 
 import heapq
 from collections.abc import Iterator
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
 import msgspec
 from msgspec import Meta
@@ -18,6 +19,9 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError
 from roamcast.sim.core import SECOND
+
+MIN_CHANGE: Final = 0.001
+"""Seconds between two changes of a subscription."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -54,6 +58,13 @@ class Subscribers(_Group, frozen=True, kw_only=True):
     filter: Annotated[
         str | tuple[str, ...], Meta(description="what they want, as text; of several, each node draws one")
     ] = "true"
+    change: Annotated[
+        float | None,
+        Meta(
+            description="s between two changes of a node's subscription, from a random point of the first such time: "
+            "the old one ends, and one of the other filters is drawn; none: it stays"
+        ),
+    ] = None
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -63,11 +74,16 @@ class Subscribers(_Group, frozen=True, kw_only=True):
         yield from super().problems(nodes)
         if not self.filters:
             yield "filter", "an empty list: at least one filter to draw from"
+        different = set()
         for text in self.filters:
             try:
-                parse_filter(text)
+                different.add(parse_filter(text))
             except ContentError as problem:
                 yield "filter", str(problem)
+        if self.change is not None and not self.change >= MIN_CHANGE:
+            yield "change", f"{self.change:g} s: at least {MIN_CHANGE:g} s between two changes"
+        elif self.change is not None and len(different) == 1:
+            yield "change", f"every {self.change:g} s, but there is no other filter to change to"
 
 
 class Span(_Part, frozen=True, kw_only=True):
@@ -192,7 +208,7 @@ def acts(workload: Workload, nodes: int, seed: int, end: int) -> Iterator[Act]:
     subscribing = _draw_nodes([*workload.subscribers], nodes, rng, named if workload.disjoint else set())
     taken = {node for group in subscribing for node in group} if workload.disjoint else set()
     publishing = _draw_nodes([*workload.publishers], nodes, rng, taken)
-    streams: list[Iterator[Act]] = [_subscribing(workload.subscribers, subscribing, rng, end)]
+    streams: list[Iterator[Act]] = [_subscribing(workload.subscribers, subscribing, rng, seed, end)]
     for group, members in zip(workload.publishers, publishing, strict=True):
         streams.extend(_publishing(group, node, seed, end) for node in members)
     return heapq.merge(*streams, key=lambda act: (act.time, act.node))
@@ -213,17 +229,40 @@ def _draw_nodes(groups: list[Subscribers | Publishers], nodes: int, rng: Random,
     return members
 
 
-def _subscribing(groups: tuple[Subscribers, ...], members: list[list[int]], rng: Random, end: int) -> Iterator[Act]:
+def _subscribing(
+    groups: tuple[Subscribers, ...], members: list[list[int]], rng: Random, seed: int, end: int
+) -> Iterator[Act]:
     acts = []
     subscription = 0
     for group, nodes in zip(groups, members, strict=True):
         filters: list[Filter] = [parse_filter(text) for text in group.filters]
+        stop = end if group.stop is None else min(end, round(group.stop * SECOND))
         for node in nodes:
-            subscription += 1
-            acts.append(Act(round(group.start * SECOND), node, Subscription(subscription, rng.choice(filters))))
-            if group.stop is not None and group.stop * SECOND < end:
-                acts.append(Act(round(group.stop * SECOND), node, subscription))
+            terms = list(_terms(group, node, filters, rng.choice(filters), seed, stop))
+            ends = [*(time for time, _ in terms[1:]), stop]
+            for (time, wanted), until in zip(terms, ends, strict=True):
+                subscription += 1
+                acts.append(Act(time, node, Subscription(subscription, wanted)))
+                if until < end:
+                    acts.append(Act(until, node, subscription))
+    # The sort is stable: at one instant an old subscription ends before a new one begins.
     return iter(sorted(acts, key=lambda act: (act.time, act.node)))
+
+
+def _terms(
+    group: Subscribers, node: int, filters: list[Filter], wanted: Filter, seed: int, stop: int
+) -> Iterator[tuple[int, Filter]]:
+    """From when a node wants what, until it wants something else."""
+    yield round(group.start * SECOND), wanted
+    if group.change is None:
+        return
+    rng = Random(f"{seed}/subscriber/{node}")
+    interval = group.change * SECOND
+    time = group.start * SECOND + interval * rng.random()
+    while round(time) < stop:
+        wanted = rng.choice([other for other in filters if other != wanted])
+        yield round(time), wanted
+        time += interval
 
 
 def _publishing(group: Publishers, node: int, seed: int, end: int) -> Iterator[Act]:

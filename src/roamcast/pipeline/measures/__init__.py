@@ -18,7 +18,18 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures import cost, delay, delivery, satisfaction, statistics, topology, traffic
+from roamcast.pipeline.measures import (
+    core,
+    cost,
+    delay,
+    delivery,
+    repairs,
+    satisfaction,
+    statistics,
+    topology,
+    traffic,
+    tree,
+)
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.schemas import (
     PAIRED_ARROW,
@@ -31,7 +42,7 @@ from roamcast.pipeline.schemas import (
 __all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read"]
 
 GROUP: Final = "roamcast.measures"
-_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction)
+_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction, tree, repairs, core)
 
 
 def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:

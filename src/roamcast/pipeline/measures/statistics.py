@@ -5,10 +5,13 @@ The rules this file owns:
 * The seeds are the sample. The standard deviation divides by n − 1, the interval is mean ± t · sd / √n with the 97.5 %
   quantile of Student's t for n − 1 degrees of freedom; both are undefined for fewer than two values.
 * Differences are taken seed by seed: variants of a point see the same movement, subscriptions and publications.
+* Relative differences are 100 · (variant − baseline) / baseline, taken seed by seed too. A seed whose baseline is 0, or
+  below the measure's floor (`FLOORS`), has none: a share of next to nothing says nothing.
 * Sums go through the seeds in their order, so that equal runs give equal bytes however Spark cuts its partitions.
 """
 
 import math
+from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -17,6 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from roamcast.pipeline.schemas import PAIRED, SUMMARY
 
 LEVEL: Final = 0.95
+FLOORS: Final = {"tree_connected": 0.01, "tree_matched": 0.01}
+"""The least baseline from which a relative difference is taken; where none is stated, any but 0."""
+_VALUE: Final = {"value": ""}
 
 
 def t_quantile(level: float, freedom: int) -> float:
@@ -60,9 +66,18 @@ def paired(runs: DataFrame, measured: DataFrame, names: list[str], most: int) ->
         values.join(baselines, same, "inner")
         .where(F.col("variant") != F.col("baseline"))
         .withColumn("value", F.col("value") - F.col("base"))
+        .withColumn("relative", F.when(_comparable(), 100 * F.col("value") / F.col("base")))
     )
     by = ["experiment", "point", "axes", "variant", "baseline", "measure"]
-    return _intervals(differences, by, most).select(*PAIRED.names)
+    return _intervals(differences, by, most, {"value": "", "relative": "relative_"}).select(*PAIRED.names)
+
+
+def _comparable() -> Column:
+    """Whether a difference in parts of the baseline means something."""
+    comparable = F.col("base") != 0
+    for measure, floor in FLOORS.items():
+        comparable &= (F.col("measure") != measure) | (F.col("base") >= floor)
+    return comparable
 
 
 def _values(runs: DataFrame, measured: DataFrame, names: list[str]) -> DataFrame:
@@ -73,21 +88,32 @@ def _values(runs: DataFrame, measured: DataFrame, names: list[str]) -> DataFrame
     return wanted.join(measured, ["run", "measure"], "left")
 
 
-def _intervals(values: DataFrame, by: list[str], most: int) -> DataFrame:
+def _intervals(values: DataFrame, by: list[str], most: int, columns: Mapping[str, str] = _VALUE) -> DataFrame:
+    """By group, the statistics of some columns, whose names begin as told."""
+    described = values.groupBy(*by).agg(*(_known(column).alias(column) for column in columns))
+    for column, prefix in columns.items():
+        described = _described(described, column, prefix, most)
+    return described
+
+
+def _known(column: str) -> Column:
+    """The values that are there, in the order of the seeds."""
+    by_seed = F.sort_array(F.collect_list(F.struct("seed", column)))
+    return F.filter(F.transform(by_seed, lambda pair: pair[column]), lambda value: value.isNotNull())
+
+
+def _described(values: DataFrame, column: str, prefix: str, most: int) -> DataFrame:
+    """Adds the statistics of a column of arrays."""
     quantiles = [None, None, *(t_quantile(LEVEL, n - 1) for n in range(2, most + 1))]
-    by_seed = F.sort_array(F.collect_list(F.struct("seed", "value")))
-    known = F.filter(F.transform(by_seed, lambda pair: pair["value"]), lambda value: value.isNotNull())
-    n, mean, sd = F.col("n"), F.col("mean"), F.col("sd")
-    squares = _sum(F.transform("values", lambda value: (value - mean) * (value - mean)))
+    n, mean, sd = (F.col(f"{prefix}{name}") for name in ("n", "mean", "sd"))
+    squares = _sum(F.transform(column, lambda value: (value - mean) * (value - mean)))
     margin = F.get(F.array(*(F.lit(q).cast("double") for q in quantiles)), n) * sd / F.sqrt(n)
     return (
-        values.groupBy(*by)
-        .agg(known.alias("values"))
-        .withColumn("n", F.size("values"))
-        .withColumn("mean", F.try_divide(_sum(F.col("values")), n))
-        .withColumn("sd", F.when(n >= 2, F.sqrt(squares / (n - 1))))
-        .withColumn("low", mean - margin)
-        .withColumn("high", mean + margin)
+        values.withColumn(f"{prefix}n", F.size(column))
+        .withColumn(f"{prefix}mean", F.try_divide(_sum(F.col(column)), n))
+        .withColumn(f"{prefix}sd", F.when(n >= 2, F.sqrt(squares / (n - 1))))
+        .withColumn(f"{prefix}low", mean - margin)
+        .withColumn(f"{prefix}high", mean + margin)
     )
 
 

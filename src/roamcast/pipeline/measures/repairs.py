@@ -1,0 +1,200 @@
+"""What it took to repair a tree of brokers, and how much of it changed.
+
+After the evaluation of the COMAN paper (Mottola, Cugola, Picco, sections IV and V): MS, NI, NR and DF.
+
+The rules this file owns:
+
+* A **repair** is a cause that first appears in a row of `tree` with the change `broken`; its node is the initiator, and
+  the parent that this node had until then is the *former parent*. Repairs that begin before the warm-up do not count.
+  It **succeeded** if the initiator has a row `repaired` with that cause. Merges have causes of their own, and are none.
+* **Control messages** are counted as packets: repetitions of the link layer are included, for nothing else is recorded.
+* The **reconfiguration path** leads over tree links from the initiator to its former parent. The initiator may say
+  `repaired` before the other nodes on the way have changed their places, so what counts is the first path there is
+  within `SETTLED` of that row, as long as the initiator has not begun another repair. There is none if the two are in
+  different parts; with the same parent again there is nothing to reconfigure. Neither has a number of nodes.
+"""
+
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final, NamedTuple
+
+import pyarrow as pa
+import pyarrow.compute as pc
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.pipeline.measures.tree import SECOND, of_runs_with_a_tree, rows_of, tree_of
+
+CONTROL: Final = ("rreq", "rrep", "mact", "grph", "chkup", "chkack")
+"""The kinds of messages that keep a tree together, without beacons. The link layer's acknowledgements, of the kind
+`ack`, are not among them."""
+SEARCH: Final = ("rreq", "rrep")
+SETTLED: Final = SECOND // 10
+"""How long after `repaired` the nodes on a new path may take to change their places, ns: longer than a message takes
+over a few hops, and shorter than another repair, whose path it would be."""
+
+_FIGURES: Final = ("repairs", "succeeded", "time", "same_parent", "path", "messages", "nodes", "breaks")
+
+
+@dataclass
+class Repair:
+    """One repair, as far as it got."""
+
+    cause: int
+    initiator: int
+    began: int
+    former: int | None
+    """The parent that was lost; None if none is known."""
+    ended: int | None = None
+    """When the initiator called it repaired."""
+    same_parent: bool = False
+    path: int | None = None
+    """Nodes on the reconfiguration path, both ends included."""
+
+
+# --- From places to repairs -----------------------------------------------------------------------------------------
+
+
+class _Row(NamedTuple):
+    """Of `tree`."""
+
+    time: int
+    node: int
+    change: str
+    cause: int
+    parent: int | None
+    children: list[int] | None
+
+
+def repairs_of(tree: pa.Table) -> list[Repair]:
+    """All repairs, in the order in which they began; `tree` is in the order of time."""
+    rows = [_Row(*row) for row in zip(*(tree[name].to_pylist() for name in _Row._fields), strict=True)]
+    places = _Places()
+    repairs: dict[int, Repair] = {}
+    waiting: list[Repair] = []
+    for number, row in enumerate(rows):
+        waiting = [one for one in waiting if row.time <= (one.ended or 0) + SETTLED]
+        if row.change == "broken" and row.cause not in repairs:
+            repairs[row.cause] = Repair(row.cause, row.node, row.time, places.parent.get(row.node))
+            waiting = [one for one in waiting if one.initiator != row.node]
+        places.put(row)
+        repair = repairs.get(row.cause)
+        if repair and row.change == "repaired" and row.node == repair.initiator and repair.ended is None:
+            repair.ended = row.time
+            repair.same_parent = row.parent is not None and row.parent == repair.former
+            if repair.former is not None and not repair.same_parent:
+                waiting.append(repair)
+        if waiting and (number + 1 == len(rows) or rows[number + 1].time > row.time):
+            for one in waiting:
+                one.path = places.path(one.initiator, one.former)
+            waiting = [one for one in waiting if one.path is None]
+    return list(repairs.values())
+
+
+class _Places:
+    """Who is whose parent and child, as each node sees it."""
+
+    def __init__(self) -> None:
+        self.parent: dict[int, int | None] = {}
+        self._children: dict[int, list[int]] = {}
+
+    def put(self, row: _Row) -> None:
+        self.parent[row.node] = row.parent
+        self._children[row.node] = row.children or []
+
+    def path(self, start: int, end: int | None) -> int | None:
+        """How many nodes the shortest way over tree links has, both ends included; None if there is no way."""
+        seen, edge, length = {start}, [start], 1
+        while edge:
+            if end in edge:
+                return length
+            edge = [other for node in edge for other in self._joined(node) if other not in seen]
+            seen.update(edge)
+            length += 1
+        return None
+
+    def _joined(self, node: int) -> Iterator[int]:
+        """The nodes at the other ends of its tree links: those on which both agree."""
+        children = self._children.get(node, [])
+        yield from (child for child in children if self.parent.get(child) == node)
+        above = self.parent.get(node)
+        if above is not None and node in self._children.get(above, []):
+            yield above
+
+
+# --- Figures of a run -----------------------------------------------------------------------------------------------
+
+
+def repaired(facts: Facts) -> DataFrame:
+    """(run, repairs, succeeded, …): a row for each run with a tree. For `Facts.once`."""
+    return of_runs_with_a_tree(facts, partial(_repairs_of_run, facts.out, facts.having("transmit")), _FIGURES)
+
+
+def _repairs_of_run(
+    out: Path, sending: frozenset[str], run: str, start: int, end: int, _nodes: int, _scenario: str
+) -> dict[str, float | None]:
+    tree = tree_of(out, run)
+    repairs = [repair for repair in repairs_of(tree) if repair.began >= start]
+    sent = rows_of(out, "transmit", run, ["node", "kind", "cause", "packets"]) if run in sending else None
+    breaks = pc.sum(pc.and_(pc.equal(tree["change"], "broken"), pc.greater_equal(tree["time"], start))).as_py()
+    minutes = (end - start) / (60 * SECOND)
+    return figures(repairs) | costs(repairs, sent) | {"breaks": breaks / minutes if minutes > 0 else None}
+
+
+def figures(repairs: list[Repair]) -> dict[str, float | None]:
+    """What the rows of `tree` say of these repairs."""
+    done = [repair for repair in repairs if repair.ended is not None]
+    return {
+        "repairs": float(len(repairs)),
+        "succeeded": _mean(repair.ended is not None for repair in repairs),
+        "time": _mean((repair.ended - repair.began) / SECOND for repair in done if repair.ended is not None),
+        "same_parent": _mean(repair.same_parent for repair in done),
+        "path": _mean(repair.path for repair in done if repair.path is not None),
+    }
+
+
+def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
+    """Control messages a repair, and nodes that took part in the search; `sent` are rows of `transmit`, if any."""
+    if not repairs:
+        return {"messages": None, "nodes": None}
+    if sent is None:
+        return {"messages": 0.0, "nodes": 0.0}
+    causes = pa.array([repair.cause for repair in repairs], pa.int64())
+    ours = sent.filter(pc.and_(pc.is_in(sent["cause"], causes), pc.greater(sent["packets"], 0)))
+    control = ours.filter(pc.is_in(ours["kind"], pa.array(CONTROL)))
+    search = control.filter(pc.is_in(control["kind"], pa.array(SEARCH)))
+    # Several rows may have one key.
+    involved = search.group_by(["cause", "node"]).aggregate([]).num_rows
+    messages = pc.sum(control["packets"]).as_py() or 0
+    return {"messages": messages / len(repairs), "nodes": involved / len(repairs)}
+
+
+def _mean(values: Iterable[float]) -> float | None:
+    known = list(values)
+    return sum(known) / len(known) if known else None
+
+
+def _of_repairs(name: str, unit: str, column: str, description: str) -> Measure:
+    def function(facts: Facts) -> DataFrame:
+        return facts.once(repaired).select("run", F.col(column).alias("value"))
+
+    return Measure(name, unit, description, function)
+
+
+MEASURES: Final = (
+    _of_repairs("repairs", "", "repairs", "Repairs of the tree that began after the warm-up"),
+    _of_repairs("repairs_succeeded", "", "succeeded", "Share of the repairs in which the initiator found a new parent"),
+    _of_repairs("repair_time", "s", "time", "Mean time that a successful repair took"),
+    _of_repairs("repair_messages", "packets", "messages", "Control messages sent for each repair"),
+    _of_repairs("repair_nodes", "nodes", "nodes", "Mean number of nodes that sent a RREQ or RREP in a repair"),
+    _of_repairs(
+        "repairs_same_parent", "", "same_parent", "Share of the successful repairs that led to the same parent"
+    ),
+    _of_repairs(
+        "reconfiguration_nodes", "nodes", "path", "Mean number of nodes on the way from the initiator to its old parent"
+    ),
+    _of_repairs("link_breaks", "1/min", "breaks", "Links of the tree that broke, a minute"),
+)

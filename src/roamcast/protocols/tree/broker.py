@@ -1,0 +1,62 @@
+"""Brokers on a tree: a tree and a routing, put together. Neither knows the other."""
+
+from collections.abc import Hashable, Mapping
+from random import Random
+
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.api import Broker, Node, Port, Time
+from roamcast.protocols.messages import Message
+from roamcast.protocols.tree.coman import Coman, ComanTree
+from roamcast.protocols.tree.forwarding import routing
+from roamcast.protocols.tree.maodv import Maodv, MaodvTree
+
+
+class MaodvBroker(Broker[Maodv]):
+    def __init__(self, node: Node, params: Maodv, port: Port, rng: Random) -> None:
+        super().__init__(node, params, port, rng)
+        self.routing = routing(node, params, port, rng, self.local)
+        self.tree = self._plant()
+        self._published = False
+
+    def _plant(self) -> MaodvTree:
+        return MaodvTree(self.node, self.params, self.port, self.rng, self.routing)
+
+    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        super().start(now, kept)
+        self.tree.start(now, kept, member=self.params.members == "all")
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        super().subscribe(now, subscription)
+        self.tree.join(now)
+        self.routing.subscribe(now, subscription)
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        super().unsubscribe(now, subscription_id)
+        self.routing.unsubscribe(now, subscription_id)
+        if self.params.members == "clients" and not len(self.local) and not self._published:
+            self.tree.leave(now)
+
+    def publish(self, now: Time, publication: Publication) -> None:
+        """Who publishes belongs to the tree from then on: else there is no way onto it."""
+        self._published = True
+        self.tree.join(now)
+        self.routing.publish(now, publication)
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        self.tree.receive(now, sender, message)
+        self.routing.receive(now, sender, message)
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        self.routing.unreachable(now, to, message)
+        self.tree.unreachable(now, to, message)
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        self.tree.timer(now, key)
+        self.routing.timer(now, key)
+
+
+class ComanBroker(MaodvBroker):
+    params: Coman
+
+    def _plant(self) -> ComanTree:
+        return ComanTree(self.node, self.params, self.port, self.rng, self.routing)

@@ -1,0 +1,428 @@
+"""Routing of content on any tree of brokers. How the tree is kept is no matter of this file: it is told of each link.
+
+Mottola, Cugola, Picco, "A Self-Repairing Tree Topology Enabling Content-Based Routing in Mobile Ad Hoc Networks":
+section I (subscription forwarding, Figures 1 and 2), section V (deferred unsubscription, after Picco, Cugola, Murphy,
+"Efficient content-based event dispatching in the presence of topological reconfigurations", ICDCS 2003), section VI
+(plain multicast: `MessageForwarding`). The rules of `SubscriptionForwarding`:
+
+1. **What is told.** A neighbour is told what the own applications and all other neighbours want, without what
+   something that it was told covers (`tables.py`). What changes in one call goes out as one list.
+2. **Events** go to the neighbours that want them, but the one they came from. Each node passes an event on once.
+3. **Lost links.** What was wanted over a link that is lost still counts for `defer` seconds towards the others, but
+   no event goes there. If the tree is repaired meanwhile, the same comes from another side, and only the nodes on the
+   path from the lost to the new link change what they know. (Until then each half takes what the other wanted for its
+   own, and tells it back over the new link: who subscribed may hear of it as if another had, for `defer` seconds.) A
+   neighbour that comes back tells all anew.
+4. **A link heals itself.** Each end numbers its messages, in a session that begins with everything when the link comes
+   up on its side. A message that does not follow the one before has the receiver ask for everything. Whoever begins a
+   session has not heard the other's; the other answers with the next number and no change, which shows whether it has
+   by now. The same is said every `resync` seconds, for a host may drop a message from a full queue without a word.
+5. **Two ends may disagree** for a while on whether the link is up. Changes from a node that is no neighbour are
+   ignored: rule 4 repeats them. Its events are passed on like others, for it counts on us, and the nodes behind us get
+   them the sooner; at worst one comes again by way of the tree, and rule 2 stops it.
+"""
+
+import abc
+from collections.abc import Hashable, Iterable, Sequence
+from dataclasses import dataclass, field
+from random import Random
+from typing import Annotated, Final, Literal, NamedTuple, Protocol
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.covering import summarise
+from roamcast.content.event import Event
+from roamcast.content.filter import Filter
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.api import SECOND, Node, Port, Time, seconds
+from roamcast.protocols.local import LocalSubscriptions
+from roamcast.protocols.messages import MAX_HOPS, Message
+from roamcast.protocols.tree.routed import MAX_NAMED, MAX_SESSION, Routed, Routes
+from roamcast.protocols.tree.tables import Interest, Interests, Origin, Told, parts
+from roamcast.protocols.window import DuplicateWindow
+
+RETRY: Final = SECOND
+"""From a message given up to the next try, and between two questions: the tree may be about to drop the link."""
+
+SUMMARY: Final = 1024
+"""Most bytes of the filter that stands for all that a neighbour wants, when that is more than the table holds."""
+
+MOST_LOST: Final = 64
+"""Most lost links whose routes are kept; the one lost first makes room."""
+
+
+class Forwarding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of routing on a tree.
+
+    `defer` is to outlast a repair: some seconds with its retries, and a few milliseconds for each hop of the news.
+    What it costs are the events that run towards a lost link in vain, so it is to be short beside a link's life: at
+    the paper's 5 m/s and 150 m, about half a minute.
+    """
+
+    routing: Annotated[
+        Literal["subscriptions", "messages"],
+        Meta(description="an event goes where it is wanted, or along the whole tree (plain multicast)"),
+    ] = "subscriptions"
+    defer: Annotated[
+        float, Meta(ge=0, le=86400, description="how long the routes of a lost link are kept, s; 0: not at all")
+    ] = 5.0
+    resync: Annotated[
+        float, Meta(ge=0.1, le=86400, description="between two checks that a neighbour has heard all it was told, s")
+    ] = 10.0
+    routes: Annotated[
+        int, Meta(ge=256, description="most constraints kept of one neighbour; beyond, a summary stands for them")
+    ] = 2048
+    cast: Annotated[
+        Literal["unicast", "broadcast"],
+        Meta(description="an event goes to each neighbour by itself, or to all in one broadcast that names them"),
+    ] = "unicast"
+    cast_jitter: Annotated[
+        float, Meta(ge=0, le=60, description="longest random wait before an event is passed on by broadcast, s")
+    ] = 0.01
+    window: Annotated[int, Meta(ge=1, description="how many events a node remembers having seen")] = 4096
+
+
+class Routing(Protocol):
+    """What a broker on a tree needs of a routing."""
+
+    def link_up(self, now: Time, neighbour: Node) -> None:
+        """A tree neighbour has come; one that is there already is fine."""
+
+    def link_down(self, now: Time, neighbour: Node) -> None:
+        """A tree neighbour has gone; one that was not there is fine."""
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        """The application has subscribed: it is among the local subscriptions."""
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        """The application has unsubscribed: it is no longer there."""
+
+    def publish(self, now: Time, publication: Publication) -> None: ...
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        """A message has arrived; those of others are ignored, as below."""
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None: ...
+
+    def timer(self, now: Time, key: Hashable) -> None: ...
+
+
+def routing(node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> Routing:
+    """The routing that the parameters name."""
+    kind = SubscriptionForwarding if params.routing == "subscriptions" else MessageForwarding
+    return kind(node, params, port, rng, local)
+
+
+class _Forwarder(abc.ABC):
+    """What is the same whatever decides where an event goes."""
+
+    def __init__(self, node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> None:
+        self.node = node
+        self.params = params
+        self.port = port
+        self.rng = rng
+        self.local = local
+        self._seen = DuplicateWindow(params.window)
+
+    @abc.abstractmethod
+    def _is_neighbour(self, node: Node) -> bool: ...
+
+    @abc.abstractmethod
+    def _onward(self, event: Event) -> Iterable[Node]:
+        """The neighbours that an event is for."""
+
+    def publish(self, now: Time, publication: Publication) -> None:
+        event = publication.event
+        self._seen.add(event.id)
+        self.local.deliver(event, 0, "local")
+        self._cast(event, 0, None, 0)
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if not isinstance(message, Routed) or (message.to and self.node not in message.to):
+            return
+        if not self._is_neighbour(sender):
+            self.port.note("stranger")
+        event = message.event
+        if not self._seen.add(event.id):
+            self.port.note("duplicate")
+            return
+        hops = min(message.hops + 1, MAX_HOPS)
+        self.local.deliver(event, hops, "routed")
+        self._cast(event, hops, sender, self.params.cast_jitter)
+
+    def _cast(self, event: Event, hops: int, sender: Node | None, jitter: float) -> None:
+        to = sorted(node for node in self._onward(event) if node != sender)
+        if self.params.cast == "unicast":
+            message = Routed(event, hops)
+            for node in to:
+                self.port.unicast(node, message)
+        elif to:
+            # Those who heard it together would else pass it on together, and collide where nobody can tell.
+            delay = seconds(self.rng.random() * jitter) if jitter else 0
+            for start in range(0, len(to), MAX_NAMED):
+                self.port.broadcast(Routed(event, hops, tuple(to[start : start + MAX_NAMED])), delay)
+
+
+class MessageForwarding(_Forwarder):
+    """Plain multicast: an event goes along every link of the tree."""
+
+    def __init__(self, node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> None:
+        super().__init__(node, params, port, rng, local)
+        self._neighbours: dict[Node, None] = {}
+
+    def _is_neighbour(self, node: Node) -> bool:
+        return node in self._neighbours
+
+    def _onward(self, event: Event) -> Iterable[Node]:
+        return self._neighbours
+
+    def link_up(self, now: Time, neighbour: Node) -> None:
+        self._neighbours[neighbour] = None
+
+    def link_down(self, now: Time, neighbour: Node) -> None:
+        self._neighbours.pop(neighbour, None)
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        """Nobody else needs to know."""
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        """Nor this."""
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        """The tree's keeper hears of it too, and it is for that to decide what it means."""
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        """None is ever set."""
+
+
+class _Due(NamedTuple):
+    """The key of a timer; `mark` is a session, or the number of a loss, and out of date when that is."""
+
+    what: Literal["forget", "retry", "ask", "resync"]
+    neighbour: Node
+    mark: int
+
+
+@dataclass(slots=True)
+class _Link:
+    """This end of a link that is up (rule 4)."""
+
+    session: int
+    told: Told = field(default_factory=Told)
+    serial: int = 0
+    """Of the last message sent."""
+    heard: int = 0
+    """The session of the other end that is followed, 0 for none, and"""
+    heard_serial: int = 0
+    """the last message of it."""
+    asking: bool = False
+    """Whether it was asked for everything, and will be again if it does not answer."""
+    retrying: bool = False
+    """Whether a message was given up, so that everything will be told again."""
+    quiet: bool = False
+    """Whether nothing was sent since the last check."""
+
+
+class SubscriptionForwarding(_Forwarder):
+    """Content-based routing: an event goes along the links behind which somebody wants it."""
+
+    def __init__(self, node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> None:
+        super().__init__(node, params, port, rng, local)
+        self._links: dict[Node, _Link] = {}
+        self._interests = Interests()
+        self._deferred: dict[Node, int] = {}  # whose routes are in doubt, by the number of the loss, oldest first
+        self._losses = 0
+        self._note_local()
+
+    def routes(self, neighbour: Node) -> list[Filter]:
+        """What a neighbour wants, as far as is known; of a lost one, what has not been forgotten yet."""
+        return self._interests.wanted(neighbour)
+
+    # --- Events -----------------------------------------------------------------------------------------------------
+
+    def _is_neighbour(self, node: Node) -> bool:
+        return node in self._links
+
+    def _onward(self, event: Event) -> Iterable[Node]:
+        wanting: dict[Node, None] = {}
+        for interest in self._interests.match(event):
+            wanting.update((origin, None) for origin in interest.origins if origin is not None)
+        return [node for node in wanting if node in self._links]
+
+    # --- Who wants what ---------------------------------------------------------------------------------------------
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        self._note_local()
+        self._tell_changes()
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        self._note_local()
+        self._tell_changes()
+
+    def _note_local(self) -> None:
+        """Several subscriptions may have one filter, and one that replaces another may leave both changed."""
+        wanted = dict.fromkeys(self.local.filters)
+        self._want(wanted, None)
+        self._unwant([filter for filter in self._interests.wanted(None) if filter not in wanted], None)
+
+    def _want(self, filters: Iterable[Filter], origin: Origin) -> None:
+        for filter in filters:
+            interest = self._interests.add(filter, origin)
+            if interest is None:
+                continue
+            for node, link in self._links.items():
+                # It is news to a neighbour if nobody but the neighbour itself wanted it before.
+                if node != origin and len(interest.origins) - (node in interest.origins) == 1:
+                    link.told.add(interest)
+
+    def _unwant(self, filters: Iterable[Filter], origin: Origin) -> None:
+        for filter in filters:
+            interest = self._interests.remove(filter, origin)
+            if interest is None:
+                continue
+            for node, link in self._links.items():
+                if node != origin and not interest.applies_to(node):
+                    link.told.remove(interest)
+
+    def _forget_doubted(self, neighbour: Node) -> None:
+        self._deferred.pop(neighbour, None)
+        self._unwant(self._interests.doubted(neighbour), neighbour)
+
+    def _bound(self, neighbour: Node, most: int) -> None:
+        """Holds what one neighbour has us remember within bounds: at worst, too much is sent to it."""
+        if self._interests.weight(neighbour) > most:
+            self.port.note("summarised")
+            wanted = self._interests.wanted(neighbour)
+            summary = summarise(wanted, SUMMARY)
+            self._want([summary], neighbour)
+            self._unwant([filter for filter in wanted if filter != summary], neighbour)
+
+    # --- Links ------------------------------------------------------------------------------------------------------
+
+    def link_up(self, now: Time, neighbour: Node) -> None:
+        if neighbour in self._links:
+            return
+        link = self._links[neighbour] = _Link(self.rng.randint(1, MAX_SESSION))
+        for interest in self._interests:
+            if interest.applies_to(neighbour):
+                link.told.add(interest)
+        self._tell_all(neighbour, link)
+        self.port.set_timer(now + seconds(self.params.resync), _Due("resync", neighbour, link.session))
+
+    def link_down(self, now: Time, neighbour: Node) -> None:
+        if self._links.pop(neighbour, None) is None:
+            return
+        self._interests.doubt(neighbour)
+        self._deferred.pop(neighbour, None)
+        if self.params.defer == 0:
+            self._forget_doubted(neighbour)
+        elif self._interests.weight(neighbour):
+            self._losses += 1
+            self._deferred[neighbour] = self._losses
+            self.port.set_timer(now + seconds(self.params.defer), _Due("forget", neighbour, self._losses))
+            if len(self._deferred) > MOST_LOST:
+                self._forget_doubted(next(iter(self._deferred)))
+        self._tell_changes()
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        if not isinstance(key, _Due):
+            return
+        what, neighbour, mark = key
+        if what == "forget":
+            if self._deferred.get(neighbour) == mark:
+                self._forget_doubted(neighbour)
+                self._tell_changes()
+            return
+        link = self._links.get(neighbour)
+        if link is None or link.session != mark:
+            return
+        if what == "retry":
+            link.retrying = False
+            self._tell_all(neighbour, link)
+        elif what == "ask":
+            link.asking = False
+            if not link.heard:
+                self._ask(now, neighbour, link)
+        else:
+            if link.quiet:
+                self._send(neighbour, link)
+            link.quiet = True
+            self.port.set_timer(now + seconds(self.params.resync), key)
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        link = self._links.get(to)
+        if link and isinstance(message, Routes) and message.session == link.session and not link.retrying:
+            link.retrying = True
+            self.port.set_timer(now + RETRY, _Due("retry", to, link.session))
+
+    # --- Telling and being told -------------------------------------------------------------------------------------
+
+    def _tell_changes(self) -> None:
+        for neighbour, link in self._links.items():
+            added, removed = link.told.take_changes()
+            if added or removed:
+                self._send(neighbour, link, added, removed)
+
+    def _tell_all(self, neighbour: Node, link: _Link) -> None:
+        self._send(neighbour, link, link.told.take_all(), full=True)
+
+    def _send(
+        self,
+        neighbour: Node,
+        link: _Link,
+        added: Sequence[Interest] = (),
+        removed: Sequence[Interest] = (),
+        *,
+        full: bool = False,
+        ask: bool = False,
+    ) -> None:
+        """Always by unicast: it is for one neighbour, and its loss is told. Nothing to say is said in one message."""
+        link.quiet = False
+        pieces = parts(added, removed)
+        for number, (add, remove) in enumerate(pieces, start=1):
+            link.serial += 1
+            first, last = number == 1, number == len(pieces)
+            message = Routes(
+                link.session, link.serial, link.heard, full and first, not last, ask and first, add, remove
+            )
+            self.port.unicast(neighbour, message)
+
+    def _ask(self, now: Time, neighbour: Node, link: _Link) -> None:
+        link.asking = True
+        self._send(neighbour, link, ask=True)
+        self.port.set_timer(now + RETRY, _Due("ask", neighbour, link.session))
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if not isinstance(message, Routes):
+            super().receive(now, sender, message)
+            return
+        link = self._links.get(sender)
+        if link is None:
+            self.port.note("stranger")
+            return
+        if link.heard == message.session and message.serial <= link.heard_serial:
+            self.port.note("routes told again")
+        elif message.full or (link.heard == message.session and message.serial == link.heard_serial + 1):
+            link.heard, link.heard_serial = message.session, message.serial
+            self._learn(sender, message)
+        else:
+            link.heard = 0
+            if not link.asking:
+                self._ask(now, sender, link)
+        if message.ask:
+            self._tell_all(sender, link)
+        elif message.full and message.heard != link.session:
+            self._send(sender, link)
+
+    def _learn(self, sender: Node, message: Routes) -> None:
+        """What is told anew is sure again; what is still in doubt when all was told is gone."""
+        if message.full:
+            self._interests.doubt(sender)
+        self._want(message.added, sender)
+        self._unwant(message.removed, sender)
+        if not message.more:
+            self._forget_doubted(sender)
+        # Old and new stand side by side until all was told.
+        self._bound(sender, self.params.routes * (2 if message.more else 1))
+        self._tell_changes()

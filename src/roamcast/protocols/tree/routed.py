@@ -1,0 +1,53 @@
+"""The messages of routing on a tree of brokers: events on their way, and what neighbours want."""
+
+from typing import Annotated, ClassVar, Final
+
+from msgspec import Meta
+
+from roamcast.content.event import Event
+from roamcast.content.filter import Filter
+from roamcast.protocols.messages import MAX_HOPS, Message
+
+MAX_NAMED: Final = 64
+"""Most neighbours that one broadcast names."""
+
+MAX_FILTERS: Final = 256
+"""Most filters in each list of one message."""
+
+MAX_SESSION: Final = 2**32 - 1
+MAX_SERIAL: Final = 2**63 - 1
+
+
+class Routed(Message, frozen=True, tag="routed"):
+    """An event on its way along the links of a tree."""
+
+    event: Event
+    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
+    """How many times it was transmitted before, 0 from its publisher."""
+    to: Annotated[tuple[int, ...], Meta(max_length=MAX_NAMED)] = ()
+    """A broadcast names the tree neighbours it is for; empty in a unicast."""
+
+
+class Routes(Message, frozen=True, tag="routes"):
+    """What the sender wants to get over a tree link: all of it, or what has changed.
+
+    Urgent: an event goes astray for as long as it is on its way, and the messages that make the link are urgent too,
+    so that these do not overtake it.
+    """
+
+    urgent: ClassVar[bool] = True
+
+    session: Annotated[int, Meta(ge=1, le=MAX_SESSION)]
+    """Drawn by the sender each time the link comes up on its side."""
+    serial: Annotated[int, Meta(ge=1, le=MAX_SERIAL)]
+    """Of the message in its session: one that does not follow the one before it shows that something was lost."""
+    heard: Annotated[int, Meta(ge=0, le=MAX_SESSION)]
+    """The session of the receiver that the sender follows; 0 if it has yet to hear everything."""
+    full: bool
+    """Whether it begins a list of everything, which replaces what was told before."""
+    more: bool
+    """Whether the next message continues this one."""
+    ask: bool
+    """Whether the receiver is to tell everything."""
+    added: Annotated[tuple[Filter, ...], Meta(max_length=MAX_FILTERS)] = ()
+    removed: Annotated[tuple[Filter, ...], Meta(max_length=MAX_FILTERS)] = ()

@@ -1,0 +1,208 @@
+"""The tables of subscription forwarding: who wants what, and what each neighbour was told of it.
+
+`Interests` knows for each filter its *origins*: the node's own applications, and the neighbours that asked for it.
+`Told` is one neighbour's view of that, and owns the rule of covering: each filter that applies to the neighbour was
+either told to it, or is *hidden* by one that was told and covers it. When that one goes, those it hid are told.
+"""
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from roamcast.content.clauses import Clause, clauses_of
+from roamcast.content.event import Event
+from roamcast.content.filter import Filter
+from roamcast.content.index import FilterIndex
+from roamcast.protocols.api import Node
+from roamcast.protocols.tree.routed import MAX_FILTERS
+
+Origin = Node | None
+"""A neighbour; None for the applications of the own node."""
+
+MESSAGE_BYTES: Final = 1200
+"""Of filters in one message: with its header it is a frame of its own, and no fragment is needed."""
+
+
+@dataclass(slots=True, eq=False)
+class Interest:
+    """A filter that somebody wants. There is one for each filter, so identity is equality."""
+
+    filter: Filter
+    clauses: list[Clause]
+    """Made once: `covering.covers` would make them anew for each comparison, and take ten times as long."""
+    bytes: int
+    """The length of the filter's encoding."""
+    weight: int
+    """How many constraints it has, an empty alternative or filter counting as one."""
+    origins: dict[Origin, None] = field(default_factory=dict)
+
+    @classmethod
+    def of(cls, filter: Filter) -> "Interest":
+        weight = max(1, sum(max(1, len(conjunction)) for conjunction in filter.alternatives))
+        return cls(filter, clauses_of([filter]), len(msgspec.msgpack.encode(filter)), weight)
+
+    def covers(self, other: "Interest") -> bool:
+        """As `covering.covers`: whether it can be seen that this lets through all that the other does."""
+        for narrow in other.clauses:
+            for wide in self.clauses:
+                if wide.covers(narrow):
+                    break
+            else:
+                return False
+        return True
+
+    def applies_to(self, neighbour: Node) -> bool:
+        """Whether somebody else than the neighbour wants it: nobody is told what it asked for itself."""
+        return len(self.origins) > (neighbour in self.origins)
+
+
+class Interests:
+    """Who wants what. What an origin wants is *doubted* from when its link is lost until it is told again."""
+
+    def __init__(self) -> None:
+        self._interests: dict[Filter, Interest] = {}
+        self._index: FilterIndex[Interest] = FilterIndex()  # of those that a neighbour wants
+        self._wanted: dict[Origin, dict[Interest, bool]] = {}  # by origin: whether it is sure
+        self._weights: dict[Origin, int] = {}
+
+    def __iter__(self) -> Iterator[Interest]:
+        return iter(self._interests.values())
+
+    def __len__(self) -> int:
+        return len(self._interests)
+
+    def add(self, filter: Filter, origin: Origin) -> Interest | None:
+        """The interest, if it is news that the origin wants it. If not, it is sure now."""
+        interest = self._interests.get(filter)
+        if interest is not None and origin in interest.origins:
+            self._wanted[origin][interest] = True
+            return None
+        if interest is None:
+            interest = self._interests[filter] = Interest.of(filter)
+        interest.origins[origin] = None
+        self._wanted.setdefault(origin, {})[interest] = True
+        self._weights[origin] = self.weight(origin) + interest.weight
+        if origin is not None and interest not in self._index:
+            self._index.add(interest, filter)
+        return interest
+
+    def remove(self, filter: Filter, origin: Origin) -> Interest | None:
+        """The interest, if the origin wanted it; one without origins is forgotten."""
+        interest = self._interests.get(filter)
+        if interest is None or origin not in interest.origins:
+            return None
+        del interest.origins[origin], self._wanted[origin][interest]
+        self._weights[origin] -= interest.weight
+        if not self._wanted[origin]:
+            del self._wanted[origin], self._weights[origin]
+        if not interest.origins:
+            del self._interests[filter]
+        if origin is not None and not any(other is not None for other in interest.origins):
+            self._index.remove(interest)
+        return interest
+
+    def wanted(self, origin: Origin) -> list[Filter]:
+        """In the order in which they came."""
+        return [interest.filter for interest in self._wanted.get(origin, ())]
+
+    def weight(self, origin: Origin) -> int:
+        """How many constraints the table holds for an origin."""
+        return self._weights.get(origin, 0)
+
+    def doubt(self, origin: Origin) -> None:
+        wanted = self._wanted.get(origin, {})
+        wanted.update(dict.fromkeys(wanted, False))
+
+    def doubted(self, origin: Origin) -> list[Filter]:
+        return [interest.filter for interest, sure in self._wanted.get(origin, {}).items() if not sure]
+
+    def match(self, event: Event) -> list[Interest]:
+        """What neighbours, near or lost, want of it."""
+        return self._index.match(event)
+
+
+class Told:
+    """What one neighbour was told, and what of it has changed since that was last asked for."""
+
+    def __init__(self) -> None:
+        self._told: dict[Interest, None] = {}
+        self._hidden: dict[Interest, Interest | None] = {}  # by what; None for a filter that no event can match
+        self._changes: dict[Interest, bool] = {}  # told or withdrawn
+
+    def add(self, interest: Interest) -> None:
+        """It applies to the neighbour from now on."""
+        cover = self._cover(interest)
+        if cover is not None or not interest.clauses:
+            self._hidden[interest] = cover
+            return
+        narrower = {other: None for other in self._told if interest.covers(other)}
+        for hidden, by in self._hidden.items():
+            if by in narrower:
+                self._hidden[hidden] = interest
+        for other in narrower:
+            self._withdraw(other)
+            self._hidden[other] = interest
+        self._told[interest] = None
+        self._change(interest, told=True)
+
+    def remove(self, interest: Interest) -> None:
+        """It applies no longer."""
+        if interest in self._hidden:
+            del self._hidden[interest]
+            return
+        self._withdraw(interest)
+        orphans = [hidden for hidden, by in self._hidden.items() if by is interest]
+        for orphan in orphans:
+            del self._hidden[orphan]
+        for orphan in orphans:
+            self.add(orphan)
+
+    def _cover(self, interest: Interest) -> Interest | None:
+        for other in self._told:
+            if other.covers(interest):
+                return other
+        return None
+
+    def _withdraw(self, interest: Interest) -> None:
+        del self._told[interest]
+        self._change(interest, told=False)
+
+    def _change(self, interest: Interest, *, told: bool) -> None:
+        """What is told and withdrawn before anybody asks never happened."""
+        if self._changes.pop(interest, None) is None:
+            self._changes[interest] = told
+
+    def take_changes(self) -> tuple[list[Interest], list[Interest]]:
+        """What was told and what withdrawn since the last time."""
+        added = [interest for interest, told in self._changes.items() if told]
+        removed = [interest for interest, told in self._changes.items() if not told]
+        self._changes.clear()
+        return added, removed
+
+    def take_all(self) -> list[Interest]:
+        """All that is told; no change is left to tell."""
+        self._changes.clear()
+        return list(self._told)
+
+
+Part = tuple[tuple[Filter, ...], tuple[Filter, ...]]
+
+
+def parts(added: Sequence[Interest], removed: Sequence[Interest]) -> list[Part]:
+    """What to add and remove in each of the messages that are needed; one, if there is nothing to say.
+
+    All additions come before all removals, so that what stands for another is there before that goes.
+    """
+    result: list[tuple[list[Filter], list[Filter]]] = [([], [])]
+    room = MESSAGE_BYTES
+    for place, interests in enumerate((added, removed)):
+        for interest in interests:
+            lists = result[-1]
+            if (any(lists) and interest.bytes > room) or len(lists[place]) == MAX_FILTERS:
+                lists, room = ([], []), MESSAGE_BYTES
+                result.append(lists)
+            lists[place].append(interest.filter)
+            room -= interest.bytes
+    return [(tuple(add), tuple(remove)) for add, remove in result]
