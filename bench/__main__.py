@@ -1,15 +1,19 @@
 """`make bench`: every benchmark, or those named. Times are CPU times; what counts are the ratios within one run."""
 
 import sys
+from collections.abc import Callable
 
-from bench import content_index, hint_reference, live, measures, simulator
+from bench import content_index, hint_reference, lab_chaos, lab_parity, live, live_fuzz, measures, simulator
 
-BENCHMARKS = {
+BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
     "measures": measures.run,
     "live": live.run,
+    "live-fuzz": live_fuzz.run,
+    "lab-parity": lab_parity.run,
+    "lab-chaos": lab_chaos.run,
 }
 
 

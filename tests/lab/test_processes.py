@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.lab.processes import LabError, Process, Processes, udp_port
+from roamcast.lab.processes import LabError, Process, Processes
 
 PATIENCE = 60
 
@@ -49,18 +49,15 @@ async def test_a_process_is_the_program(tmp_path: Path) -> None:
             await refused.ready
 
 
-async def test_a_node_is_ready_ends_when_asked_and_its_port_is_known(tmp_path: Path) -> None:
+async def test_a_node_is_ready_ends_when_asked(tmp_path: Path) -> None:
     deaths: list[Process] = []
     async with Processes(on_death=deaths.append) as nursery:
         node = await nursery.start("node 3", node_args(tmp_path, 3), tmp_path / "log")
         said = await asyncio.wait_for(node.ready, PATIENCE)
         assert said["node"] == 3
-        assert 0 < udp_port(node.pid) < 65536
         assert await nursery.stop([node], PATIENCE) == []
         assert node.ended.result() == 0
     assert deaths == []
-    with pytest.raises((LabError, FileNotFoundError)):
-        udp_port(node.pid)
 
 
 async def test_a_death_is_told_with_its_signal_and_the_others_live_on(tmp_path: Path) -> None:

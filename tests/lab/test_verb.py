@@ -17,9 +17,7 @@ from lab.test_processes import PATIENCE, wait_until_gone
 from roamcast.cli.lab import lab as lab_verb
 from roamcast.lab.lab import Death, LabReport
 
-PROGRAM: Final = (
-    "from roamcast.cli.lab import lab; from roamcast.cli.main import main; main.add_command(lab); main(prog_name='x')"
-)
+PROGRAM: Final = "from roamcast.cli.main import main; main(prog_name='x')"
 
 LINE: Final = """
 name = "small line"

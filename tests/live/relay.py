@@ -51,7 +51,7 @@ class Relay:
 
     def _arrived(self) -> None:
         datagram, source = self._socket.recvfrom(65536)
-        if self.refuse(datagram):
+        if not datagram or self.refuse(datagram):  # an empty one only shows where a node is
             return
         self.passed.append(datagram)
         for home in self._homes:

@@ -20,9 +20,7 @@ from rich.table import Table
 
 from roamcast.cli.changes import apply, changed
 from roamcast.cli.folder import RUN_FILE, file_name, new_folder
-from roamcast.cli.run import _facts as read_facts
-from roamcast.cli.run import _progress as progress_bar
-from roamcast.cli.run import _show as show
+from roamcast.cli.run import progress_bar, read_facts, show_summary
 from roamcast.sim.core import SECOND
 from roamcast.sim.scenario import Scenario, check, parse, read_text
 from roamcast.sim.summary import summarise
@@ -194,7 +192,7 @@ def _run_once(
     if as_json:
         click.echo(json.dumps({"out": str(out), **record}))
         return
-    show(checked, summary)
+    show_summary(checked, summary)
     ready, late = run_one.report["setting_up_s"], 1000 * run_one.report["latest_act_s"]
     click.echo(
         f"{checked.nodes} nodes ready after {ready:.1f} s, then {checked.duration:g} s; no act came later than "

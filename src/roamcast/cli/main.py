@@ -10,6 +10,7 @@ import click
 
 from roamcast.cli.campaign import campaign
 from roamcast.cli.key import key
+from roamcast.cli.lab import lab
 from roamcast.cli.node import node
 from roamcast.cli.papers import papers
 from roamcast.cli.protocols import protocols
@@ -61,6 +62,7 @@ def main() -> None:
       roamcast papers hint --quick                a paper's figures and claims, measured again
       roamcast scenario --explain                 everything a scenario may contain
       roamcast protocols flooding                 a protocol's parameters
+      roamcast lab first.toml                     the same on real node processes, in real time
       roamcast key new network.key                the key of a network of devices
       roamcast node --id 7 --key network.key      a node of it, on this device
       roamcast sub 'price < 20'                   what an application hears from its node
@@ -68,5 +70,5 @@ def main() -> None:
     """
 
 
-for verb in (run, campaign, papers, scenario, protocols, report, node, pub, sub, status, key):
+for verb in (run, campaign, papers, scenario, protocols, report, lab, node, pub, sub, status, key):
     main.add_command(verb)

@@ -66,22 +66,22 @@ def run(
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"
-    with new_folder(out, force) as folder, _progress(checked, shown=not (quiet or as_json)) as report:
+    with new_folder(out, force) as folder, progress_bar(checked, shown=not (quiet or as_json)) as report:
         (folder / "scenario.toml").write_text(text, encoding="utf-8")
         with contextlib.closing(ParquetSink(folder)) as sink:
             core = reference.Core if in_python else None
             cost = simulation.run(checked, sink, folder=scenario.parent, make_core=core, progress=report)
-        summary = summarise(_facts(folder), checked.warmup, duration=checked.duration)
+        summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
         record = {**_record(checked, cost, summary, in_python), "changes": changes}
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     if as_json:
         click.echo(json.dumps({"out": str(out), **record}))
     else:
-        _show(checked, summary)
+        show_summary(checked, summary)
         click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
 
 
-def _facts(folder: Path) -> dict[str, pa.Table]:
+def read_facts(folder: Path) -> dict[str, pa.Table]:
     files = {table: folder / f"{table}.parquet" for table in READ}
     return {table: pq.read_table(file) for table, file in files.items() if file.exists()}
 
@@ -109,7 +109,7 @@ def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_
 
 
 @contextlib.contextmanager
-def _progress(checked: Scenario, shown: bool) -> Iterator[Report | None]:
+def progress_bar(checked: Scenario, shown: bool) -> Iterator[Report | None]:
     """A bar in simulated time on stderr, if that is a terminal."""
     if not (shown and sys.stderr.isatty()):
         yield None
@@ -126,7 +126,7 @@ def _progress(checked: Scenario, shown: bool) -> Iterator[Report | None]:
         yield lambda now: bar.update(task, completed=now / SECOND)
 
 
-def _show(checked: Scenario, summary: Summary) -> None:
+def show_summary(checked: Scenario, summary: Summary) -> None:
     console = Console(markup=False, highlight=False)
     title = f"{checked.name}: {checked.protocol.name}, seed {checked.seed}, after {checked.warmup:g} s of warm-up"
     console.print(title, soft_wrap=True)

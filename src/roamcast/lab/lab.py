@@ -26,9 +26,9 @@ from roamcast.lab import netns
 from roamcast.lab.air import Fact, air_facts, air_of, mesh_facts
 from roamcast.lab.driver import Driver, Watch
 from roamcast.lab.gather import Names, gather
-from roamcast.lab.processes import LabError, Process, Processes, udp_port
+from roamcast.lab.processes import LabError, Process, Processes
 from roamcast.live.client import Client
-from roamcast.live.ether import LOOPBACK, Ether
+from roamcast.live.ether import Ether
 from roamcast.live.key import NetworkKey
 from roamcast.sim.core import SECOND
 from roamcast.sim.scenario import Scenario
@@ -162,10 +162,10 @@ class Lab:
         try:
             async with asyncio.timeout(PATIENCE):
                 await asyncio.shield(process.ready)
+                while self._ether is not None and not self._ether.knows(node):
+                    await asyncio.sleep(0.001)  # its first datagram is on the way
         except TimeoutError:
             raise LabError(f"{process.name} is not ready after {PATIENCE:g} s: {process.last_words()}") from None
-        if self._ether is not None and not self._ether.knows(node):
-            self._ether.meet(node, (LOOPBACK, udp_port(process.pid)))
 
     async def _connect(self, node: int) -> Client:
         return await self._resources.enter_async_context(Client(self._control(node)))

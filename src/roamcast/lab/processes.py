@@ -196,16 +196,3 @@ class Processes:
         self._fail(process, f"it ended before it was ready ({status}): {process.last_words()}")
         if process.wanted and self._on_death is not None:
             self._on_death(process)
-
-
-def udp_port(pid: int) -> int:
-    """The port of a process's one UDP socket, by /proc: a node that has sent nothing yet is found only so."""
-    mine = set()
-    for handle in Path(f"/proc/{pid}/fd").iterdir():
-        with contextlib.suppress(OSError):
-            mine.add(str(handle.readlink()))
-    for line in Path(f"/proc/{pid}/net/udp").read_text().splitlines()[1:]:
-        fields = line.split()
-        if f"socket:[{fields[9]}]" in mine:
-            return int(fields[1].rpartition(":")[2], 16)
-    raise LabError(f"process {pid} has no UDP socket")

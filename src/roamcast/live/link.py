@@ -127,6 +127,8 @@ class Link:
         for each in (self._own, self._shared):
             if each is not None:
                 self._loop.add_reader(each, self._readable, each)
+        if settings.air is not None:
+            self._own.sendto(b"", self._target)  # an ether can pass nothing on to a node that it has not heard
 
     async def close(self) -> None:
         """Sends the broadcasts that the socket takes at once; whatever else is left has failed."""
