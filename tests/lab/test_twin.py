@@ -131,3 +131,28 @@ def test_both_worlds_are_measured_side_by_side(tmp_path: Path) -> None:
     assert (out / "report" / "index.html").is_file()
     assert pq.read_table(out / "manifest.parquet")["status"].to_pylist() == ["ok"] * 4
     assert not (out / ".live").exists()
+
+
+def test_an_axis_gives_a_pair_of_runs_for_each_value_and_seed() -> None:
+    wanted = twins(raw(), "x.toml", Path(), 2, ideal=True, axis=("radio.range", [200.0, 300.0]))
+    scenarios = [json.loads(run.scenario) for run in wanted.live]
+    assert [(one["radio"]["range"], one["seed"]) for one in scenarios] == [(200, 7), (200, 8), (300, 7), (300, 8)]
+    assert len({run.run for run in wanted.plan.distinct}) == 8
+    assert len(wanted.simulated.rows) == 4
+
+
+@pytest.mark.parametrize(
+    ("arguments", "words"),
+    [
+        (["--axis", "radio.range=1,2"], "--axis goes with --twin"),
+        (["--twin", "--axis", "radio.range"], "expected FIELD=V1,V2"),
+        (["--twin", "--axis", "radio.range=1,,"], "is no list of TOML values"),
+        (["--twin", "--axis", "radio.reach=1,2"], "radio.reach"),
+    ],
+)
+def test_axes_that_mean_nothing_are_refused(tmp_path: Path, arguments: list[str], words: str) -> None:
+    file = tmp_path / "line.toml"
+    file.write_text(LINE, encoding="utf-8")
+    status, _, err = finished(file, *arguments, "--out", tmp_path / "out", temporary=tmp_path)
+    assert status == 2
+    assert words in err

@@ -8,7 +8,6 @@ from typing import Any
 import pyarrow as pa
 
 from roamcast.lab.lab import LabReport, run_lab
-from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario, check
@@ -73,8 +72,3 @@ def delivered(facts: Facts) -> set[tuple[int, int, int]]:
 
 def summary(facts: Facts) -> Summary:
     return summarise(facts, 0.0)
-
-
-def known(*names: str) -> list[str]:
-    """Those of the protocols that are in the catalogue."""
-    return [name for name in names if name in CATALOGUE]

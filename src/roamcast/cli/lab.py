@@ -8,6 +8,7 @@ import platform
 import shlex
 import signal
 import sys
+import tomllib
 from collections.abc import Coroutine
 from functools import partial
 from pathlib import Path
@@ -37,8 +38,12 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
     "delay_p95",
     "hops_mean",
     "duplicates",
+    "mdr",
+    "control",
+    "control_all",
+    "link_breaks",
 )
-"""What the table of both worlds shows, of those that are measured."""
+"""What the table of both worlds shows, of those that have a value; the last four only with a tree."""
 
 
 @click.command()
@@ -65,6 +70,11 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
     help="With --twin: the simulator's medium access, without contention or as the scenario says.",
 )
 @click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="With --twin: how many seeds.")
+@click.option(
+    "--axis",
+    metavar="FIELD=V1,V2,…",
+    help="With --twin: run both once for each of these values of a field.  [default: one point]",
+)
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
 @click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
 def lab(
@@ -77,6 +87,7 @@ def lab(
     twin: bool,
     mac: str,
     runs: int,
+    axis: str | None,
     as_json: bool,
     quiet: bool,
 ) -> None:
@@ -92,6 +103,8 @@ def lab(
         changes += (f"seed={seed}",)
     if runs > 1 and not twin:
         raise click.UsageError("--runs goes with --twin: start the lab once for each seed, or let it measure them")
+    if axis is not None and not twin:
+        raise click.UsageError("--axis goes with --twin: start the lab once for each value, or let it measure them")
     if in_namespaces and twin:
         raise click.UsageError("--netns has no twin: on a bridge everybody hears everybody, whatever the scenario says")
     text = read_text(scenario)
@@ -102,7 +115,7 @@ def lab(
     run_one = _Runner(scenario.parent, in_namespaces, shown=not (quiet or as_json))
     if twin:
         out = out or Path("out") / f"{file_name(checked.name)}-twin"
-        _run_twins(scenario, text, changes, out, runs, mac, run_one, as_json)
+        _run_twins(scenario, text, changes, out, runs, mac, axis, run_one, as_json)
     else:
         out = out or Path("out") / f"{file_name(checked.name)}-lab-{checked.seed}"
         _run_once(checked, text, changes, out, force, run_one, as_json)
@@ -210,6 +223,7 @@ def _run_twins(
     out: Path,
     runs: int,
     mac: str,
+    axis: str | None,
     run_one: _Runner,
     as_json: bool,
 ) -> None:
@@ -220,8 +234,10 @@ def _run_twins(
     for change in changes:
         apply(change, raw)
     check(raw, str(file), file.parent)
-    wanted = twins(raw, str(file), file.parent, runs, ideal=mac == "ideal")
+    swept = None if axis is None else _axis(axis)
+    wanted = twins(raw, str(file), file.parent, runs, ideal=mac == "ideal", axis=swept)
     words = ["roamcast", "lab", str(file), "--twin", "--runs", str(runs), "--mac", mac, "--out", str(out)]
+    words += [] if axis is None else ["--axis", axis]
     for change in changes:
         words += ["--set", change]
     failures = run_twins(wanted, out, run_one, shlex.join(words), partial(click.echo, err=True))
@@ -233,17 +249,31 @@ def _run_twins(
     if as_json:
         click.echo(json.dumps({"out": str(out), "measures": found, "report": str(report)}))
         return
-    _show_twins(found, wanted.experiment.spec.title)
-    click.echo(f"{runs} live runs and as many simulated in {out}; report: {report}")
+    for axes, measured in found.items():
+        places = [f"{label} = {value}" for label, value in json.loads(axes).items()]
+        _show_twins(measured, ", ".join([wanted.experiment.spec.title, *places]))
+    click.echo(f"{len(wanted.live)} live runs and as many simulated in {out}; report: {report}")
+
+
+def _axis(text: str) -> tuple[str, list[Any]]:
+    """A field and its values, each as in TOML."""
+    field, equals, values = text.partition("=")
+    if not equals:
+        raise click.UsageError(f"--axis {text}: expected FIELD=V1,V2,…, such as radio.range=100,200")
+    try:
+        return field.strip(), list(tomllib.loads(f"values = [{values}]")["values"])
+    except tomllib.TOMLDecodeError as problem:
+        raise click.UsageError(f"--axis {text}: {values} is no list of TOML values: {problem}") from None
 
 
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for name in ("measure", "live", "simulated"):
         table.add_column(name, justify="left" if name == "measure" else "right", no_wrap=True)
-    chosen = [name for name in TWIN_MEASURES if name in found] or sorted(found)
-    for name in chosen:
-        table.add_row(name, *(_interval(found[name].get(variant)) for variant in ("live", "simulated")))
+    for name in TWIN_MEASURES:
+        cells = [found.get(name, {}).get(variant) for variant in ("live", "simulated")]
+        if any(cell is not None and cell["mean"] is not None for cell in cells):
+            table.add_row(name, *map(_interval, cells))
     Console(markup=False, highlight=False).print(table)
 
 

@@ -56,7 +56,7 @@ class Twins:
 
     @property
     def live(self) -> list[Run]:
-        """In the order of their seeds."""
+        """In the order of points and seeds."""
         runs = {run.run: run for run in self.plan.distinct}
         return [runs[row["run"]] for row in self.plan.rows if row["variant"] == LIVE]
 
@@ -68,8 +68,16 @@ class Twins:
         return Plan(self.plan.experiments, rows, [run for run in self.plan.distinct if run.run in names])
 
 
-def twins(raw: dict[str, Any], source: str, folder: Path, runs: int, *, ideal: bool) -> Twins:
-    """The campaign of an unchecked scenario, repeated with seeds from its own on."""
+def twins(
+    raw: dict[str, Any],
+    source: str,
+    folder: Path,
+    runs: int,
+    *,
+    ideal: bool,
+    axis: tuple[str, list[Any]] | None = None,
+) -> Twins:
+    """The campaign of an unchecked scenario, repeated with seeds from its own on; `axis` is a field and its values."""
     first = raw.get("seed", 1)
     spec = {
         "name": "lab",
@@ -77,6 +85,7 @@ def twins(raw: dict[str, Any], source: str, folder: Path, runs: int, *, ideal: b
         "seeds": [first + number for number in range(runs)],
         "baseline": SIMULATED,
         "scenario": raw,
+        "axes": [] if axis is None else [{"field": axis[0], "values": axis[1]}],
         "variants": [{"name": LIVE}, {"name": SIMULATED, "set": {"mac.model": "ideal"} if ideal else {}}],
     }
     one = experiment(spec, source, folder)
@@ -184,9 +193,9 @@ def _put_in_place(out: Path, run: str) -> None:
     (place / _DONE).replace(done_file(out, run))
 
 
-def side_by_side(out: Path) -> dict[str, dict[str, dict[str, Any]]]:
-    """By measure and variant: mean and 95 % interval over the runs, as `measures/summary.parquet` has them."""
-    found: dict[str, dict[str, dict[str, Any]]] = {}
-    for row in pq.read_table(out / "measures" / "summary.parquet").to_pylist():
-        found.setdefault(row["measure"], {})[row["variant"]] = row
+def side_by_side(out: Path) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
+    """By point (JSON of its axes, in their order), measure and variant: rows of `measures/summary.parquet`."""
+    found: dict[str, dict[str, dict[str, dict[str, Any]]]] = {}
+    for row in pq.read_table(out / "measures" / "summary.parquet").sort_by("point").to_pylist():
+        found.setdefault(row["axes"], {}).setdefault(row["measure"], {})[row["variant"]] = row
     return found
