@@ -243,7 +243,7 @@ def test_the_same_calls_get_the_same_answers_however_strings_hash(
     assert one[entry.name] == other[entry.name] == transcript(entry)
 
 
-# --- Three times the expected load -------------------------------------------------------------------------------------
+# --- Three times the expected load ------------------------------------------------------------------------------------
 
 
 def footprint(broker: Broker[Any]) -> int:
