@@ -2,12 +2,13 @@
 
 import sys
 
-from bench import content_index, hint_reference, measures, simulator
+from bench import content_index, hint_reference, measures, simulator, trees
 
 BENCHMARKS = {
     "index": content_index.run,
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
+    "trees": trees.run,
     "measures": measures.run,
 }
 
