@@ -3,12 +3,13 @@
 import sys
 from collections.abc import Callable
 
-from bench import content_index, hint_reference, lab_chaos, lab_parity, live, live_fuzz, measures, simulator
+from bench import content_index, hint_reference, lab_chaos, lab_parity, live, live_fuzz, measures, simulator, trees
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
+    "trees": trees.run,
     "measures": measures.run,
     "live": live.run,
     "live-fuzz": live_fuzz.run,

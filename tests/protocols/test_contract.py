@@ -284,7 +284,7 @@ def strangers(entry: Entry, rng: random.Random) -> Iterator[Message]:
             refused += 1
 
 
-LOAD = 20_000
+LOAD = 60_000
 """Messages that fill every table."""
 
 

@@ -218,8 +218,7 @@ def put(
     tree.children = dict.fromkeys(children, 0)
     tree._ceiling = leader_rank(sequence) - (distance - 1) * STEP
     tree.rank = tree._ceiling - STEP
-    for neighbour in tree.neighbours:
-        tree.hear(0, neighbour, beacon=True)
+    tree._heard = dict.fromkeys(tree.neighbours, 0)
 
 
 def cycles(brokers: Mapping[Node, Broker[Any]]) -> list[frozenset[Node]]:

@@ -9,6 +9,7 @@ from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.coman import Coman, ComanTree
 from roamcast.protocols.tree.forwarding import routing
 from roamcast.protocols.tree.maodv import Maodv, MaodvTree
+from roamcast.protocols.tree.messages import Control
 
 
 class MaodvBroker(Broker[Maodv]):
@@ -44,7 +45,8 @@ class MaodvBroker(Broker[Maodv]):
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
         self.tree.receive(now, sender, message)
-        self.routing.receive(now, sender, message)
+        if not isinstance(message, Control):
+            self.routing.receive(now, sender, message)
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         self.routing.unreachable(now, to, message)

@@ -17,7 +17,6 @@ from typing import Annotated, Final, Literal, Protocol
 from msgspec import Meta
 
 from roamcast.protocols.api import Node, Port, Time, seconds
-from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.tree.forwarding import Forwarding
 from roamcast.protocols.tree.messages import MAX_DEPTH, NOWHERE, Hello, Mact, Place
 from roamcast.protocols.tree.rank import STEP, between, leader_rank, sequence_above
@@ -26,7 +25,6 @@ HELLO: Final = ("tree", "hello")
 KEPT: Final = "tree/sequence"
 RESERVE: Final = 1024
 """Sequence numbers that are kept ahead, so that keeping is rare."""
-HEARD_AT_MOST: Final = 1024
 CHILDREN_AT_MOST: Final = 128
 """Far more than are in range: whoever claims to be one more takes the place of the one not heard for longest."""
 CONTRADICTIONS: Final = 2
@@ -71,7 +69,8 @@ class Standing:
         self._hearing_any = params.hearing == "any"
         self._jitter = seconds(params.jitter)
         # A beacon may be as late as its own jitter, a tenth of the interval.
-        self._heard: NeighbourTable[None] = NeighbourTable(round(self._hello * (params.misses + 0.1)), HEARD_AT_MOST)
+        self._silence = round(self._hello * (params.misses + 0.1))
+        self._heard: dict[Node, Time] = {}  # when each tree neighbour was heard last
 
         self.on_tree = False
         self.member = False
@@ -142,9 +141,9 @@ class Standing:
         self.on_tree = True
         self._ceiling = self._doubts = 0
         known = self.children.pop(parent, None) is not None
-        self._heard.hear(now, parent, None)
+        self._heard[parent] = now
         if was is not None and was != parent and was not in self.children:
-            self._links.link_down(now, was)
+            self._lose_link(now, was)
         if was != parent and not known:
             self._links.link_up(now, parent)
 
@@ -180,37 +179,36 @@ class Standing:
         if self.parent is not None:
             was, self.parent = self.parent, None
             if was not in self.children:
-                self._links.link_down(now, was)
+                self._lose_link(now, was)
 
     def _add_child(self, now: Time, child: Node) -> None:
         known = child in self.children or child == self.parent
         self.children[child] = 0
-        self._heard.hear(now, child, None)
+        self._heard[child] = now
         if not known:
             self._links.link_up(now, child)
         if len(self.children) > CHILDREN_AT_MOST:
-            self._drop_child(now, min(self.children, key=self._last_heard))
-
-    def _last_heard(self, neighbour: Node) -> Time:
-        heard = self._heard.get(neighbour)
-        return -1 if heard is None else heard.last
+            self._drop_child(now, min(self.children, key=lambda child: self._heard[child]))
 
     def _drop_child(self, now: Time, child: Node) -> None:
         del self.children[child]
         if child != self.parent:
-            self._links.link_down(now, child)
+            self._lose_link(now, child)
+
+    def _lose_link(self, now: Time, neighbour: Node) -> None:
+        del self._heard[neighbour]
+        self._links.link_down(now, neighbour)
 
     # --- Who is there -----------------------------------------------------------------------------------------------
 
     def hear(self, now: Time, sender: Node, *, beacon: bool) -> None:
         """Something has arrived from a node."""
-        if beacon or self._hearing_any:
-            self._heard.hear(now, sender, None)
+        if sender in self._heard and (beacon or self._hearing_any):
+            self._heard[sender] = now
 
     def _lost(self, now: Time) -> list[Node]:
         """The tree neighbours that were not heard for too long."""
-        self._heard.expire(now)
-        return [neighbour for neighbour in self.neighbours if neighbour not in self._heard]
+        return [neighbour for neighbour in self.neighbours if now - self._heard[neighbour] > self._silence]
 
     def _send_hello(self, now: Time) -> None:
         self.port.broadcast(Hello(self.parent, self.rank))

@@ -1,0 +1,42 @@
+"""What a tree costs: Table I of the paper on COMAN, 75 nodes for 980 s, with and without its dummy traffic.
+
+CPU seconds of a run; and in parts of the same traffic without any tree (flooding, to which nobody has anything to
+say), since most of the time goes into the dummy messages.
+"""
+
+import statistics
+from pathlib import Path
+from typing import Any, Final
+
+import roamcast.papers
+from roamcast.sim.run import run as run_scenario
+from roamcast.sim.scenario import check, read
+from roamcast.trace import MemorySink
+
+SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "coman.toml"
+DEFAULT_TRAFFIC: Final = {"rate": 0.5, "size": 256}
+SEEDS: Final = (1, 2, 3)
+
+
+def cpu(protocol: str, background: dict[str, Any] | None) -> float:
+    """The median over seeds."""
+    raw = {**read(SCENARIO), "protocol": {"name": protocol}}
+    if background is not None:
+        raw["background"] = background
+    taken = [run_scenario(check({**raw, "seed": seed}, "bench", Path()), MemorySink()).cpu for seed in SEEDS]
+    return statistics.median(taken)
+
+
+def run() -> None:
+    run_scenario(check({**read(SCENARIO), "duration": 61.0}, "bench", Path()), MemorySink())  # the compiler's turn
+    print(f"trees: Table I of the paper on COMAN, 75 nodes, 980 s, median of {len(SEEDS)} seeds, CPU s a run")
+    for name, background in (("with 0.5 msg/s a node", DEFAULT_TRAFFIC), ("without traffic", None)):
+        alone = cpu("flooding", background)
+        print(f"  {name}: no tree {alone:.2f}")
+        for protocol in ("maodv", "coman"):
+            taken = cpu(protocol, background)
+            print(f"    {protocol:6} {taken:5.2f}, {taken / alone:4.1f} times that")
+
+
+if __name__ == "__main__":
+    run()
