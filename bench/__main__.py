@@ -3,7 +3,18 @@
 import sys
 from collections.abc import Callable
 
-from bench import content_index, hint_reference, lab_chaos, lab_parity, live, live_fuzz, measures, simulator, trees
+from bench import (
+    content_index,
+    hint_reference,
+    lab_chaos,
+    lab_parity,
+    live,
+    live_fuzz,
+    live_fuzz_node,
+    measures,
+    simulator,
+    trees,
+)
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
@@ -13,6 +24,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "measures": measures.run,
     "live": live.run,
     "live-fuzz": live_fuzz.run,
+    "live-fuzz-node": live_fuzz_node.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
 }
