@@ -60,7 +60,7 @@ async def throw(
 ) -> None:
     rng = random.Random(SEED)
     outside, inside = Maker(rng, key).frames(), messages(rng, key)
-    sent, before = 0, 0.0
+    sent, sizes = 0, list[float]()
     async with Client(control) as client:
 
         async def counters() -> dict[str, Any]:
@@ -68,8 +68,8 @@ async def throw(
             return found
 
         while (received := (await counters())["link"].get("received", 0)) < count:
-            if not before and received > count // 5:  # by now the tables are as full as they get
-                before = resident(pid)
+            if received >= (len(sizes) + 1) * count / 5:
+                sizes.append(resident(pid))
             for _ in range(20):
                 for frame in [*islice(outside, BATCH // 2), *islice(inside, BATCH // 2)]:
                     with contextlib.suppress(OSError):  # too long for a datagram
@@ -80,9 +80,10 @@ async def throw(
                         pass
                 await asyncio.sleep(0.005)
         told = await counters()
-    grown = resident(pid) - before
+    sizes.append(resident(pid))
     raised = told["node"].get("raised", 0) + told["link"].get("host-failed", 0)
-    print(f"{sent:,d} sent, {received:,d} received, {raised} raised; grown by {grown:.1f} MiB")
+    print(f"{sent:,d} sent, {received:,d} received, {raised} raised")
+    print("  MiB after each fifth: " + ", ".join(f"{size:.1f}" for size in sizes))
     print("  " + ", ".join(f"{name} {number:,d}" for name, number in sorted(told["link"].items())))
     print("  " + ", ".join(f"{name} {number:,d}" for name, number in sorted(told["node"].items())))
     assert not raised, "the broker or the link raised: see the node's log"
