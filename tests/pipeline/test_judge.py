@@ -376,7 +376,7 @@ def test_a_verdict_as_json() -> None:
         "figure": "1",
         "text": "It is so.",
         "explanation": "Chance.",
-        "checks": [GOOD, ASIDE],
+        "checks": [GOOD, ASIDE, ABSENT | {"judged": False}],  # nothing is to be said of the last
     }
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
     shown = "x = 0: 0.7 (0.7 to 0.7)"

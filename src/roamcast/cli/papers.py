@@ -121,8 +121,6 @@ def _show(verdicts: Sequence[dict[str, Any]]) -> None:
     for verdict in verdicts:
         lines = [verdict["text"]]
         for check in verdict["checks"]:
-            if not check["judged"] and check["verdict"] == "not measured":
-                continue  # a preview leaves out what only stands beside a claim
             mark = MARKS[check["verdict"]] if check["judged"] else "·"
             lines.append(f"{mark} {check['says']}: {check['measured']}")
         word = f"{MARKS[verdict['verdict']]} {verdict['verdict']}"

@@ -56,7 +56,9 @@ class Verdict:
     def as_dict(self) -> dict[str, object]:
         """An entry of `claims.json`."""
         claim = self.claim
-        measured = (f"{check.says}: {check.measured}, {_short(check)}" for check in self.checks)
+        # A preview leaves out what only stands beside a claim, and there is nothing to say of it.
+        checks = [check for check in self.checks if check.judged or check.outcome is not Outcome.MISSING]
+        measured = (f"{check.says}: {check.measured}, {_short(check)}" for check in checks)
         return {
             "id": claim.id,
             "paper": claim.paper,
@@ -68,7 +70,7 @@ class Verdict:
             "explanation": claim.explanation,
             "checks": [
                 {"says": check.says, "verdict": str(check.outcome), "measured": check.measured, "judged": check.judged}
-                for check in self.checks
+                for check in checks
             ],
         }
 
