@@ -67,7 +67,7 @@ class Port(Protocol):
     ) -> None:
         """Tells a node's place in a tree of brokers after a change of it, and the repair that it belongs to.
 
-        `parent` is None at a root, and `leader` where none is known; `protocols/tree/maodv.py` lists the changes.
+        `parent` is None at a root, and `leader` where none is known; docs/facts.md lists the changes.
         """
 
     def keep(self, key: str, value: bytes) -> None:

@@ -10,9 +10,10 @@ from roamcast.protocols.api import SECOND, Node, seconds
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
-from roamcast.protocols.tree.maodv import GROUP_HELLO, MaodvTree, Pending
+from roamcast.protocols.tree.maodv import GROUP_HELLO, MaodvTree
 from roamcast.protocols.tree.messages import MAX_DEPTH, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
 from roamcast.protocols.tree.rank import MAX_RANK, leader_rank
+from roamcast.protocols.tree.repair import Pending
 from roamcast.protocols.tree.routed import Routed
 from roamcast.protocols.tree.standing import CHILDREN_AT_MOST, CONTRADICTIONS, HELLO, KEPT
 

@@ -10,9 +10,10 @@ from roamcast.protocols.api import SECOND, Node
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
 from roamcast.protocols.tree.coman import Coman
-from roamcast.protocols.tree.maodv import GROUP_HELLO, REMEMBERED, Maodv, Repair
+from roamcast.protocols.tree.maodv import GROUP_HELLO, Maodv
 from roamcast.protocols.tree.messages import MERGE, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
 from roamcast.protocols.tree.rank import MAX_SEQUENCE, STEP, leader_rank
+from roamcast.protocols.tree.repair import REMEMBERED, Repair
 from roamcast.protocols.tree.standing import CONTRADICTIONS, HELLO
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])

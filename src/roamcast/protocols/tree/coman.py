@@ -20,7 +20,7 @@ from msgspec import Meta, structs
 
 from roamcast.protocols.api import Node, Port, Time, seconds
 from roamcast.protocols.messages import Message
-from roamcast.protocols.tree.maodv import REMEMBERED, Maodv, MaodvTree, Repair, Reply, Reverse
+from roamcast.protocols.tree.maodv import Maodv, MaodvTree
 from roamcast.protocols.tree.messages import (
     MAX_DEPTH,
     MERGE,
@@ -34,6 +34,7 @@ from roamcast.protocols.tree.messages import (
     cause_of,
 )
 from roamcast.protocols.tree.rank import leader_rank
+from roamcast.protocols.tree.repair import REMEMBERED, Repair, Reply, Reverse
 from roamcast.protocols.tree.standing import HELLO, Links
 
 TREE_HELLO: Final = ("tree", "on-tree")
@@ -260,7 +261,7 @@ class ComanTree(MaodvTree):
             super()._hear_own_merge(now, sender, reply)
             return
         if self.repair is None and self.is_leader:
-            self.repair = Repair(reply.serial, "merged", 0, self._params.retries)
+            self.repair = Repair(reply.serial, "merged", 0, self._retries)
             self._gather(now, self.repair)
         repair = self.repair
         if repair is not None and repair.serial == reply.serial and len(repair.replies) < REMEMBERED:
