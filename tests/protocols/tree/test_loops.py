@@ -164,6 +164,7 @@ def test_confirmed_there_is_never_a_cycle_and_one_tree_in_the_end(run: Run) -> N
 @given(runs("at-once"))
 def test_at_once_a_cycle_does_not_last_and_there_is_one_tree_in_the_end(run: Run) -> None:
     run.go()
+    assert isinstance(run.mesh.params, Maodv)
     most = seconds(cycle_life(run.mesh.params))
     assert [(sorted(cycle), lasted) for cycle, lasted in run.mesh.ended if lasted > most] == []
     assert settled(run.mesh) == []
