@@ -69,13 +69,13 @@ def test_what_counts_as_hearing(protocol: str, hearing: str, there: tuple[Node, 
 
 
 @BOTH
-def test_a_unicast_that_is_given_up_breaks_its_link(protocol: str) -> None:
+def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(protocol: str) -> None:
+    """A child that is given up without its knowledge would be half a link; its beacons say when it is gone."""
     tree, port = seated(protocol)
     data = Routed(Event.of("e", {}, id=1), 0)
-    tree.unreachable(0, OTHER, data)
-    assert list(tree.neighbours) == [PARENT, CHILD]
-    tree.unreachable(0, CHILD, data)
-    assert (list(tree.neighbours), tree.repair) == ([PARENT], None), "the child repairs, not the parent"
+    for neighbour in (OTHER, CHILD):
+        tree.unreachable(0, neighbour, data)
+        assert (list(tree.neighbours), tree.repair) == ([PARENT, CHILD], None)
     tree.unreachable(0, PARENT, data)
     assert tree.parent is None
     (request,) = port.messages

@@ -107,8 +107,14 @@ class MaodvTree(Repairing):
             handler(now, sender, message)
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
-        """A unicast was given up: of the tree or of whoever routes on it."""
-        self._lose(now, to)
+        """A unicast was given up: of the tree or of whoever routes on it.
+
+        The way up is lost at once, for it can be repaired. A child is let go only when its beacons stay away: it is for
+        the child to act, and if it is still there, a link that only one end has given up would be worse than none.
+        """
+        handing_over = isinstance(message, Mact) and message.flag == "elect"  # that child cannot lead
+        if to == self.parent or handing_over:
+            self._lose(now, to)
         repair = self.repair
         if repair is None or not repair.activating or not isinstance(message, Mact):
             return

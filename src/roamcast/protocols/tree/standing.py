@@ -4,7 +4,8 @@ The rules this file owns:
 
 * A parent is taken only from what it said itself, and only if that puts its rank above ours (`rank.py`).
   Beacons carry ranks: a parent whose rank has fallen, or is not above ours, twice, is none.
-* A link is lost when nothing was heard over it for so many beacons, or when a unicast over it was given up.
+* A link is lost when nothing was heard over it for so many beacons; the link to the parent also when a unicast over it
+  was given up.
 * Beacons name their sender's upstream. A parent that hears itself named by a node it has no longer among its children
   takes it back; one that hears a child name somebody else, twice, lets it go: the first may have crossed a change.
 * Every change is told to the world as a fact, and links that came or went to whoever routes on the tree.
