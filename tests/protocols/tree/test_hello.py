@@ -81,7 +81,7 @@ def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(p
     (request,) = port.messages
     assert isinstance(request, Rreq)
     assert request.distance == 2
-    assert [place.change for place in port.places] == ["child", "broken"]
+    assert [place.change for place in port.places] == ["broken"]
 
 
 # --- Half-links -------------------------------------------------------------------------------------------------------
