@@ -1,6 +1,6 @@
 """A minute of power cuts: every two seconds a random node of a ring of eight is killed with SIGKILL and started again.
 
-`python -m bench.lab_chaos [SECONDS]` prints what was acknowledged, lost, delivered and delivered twice, and exits with
+`python -m bench lab-chaos [SECONDS]` prints what was acknowledged, lost, delivered and delivered twice, and exits with
 1 if a promise was broken (`roamcast/lab/chaos.py` has them).
 """
 

@@ -1,6 +1,6 @@
 """The same scenarios on real nodes and in the simulator, over repeated runs: delivery and cost in both worlds.
 
-`python -m bench.lab_parity` prints, for each scenario and measure, the mean and its 95 % interval over seeds 1 to 8 of
+`python -m bench lab-parity` prints, for each scenario and measure, the mean and its 95 % interval over seeds 1 to 8 of
 either world, and whether each mean lies in the other's interval. The labs of one scenario run four at a time, so this
 takes about as long as two of them for each scenario.
 """
