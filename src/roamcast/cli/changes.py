@@ -1,6 +1,5 @@
 """A scenario from a file and the changes that `--set` makes to it."""
 
-import tomllib
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
@@ -8,6 +7,7 @@ from typing import Any
 from roamcast.sim.fields import is_field, put
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.scenario import Scenario, check, parse
+from roamcast.words import typed_value
 
 
 def changed(text: str, file: Path, changes: Sequence[str]) -> Scenario:
@@ -24,12 +24,4 @@ def apply(change: str, raw: dict[str, Any]) -> None:
     field, equals, value = change.partition("=")
     if not equals or not is_field(field):
         raise ScenarioError(f"--set {change}: expected FIELD=VALUE, such as radio.range=100")
-    put(raw, field, _value(value), f"--set {change}")
-
-
-def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML
-    try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return text
-    return parsed["value"] if len(parsed) == 1 else text
+    put(raw, field, typed_value(value), f"--set {change}")

@@ -3,7 +3,6 @@
 import asyncio
 import json
 import sys
-import tomllib
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -12,6 +11,7 @@ import click
 from roamcast.cli.connection import connecting, with_node
 from roamcast.content.event import Event
 from roamcast.errors import ContentError
+from roamcast.words import typed_value
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
@@ -82,10 +82,7 @@ def _attributes(words: tuple[str, ...]) -> dict[str, list[Any]]:
 
 
 def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML that an event may have
-    try:
-        parsed = tomllib.loads(f"value = {text}")["value"]
-    except (tomllib.TOMLDecodeError, KeyError):
-        return text
+    parsed = typed_value(text)
     simple = isinstance(parsed, str | int | float | list)
     return parsed if simple else text  # a date is text
 

@@ -1,7 +1,6 @@
 """What a node is told when it starts, checked before anything is opened."""
 
 import difflib
-import tomllib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -13,6 +12,7 @@ import msgspec
 from roamcast.errors import RoamcastError
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import Entry, find
+from roamcast.words import typed_value
 
 LARGEST_NODE: Final = 2**31 - 1
 DEFAULT_PORT: Final = 47474
@@ -96,21 +96,13 @@ def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
             close = difflib.get_close_matches(name, known, n=1)
             hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(known)}"
             raise ConfigError(f"--set {change}: {entry.name} has no parameter {name!r}{hint}")
-        raw[name] = _value(text)
+        raw[name] = typed_value(text)
     try:
         return msgspec.convert(raw, entry.parameters)
     except msgspec.ValidationError as problem:
         rule, _, place = str(problem).partition(" - at `$.")
         name = place.rstrip("`")
         raise ConfigError(f"--set {name}={raw.get(name)!r}: {rule}") from None
-
-
-def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML
-    try:
-        parsed = tomllib.loads(f"value = {text}")
-    except tomllib.TOMLDecodeError:
-        return text
-    return parsed["value"] if len(parsed) == 1 else text
 
 
 @dataclass(frozen=True, kw_only=True)
