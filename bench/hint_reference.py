@@ -14,14 +14,14 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import summarise
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.catalogue import Entry
 from roamcast.protocols.hint import Hint, HintBroker
-from roamcast.protocols.messages import MISSED_MOST, Beacon, Hinted
+from roamcast.protocols.messages import MAX_MISSED, Beacon, Hinted
 from roamcast.sim.run import run as run_scenario
 from roamcast.sim.scenario import Scenario, check
-from roamcast.sim.summary import summarise
-from roamcast.trace import MemorySink
 
 SEEDS: Final = range(1, 6)
 WARMUP: Final = 60.0
@@ -57,7 +57,7 @@ class SoonerBroker(HintBroker):
 
     def missed(self, now: Time, node: Node) -> int | None:
         missed = super().missed(now, node)
-        return None if missed == MISSED_MOST else missed
+        return None if missed == MAX_MISSED else missed
 
 
 SOONER: Final = Entry("sooner", "hint with the shorter life of entries", Hint, SoonerBroker, (Beacon, Hinted))

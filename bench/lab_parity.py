@@ -10,12 +10,12 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+from roamcast.campaign.statistics import agree, interval
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import Summary, summarise
 from roamcast.lab.lab import run_lab
-from roamcast.lab.parity import Interval, agree
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario import Scenario, check
-from roamcast.sim.summary import Summary, summarise
-from roamcast.trace import MemorySink
 
 SEEDS: Final = range(1, 9)
 AT_ONCE: Final = 4
@@ -96,7 +96,7 @@ def _rows(lives: list[Summary], simulations: list[Summary]) -> Iterator[tuple[st
         if None in samples[0] + samples[1]:
             yield measure, "–", "–", "not measured"
             continue
-        live, simulated = map(Interval.of, samples)
+        live, simulated = map(interval, samples)
         yield measure, str(live), str(simulated), "agree" if agree(*samples) else "DIFFER"
 
 

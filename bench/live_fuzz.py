@@ -21,10 +21,10 @@ from pathlib import Path
 from time import process_time
 from typing import Final
 
-from roamcast.live.frame import ACK, ASK, BROADCAST, HEADER_SIZE, PART, SAY, TELL, Sealer
 from roamcast.live.key import NetworkKey
-from roamcast.live.link import BATCH, Link, LinkSettings, Rate
-from roamcast.live.payload import Answer, Piece, seal_answer, seal_piece
+from roamcast.live.link.frame import ACK, ASK, BROADCAST, HEADER_SIZE, PART, SAY, TELL, Sealer
+from roamcast.live.link.link import BATCH, Link, LinkSettings, Rate
+from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
 
 SEED: Final = 1
 COUNT: Final = 1_000_000

@@ -23,8 +23,8 @@ from typing import Any, Final
 
 from bench.live_fuzz import COUNT, NODE, SEED, Maker, mutated
 from roamcast.live.client import Client
-from roamcast.live.frame import BROADCAST, SAY, Sealer
 from roamcast.live.key import NetworkKey
+from roamcast.live.link.frame import BROADCAST, SAY, Sealer
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.tree.messages import Grph, Hello, Mact, Place, Rrep, Rreq
 

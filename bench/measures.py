@@ -16,18 +16,18 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.rows import filter_rows
 from roamcast.pipeline.measures import measure
-from roamcast.pipeline.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.pipeline.session import session
+from roamcast.units import SECOND
 
 RUNS: Final = 200
 SEEDS: Final = 10
 NODES: Final = 100
 DURATION: Final = 1000
-SECOND: Final = 1_000_000_000
 CATEGORIES: Final = 4
 BOUNDS: Final = (10, 20, 30, 40, 50)
 """Prices are below 50, so a filter on one category and a bound matches 0.15 of the events on average."""
@@ -124,7 +124,7 @@ def make_facts(rng: np.random.Generator, events: int) -> Facts:
             "type": ["offer"] * events,
             "size": np.full(events, 256),
         },
-        "said": content(ids, category, price),
+        "event_attribute": content(ids, category, price),
         "deliver": deliveries(rng, published, ids, matching),
         "series": traffic(rng),
         "note": {"node": np.arange(NODES), "fact": ["duplicate"] * NODES, "count": rng.integers(0, 1000, NODES)},
@@ -145,7 +145,9 @@ def subscriptions(category: np.ndarray[Any, Any], bound: np.ndarray[Any, Any]) -
             "active": [True] * NODES,
             "filter": [str(filter) for filter in filters],
         },
-        "asked": {name: [getattr(row, name) for row in asked] for name in FACTS_ARROW["asked"].names[1:]},
+        "filter_constraint": {
+            name: [getattr(row, name) for row in asked] for name in FACTS_ARROW["filter_constraint"].names[1:]
+        },
     }
 
 

@@ -12,11 +12,11 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario, check
 from roamcast.sim.world import CoreMaker
-from roamcast.trace import MemorySink
 
 
 def scenario_a(nodes: int = 100, duration: float = 300.0) -> Scenario:

@@ -9,11 +9,12 @@ from msgspec import Meta
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import SECOND, Broker, Node, Port, Time, seconds
+from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.catalogue import Entry
 from roamcast.protocols.messages import Data, Message
 from roamcast.protocols.testing import Mesh
 from roamcast.protocols.window import DuplicateWindow
+from roamcast.units import SECOND, seconds
 
 
 class MyGossip(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -5,13 +5,13 @@ from pathlib import Path
 
 import pandas as pd
 
-from roamcast.pipeline.campaign import load_experiment
-from roamcast.pipeline.campaigns import run_campaign
+from roamcast.campaign.plan import load_experiment
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import summarise
+from roamcast.pipeline.run import run_campaign
 from roamcast.report import draw
 from roamcast.sim.run import run
 from roamcast.sim.scenario import load
-from roamcast.sim.summary import summarise
-from roamcast.trace import MemorySink
 
 HERE = Path(__file__).parent
 

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
+from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
 from roamcast.sim.scenario import load
-from roamcast.trace import MemorySink
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"

@@ -13,6 +13,10 @@ class RoamcastError(Exception):
     """Anything a caller may want to catch and show to a person as it is."""
 
 
+class ConfigError(RoamcastError, ValueError):
+    """A setting that cannot be used: the text names the field, its value and the rule."""
+
+
 class ContentError(RoamcastError, ValueError):
     """An event, a constraint or a filter that cannot exist."""
 

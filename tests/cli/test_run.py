@@ -14,8 +14,8 @@ import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 
-from roamcast.cli.changes import apply
 from roamcast.cli.main import main
+from roamcast.cli.overrides import apply
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINE = EXAMPLES / "line.toml"
@@ -77,7 +77,7 @@ BY_HAND = {
     "carrier_bits_per_pair": 3.0 * 2816,
     "airtime_share": pytest.approx(27 * 0.001504 / 10),
     "receptions": 36,  # of each event: 1 of node 0's, 2 of node 1's, 1 of node 2's
-    "losses": {"collision": 0, "half_duplex": 0, "link": 0, "queue_full": 0, "unreachable": 0},
+    "losses": {"collision": 0, "half_duplex": 0, "random_loss": 0, "queue_full": 0, "unreachable": 0},
     "notes": {"duplicate": 18},
     "sent": [{"kind": "data", "packets": 27, "bits": 27 * 2816, "airtime": 0.040608, "carrier": True}],
 }
@@ -123,7 +123,17 @@ def test_a_run_leaves_its_facts_its_scenario_and_its_record() -> None:
     assert set(printed["versions"]) == {"roamcast", "python", "numba"}
     assert printed["cpu_s"] > 0
     assert (out / "scenario.toml").read_bytes() == LINE.read_bytes()
-    files = {"asked", "deliver", "leg", "note", "publish", "said", "series", "subscribe", "transmit"}
+    files = {
+        "filter_constraint",
+        "deliver",
+        "leg",
+        "note",
+        "publish",
+        "event_attribute",
+        "series",
+        "subscribe",
+        "transmit",
+    }
     assert {file.stem for file in out.glob("*.parquet")} == files
     assert pq.read_table(out / "deliver.parquet").num_rows == 9
     assert [path.name for path in Path("out").iterdir()] == [out.name]

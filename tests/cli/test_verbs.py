@@ -8,8 +8,8 @@ from click.testing import CliRunner, Result
 
 from roamcast.cli.main import main
 from roamcast.cli.scenario import EXAMPLE
+from roamcast.facts.schema import TABLES
 from roamcast.protocols.catalogue import CATALOGUE
-from roamcast.trace import TABLES
 
 ROOT = Path(__file__).parents[2]
 

@@ -10,9 +10,9 @@ from hypothesis import strategies as st
 
 from lab.twins import LINE, linked, simulated
 from roamcast.lab.air import LinkedAir, PlacedAir, air_facts, air_of, check_possible, mesh_facts
-from roamcast.sim.core import SECOND
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.scenario import Scenario, check
+from roamcast.units import SECOND
 
 
 def placed(**parts: Any) -> Scenario:  # noqa: ANN401

@@ -1,8 +1,8 @@
 """Power cuts, for a few seconds; `bench/lab_chaos.py` has them for a minute."""
 
 import pytest
+from bench.chaos import ChaosReport, chaos, ring
 
-from roamcast.lab.chaos import ChaosReport, chaos, ring
 from roamcast.protocols.local import WINDOW
 
 

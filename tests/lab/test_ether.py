@@ -7,8 +7,8 @@ from collections.abc import Iterator
 
 import pytest
 
-from roamcast.live.ether import Ether, addressee
-from roamcast.live.frame import BROADCAST, SAY, TELL, Sealer
+from roamcast.lab.ether import Ether, addressee
+from roamcast.live.link.frame import BROADCAST, SAY, TELL, Sealer
 
 Links = dict[int, list[tuple[int, float]]]
 

@@ -7,9 +7,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.content.event import Event
+from roamcast.facts.schema import TABLES
+from roamcast.facts.sinks import MemorySink
 from roamcast.lab.gather import Names, Said, gather
-from roamcast.sim.core import SECOND
-from roamcast.trace import TABLES, MemorySink
+from roamcast.units import SECOND
 
 START = 10 * SECOND
 """Of the run, in the nodes' time."""
@@ -77,17 +78,22 @@ def test_ids_are_the_workloads(tmp_path: Path) -> None:
     meant = Event.of("t", {"price": 3}, id=70)
     names = Names({(0, 1): 11, (1, 1): 12}, [Said(100, 0, 7, meant)])
     write(tmp_path / "0", "publish", (START + 100, 0, 7, "t", 20))
-    write(tmp_path / "0", "said", (7, "", "str", None, None, "t", None), (7, "price", "int", 3, None, None, None))
+    write(
+        tmp_path / "0",
+        "event_attribute",
+        (7, "", "str", None, None, "t", None),
+        (7, "price", "int", 3, None, None, None),
+    )
     for node in (0, 1):
         folder = tmp_path / str(node)
         write(folder, "subscribe", (START, node, 1, True, "true"))
-        write(folder, "asked", (1, 0, 0, 0, "", "exists", "any", None, None, None, None))
+        write(folder, "filter_constraint", (1, 0, 0, 0, "", "exists", "any", None, None, None, None))
         write(folder, "deliver", (START + 200, node, 7, 1, None, 1, "data"))
     sink = gathered({0: [tmp_path / "0"], 1: [tmp_path / "1"]}, names)
     assert [row[2] for row in rows(sink, "publish")] == [70]
-    assert [row[0] for row in rows(sink, "said")] == [70, 70]
+    assert [row[0] for row in rows(sink, "event_attribute")] == [70, 70]
     assert [row[2] for row in rows(sink, "subscribe")] == [11, 12]
-    assert [row[0] for row in rows(sink, "asked")] == [11, 12]
+    assert [row[0] for row in rows(sink, "filter_constraint")] == [11, 12]
     assert [(row[1], row[2], row[3], row[4]) for row in rows(sink, "deliver")] == [(0, 70, 11, 100), (1, 70, 12, 100)]
 
 
@@ -118,7 +124,7 @@ def test_an_acknowledged_publication_that_no_fact_tells_of_is_put_in(tmp_path: P
     write(tmp_path / "1", "deliver", (START + 500, 1, 8, 1, None, 1, "data"))
     sink = gathered({0: [tmp_path / "none"], 1: [tmp_path / "1"]}, Names({}, [Said(300, 0, 8, lost)]))
     assert rows(sink, "publish") == [(300, 0, 71, "t", lost.size)]
-    assert rows(sink, "said") == [
+    assert rows(sink, "event_attribute") == [
         (71, "", "str", None, None, "t", None),
         (71, "price", "int", 3, None, None, None),
     ]
@@ -129,10 +135,10 @@ def test_what_a_node_that_came_back_says_again_counts_once(tmp_path: Path) -> No
     asked = (1, 0, 1, 0, "price", "<", "int", 5, None, None, None)
     for life in ("a", "b"):
         write(tmp_path / life, "publish", (START + 100, 0, 7, "t", 20))
-        write(tmp_path / life, "asked", asked)
+        write(tmp_path / life, "filter_constraint", asked)
     sink = gathered({0: [tmp_path / "a", tmp_path / "b"]})
     assert len(rows(sink, "publish")) == 1
-    assert rows(sink, "asked") == [asked]
+    assert rows(sink, "filter_constraint") == [asked]
 
 
 def test_a_part_that_is_not_complete_is_not_read(tmp_path: Path) -> None:

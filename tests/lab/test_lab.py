@@ -12,10 +12,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.twins import LINE, Facts, delivered, linked, reported, simulated
+from roamcast.facts.sinks import MemorySink
 from roamcast.lab.lab import Death, Lab, LabReport, _as_toml, work_folder
 from roamcast.lab.processes import LabError
-from roamcast.sim.core import SECOND
-from roamcast.trace import MemorySink
+from roamcast.units import SECOND
 
 VALUES = st.recursive(
     st.booleans()
@@ -112,9 +112,9 @@ async def test_the_facts_are_those_of_the_simulator_but_for_the_times() -> None:
     twin = simulated(scenario)
     for table, names in (
         ("subscribe", ("node", "subscription", "active", "filter")),
-        ("asked", tuple(twin["asked"].column_names)),
+        ("filter_constraint", tuple(twin["filter_constraint"].column_names)),
         ("publish", ("node", "event", "type", "size")),
-        ("said", tuple(twin["said"].column_names)),
+        ("event_attribute", tuple(twin["event_attribute"].column_names)),
         ("link", tuple(twin["link"].column_names)),
     ):
         assert column(live, table, *names) == column(twin, table, *names), table

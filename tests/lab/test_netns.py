@@ -7,9 +7,9 @@ import subprocess
 import pytest
 
 from lab.twins import delivered, linked, summary
+from roamcast.facts.sinks import MemorySink
 from roamcast.lab import netns
 from roamcast.lab.lab import run_lab
-from roamcast.trace import MemorySink
 
 
 def lacking() -> str:

@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from lab.twins import GRID, LINE, RING, Links, delivered, linked, live, live_all, simulated, summary
-from roamcast.lab.parity import Interval, agree
-from roamcast.sim.core import SECOND
+from roamcast.campaign.statistics import agree, interval
 from roamcast.sim.scenario import Scenario
 from roamcast.sim.workload import acts
+from roamcast.units import SECOND
 
 TREES = ["coman"]
 """Protocols that first settle into a tree: they get time for it, and timers so short that it does not take long."""
@@ -102,10 +102,10 @@ async def test_a_lossy_ether_loses_as_the_simulator_does() -> None:
 
 
 def test_agreement_is_of_means_in_each_others_intervals() -> None:
-    assert Interval.of([1.0, 3.0]) == Interval(2.0, 12.706)  # deviation √2, over √2 runs
+    assert interval([1.0, 3.0]).half == pytest.approx(12.706, abs=0.001)  # deviation √2, over √2 runs
     assert agree([1.0, 3.0], [4.0, 6.0])
     assert agree([1.0, 1.0], [1.0, 1.0])
     assert not agree([1.0, 1.0], [1.0, 1.1])
     assert not agree([1.0, 1.1, 0.9], [5.0, 1.0, 9.0])  # 1 is in the second's interval, 5 not in the first's
     with pytest.raises(ValueError, match="2 to 11 runs, not of 1"):
-        Interval.of([1.0])
+        agree([1.0], [1.0, 2.0])

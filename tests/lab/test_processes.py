@@ -1,4 +1,4 @@
-"""The nursery: processes that are the program, told of, and never left behind."""
+"""The fork server: processes that are the program, told of, and never left behind."""
 
 import asyncio
 import os
@@ -39,10 +39,10 @@ def wait_until_gone(pids: list[int]) -> None:
 
 
 async def test_a_process_is_the_program(tmp_path: Path) -> None:
-    async with Processes() as nursery:
-        process = await nursery.start("a", ["protocols"], tmp_path / "log")
+    async with Processes() as forkserver:
+        process = await forkserver.start("a", ["protocols"], tmp_path / "log")
         assert await process.ended == 0
-        refused = await nursery.start("b", ["node", "--id", "-1"], tmp_path / "refused")
+        refused = await forkserver.start("b", ["node", "--id", "-1"], tmp_path / "refused")
         assert await refused.ended == 2
         assert "a node's number" in refused.last_words()
         with pytest.raises(LabError, match=r"b: it ended before it was ready \(2\): error: --id -1"):
@@ -51,19 +51,19 @@ async def test_a_process_is_the_program(tmp_path: Path) -> None:
 
 async def test_a_node_is_ready_ends_when_asked(tmp_path: Path) -> None:
     deaths: list[Process] = []
-    async with Processes(on_death=deaths.append) as nursery:
-        node = await nursery.start("node 3", node_args(tmp_path, 3), tmp_path / "log")
+    async with Processes(on_death=deaths.append) as forkserver:
+        node = await forkserver.start("node 3", node_args(tmp_path, 3), tmp_path / "log")
         said = await asyncio.wait_for(node.ready, PATIENCE)
         assert said["node"] == 3
-        assert await nursery.stop([node], PATIENCE) == []
+        assert await forkserver.stop([node], PATIENCE) == []
         assert node.ended.result() == 0
     assert deaths == []
 
 
 async def test_a_death_is_told_with_its_signal_and_the_others_live_on(tmp_path: Path) -> None:
     deaths: list[Process] = []
-    async with Processes(on_death=deaths.append) as nursery:
-        nodes = [await nursery.start(f"node {n}", node_args(tmp_path, n), tmp_path / f"{n}.log") for n in range(3)]
+    async with Processes(on_death=deaths.append) as forkserver:
+        nodes = [await forkserver.start(f"node {n}", node_args(tmp_path, n), tmp_path / f"{n}.log") for n in range(3)]
         for node in nodes:
             await asyncio.wait_for(node.ready, PATIENCE)
         os.kill(nodes[1].pid, signal.SIGKILL)
@@ -71,26 +71,26 @@ async def test_a_death_is_told_with_its_signal_and_the_others_live_on(tmp_path: 
         assert deaths == [nodes[1]]
         assert [node.alive for node in nodes] == [True, False, True]
     wait_until_gone([node.pid for node in nodes])
-    assert deaths == [nodes[1]]  # the end of the nursery is nobody's death
+    assert deaths == [nodes[1]]  # the end of the forkserver is nobody's death
 
 
 async def test_a_process_that_does_not_end_is_made_to(tmp_path: Path) -> None:
-    async with Processes() as nursery:
-        node = await nursery.start("node 1", node_args(tmp_path, 1), tmp_path / "log")
+    async with Processes() as forkserver:
+        node = await forkserver.start("node 1", node_args(tmp_path, 1), tmp_path / "log")
         await asyncio.wait_for(node.ready, PATIENCE)
         os.kill(node.pid, signal.SIGSTOP)
-        assert await nursery.stop([node], 0.2) == [node]
+        assert await forkserver.stop([node], 0.2) == [node]
         assert node.ended.result() == -signal.SIGKILL
 
 
-async def test_without_the_nursery_nobody_waits_for_ever(tmp_path: Path) -> None:
-    async with Processes() as nursery:
-        assert nursery._nursery is not None
-        node = await nursery.start("node 1", node_args(tmp_path, 1), tmp_path / "log")
-        os.kill(nursery._nursery.pid, signal.SIGKILL)
+async def test_without_the_forkserver_nobody_waits_for_ever(tmp_path: Path) -> None:
+    async with Processes() as forkserver:
+        assert forkserver._forkserver is not None
+        node = await forkserver.start("node 1", node_args(tmp_path, 1), tmp_path / "log")
+        os.kill(forkserver._forkserver.pid, signal.SIGKILL)
         assert await asyncio.wait_for(node.ended, PATIENCE) == -signal.SIGKILL
         with pytest.raises(LabError, match="the process that starts the nodes has ended"):
-            await asyncio.wait_for(nursery.start("node 2", node_args(tmp_path, 2), tmp_path / "log"), PATIENCE)
+            await asyncio.wait_for(forkserver.start("node 2", node_args(tmp_path, 2), tmp_path / "log"), PATIENCE)
     wait_until_gone([node.pid])
 
 
@@ -100,12 +100,12 @@ LEAVE = """
     from roamcast.lab.processes import Processes
 
     async def main():
-        async with Processes() as nursery:
-            started = [await nursery.start(f"node {n}", args + ["--id", str(n), "--store", f"{folder}/{n}.store",
+        async with Processes() as forkserver:
+            started = [await forkserver.start(f"node {n}", args + ["--id", str(n), "--store", f"{folder}/{n}.store",
                        "--control", f"unix:{folder}/{n}"], Path(folder) / f"{n}.log") for n in range(2)]
             for one in started:
                 await one.ready
-            print(nursery._nursery.pid, *(one.pid for one in started), flush=True)
+            print(forkserver._forkserver.pid, *(one.pid for one in started), flush=True)
             await asyncio.sleep(3600)
 
     folder, args = sys.argv[1], ["node", "--insecure", "--air", "127.0.0.1:9"]
@@ -129,7 +129,7 @@ def test_whatever_ends_the_lab_ends_its_processes(tmp_path: Path, how: signal.Si
         wait_until_gone(pids)
 
 
-def test_children_go_with_a_nursery_that_is_killed(tmp_path: Path) -> None:
+def test_children_go_with_a_forkserver_that_is_killed(tmp_path: Path) -> None:
     with subprocess.Popen(
         [sys.executable, "-c", textwrap.dedent(LEAVE), str(tmp_path)],
         stdout=subprocess.PIPE,

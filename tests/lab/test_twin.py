@@ -9,13 +9,14 @@ import pytest
 
 from lab.test_verb import LINE, finished
 from lab.twins import LINE as LINKS
-from roamcast.pipeline import live
-from roamcast.pipeline.live import LIVE, SIMULATED, twins
+from roamcast.facts.recorder import Sink
+from roamcast.facts.schema import TABLES
+from roamcast.pipeline import twins as live
 from roamcast.pipeline.task import done_file, read_done
+from roamcast.pipeline.twins import LIVE, SIMULATED, twins
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario
-from roamcast.trace import TABLES, Sink
 
 
 def raw(**parts: Any) -> dict[str, Any]:  # noqa: ANN401

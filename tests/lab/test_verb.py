@@ -120,7 +120,7 @@ def descendants(pid: int) -> list[int]:
 def test_an_interrupt_leaves_nothing_behind(scenario: Path, tmp_path: Path, how: signal.Signals) -> None:
     with started(scenario, "--set", "duration=3600", "--out", tmp_path / "facts", temporary=tmp_path) as lab:
         until = time.monotonic() + PATIENCE
-        while len(pids := descendants(lab.pid)) < 4:  # the nursery and three nodes
+        while len(pids := descendants(lab.pid)) < 4:  # the fork server and three nodes
             assert time.monotonic() < until
             assert lab.poll() is None
             time.sleep(0.02)

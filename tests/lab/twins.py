@@ -7,12 +7,12 @@ from typing import Any
 
 import pyarrow as pa
 
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import Summary, summarise
 from roamcast.lab.lab import LabReport, run_lab
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario, check
-from roamcast.sim.summary import Summary, summarise
-from roamcast.trace import MemorySink
 
 Facts = dict[str, pa.Table]
 Links = list[list[int]]

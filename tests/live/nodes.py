@@ -14,10 +14,10 @@ import pyarrow.parquet as pq
 
 import roamcast
 from roamcast.content.event import Event
+from roamcast.facts.schema import TABLES
 from roamcast.live.client import Events
-from roamcast.live.config import NodeSettings
 from roamcast.live.node import Node
-from roamcast.trace import TABLES
+from roamcast.live.settings import NodeSettings
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(roamcast.__file__).parents[1])}
 """For processes that must find the same sources from another folder."""

@@ -14,8 +14,8 @@ from live.nodes import address, process, run, settings, take, until
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
 from roamcast.live.client import Client, ClientError
+from roamcast.live.control_messages import JSON, MSGPACK, EventForm, Told, decode, encode
 from roamcast.live.node import Node
-from roamcast.live.wire import JSON, MSGPACK, EventForm, Told, decode, encode
 from roamcast.protocols.local import WINDOW
 
 
@@ -163,9 +163,9 @@ def test_nothing_is_delivered_twice_across_a_restart(tmp_path: Path) -> None:
             node.host.receive(9, copy)
             node.host.receive(9, node.host._codec.encode(Data(Event("t", id=event_id(9, 2)), 0)))
             await node.store.committed()
-            inbox = node.host.subscribers.get(7)
-            assert inbox is not None
-            assert len(inbox) == 1
+            mailbox = node.host.subscribers.get(7)
+            assert mailbox is not None
+            assert len(mailbox) == 1
         assert WINDOW > 2
 
     run(test)

@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from live.nodes import run, until
 from roamcast.live.clock import Agenda, Clock
-from roamcast.protocols.api import SECOND
+from roamcast.units import SECOND
 
 
 class Hands:

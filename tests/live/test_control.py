@@ -15,12 +15,13 @@ from aiohttp import WSMsgType
 
 from live.nodes import address, run, settings, until
 from roamcast.content.event import event_id
+from roamcast.errors import ConfigError
 from roamcast.live import subscribers
 from roamcast.live.client import Client
-from roamcast.live.config import Address, ConfigError, read_token
 from roamcast.live.control import Control
+from roamcast.live.control_messages import MAX_EVENT, MAX_REQUEST
 from roamcast.live.node import Node
-from roamcast.live.wire import MAX_EVENT, MAX_REQUEST
+from roamcast.live.settings import Address, read_token
 
 TOKEN = "a-token-that-is-long-enough"
 
@@ -265,7 +266,7 @@ def test_a_wrong_subscription_is_refused(tmp_path: Path, ask: str, words: str) -
 
 
 def test_a_slow_listener_is_bounded_and_told_what_it_missed(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscribers, "MOST_EVENTS", 10)
+    monkeypatch.setattr(subscribers, "MAX_EVENTS", 10)
 
     async def test() -> None:
         async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
@@ -276,8 +277,8 @@ def test_a_slow_listener_is_bounded_and_told_what_it_missed(tmp_path: Path, monk
                 for number in range(100):
                     await client.publish({"slow": True, "n": number}, payload=payload)
                     assert (await anext(quick)).values("n") == (number,)
-                (inbox,) = (each for each in node.host.subscribers if str(each.subscription.filter) == "slow = true")
-                assert len(inbox) == 10
+                (mailbox,) = (each for each in node.host.subscribers if str(each.subscription.filter) == "slow = true")
+                assert len(mailbox) == 10
                 await client.publish({"slow": True, "n": 100})
                 heard: list[Any] = []
                 while not heard or heard[-1] != 100:
@@ -292,27 +293,27 @@ def test_a_slow_listener_is_bounded_and_told_what_it_missed(tmp_path: Path, monk
 
 
 def test_an_inbox_is_bounded_in_bytes_and_gives_one_event_at_least(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscribers, "MOST_BYTES", 1000)
+    monkeypatch.setattr(subscribers, "MAX_BYTES", 1000)
 
     async def test() -> None:
         from roamcast.content.event import Event
         from roamcast.content.filter import EVERYTHING
         from roamcast.content.subscription import Subscription
 
-        inbox = subscribers.Inbox(Subscription(1, EVERYTHING), durable=False)
+        mailbox = subscribers.Mailbox(Subscription(1, EVERYTHING), durable=False)
         for size in (300, 300, 300, 5000):
-            inbox.put(subscribers.Delivery(Event("", payload=bytes(size)), 0, "local"))
-        taken = await inbox.take()
+            mailbox.put(subscribers.Delivery(Event("", payload=bytes(size)), 0, "local"))
+        taken = await mailbox.take()
         assert taken is not None
         missed, delivery = taken
         assert (missed, len(delivery.told.event.payload)) == (3, 5000)  # type: ignore[union-attr]
-        assert (len(inbox), inbox._bytes, inbox.missed_in_all) == (0, 0, 3)
+        assert (len(mailbox), mailbox._bytes, mailbox.missed_in_all) == (0, 0, 3)
 
     run(test)
 
 
 def test_subscriptions_are_bounded_in_number(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(subscribers, "MOST_SUBSCRIPTIONS", 2)
+    monkeypatch.setattr(subscribers, "MAX_SUBSCRIPTIONS", 2)
 
     async def test() -> None:
         async with served(tmp_path) as (_, http), contextlib.AsyncExitStack() as stack:

@@ -13,7 +13,7 @@ from roamcast.live import facts as module
 from roamcast.live.client import Client
 from roamcast.live.facts import Facts
 from roamcast.live.node import Node
-from roamcast.protocols.api import SECOND
+from roamcast.units import SECOND
 
 
 def test_totals_are_what_was_added_and_seconds_wait_until_they_are_over(tmp_path: Path) -> None:
@@ -49,7 +49,7 @@ def test_totals_are_what_was_added_and_seconds_wait_until_they_are_over(tmp_path
 
 
 def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(module, "MOST_ROWS", 10)
+    monkeypatch.setattr(module, "MAX_ROWS", 10)
 
     async def test() -> None:
         recorder = Facts(tmp_path, 3)
@@ -60,7 +60,7 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
             if recorder._writing is not None:
                 await recorder._written_out()
         await recorder.close(SECOND)
-        assert told == [event_id(3, serial) for serial in (5, 10, 15, 20, 25)]  # a row of `said` each, too
+        assert told == [event_id(3, serial) for serial in (5, 10, 15, 20, 25)]  # a row of `event_attribute` each, too
 
     run(test)
     assert [row["time"] for row in facts(tmp_path)["publish"]] == list(range(1, 26))
@@ -114,7 +114,7 @@ def test_what_a_killed_life_owes_is_written_by_the_next(tmp_path: Path) -> None:
             await node.facts.cut(node.clock.now())
             await client.publish({"a": 1})
             node.facts._rows["publish"].clear()  # as if it had been killed here
-            node.facts._rows["said"].clear()
+            node.facts._rows["event_attribute"].clear()
 
     async def next_life() -> None:
         async with Node(settings(tmp_path, facts=tmp_path / "b")):
@@ -125,4 +125,4 @@ def test_what_a_killed_life_owes_is_written_by_the_next(tmp_path: Path) -> None:
     assert [row["event"] for row in facts(tmp_path / "a")["publish"]] == [event_id(1, 1)]
     later = facts(tmp_path / "b")
     assert [row["event"] for row in later["publish"]] == [event_id(1, 2)]
-    assert [row["attribute"] for row in later["said"]] == ["", "a"]
+    assert [row["attribute"] for row in later["event_attribute"]] == ["", "a"]

@@ -14,7 +14,7 @@ from roamcast.content.event import Event, event_id
 from roamcast.live.client import Client
 from roamcast.live.node import Node
 from roamcast.live.store import Store
-from roamcast.protocols.api import SECOND
+from roamcast.units import SECOND
 
 PROBE = """
 from live.probe import Ping, Probe

@@ -10,13 +10,13 @@ import pytest
 
 from live.nodes import address, facts, network, run, settings, take, until
 from roamcast.content.event import Event, event_id
+from roamcast.errors import ConfigError
+from roamcast.facts.schema import TABLES
 from roamcast.live.client import Client, ClientError
-from roamcast.live.config import ConfigError
 from roamcast.live.key import NetworkKey
 from roamcast.live.node import Node
 from roamcast.live.store import StoreError
-from roamcast.protocols.api import SECOND
-from roamcast.trace import TABLES
+from roamcast.units import SECOND
 
 # --- Events between nodes ---------------------------------------------------------------------------------------------
 
@@ -109,7 +109,7 @@ def test_facts_are_those_of_the_simulator(tmp_path: Path) -> None:
     published = one["publish"][0]
     assert {**published, "time": 0, "size": 0} == {"time": 0, "node": 1, "event": event, "type": "offer", "size": 0}
     assert 100 * SECOND < published["time"] < 200 * SECOND
-    assert [(row["attribute"], row["integer"], row["text"]) for row in one["said"]] == [
+    assert [(row["attribute"], row["integer"], row["text"]) for row in one["event_attribute"]] == [
         ("", None, "offer"),
         ("price", 12, None),
     ]
@@ -117,7 +117,9 @@ def test_facts_are_those_of_the_simulator(tmp_path: Path) -> None:
         (77, True, "price < 20"),
         (77, False, None),
     ]
-    assert {(row["subscription"], row["attribute"], row["operator"]) for row in two["asked"]} == {(77, "price", "<")}
+    assert {(row["subscription"], row["attribute"], row["operator"]) for row in two["filter_constraint"]} == {
+        (77, "price", "<")
+    }
     delivered = two["deliver"][0]
     assert delivered["time"] >= published["time"]
     assert {**delivered, "time": 0} == {

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from live.nodes import run, until
+from roamcast.errors import ConfigError
 from roamcast.live import senses as module
-from roamcast.live.config import ConfigError
 from roamcast.live.senses import Senses
 
 

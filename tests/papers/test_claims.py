@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 
 from roamcast import papers
-from roamcast.pipeline.claims import WANTS, Check, Claim, ClaimError, Term, load_claims
-from roamcast.pipeline.experiment import Experiment
+from roamcast.campaign.experiment import Experiment
+from roamcast.papers.claims import WANTS, Check, Claim, ClaimError, Term, load_claims
 
 PAPERS = {"H": ("hint", 8), "O": ("odmrp", 8), "C": ("coman", 9), "P": ("opportunistic", 5), "X": ("context", 4)}
 CLAIMS = load_claims(papers.CLAIMS)

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 
 from roamcast import papers
+from roamcast.campaign.experiment import Experiment, check_measures
+from roamcast.campaign.plan import Plan, plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
-from roamcast.pipeline.campaign import Plan, plan
-from roamcast.pipeline.experiment import Experiment, check_measures
 from roamcast.pipeline.measures import MEASURES
 from roamcast.sim.scenario import Scenario
 

@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from roamcast import papers
+from roamcast.campaign.experiment import Experiment, check_measures
+from roamcast.campaign.plan import Plan, plan
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.campaign import Plan, plan
-from roamcast.pipeline.experiment import Experiment, check_measures
 from roamcast.pipeline.measures import MEASURES
 
 NAMES = ["hint-6", "hint-7", "hint-8", "hint-9", "hint-10", "hint-11", "hint-12"]

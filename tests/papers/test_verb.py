@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast import report
+from roamcast.campaign.plan import Plan
+from roamcast.campaign.schemas import RUN_MEASURES_ARROW, RUNS_ARROW
 from roamcast.cli.main import main
 from roamcast.pipeline import measures, session, simulate
-from roamcast.pipeline.campaign import Plan
-from roamcast.pipeline.schemas import RUN_MEASURES_ARROW, RUNS_ARROW
 
 
 @pytest.fixture(autouse=True)

@@ -8,8 +8,9 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.pipeline.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
-from roamcast.trace import MemorySink, Recorder
+from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.facts.recorder import Recorder
+from roamcast.facts.sinks import MemorySink
 
 S = 1_000_000_000
 MS = 1_000_000

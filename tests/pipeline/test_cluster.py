@@ -11,8 +11,8 @@ from typing import Any
 
 import pytest
 
+from pipeline.cluster import Daemon
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.cluster import Daemon
 from roamcast.pipeline.jvm import find_java
 from roamcast.pipeline.session import spark_environment
 
@@ -21,7 +21,7 @@ TASKS = 6
 PROGRAM = """
 import json, os, sys, threading, time, uuid
 from pathlib import Path
-from roamcast.pipeline.cluster import standalone_cluster
+from pipeline.cluster import standalone_cluster
 from roamcast.pipeline.session import session
 
 folder, tasks = Path(sys.argv[1]), int(sys.argv[2])

@@ -11,10 +11,10 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.cluster import standalone_cluster
 from pipeline.tiny import done, odd, planned, results
+from roamcast.campaign.plan import Plan
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.campaign import Plan
-from roamcast.pipeline.cluster import standalone_cluster
 from roamcast.pipeline.simulate import simulate
 
 RUNS = 10

@@ -16,26 +16,26 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.measured import MS, Run, S, tables, write_campaign
+from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import Summary, summarise
 from roamcast.pipeline.measures import (
     MEASURES,
     Facts,
     Measure,
     catalogue,
-    core,
     measure,
     read,
     repairs,
     run_measures,
+    stable_core,
     tree,
 )
-from roamcast.pipeline.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
-from roamcast.sim.summary import Summary, summarise
-from roamcast.trace import MemorySink
 
 PAGE = Path(__file__).parents[2] / "docs" / "measures.md"
 
@@ -103,7 +103,7 @@ BY_HAND = {
     "duplicates": 5 / 3,
     "lost_collision": 2 / 40,  # 24 received; 2, 2, 3, 4 and 5 lost
     "lost_half_duplex": 2 / 40,
-    "lost_link": 3 / 40,
+    "lost_random": 3 / 40,
     "queue_full": 4 / 40,
     "unreachable": 5 / 40,
     # At 5, 6 and 7 s (141 m away) a chain of seven; at 8 and 9 s one of six, and a node alone.
@@ -115,7 +115,7 @@ BY_HAND = {
     "satisfaction_5400": None,
     "satisfaction_7200": None,
     # There is no tree: see test_measures_tree.py.
-    **{one.name: None for family in (tree, repairs, core) for one in family.MEASURES},
+    **{one.name: None for family in (tree, repairs, stable_core) for one in family.MEASURES},
 }
 
 
@@ -241,7 +241,7 @@ SAME = {
 
 def shares(summary: Summary) -> dict[str, float]:
     meant = summary.receptions + sum(summary.losses.values())
-    names = {"collision": "lost_collision", "half_duplex": "lost_half_duplex", "link": "lost_link"}
+    names = {"collision": "lost_collision", "half_duplex": "lost_half_duplex", "random_loss": "lost_random"}
     return {names.get(reason, reason): count / meant for reason, count in summary.losses.items()}
 
 

@@ -12,8 +12,9 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from pipeline.measured import S, tables
+from roamcast.campaign.statistics import t_quantile
 from roamcast.pipeline.measures.pairs import nearest_rank
-from roamcast.pipeline.measures.statistics import paired, summary, t_quantile
+from roamcast.pipeline.measures.statistics import paired, summary
 from roamcast.pipeline.measures.topology import graph
 from roamcast.pipeline.schemas import PAIRED, RUN_MEASURES, RUNS, SUMMARY
 

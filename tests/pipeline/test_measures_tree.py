@@ -18,11 +18,12 @@ from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures import MEASURES, core, read, repairs, run_measures, tree
-from roamcast.pipeline.measures.core import stable_terms
+from roamcast.pipeline.measures import MEASURES, read, repairs, run_measures, tree
+from roamcast.pipeline.measures import stable_core as core
 from roamcast.pipeline.measures.pairs import Terms
 from roamcast.pipeline.measures.partitions import Labels, agreement, by_links, by_movement, by_tree, parts
 from roamcast.pipeline.measures.repairs import Repair, repairs_of
+from roamcast.pipeline.measures.stable_core import stable_terms
 from roamcast.pipeline.measures.topology import graph
 from roamcast.pipeline.measures.tree import samples
 

@@ -16,10 +16,10 @@ from pipeline.measured import Run, S, tables, write_campaign
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
 from roamcast.content.rows import event_rows, filter_rows
+from roamcast.facts.summary import summarise
 from roamcast.pipeline.measures import read
 from roamcast.pipeline.measures.pairs import Ints, follow, terms_of
 from roamcast.pipeline.measures.truth import matched
-from roamcast.sim.summary import summarise
 
 T = TypeVar("T")
 RUNS = 12

@@ -18,16 +18,18 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipeline.tiny import done, made, odd, planned, raw, results
+from roamcast.campaign.plan import Plan, Run, plan
+from roamcast.campaign.progress import State
 from roamcast.cli.main import main
+from roamcast.cli.progress import Lines, duration, in_words, shown
 from roamcast.errors import RoamcastError
+from roamcast.facts.schema import TABLES
+from roamcast.facts.sinks import MemorySink
 from roamcast.pipeline import task
-from roamcast.pipeline.campaign import Plan, Run, plan
-from roamcast.pipeline.progress import Lines, State, duration, in_words, shown
 from roamcast.pipeline.simulate import look, simulate
 from roamcast.pipeline.task import perform
 from roamcast.sim.run import run as run_here
 from roamcast.sim.scenario import Scenario
-from roamcast.trace import TABLES, MemorySink
 
 TOKEN = "token"
 
@@ -394,7 +396,7 @@ def test_an_interrupt_tells_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Mon
     def showing(_: Console) -> Iterator[Any]:
         yield interrupted
 
-    monkeypatch.setattr("roamcast.cli.campaigns.shown", showing)
+    monkeypatch.setattr("roamcast.cli.campaign_options.shown", showing)
     result = verb("--seeds", "3", "--conf", "spark.x=a b")
     assert result.exit_code == 130
     assert "go on with: roamcast campaign tiny.toml --out out/tiny --seeds 3 --conf 'spark.x=a b'" in result.stderr

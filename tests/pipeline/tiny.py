@@ -4,8 +4,8 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from roamcast.pipeline.campaign import Experiment, Plan, plan
-from roamcast.pipeline.experiment import experiment
+from roamcast.campaign.experiment import experiment
+from roamcast.campaign.plan import Experiment, Plan, plan
 
 RAW: dict[str, Any] = {
     "name": "tiny",

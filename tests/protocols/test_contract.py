@@ -28,12 +28,13 @@ from roamcast.content.event import INT_MAX, INT_MIN, Event, event_id
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import ContentError
-from roamcast.protocols.api import SECOND, Broker, Node
+from roamcast.protocols.api import Broker, Node
 from roamcast.protocols.catalogue import CATALOGUE, Entry
 from roamcast.protocols.codec import VERSION, FrameError
 from roamcast.protocols.flooding import Flooding, FloodingBroker
 from roamcast.protocols.messages import Data, Message
 from roamcast.protocols.testing import Mesh, RecordingPort
+from roamcast.units import SECOND
 
 CALLS = ("start", "publish", "receive", "subscribe", "unsubscribe", "unreachable", "timer")
 SETTLED = 60 * SECOND

@@ -8,11 +8,11 @@ import pytest
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import SECOND
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.flooding import Flooding, FloodingBroker
 from roamcast.protocols.messages import Data
 from roamcast.protocols.testing import Mesh, RecordingPort
+from roamcast.units import SECOND
 
 ENTRY = find("flooding")
 EVENT = Event("alarm", id=7)

@@ -16,11 +16,12 @@ from hypothesis import strategies as st
 from roamcast.content.event import INT_MAX, Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import SECOND, Time, seconds
+from roamcast.protocols.api import Time
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.hint import Hint, HintBroker
 from roamcast.protocols.messages import MAX_DESTINATIONS, MAX_HOPS, Beacon, Hinted
 from roamcast.protocols.testing import Delivery, Mesh, RecordingPort, Sent
+from roamcast.units import SECOND, seconds
 
 ENTRY = find("hint")
 INTERVAL = 5 * SECOND

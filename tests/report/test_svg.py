@@ -90,7 +90,7 @@ def test_places_on_x(values: tuple[Any, ...], log: bool, places: list[str]) -> N
         ("overhead", (12.0, 15.0), [0, 5, 10, 15]),
         ("overhead", (-1.0, 4.0), [-1, 0, 1, 2, 3, 4]),
         ("overhead", (0.0, 0.0), [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        ("lost_link", (0.001, 0.002), [0, 0.0005, 0.001, 0.0015, 0.002]),
+        ("lost_random", (0.001, 0.002), [0, 0.0005, 0.001, 0.0015, 0.002]),
     ],
 )
 def test_ticks_on_y(measure: str, values: tuple[float, ...], ticks: list[float]) -> None:

@@ -5,11 +5,11 @@ from typing import Any
 
 import pytest
 
+from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.testing import RecordingPort
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
-from roamcast.trace import MemorySink
 
 SENSING = """
 from roamcast.protocols.catalogue import Entry

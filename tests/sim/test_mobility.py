@@ -11,7 +11,6 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from roamcast.sim.core import SECOND
 from roamcast.sim.mobility import (
     FOREVER,
     Area,
@@ -28,6 +27,7 @@ from roamcast.sim.mobility import (
     Static,
     position,
 )
+from roamcast.units import SECOND
 
 HERE = Path(__file__).parent
 KM = Area(width=1000.0, height=1000.0)

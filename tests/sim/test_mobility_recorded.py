@@ -5,8 +5,8 @@ from typing import Literal
 
 import pytest
 
-from roamcast.sim.core import SECOND
 from roamcast.sim.mobility import FOREVER, Area, Leg, Recorded, ScenarioError
+from roamcast.units import SECOND
 
 DATA = Path(__file__).parent / "data"
 AREA = Area(width=100.0, height=200.0)

@@ -12,8 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from roamcast.sim.core import SECOND
 from roamcast.sim.mobility import Area, HotSpots, Leg, Model, RandomWaypoint, position
+from roamcast.units import SECOND
 
 Floats = npt.NDArray[np.float64]
 AREA = Area(width=1000.0, height=600.0)

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
+from roamcast.config.explain import Field, as_text, explain
 from roamcast.sim.core import Settings
-from roamcast.sim.explain import Field, as_text, explain
 from roamcast.sim.mobility import RandomWaypoint, ScenarioError
 from roamcast.sim.scenario import Scenario, check, load
 

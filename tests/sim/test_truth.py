@@ -7,9 +7,9 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
+from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
-from roamcast.trace import MemorySink
 
 NODES, SIDE, RANGE = 100, 1000.0, 150.0
 Floats = npt.NDArray[np.float64]

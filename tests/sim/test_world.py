@@ -8,11 +8,11 @@ from pathlib import Path
 
 import pytest
 
+from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 from roamcast.sim.world import CoreMaker
-from roamcast.trace import MemorySink
 from sim.worlds import SCENARIOS, facts, scenario
 
 
@@ -54,7 +54,7 @@ def test_the_order_of_runs_does_not_matter() -> None:
 
 def test_the_workload_does_not_depend_on_radio_or_medium() -> None:
     one, other = facts(scenario("waypoint")), facts(scenario("waypoint", mac={"model": "ideal"}))
-    for table in ("publish", "said", "subscribe", "asked", "leg"):
+    for table in ("publish", "event_attribute", "subscribe", "filter_constraint", "leg"):
         assert one[table] == other[table]
     assert one["deliver"] != other["deliver"]
 

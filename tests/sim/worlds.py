@@ -3,10 +3,10 @@
 from pathlib import Path
 from typing import Any
 
+from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario, check
 from roamcast.sim.world import CoreMaker
-from roamcast.trace import MemorySink
 
 WORKLOAD: dict[str, Any] = {
     "subscribers": [

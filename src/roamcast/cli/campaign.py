@@ -14,7 +14,8 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.cli.campaigns import (
+from roamcast.campaign.plan import Experiment, load_experiment, plan
+from roamcast.cli.campaign_options import (
     ABSENT,
     by_point,
     campaign_options,
@@ -25,10 +26,9 @@ from roamcast.cli.campaigns import (
     setting,
     tell_failures,
 )
-from roamcast.pipeline.campaign import Experiment, load_experiment, plan
 from roamcast.report import write_report
 
-MOST_COLUMNS: Final = 6
+MAX_COLUMNS: Final = 6
 """Measures in a table on the screen."""
 
 
@@ -96,7 +96,7 @@ def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:
         mine = [row for row in rows if row["experiment"] == one.name]
         measured = list(dict.fromkeys(row["measure"] for row in mine))
         wanted = one.spec.measures or [*(figure.y for figure in one.spec.figures), *measured]
-        columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MOST_COLUMNS]
+        columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MAX_COLUMNS]
         labels = [axis.name for axis in one.spec.axes]
         table = Table(box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left", pad_edge=False)
         for name in ("variant", *labels, *columns):

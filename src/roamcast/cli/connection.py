@@ -7,7 +7,7 @@ from typing import Any, TypeVar
 
 import click
 
-from roamcast.live.config import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, read_token
+from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, read_token
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])

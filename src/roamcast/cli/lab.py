@@ -19,13 +19,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.cli.changes import apply, changed
-from roamcast.cli.folder import RUN_FILE, file_name, new_folder
+from roamcast.cli.overrides import apply, changed
 from roamcast.cli.run import progress_bar, read_facts, show_summary
-from roamcast.sim.core import SECOND
+from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
+from roamcast.facts.recorder import Sink
+from roamcast.facts.sinks import ParquetSink
+from roamcast.facts.summary import summarise
 from roamcast.sim.scenario import Scenario, check, parse, read_text
-from roamcast.sim.summary import summarise
-from roamcast.trace import ParquetSink, Sink
+from roamcast.units import SECOND
 
 T = TypeVar("T")
 
@@ -227,7 +228,7 @@ def _run_twins(
     run_one: _Runner,
     as_json: bool,
 ) -> None:
-    from roamcast.pipeline.live import run_twins, side_by_side, twins
+    from roamcast.pipeline.twins import run_twins, side_by_side, twins
     from roamcast.report import write_report
 
     raw = parse(text, str(file))

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from roamcast.errors import RoamcastError
-from roamcast.live.config import CONTROL_VARIABLE, DEFAULT_CONTROL, DEFAULT_PORT, NodeSettings, host_and_port
+from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, DEFAULT_PORT, NodeSettings, host_and_port
 
 FAILED = 1
 """The exit code of a node that ran and could not go on."""

@@ -13,7 +13,8 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast import papers as data
-from roamcast.cli.campaigns import (
+from roamcast.campaign.plan import Experiment, plan
+from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
     explain_experiments,
@@ -22,8 +23,7 @@ from roamcast.cli.campaigns import (
     setting,
     tell_failures,
 )
-from roamcast.pipeline.campaign import Experiment, plan
-from roamcast.pipeline.claims import Claim, load_claims
+from roamcast.papers.claims import Claim, load_claims
 
 MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 CLAIMS_FILE: Final = "claims.json"
@@ -83,8 +83,8 @@ def papers(
 
 
 def _judge(claims: Sequence[Claim], out: Path, quick: bool) -> None:
-    from roamcast.pipeline.curves import read_values  # they import Spark
-    from roamcast.pipeline.judge import judge
+    from roamcast.papers.curves import read_values  # they import Spark
+    from roamcast.papers.judge import judge
     from roamcast.report import write_report
 
     verdicts = [verdict.as_dict() for verdict in judge(claims, read_values(out))]

@@ -5,8 +5,8 @@ from pathlib import Path
 import click
 
 from roamcast.cli.scenario import screen_width
+from roamcast.config.explain import as_text, explain
 from roamcast.protocols.catalogue import CATALOGUE, find
-from roamcast.sim.explain import as_text, explain
 
 
 @click.command()

@@ -9,9 +9,9 @@ from typing import TYPE_CHECKING, Any
 import click
 
 from roamcast.cli.connection import connecting, with_node
+from roamcast.config.values import typed_value
 from roamcast.content.event import Event
 from roamcast.errors import ContentError
-from roamcast.words import typed_value
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client

@@ -6,7 +6,7 @@ from typing import Final
 
 import click
 
-from roamcast.sim.explain import as_text, explain
+from roamcast.config.explain import as_text, explain
 from roamcast.sim.scenario import Scenario, load
 
 NARROWEST: Final = 80

@@ -23,7 +23,7 @@ from roamcast.content.filter import EVERYTHING, MAX_CONSTRAINTS, Filter, Kind
 from roamcast.content.intervals import LEAST, Region, common
 from roamcast.errors import ContentError
 
-SMALLEST_BUDGET: Final = len(msgspec.msgpack.encode(EVERYTHING))
+MIN_BUDGET: Final = len(msgspec.msgpack.encode(EVERYTHING))
 
 FEW: Final = 40
 """Up to so many clauses, every pair is considered for a join; above, only neighbours in some attribute's order."""
@@ -58,8 +58,8 @@ def summarise(filters: Iterable[Filter], budget: int) -> Filter:
     beyond those still to be saved not counted. What a step lets through is estimated as `_Estimate` says. Bytes that
     are left over are spent on constraints again. The result does not depend on the order of the filters.
     """
-    if budget < SMALLEST_BUDGET:
-        raise ContentError(f"a summary needs a budget of at least {SMALLEST_BUDGET} bytes, not {budget}")
+    if budget < MIN_BUDGET:
+        raise ContentError(f"a summary needs a budget of at least {MIN_BUDGET} bytes, not {budget}")
     exact = simplified(clauses_of(filters))
     if _fits(exact, budget):
         return _filter(exact)

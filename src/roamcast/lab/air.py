@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from roamcast.live.ether import Air
+from roamcast.lab.ether import Air
 from roamcast.sim.mobility import Leg, ScenarioError, position
 from roamcast.sim.scenario import Scenario
 

@@ -20,9 +20,9 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
 from roamcast.lab.gather import Names, Said
 from roamcast.live.client import Client, Events
-from roamcast.sim.core import SECOND
 from roamcast.sim.scenario import Scenario
 from roamcast.sim.workload import Act, acts
+from roamcast.units import SECOND
 
 Watch = Callable[[str, float, float], None]
 """Told how far it is: of what (`nodes` or `seconds`), how much, of how much."""

@@ -23,9 +23,10 @@ import pyarrow.parquet as pq
 
 from roamcast.content.event import Event
 from roamcast.content.rows import event_rows
+from roamcast.facts.recorder import Recorder, Sink
+from roamcast.facts.schema import TABLES
 from roamcast.lab.air import Fact
-from roamcast.sim.core import SECOND
-from roamcast.trace import TABLES, Recorder, Sink
+from roamcast.units import SECOND
 
 _TIMED: Final = ("subscribe", "publish", "deliver", "tree")
 _CLAMPED: Final = ("subscribe", "tree")
@@ -88,7 +89,7 @@ class _Gathering:
         self._events = {said.event: said.meant.id for said in names.said}
         self._published: dict[int, int] = {}
         self._timed: dict[str, list[Row]] = {table: [] for table in _TIMED}
-        self._plain: dict[str, list[Row]] = {table: [] for table in ("asked", "said")}
+        self._plain: dict[str, list[Row]] = {table: [] for table in ("filter_constraint", "event_attribute")}
         self._counts: dict[str, Counter[tuple[Any, ...]]] = {}
 
     def add(self, node: int, table: str, row: Row) -> None:
@@ -133,11 +134,11 @@ class _Gathering:
                 self._published[event.id] = said.time
                 row = (said.time, said.node, event.id, event.type, event.size)
                 self._timed["publish"].append(dict(zip(TABLES["publish"].names, row, strict=True)))
-        described = {row["event"] for row in self._plain["said"]}
+        described = {row["event"] for row in self._plain["event_attribute"]}
         for said in self._names.said:
             if said.meant.id not in described:
-                rows = (dict(zip(TABLES["said"].names, row, strict=True)) for row in event_rows(said.meant))
-                self._plain["said"].extend(rows)
+                rows = (dict(zip(TABLES["event_attribute"].names, row, strict=True)) for row in event_rows(said.meant))
+                self._plain["event_attribute"].extend(rows)
 
     def facts(self) -> Iterator[Fact]:
         for table, rows in self._timed.items():
@@ -151,7 +152,7 @@ class _Gathering:
             for row in rows:
                 fact = table, tuple(row[name] for name in TABLES[table].names)
                 # A node that came back may say again what it wants.
-                if table != "asked" or fact not in seen:
+                if table != "filter_constraint" or fact not in seen:
                     seen.add(fact)
                     yield fact
         for table, totals in self._counts.items():

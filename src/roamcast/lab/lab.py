@@ -7,7 +7,7 @@ The rules this file owns:
 * The run starts when all nodes are ready and everything that the workload has for time 0 is done, at a whole second of
   the nodes' time, so that their seconds are the run's. Before the start the air is as at time 0.
 * A node that dies is a fact of the run, told in its report; the others go on.
-* However it ends, no process is left behind (see `nursery`).
+* However it ends, no process is left behind (see `forkserver`).
 """
 
 import asyncio
@@ -22,23 +22,23 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from roamcast.facts.recorder import Sink
 from roamcast.lab import netns
 from roamcast.lab.air import Fact, air_facts, air_of, mesh_facts
 from roamcast.lab.driver import Driver, Watch
+from roamcast.lab.ether import Ether
 from roamcast.lab.gather import Names, gather
 from roamcast.lab.processes import LabError, Process, Processes
 from roamcast.live.client import Client
-from roamcast.live.ether import Ether
 from roamcast.live.key import NetworkKey
-from roamcast.sim.core import SECOND
 from roamcast.sim.scenario import Scenario
-from roamcast.trace import Sink
+from roamcast.units import SECOND
 
 PATIENCE: Final = 60.0
 """Seconds that all nodes together may take to be ready, or to end."""
 _AHEAD: Final = SECOND // 5
 """The least time between the last preparation and the start."""
-_LONGEST_PATH: Final = 107 - len("/100000/api")
+_MAX_PATH: Final = 107 - len("/100000/api")
 _PORT: Final = 17_000
 """Of broadcasts, in namespaces, where nobody else has it."""
 
@@ -104,7 +104,7 @@ class Lab:
         self._start: int | None = None
         self._lives = [0] * scenario.nodes
         self._resources = contextlib.AsyncExitStack()
-        self._nursery = Processes(netns=in_namespaces, on_death=self._died)
+        self._forkserver = Processes(netns=in_namespaces, on_death=self._died)
         self._ether: Ether | None = None
 
     @property
@@ -115,7 +115,7 @@ class Lab:
     async def __aenter__(self) -> "Lab":
         began = time.monotonic()
         try:
-            await self._resources.enter_async_context(self._nursery)
+            await self._resources.enter_async_context(self._forkserver)
             NetworkKey.new().save(self._work / "key")
             if not self._in_namespaces:
                 self._open_ether()
@@ -155,7 +155,9 @@ class Lab:
     async def _launch(self, node: int) -> Process:
         address = netns.address_of(node) if self._in_namespaces else ""
         self._lives[node] += 1
-        return await self._nursery.start(f"node {node}", self._arguments(node), self._work / str(node) / "log", address)
+        return await self._forkserver.start(
+            f"node {node}", self._arguments(node), self._work / str(node) / "log", address
+        )
 
     async def _until_ready(self, node: int) -> None:
         process = self.processes[node]
@@ -202,7 +204,7 @@ class Lab:
         """As a power cut would."""
         process = self.processes[node]
         process.wanted = False
-        self._nursery.signal(process, signal.SIGKILL)
+        self._forkserver.signal(process, signal.SIGKILL)
         await process.ended
 
     async def revive(self, node: int) -> None:
@@ -238,7 +240,7 @@ class Lab:
     async def stop(self) -> None:
         """Has every node end in order, its facts written."""
         alive = [process for process in self.processes if process.alive]
-        late = await self._nursery.stop(alive, PATIENCE)
+        late = await self._forkserver.stop(alive, PATIENCE)
         self.report.stubborn += [int(process.name.removeprefix("node ")) for process in late]
         if self._ether is not None:
             self.report.air += self._ether.counters
@@ -267,7 +269,7 @@ def _as_toml(value: object) -> str:
 def work_folder() -> Iterator[Path]:
     """For what nodes need while they run: below the system's temporary folder, whose name is short; gone afterwards."""
     with tempfile.TemporaryDirectory(prefix="roamcast-lab-") as place:
-        if len(place) > _LONGEST_PATH:
+        if len(place) > _MAX_PATH:
             raise LabError(
                 f"{place}: the name is too long for the nodes' sockets in it, which have room for 107 characters: name "
                 "a shorter folder for temporary files by TMPDIR"

@@ -1,8 +1,8 @@
 """Network namespaces on a bridge: for every node a real interface and real broadcast, on one machine. It needs root.
 
 The rule this file owns: nothing has to be cleaned up. The namespaces have no names, so they end with their processes;
-the bridge is in a namespace of its own, the nursery's, and a cable ends with either of its ends. Whatever way the lab
-ends, the kernel removes all of it.
+the bridge is in the fork server's own namespace, and a cable ends with either of its ends. Whatever way the lab ends,
+the kernel removes all of it.
 """
 
 import ctypes

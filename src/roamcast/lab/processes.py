@@ -1,4 +1,4 @@
-"""The node processes as the lab sees them: started, heard, ended. The other end of `nursery`."""
+"""The node processes as the lab sees them: started, heard, ended. The other end of `forkserver`."""
 
 import asyncio
 import contextlib
@@ -14,7 +14,8 @@ from typing import Any, Final
 from roamcast.errors import RoamcastError
 
 _PROGRAM: Final = (
-    "import sys; from roamcast.cli.main import main; from roamcast.lab.nursery import serve; serve(main, sys.argv[1:])"
+    "import sys; from roamcast.cli.main import main; from roamcast.lab.forkserver import serve; "
+    "serve(main, sys.argv[1:])"
 )
 """As text, because the lab is below the command line, and what it starts is above."""
 _GONE: Final = "the process that starts the nodes has ended"
@@ -29,7 +30,7 @@ class LabError(RoamcastError):
 
 @dataclass
 class Process:
-    """One process of the nursery's."""
+    """One process of the fork server's."""
 
     name: str
     pid: int
@@ -54,14 +55,14 @@ class Process:
 
 
 class Processes:
-    """The nursery and its children. An async context manager: at its end, none is left."""
+    """The fork server and its children. An async context manager: at its end, none is left."""
 
     def __init__(self, *, netns: bool = False, on_death: Callable[[Process], None] | None = None) -> None:
         self._netns = netns
         self._on_death = on_death
         self._by_pid: dict[int, Process] = {}
         self._starting: dict[str, asyncio.Future[Process]] = {}
-        self._nursery: asyncio.subprocess.Process | None = None
+        self._forkserver: asyncio.subprocess.Process | None = None
         self._listener: asyncio.Task[None] | None = None
         self._awake: asyncio.Future[None] | None = None
 
@@ -70,7 +71,7 @@ class Processes:
         pipe = asyncio.subprocess.PIPE
         self._awake = asyncio.get_running_loop().create_future()
         # A session of its own: a terminal's interrupt is the lab's to answer, which then ends everything in order.
-        self._nursery = await asyncio.create_subprocess_exec(
+        self._forkserver = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, limit=_LINE, start_new_session=True, env=os.environ | _ONE_THREAD
         )
         self._listener = asyncio.create_task(self._listen())
@@ -86,16 +87,16 @@ class Processes:
 
     async def start(self, name: str, args: Sequence[str], log: Path, address: str = "") -> Process:
         """Starts the program with these arguments; it need not be ready when this returns."""
-        assert self._nursery is not None
-        assert self._nursery.stdin is not None
+        assert self._forkserver is not None
+        assert self._forkserver.stdin is not None
         if self._listener is None or self._listener.done():
             raise LabError(_GONE)
         started: asyncio.Future[Process] = asyncio.get_running_loop().create_future()
         self._starting[name] = started
         wanted = {"name": name, "args": list(args), "log": str(log), "address": address}
         with contextlib.suppress(ConnectionError):  # the listener hears of it too
-            self._nursery.stdin.write(json.dumps(wanted).encode() + b"\n")
-            await self._nursery.stdin.drain()
+            self._forkserver.stdin.write(json.dumps(wanted).encode() + b"\n")
+            await self._forkserver.stdin.drain()
         return await started
 
     async def stop(self, processes: Sequence[Process], patience: float) -> list[Process]:
@@ -113,7 +114,7 @@ class Processes:
         return late
 
     def signal(self, process: Process, number: signal.Signals) -> None:
-        """Its end is awaited by the nursery, so that a number is never another's."""
+        """Its end is awaited by the fork server, so that a number is never another's."""
         if process.alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, number)
@@ -121,24 +122,24 @@ class Processes:
     async def _end(self) -> None:
         for process in self._by_pid.values():
             process.wanted = False
-        nursery, listener = self._nursery, self._listener
-        if nursery is None or listener is None:
+        forkserver, listener = self._forkserver, self._listener
+        if forkserver is None or listener is None:
             return
-        assert nursery.stdin is not None
-        nursery.stdin.close()
+        assert forkserver.stdin is not None
+        forkserver.stdin.close()
         with contextlib.suppress(asyncio.TimeoutError):
             async with asyncio.timeout(10):
-                await nursery.wait()
-        if nursery.returncode is None:
-            nursery.kill()  # its children go with it
-            await nursery.wait()
+                await forkserver.wait()
+        if forkserver.returncode is None:
+            forkserver.kill()  # its children go with it
+            await forkserver.wait()
         await listener
 
     async def _listen(self) -> None:
-        assert self._nursery is not None
-        assert self._nursery.stdout is not None
+        assert self._forkserver is not None
+        assert self._forkserver.stdout is not None
         try:
-            while line := await self._nursery.stdout.readline():
+            while line := await self._forkserver.stdout.readline():
                 self._hear(json.loads(line))
         finally:
             self._nobody_left()

@@ -23,8 +23,8 @@ import msgspec
 from roamcast.content.event import Event, Scalar
 from roamcast.content.filter import Filter
 from roamcast.errors import RoamcastError
-from roamcast.live.config import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, Address, read_token
-from roamcast.live.wire import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, Address, read_token
 
 _PATIENCE: Final = 30.0
 """Seconds for a request; a subscription has no end."""

@@ -14,7 +14,8 @@ import time
 from collections.abc import Callable
 from typing import Final
 
-from roamcast.protocols.api import SECOND, Time
+from roamcast.protocols.api import Time
+from roamcast.units import SECOND
 
 _LONGEST: Final = 3600 * SECOND
 """A loop cannot sleep for ever; the agenda looks up at least this often."""

@@ -20,19 +20,19 @@ from typing import Any, Final, Protocol
 
 from aiohttp import WSMsgType, web
 
-from roamcast.errors import ContentError, RoamcastError
-from roamcast.live.config import Address, ConfigError
+from roamcast.errors import ConfigError, ContentError, RoamcastError
+from roamcast.live.control_messages import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
 from roamcast.live.host import Busy, Host
 from roamcast.live.senses import Senses
+from roamcast.live.settings import Address
 from roamcast.live.store import StoreError
-from roamcast.live.subscribers import Inbox
-from roamcast.live.wire import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.subscribers import Mailbox
 
 HEARTBEAT: Final = 20.0
 """Seconds between pings to a listener; one that does not answer is gone."""
 PATIENCE: Final = 10.0
 """Seconds that a listener may take to say what it wants."""
-MOST_LISTENERS: Final = 2048
+MAX_LISTENERS: Final = 2048
 """Connections, those included that have not said yet what they want."""
 _MAX_ASK: Final = 512 * 1024
 """Bytes: the longest filter has 65536 characters."""
@@ -171,8 +171,8 @@ class Control:
         listener = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=_MAX_ASK, compress=False)
         if not listener.can_prepare(request).ok:
             return _problem(426, "a WebSocket is expected here")
-        if len(self._listening) >= MOST_LISTENERS:
-            raise Busy(f"{MOST_LISTENERS} listeners are connected, and no more are taken")
+        if len(self._listening) >= MAX_LISTENERS:
+            raise Busy(f"{MAX_LISTENERS} listeners are connected, and no more are taken")
         await listener.prepare(request)
         task = asyncio.current_task()
         self._listening[task] = listener
@@ -195,23 +195,23 @@ class Control:
         kind = MSGPACK if first.type is WSMsgType.BINARY else JSON
         try:
             asked = decode(first.data, Ask, kind)
-            inbox = await self._node.host.subscribe(asked.filter, asked.id, asked.durable)
+            mailbox = await self._node.host.subscribe(asked.filter, asked.id, asked.durable)
         except RoamcastError as problem:
             await _tell(listener, Told(error=str(problem)), kind)
             await listener.close(code=1008)
             return
         try:
-            await _tell(listener, Told(subscribed=inbox.subscription.id), kind)
-            await _stream(listener, inbox, kind)
+            await _tell(listener, Told(subscribed=mailbox.subscription.id), kind)
+            await _stream(listener, mailbox, kind)
         except ConnectionError:
             pass  # it left while it was being told something
         finally:
-            self._node.host.leave(inbox)
+            self._node.host.leave(mailbox)
 
 
-async def _stream(listener: web.WebSocketResponse, inbox: Inbox, kind: str) -> None:
+async def _stream(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
     """Events until the listener leaves or the subscription is over."""
-    tasks = asyncio.create_task(_send_all(listener, inbox, kind)), asyncio.create_task(_left(listener))
+    tasks = asyncio.create_task(_send_all(listener, mailbox, kind)), asyncio.create_task(_left(listener))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
     finally:
@@ -227,8 +227,8 @@ async def _left(listener: web.WebSocketResponse) -> None:
         await listener.receive()
 
 
-async def _send_all(listener: web.WebSocketResponse, inbox: Inbox, kind: str) -> None:
-    while (taken := await inbox.take()) is not None:
+async def _send_all(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
+    while (taken := await mailbox.take()) is not None:
         missed, delivery = taken
         if missed:
             await _tell(listener, Told(missed=missed), kind)

@@ -25,15 +25,15 @@ from roamcast.content.event import Event
 from roamcast.content.rows import event_rows, filter_rows
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
+from roamcast.facts.schema import COUNTERS, TABLES
 from roamcast.live import log
-from roamcast.protocols.api import SECOND, Node, Time
-from roamcast.trace import TABLES
+from roamcast.protocols.api import Node, Time
+from roamcast.units import SECOND
 
 INTERVAL: Final = 5.0
 """Seconds between two parts."""
-MOST_ROWS: Final = 50_000
+MAX_ROWS: Final = 50_000
 """Rows that are held; with more, a part is cut earlier."""
-_COUNTED: Final = TABLES["series"].names[2:]
 _PART: Final = re.compile(r"[a-z]+-(\d+)\.parquet")
 
 
@@ -82,7 +82,7 @@ class Facts:
             return
         self._add("subscribe", now, self._node, subscription.id, True, str(subscription.filter))
         for row in filter_rows(subscription.id, subscription.filter):
-            self._add("asked", *row)
+            self._add("filter_constraint", *row)
 
     def unsubscribed(self, now: Time, number: int) -> None:
         self._add("subscribe", now, self._node, number, False, None)
@@ -92,7 +92,7 @@ class Facts:
             return
         self._add("publish", now, self._node, event.id, event.type, event.size)
         for row in event_rows(event):
-            self._add("said", *row)
+            self._add("event_attribute", *row)
 
     def delivered(
         self, now: Time, event_id: int, subscriptions: Iterable[int], published: Time | None, hops: int, via: str
@@ -130,7 +130,7 @@ class Facts:
             return
         self._rows[table].append(row)
         self._held += 1
-        if self._held >= MOST_ROWS and self._writing is None:
+        if self._held >= MAX_ROWS and self._writing is None:
             self._begin_part()
 
     # --- Parts ------------------------------------------------------------------------------------------------------
@@ -157,7 +157,7 @@ class Facts:
     def _settle(self, second: int, last: bool) -> None:
         """Turns what was counted into rows."""
         for (kind, cause), amounts in sorted(self._totals.items()):
-            self._add("transmit", self._node, kind, cause, *(amounts[name] for name in _COUNTED))
+            self._add("transmit", self._node, kind, cause, *(amounts[name] for name in COUNTERS))
         for fact, count in sorted(self._notes.items()):
             self._add("note", self._node, fact, count)
         self._totals.clear()
@@ -165,7 +165,7 @@ class Facts:
         for key in sorted(self._seconds):
             if last or key[0] < second:
                 amounts = self._seconds.pop(key)
-                self._add("series", *key, *(amounts[name] for name in _COUNTED))
+                self._add("series", *key, *(amounts[name] for name in COUNTERS))
 
     def _begin_part(self) -> None:
         assert self._writer is not None

@@ -27,20 +27,20 @@ from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
+from roamcast.live.control_messages import MAX_EVENT, EventForm
 from roamcast.live.facts import Facts
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store
-from roamcast.live.subscribers import Inbox, Subscribers
-from roamcast.live.wire import MAX_EVENT, EventForm
+from roamcast.live.subscribers import Mailbox, Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.catalogue import Entry
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.messages import Message, kind_of
 
-_REMEMBERED: Final = 10_000
+_MAX_REMEMBERED: Final = 10_000
 """Own events whose time of publication is remembered, for the facts of their delivery here."""
-MOST_UNSTORED: Final = 4096
+MAX_UNSTORED: Final = 4096
 """Publications that may wait for the disk at a time."""
 
 
@@ -95,8 +95,8 @@ class Host:
         self.broker.start(self.port.now, kept)
         self.port.release()
         for number, text in self._store.subscriptions():
-            inbox = self.subscribers.add(parse_filter(text), number, durable=True)
-            self._begin(inbox.subscription)
+            mailbox = self.subscribers.add(parse_filter(text), number, durable=True)
+            self._begin(mailbox.subscription)
         self._record_the_rest()
         for publication in self._store.unhanded():
             event = msgspec.msgpack.decode(publication.event, type=Event)
@@ -156,7 +156,7 @@ class Host:
         encoded = msgspec.msgpack.encode(event)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
-        if self._unstored >= MOST_UNSTORED:
+        if self._unstored >= MAX_UNSTORED:
             raise Busy(f"{self._unstored} publications wait for the disk: try again later")
         self._serial += 1
         now = self._clock.now()
@@ -173,14 +173,14 @@ class Host:
 
     def _hand_over(self, serial: int, event: Event, published: Time) -> None:
         self._published[event.id] = published
-        if len(self._published) > _REMEMBERED:
+        if len(self._published) > _MAX_REMEMBERED:
             del self._published[next(iter(self._published))]
         self._call(self.broker.publish, Publication(event))
         # After the commit that has the publication, so that the mark goes with a later one.
         self._store.then(lambda problem: self._handed.append(serial))
 
-    async def subscribe(self, text: str, number: int | None, durable: bool) -> Inbox:
-        """An inbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
+    async def subscribe(self, text: str, number: int | None, durable: bool) -> Mailbox:
+        """An mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
         wanted = parse_filter(text)
         if durable and number is None:
             raise ContentError("a durable subscription needs an id, to be found by again")
@@ -194,36 +194,36 @@ class Host:
             return former
         return await self._subscribe_anew(wanted, number, durable)
 
-    async def _subscribe_anew(self, wanted: Filter, number: int | None, durable: bool) -> Inbox:
-        inbox = self.subscribers.add(wanted, number, durable)
-        inbox.listening = True
+    async def _subscribe_anew(self, wanted: Filter, number: int | None, durable: bool) -> Mailbox:
+        mailbox = self.subscribers.add(wanted, number, durable)
+        mailbox.listening = True
         if number is None:
             self._store.set_number("subscriptions", self.subscribers.made)
         elif durable:
             self._store.add_subscription(number, str(wanted))
         else:
             self._store.remove_subscription(number)
-        self._begin(inbox.subscription)
+        self._begin(mailbox.subscription)
         try:
             await self._store.committed()
         except BaseException:  # whoever asked has gone meanwhile
-            self.leave(inbox)
+            self.leave(mailbox)
             raise
-        return inbox
+        return mailbox
 
-    def leave(self, inbox: Inbox) -> None:
+    def leave(self, mailbox: Mailbox) -> None:
         """A listener is gone; with it its subscription, unless that is durable."""
-        inbox.listening = False
-        if not inbox.durable and not inbox.ended:
-            self.unsubscribe(inbox.subscription.id)
+        mailbox.listening = False
+        if not mailbox.durable and not mailbox.ended:
+            self.unsubscribe(mailbox.subscription.id)
 
     def unsubscribe(self, number: int) -> bool:
         """Ends a subscription; whether there was one."""
-        inbox = self.subscribers.get(number)
-        if inbox is None:
+        mailbox = self.subscribers.get(number)
+        if mailbox is None:
             return False
         self.subscribers.remove(number)
-        if inbox.durable:
+        if mailbox.durable:
             self._store.remove_subscription(number)
         self._facts.unsubscribed(self._clock.now(), number)
         self._call(self.broker.unsubscribe, number)

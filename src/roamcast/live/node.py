@@ -15,17 +15,17 @@ import msgspec
 from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
-from roamcast.live.config import Address, NodeSettings, parameters, read_token
 from roamcast.live.control import Control
 from roamcast.live.facts import INTERVAL, Facts
-from roamcast.live.frame import Sealer, first_counter
 from roamcast.live.host import Host
 from roamcast.live.key import NetworkKey
-from roamcast.live.link import Link, LinkSettings
-from roamcast.live.replay import Replay
+from roamcast.live.link.frame import Sealer, first_counter
+from roamcast.live.link.link import Link, LinkSettings
+from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
+from roamcast.live.settings import Address, NodeSettings, parameters, read_token
 from roamcast.live.store import Store, StoreError
-from roamcast.protocols.api import SECOND
+from roamcast.units import SECOND
 
 TICK: Final = 1.0
 """Seconds between two looks at what can wait that long."""
@@ -206,14 +206,14 @@ class Node:
             "tables": self.host.tables,
             "subscriptions": [
                 {
-                    "id": inbox.subscription.id,
-                    "filter": str(inbox.subscription.filter),
-                    "durable": inbox.durable,
-                    "listening": inbox.listening,
-                    "waiting": len(inbox),
-                    "missed": inbox.missed_in_all,
+                    "id": mailbox.subscription.id,
+                    "filter": str(mailbox.subscription.filter),
+                    "durable": mailbox.durable,
+                    "listening": mailbox.listening,
+                    "waiting": len(mailbox),
+                    "missed": mailbox.missed_in_all,
                 }
-                for inbox in self.host.subscribers
+                for mailbox in self.host.subscribers
             ],
             "counters": {
                 "node": _counts(self.host.counters),

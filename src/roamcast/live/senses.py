@@ -17,12 +17,11 @@ from pathlib import Path
 from typing import Any, Final
 
 from roamcast.content.event import Scalar, check_scalar, check_text
-from roamcast.errors import ContentError
+from roamcast.errors import ConfigError, ContentError
 from roamcast.live import log
-from roamcast.live.config import ConfigError
 
-MOST_BYTES: Final = 65536
-MOST_ATTRIBUTES: Final = 256
+MAX_BYTES: Final = 65536
+MAX_ATTRIBUTES: Final = 256
 PATIENCE: Final = 10.0
 """Seconds that a command may take."""
 
@@ -45,8 +44,8 @@ def as_place(raw: Any) -> Place | None:  # noqa: ANN401  # JSON
 
 def as_attributes(raw: Any) -> dict[str, Scalar]:  # noqa: ANN401  # JSON
     """Attributes from JSON; what are none raises `ContentError`."""
-    if not isinstance(raw, dict) or len(raw) > MOST_ATTRIBUTES:
-        raise ContentError(f"attributes are an object of at most {MOST_ATTRIBUTES} names with one value each")
+    if not isinstance(raw, dict) or len(raw) > MAX_ATTRIBUTES:
+        raise ContentError(f"attributes are an object of at most {MAX_ATTRIBUTES} names with one value each")
     for name, value in raw.items():
         check_text(name, "an attribute's name")
         check_scalar(value, f"attribute {name!r}")
@@ -147,9 +146,9 @@ def _fixed_place(text: str) -> Place | None:
 
 def _read(path: Path) -> bytes:
     with path.open("rb") as file:
-        content = file.read(MOST_BYTES + 1)
-    if len(content) > MOST_BYTES:
-        raise ValueError(f"{path} is longer than {MOST_BYTES} bytes")
+        content = file.read(MAX_BYTES + 1)
+    if len(content) > MAX_BYTES:
+        raise ValueError(f"{path} is longer than {MAX_BYTES} bytes")
     return content
 
 
@@ -164,10 +163,10 @@ async def _output(command: str) -> bytes:
     try:
         async with asyncio.timeout(PATIENCE):
             content = b""
-            while len(content) <= MOST_BYTES and (more := await process.stdout.read(MOST_BYTES)):
+            while len(content) <= MAX_BYTES and (more := await process.stdout.read(MAX_BYTES)):
                 content += more
-            if len(content) > MOST_BYTES:
-                raise ValueError(f"it printed more than {MOST_BYTES} bytes")
+            if len(content) > MAX_BYTES:
+                raise ValueError(f"it printed more than {MAX_BYTES} bytes")
             if await process.wait() != 0:
                 raise ValueError(f"it exited with {process.returncode}")
             return content

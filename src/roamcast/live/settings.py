@@ -1,81 +1,154 @@
-"""How a link is set up: every bound and every interval, checked before a socket is opened."""
+"""What a node is told when it starts, checked before anything is opened."""
 
+import difflib
+from collections.abc import Iterable
 from dataclasses import dataclass, field
-from typing import Final
+from ipaddress import ip_address
+from pathlib import Path
+from typing import Any, Final, NamedTuple
 
-from roamcast.live.frame import HEADER_SIZE, MAX_DATAGRAM, TAG_SIZE
-from roamcast.live.limits import LinkProblem, Rate
-from roamcast.live.outbox import LETTER_COST
-from roamcast.live.parts import CHUNK_COST, MAX_PARTS
-from roamcast.live.payload import MAX_HEADER
+import msgspec
 
-MIN_MTU: Final = 256
+from roamcast.config.values import typed_value
+from roamcast.errors import ConfigError
+from roamcast.live.store import Sync
+from roamcast.protocols.catalogue import Entry, find
+
+MAX_NODE: Final = 2**31 - 1
+DEFAULT_PORT: Final = 47474
+DEFAULT_CONTROL: Final = "127.0.0.1:47475"
+CONTROL_VARIABLE: Final = "ROAMCAST_CONTROL"
+TOKEN_VARIABLE: Final = "ROAMCAST_TOKEN_FILE"
+_MIN_TOKEN: Final = 16
+_MAX_TOKEN: Final = 1024
 
 
-@dataclass(frozen=True)
-class LinkSettings:
-    port: int = 47474
-    """Where broadcasts go and are heard; 0 with `air` only."""
+class Address(NamedTuple):
+    """Where a control API is: a host and a port, or the path of a Unix socket."""
+
+    host: str
+    port: int
+    path: str = ""
+
+    @classmethod
+    def parse(cls, text: str) -> "Address":
+        if text.startswith("unix:"):
+            if not text.removeprefix("unix:"):
+                raise ConfigError(f"control address {text!r}: expected unix:PATH")
+            return cls("", 0, text.removeprefix("unix:"))
+        return cls(*host_and_port(text, "control address"))
+
+    @property
+    def local(self) -> bool:
+        """Whether only this machine can reach it."""
+        if self.path or self.host == "localhost":
+            return True
+        try:
+            return ip_address(self.host).is_loopback
+        except ValueError:
+            return False
+
+    def __str__(self) -> str:
+        if self.path:
+            return f"unix:{self.path}"
+        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
+
+
+def host_and_port(text: str, what: str) -> tuple[str, int]:
+    """`HOST:PORT`; an IPv6 address stands in brackets."""
+    host, colon, port = text.rpartition(":")
+    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
+    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
+        raise ConfigError(f"{what} {text!r}: expected HOST:PORT, such as 127.0.0.1:47475")
+    return host, int(port)
+
+
+def read_token(path: Path) -> str:
+    """The one line of a token file."""
+    try:
+        with path.open("rb") as file:
+            text = file.read(_MAX_TOKEN + 1).decode("ascii").strip()
+    except OSError as problem:
+        raise ConfigError(f"{path}: the token cannot be read: {problem.strerror}") from None
+    except UnicodeDecodeError:
+        text = ""
+    if not _MIN_TOKEN <= len(text) <= _MAX_TOKEN or not text.isprintable() or " " in text:
+        raise ConfigError(
+            f"{path}: a token is one line of {_MIN_TOKEN} to {_MAX_TOKEN} visible ASCII characters; make one "
+            f"with: (umask 077; openssl rand -hex 32 > {path})"
+        )
+    return text
+
+
+def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
+    """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; what is not TOML is text."""
+    raw: dict[str, Any] = {}
+    known = [field.name for field in msgspec.structs.fields(entry.parameters)]
+    for change in changes:
+        name, equals, text = change.partition("=")
+        if not equals or not name:
+            raise ConfigError(f"--set {change}: expected NAME=VALUE, such as jitter=0.01")
+        if name not in known:
+            close = difflib.get_close_matches(name, known, n=1)
+            hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(known)}"
+            raise ConfigError(f"--set {change}: {entry.name} has no parameter {name!r}{hint}")
+        raw[name] = typed_value(text)
+    try:
+        return msgspec.convert(raw, entry.parameters)
+    except msgspec.ValidationError as problem:
+        rule, _, place = str(problem).partition(" - at `$.")
+        name = place.rstrip("`")
+        raise ConfigError(f"--set {name}={raw.get(name)!r}: {rule}") from None
+
+
+@dataclass(frozen=True, kw_only=True)
+class NodeSettings:
+    """All that a node is told."""
+
+    node: int
+    protocol: str = "flooding"
+    changes: tuple[str, ...] = ()
+    """Of the protocol's parameters: `NAME=VALUE`."""
+    key: Path | None = None
+    insecure: bool = False
+    store: Path = Path("node.store")
+    sync: Sync = "full"
+    port: int = DEFAULT_PORT
     address: str = "255.255.255.255"
-    """The broadcast address."""
+    """Where broadcasts go."""
     interface: str | None = None
-    """The one interface to send on and to hear from."""
-    bind: str = ""
-    """The address of the node's own socket; "" is any."""
     air: tuple[str, int] | None = None
-    """Where every datagram goes instead: an ether, which passes on what arrives from there."""
-    mtu: int = 1400
-    """Octets of the longest datagram sent."""
-    retries: int = 7
-    """Of a unicast, without progress, after its first try: with the intervals below, given up after about 2 s."""
-    retry_interval: float = 0.025
-    """Seconds to the first retry; it doubles from one to the next."""
-    retry_longest: float = 0.4
-    """Seconds that an interval does not exceed."""
-    queue: int = 256
-    """Messages waiting for one neighbour, and broadcasts waiting."""
-    queue_octets: int = 8 * 2**20
-    """All of them, with 512 octets on top of each."""
-    neighbours: int = 1024
-    """That are remembered."""
-    neighbour_lifetime: float = 60.0
-    """Seconds of silence after which a neighbour makes room, when there is none."""
-    rate: Rate = field(default_factory=Rate)
-    """What one neighbour may send."""
-    partials: int = 4
-    """Messages of one sender that are being put together."""
-    partial_octets: int = 8 * 2**20
-    """All of them, of all senders, with 128 octets on top of each part."""
-    partial_lifetime: float = 5.0
-    """Seconds without a new part after which one is given up."""
+    """Where every datagram goes instead: an ether."""
+    control: str = DEFAULT_CONTROL
+    token_file: Path | None = None
+    facts: Path | None = None
+    epoch: int | None = None
+    """Wall-clock ns that are time 0; None: the first start with this store."""
+    seed: str | None = None
+    """Of the broker's chance; None: from the operating system."""
+    here: str | None = None
+    attributes: str | None = None
+    """Where they come from; see `senses.py`."""
+    sense_interval: float = 5.0
+    folder: Path = field(default_factory=Path)
+    """Where a protocol of one's own (`file.py:name`) is looked for."""
 
     def __post_init__(self) -> None:
-        lowest = 0 if self.air else 1
-        self._hold("port", lowest <= self.port <= 65535, f"from {lowest} to 65535")
-        self._hold("mtu", MIN_MTU <= self.mtu <= MAX_DATAGRAM, f"from {MIN_MTU} to {MAX_DATAGRAM}")
-        self._hold("retries", 0 <= self.retries <= 100, "from 0 to 100")
-        self._hold("retry_interval", 0.001 <= self.retry_interval <= 60, "from 0.001 to 60 s")
-        self._hold("retry_longest", self.retry_interval <= self.retry_longest <= 60, "from retry_interval to 60 s")
-        self._hold("queue", self.queue >= 1, "1 or more")
-        self._hold("neighbours", self.neighbours >= 1, "1 or more")
-        self._hold("neighbour_lifetime", 0 <= self.neighbour_lifetime < float("inf"), "0 or more, and finite")
-        self._hold("partials", self.partials >= 1, "1 or more")
-        self._hold("partial_lifetime", 0 < self.partial_lifetime < float("inf"), "above 0, and finite")
-        # One message of the greatest length must fit, or it could never be sent or received.
-        queued = MAX_PARTS * self.mtu + LETTER_COST
-        self._hold("queue_octets", self.queue_octets >= queued, f"{queued} or more, a message of the greatest length")
-        held = MAX_PARTS * (MAX_DATAGRAM + CHUNK_COST)
-        self._hold("partial_octets", self.partial_octets >= held, f"{held} or more, a message of the greatest length")
+        if not 0 <= self.node <= MAX_NODE:
+            raise ConfigError(f"--id {self.node}: a node's number is from 0 to {MAX_NODE}")
+        if self.key is None and not self.insecure:
+            raise ConfigError(
+                "a node needs the network's key: make one with 'roamcast key new FILE', copy it to every node, and "
+                "give --key FILE; or say --insecure, and whoever is in range may read everything and say anything"
+            )
+        if self.key is not None and self.insecure:
+            raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
+        address = Address.parse(self.control)
+        if not address.local and self.token_file is None:
+            raise ConfigError(
+                f"--control {self.control}: others can reach this address, so it needs --token-file FILE; "
+                "or use a loopback address or unix:PATH"
+            )
 
-    @property
-    def room(self) -> int:
-        """Octets of a message in one part; the same with and without a key, so that both send alike."""
-        return self.mtu - HEADER_SIZE - TAG_SIZE - MAX_HEADER
-
-    @property
-    def longest_message(self) -> int:
-        return MAX_PARTS * self.room
-
-    def _hold(self, name: str, holds: bool, rule: str) -> None:
-        if not holds:
-            raise LinkProblem(f"{name} must be {rule}, not {getattr(self, name)}")
+    def entry(self) -> Entry:
+        return find(self.protocol, self.folder)

@@ -1,6 +1,6 @@
-"""The applications that listen: an inbox for each subscription, bounded, which tells what it had to leave out.
+"""The applications that listen: an mailbox for each subscription, bounded, which tells what it had to leave out.
 
-The rule this file owns: a listener that is slow, or away, costs no more than `MOST_EVENTS` events or `MOST_BYTES`, and
+The rule this file owns: a listener that is slow, or away, costs no more than `MAX_EVENTS` events or `MAX_BYTES`, and
 no other listener anything. The oldest make room, and `take` says how many before it gives the next event.
 """
 
@@ -13,12 +13,12 @@ from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
-from roamcast.live.wire import MSGPACK, EventForm, Told, encode
+from roamcast.live.control_messages import MSGPACK, EventForm, Told, encode
 
-MOST_EVENTS: Final = 1024
-MOST_BYTES: Final = 4 * 2**20
-MOST_SUBSCRIPTIONS: Final = 1024
-"""Of one node; each has an inbox."""
+MAX_EVENTS: Final = 1024
+MAX_BYTES: Final = 4 * 2**20
+MAX_SUBSCRIPTIONS: Final = 1024
+"""Of one node; each has an mailbox."""
 
 
 class Delivery:
@@ -31,7 +31,7 @@ class Delivery:
         self.packed = encode(self.told, MSGPACK)
 
 
-class Inbox:
+class Mailbox:
     def __init__(self, subscription: Subscription, durable: bool) -> None:
         self.subscription = subscription
         self.durable = durable
@@ -51,7 +51,7 @@ class Inbox:
         waiting = self._waiting
         waiting.append(delivery)
         self._bytes += len(delivery.packed)
-        while len(waiting) > MOST_EVENTS or (self._bytes > MOST_BYTES and len(waiting) > 1):
+        while len(waiting) > MAX_EVENTS or (self._bytes > MAX_BYTES and len(waiting) > 1):
             self._bytes -= len(waiting.popleft().packed)
             self.missed += 1
             self.missed_in_all += 1
@@ -82,36 +82,36 @@ class Subscribers:
         """`made` is how many were given a number here before."""
         self._node = node
         self.made = made
-        self._inboxes: dict[int, Inbox] = {}
+        self._mailboxes: dict[int, Mailbox] = {}
 
-    def __iter__(self) -> Iterator[Inbox]:
-        return iter(self._inboxes.values())
+    def __iter__(self) -> Iterator[Mailbox]:
+        return iter(self._mailboxes.values())
 
     def __len__(self) -> int:
-        return len(self._inboxes)
+        return len(self._mailboxes)
 
-    def get(self, number: int) -> Inbox | None:
-        return self._inboxes.get(number)
+    def get(self, number: int) -> Mailbox | None:
+        return self._mailboxes.get(number)
 
-    def add(self, filter: Filter, number: int | None, durable: bool) -> Inbox:
+    def add(self, filter: Filter, number: int | None, durable: bool) -> Mailbox:
         """A new subscription; without a number it gets one that no other in the network has."""
-        if len(self._inboxes) >= MOST_SUBSCRIPTIONS:
-            raise RoamcastError(f"this node has {MOST_SUBSCRIPTIONS} subscriptions, and takes no more")
+        if len(self._mailboxes) >= MAX_SUBSCRIPTIONS:
+            raise RoamcastError(f"this node has {MAX_SUBSCRIPTIONS} subscriptions, and takes no more")
         if number is None:
             self.made += 1
             number = self._node << 32 | self.made
-        inbox = Inbox(Subscription(number, filter), durable)
-        self._inboxes[number] = inbox
-        return inbox
+        mailbox = Mailbox(Subscription(number, filter), durable)
+        self._mailboxes[number] = mailbox
+        return mailbox
 
     def remove(self, number: int) -> None:
-        inbox = self._inboxes.pop(number, None)
-        if inbox is not None:
-            inbox.end()
+        mailbox = self._mailboxes.pop(number, None)
+        if mailbox is not None:
+            mailbox.end()
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         delivery = Delivery(event, hops, via)
         for number in subscriptions:
-            inbox = self._inboxes.get(number)
-            if inbox is not None:  # it may have left since the broker looked
-                inbox.put(delivery)
+            mailbox = self._mailboxes.get(number)
+            if mailbox is not None:  # it may have left since the broker looked
+                mailbox.put(delivery)

@@ -13,9 +13,9 @@ from typing import Any, Final
 
 import msgspec
 
+from roamcast.campaign.experiment import Axis, Experiment, load_experiment
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.claims import load_claims
-from roamcast.pipeline.experiment import Axis, Experiment, load_experiment
+from roamcast.papers.claims import load_claims
 
 _HERE: Final = Path(__file__).parent
 CLAIMS: Final = _HERE / "claims.toml"

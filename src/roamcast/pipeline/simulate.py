@@ -34,11 +34,11 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.sql import SparkSession
 
-from roamcast.pipeline.campaign import CampaignError, Plan, Run
-from roamcast.pipeline.progress import OnProgress, State
-from roamcast.pipeline.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.campaign.plan import CampaignError, Plan, Run
+from roamcast.campaign.progress import OnProgress, State
+from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.facts.schema import TABLES
 from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, done_file, perform, read_done
-from roamcast.trace import TABLES
 
 CAMPAIGN_FILE: Final = "campaign.json"
 _LOCK_FILE: Final = ".lock"

@@ -29,12 +29,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import roamcast
-from roamcast.pipeline.campaign import Run
-from roamcast.pipeline.identity import canonical_hash, digests, relocated, run_id, write_files
-from roamcast.pipeline.schemas import FACTS_ARROW, FAILED, OK
+from roamcast.campaign.identity import canonical_hash, digests, relocated, run_id, write_files
+from roamcast.campaign.plan import Run
+from roamcast.campaign.schemas import FACTS_ARROW, FAILED, OK
+from roamcast.facts.schema import TABLES
 from roamcast.sim import run as simulation
 from roamcast.sim.scenario import Scenario
-from roamcast.trace import TABLES
 
 BLOCKED: Final = "blocked"
 """The status of a run that could not be tried; never in a manifest."""

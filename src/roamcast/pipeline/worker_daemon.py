@@ -50,7 +50,7 @@ def _warm_kernel() -> None:
     linked.set_link(0, 1, 0.0)
     for warmed in (near, linked):
         warmed.send(0, 0, 1, 10, core.ACK_KIND, 0, False)
-        while warmed.advance(core.SECOND) != core.Upcall.REACHED:
+        while warmed.advance(1_000) != core.Upcall.REACHED:
             pass
 
 

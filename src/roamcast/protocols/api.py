@@ -30,13 +30,6 @@ Time = int
 Handle = int
 P = TypeVar("P")
 
-SECOND: Time = 1_000_000_000
-
-
-def seconds(amount: float) -> Time:
-    """A duration in seconds, as parameters give it, in the unit of time."""
-    return round(amount * SECOND)
-
 
 class Port(Protocol):
     """What a broker can do to the world."""

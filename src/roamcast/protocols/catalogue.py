@@ -23,9 +23,9 @@ from roamcast.protocols.codec import Codec
 from roamcast.protocols.messages import Beacon, Data, Hinted, Message
 from roamcast.protocols.tree import broker as tree
 from roamcast.protocols.tree.coman import Coman
+from roamcast.protocols.tree.forwarding_messages import Routed, Routes
 from roamcast.protocols.tree.maodv import Maodv
 from roamcast.protocols.tree.messages import Ack, ChkUp, Grph, Hello, Mact, Rrep, Rreq
-from roamcast.protocols.tree.routed import Routed, Routes
 
 GROUP: Final = "roamcast.protocols"
 

@@ -7,9 +7,10 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.content.subscription import Publication
-from roamcast.protocols.api import Broker, Node, Port, Time, seconds
+from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.messages import Data, Message
 from roamcast.protocols.window import DuplicateWindow
+from roamcast.units import seconds
 
 
 class Flooding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -15,25 +15,26 @@ from typing import Annotated, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from roamcast.content.covering import SMALLEST_BUDGET, summarise
+from roamcast.content.covering import MIN_BUDGET, summarise
 from roamcast.content.event import INT_MAX, INT_MIN, Event
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.content.index import FilterIndex
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import SECOND, Broker, Handle, Node, Port, Time, seconds
+from roamcast.protocols.api import Broker, Handle, Node, Port, Time
 from roamcast.protocols.messages import (
     MAX_DESTINATIONS,
     MAX_HOPS,
-    MISSED_MOST,
+    MAX_MISSED,
     Beacon,
     Hinted,
     Message,
 )
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.window import DuplicateWindow
+from roamcast.units import SECOND, seconds
 
 _BEACON: Final = "beacon"
-_STEP: Final = SECOND // (3 * MISSED_MOST)
+_STEP: Final = SECOND // (3 * MAX_MISSED)
 """The delay a missed beacon adds: the paper waits a third of the hint in seconds."""
 
 
@@ -53,9 +54,7 @@ class Hint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         Literal["any", "covered"],
         Meta(description="a copy heard cancels passing on: any copy; or one that leaves nothing to improve"),
     ] = "any"
-    summary: Annotated[int, Meta(ge=SMALLEST_BUDGET, le=65536, description="most bytes of the filter in a beacon")] = (
-        256
-    )
+    summary: Annotated[int, Meta(ge=MIN_BUDGET, le=65536, description="most bytes of the filter in a beacon")] = 256
     table: Annotated[int, Meta(ge=1, description="most nodes in the hint table")] = 1024
     window: Annotated[int, Meta(ge=1, description="how many events a node remembers having seen")] = 4096
 
@@ -66,7 +65,7 @@ class HintBroker(Broker[Hint]):
         self._interval = seconds(params.interval)
         self._tolerance = seconds(params.interval * params.tolerance)
         # The entry goes when more than ten beacons were missed, that is when the eleventh is late.
-        lifetime = (MISSED_MOST + 1) * self._interval + self._tolerance - 1
+        lifetime = (MAX_MISSED + 1) * self._interval + self._tolerance - 1
         self._table: NeighbourTable[Filter] = NeighbourTable(lifetime, params.table)
         self._interests: FilterIndex[Node] = FilterIndex()  # of those in the table
         self._seen = DuplicateWindow(params.window)
@@ -118,7 +117,7 @@ class HintBroker(Broker[Hint]):
         if known is None:
             return None
         missed = max(0, now - known.last - self._tolerance) // self._interval
-        return missed if missed <= MISSED_MOST else None
+        return missed if missed <= MAX_MISSED else None
 
     # --- Events -----------------------------------------------------------------------------------------------------
 
@@ -153,7 +152,7 @@ class HintBroker(Broker[Hint]):
         if least is None:
             if credit == 0:
                 return
-            credit, least = credit - 1, MISSED_MOST
+            credit, least = credit - 1, MAX_MISSED
         delay = least * _STEP + round(self.rng.random() * self.params.spread * SECOND)
         self._schedule(event.id, self.port.broadcast(Hinted(event, hops, credit, destinations), delay))
 

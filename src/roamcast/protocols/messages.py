@@ -55,7 +55,7 @@ class Beacon(Message, frozen=True, tag="beacon"):
 
 
 MAX_DESTINATIONS: Final = 1024
-MISSED_MOST: Final = 10
+MAX_MISSED: Final = 10
 
 
 class Hinted(Message, frozen=True, tag="hinted"):
@@ -65,5 +65,5 @@ class Hinted(Message, frozen=True, tag="hinted"):
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
     credit: Annotated[int, Meta(ge=0, le=255)]
     """How many more times a broker may pass it on without a reason."""
-    destinations: Annotated[dict[int, Annotated[int, Meta(ge=0, le=MISSED_MOST)]], Meta(max_length=MAX_DESTINATIONS)]
+    destinations: Annotated[dict[int, Annotated[int, Meta(ge=0, le=MAX_MISSED)]], Meta(max_length=MAX_DESTINATIONS)]
     """By node: the fewest of its beacons that a broker which passed this on has missed. The paper's hint is a tenth."""

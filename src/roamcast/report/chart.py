@@ -12,7 +12,7 @@ from typing import Any
 
 from roamcast.report.numbers import value_text
 from roamcast.report.source import Axis, Experiment, FigurePlan, Row
-from roamcast.report.words import axis_title, difference_title, measure_title
+from roamcast.report.titles import axis_title, difference_title, measure_title
 
 
 @dataclass(frozen=True)

@@ -7,7 +7,7 @@ from typing import Any, Final
 
 from roamcast.report.chart import Chart
 from roamcast.report.numbers import value_text
-from roamcast.report.words import is_whole_share
+from roamcast.report.titles import is_whole_share
 
 Place = Callable[[Any], float]
 

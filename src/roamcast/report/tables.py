@@ -9,7 +9,7 @@ from roamcast.report.chart import Chart
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import ABSENT, number, value_text
 from roamcast.report.source import Claim, Experiment, Row
-from roamcast.report.words import measure_title
+from roamcast.report.titles import measure_title
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")
 

@@ -9,7 +9,8 @@ import hashlib
 from dataclasses import dataclass
 from typing import Final, Protocol
 
-SECOND: Final = 1_000_000_000
+from roamcast.facts.schema import COUNTERS
+
 EVERYONE: Final = -1
 """The addressee of a broadcast."""
 
@@ -22,17 +23,7 @@ BACKGROUND_KIND: Final = 1
 FIRST_HOST_KIND: Final = 2
 """Kinds of frames are small numbers, for counting. Those of the host's messages follow the core's own two."""
 
-METRICS: Final = (
-    "packets",
-    "bits",
-    "airtime",
-    "receptions",
-    "collision",
-    "half_duplex",
-    "link",
-    "queue_full",
-    "unreachable",
-)
+METRICS: Final = COUNTERS
 """What is counted, by node and kind, in this order. `airtime` is in ns."""
 
 STREAMS: Final = ("backoff", "range", "loss", "background")

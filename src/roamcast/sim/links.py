@@ -6,7 +6,7 @@ from typing import Annotated
 import msgspec
 from msgspec import Meta
 
-from roamcast.sim.core import SECOND
+from roamcast.units import SECOND
 
 Pair = tuple[int, int]
 Flip = tuple[int, int, int, float | None]

@@ -4,9 +4,9 @@ import time
 from dataclasses import dataclass
 from pathlib import Path
 
+from roamcast.facts.recorder import Recorder, Sink
 from roamcast.sim.scenario import Scenario
 from roamcast.sim.world import CoreMaker, Progress, World
-from roamcast.trace import Recorder, Sink
 
 
 @dataclass(frozen=True)

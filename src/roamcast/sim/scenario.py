@@ -17,10 +17,11 @@ from msgspec import Meta
 
 from roamcast.errors import RoamcastError
 from roamcast.protocols.catalogue import Entry, find
-from roamcast.sim.core import FIRST_HOST_KIND, SECOND, Settings
+from roamcast.sim.core import FIRST_HOST_KIND, Settings
 from roamcast.sim.links import Links
 from roamcast.sim.mobility import Area, Movement, RandomWaypoint, ScenarioError
 from roamcast.sim.workload import Workload
+from roamcast.units import SECOND
 
 MAX_FLOOD_NODES = 3000
 """Background floods remember, for each pair of nodes, what was seen: 8 bytes a pair."""

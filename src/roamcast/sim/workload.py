@@ -18,7 +18,7 @@ from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError
-from roamcast.sim.core import SECOND
+from roamcast.units import SECOND
 
 MIN_CHANGE: Final = 0.001
 """Seconds between two changes of a subscription."""

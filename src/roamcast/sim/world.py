@@ -1,7 +1,7 @@
 """The simulated world: hosts a broker on every node, and gives each the port it asks for.
 
 The loop knows two sources of events: the core (frames) and its own agenda (movement, links, applications, timers). At
-one instant the agenda goes first, in the order of `Rank`; what it does at an instant the core sees from then on.
+one instant the agenda goes first, in the order of `Priority`; what it does at an instant the core sees from then on.
 """
 
 import enum
@@ -15,13 +15,14 @@ from typing import Any
 from roamcast.content.event import Event, Scalar
 from roamcast.content.rows import event_rows, filter_rows
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.facts.recorder import Recorder
 from roamcast.protocols.api import Broker
 from roamcast.protocols.messages import Message, kind_of
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, METRICS, SECOND, Core, Outcome, Settings, Upcall
+from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, METRICS, Core, Outcome, Settings, Upcall
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.workload import Act, acts
-from roamcast.trace import Recorder
+from roamcast.units import SECOND
 
 MAX_CHARGES = 10_000
 """Accounts of causes that are held before they are written; rows of the same key add up."""
@@ -32,7 +33,7 @@ CoreMaker = Callable[[Settings], Core]
 Progress = Callable[[int], None]
 
 
-class Rank(enum.IntEnum):
+class Priority(enum.IntEnum):
     """What goes first at one instant."""
 
     SECOND = 0
@@ -63,7 +64,7 @@ class World:
         self.kind_names = ["ack", "background", *map(kind_of, entry.messages)]
         self.core = make_core(scenario.settings(len(entry.messages)))
         self.now = 0
-        self._agenda: list[tuple[int, Rank, int, int, Any]] = []
+        self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
 
         self._messages: list[Message | None] = []  # by handle of the core
@@ -90,15 +91,15 @@ class World:
 
     # --- The agenda -------------------------------------------------------------------------------------------------
 
-    def _plan(self, time: int, rank: Rank, node: int, data: Any = None) -> None:  # noqa: ANN401  # as the rank says
+    def _plan(self, time: int, priority: Priority, node: int, data: Any = None) -> None:  # noqa: ANN401  # as the priority says
         self._serial += 1
-        heapq.heappush(self._agenda, (time, rank, self._serial, node, data))
+        heapq.heappush(self._agenda, (time, priority, self._serial, node, data))
 
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
             for time, sender, receiver, loss in scenario.links.flips():
-                self._plan(time, Rank.LINK, sender, (receiver, loss))
+                self._plan(time, Priority.LINK, sender, (receiver, loss))
             return
         reach = scenario.radio.range
         for node in range(scenario.nodes):
@@ -114,7 +115,7 @@ class World:
     def run(self, progress: Progress | None = None) -> None:
         """Everything, from the start to the end."""
         end = self._scenario.end
-        self._plan(SECOND, Rank.SECOND, 0, progress)
+        self._plan(SECOND, Priority.SECOND, 0, progress)
         self._plan_next_act()
         for broker in self.brokers:
             broker.start(0, {})
@@ -137,21 +138,21 @@ class World:
         """What the agenda has for this instant."""
         agenda, now = self._agenda, self.now
         while agenda[0][0] <= now:
-            _, rank, _, node, data = heapq.heappop(agenda)
-            if rank is Rank.TIMER:
+            _, priority, _, node, data = heapq.heappop(agenda)
+            if priority is Priority.TIMER:
                 self.brokers[node].timer(now, data)
-            elif rank is Rank.LEG:
+            elif priority is Priority.LEG:
                 self._next_leg(node, data)
-            elif rank is Rank.ACT:
+            elif priority is Priority.ACT:
                 self._act(node, data)
                 self._plan_next_act()
-            elif rank is Rank.LINK:
+            elif priority is Priority.LINK:
                 receiver, loss = data
                 self.core.set_link(node, receiver, loss)
                 self._facts.add("link", now, node, receiver, loss)
             else:
                 self._count_second()
-                self._plan(now + SECOND, Rank.SECOND, 0, data)
+                self._plan(now + SECOND, Priority.SECOND, 0, data)
                 if data is not None:
                     data(now)
 
@@ -166,12 +167,12 @@ class World:
         if self._scenario.record.movement:
             self._facts.add("leg", node, *leg)
         if leg.end < self._scenario.end:
-            self._plan(leg.end, Rank.LEG, node, walk)
+            self._plan(leg.end, Priority.LEG, node, walk)
 
     def _plan_next_act(self) -> None:
         act = next(self._acts, None)
         if act is not None:
-            self._plan(act.time, Rank.ACT, act.node, act.what)
+            self._plan(act.time, Priority.ACT, act.node, act.what)
 
     def _act(self, node: int, what: Subscription | Publication | int) -> None:
         if isinstance(what, Publication):
@@ -179,12 +180,12 @@ class World:
             self._published.setdefault(node, array("q")).append(self.now)
             self._facts.add("publish", self.now, node, event.id, event.type, event.size)
             for row in event_rows(event):
-                self._facts.add("said", *row)
+                self._facts.add("event_attribute", *row)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
             self._facts.add("subscribe", self.now, node, what.id, True, str(what.filter))
             for asked in filter_rows(what.id, what.filter):
-                self._facts.add("asked", *asked)
+                self._facts.add("filter_constraint", *asked)
             self.brokers[node].subscribe(self.now, what)
         else:
             self._facts.add("subscribe", self.now, node, what, False, None)
@@ -278,7 +279,7 @@ class World:
         return None if leg is None else position(leg, now)
 
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
-        self._plan(max(at, self.now), Rank.TIMER, node, key)
+        self._plan(max(at, self.now), Priority.TIMER, node, key)
 
     def _record_frame(self) -> None:
         frame = self.core.frame

@@ -12,15 +12,16 @@ from typing import Any, Final
 
 import msgspec
 
-from roamcast.protocols.api import SECOND, Broker, Handle, Node, Time, seconds
+from roamcast.protocols.api import Broker, Handle, Node, Time
 from roamcast.protocols.catalogue import CATALOGUE, Entry
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import Mesh, RecordingPort, _Timer
 from roamcast.protocols.tree.broker import MaodvBroker
 from roamcast.protocols.tree.coman import Coman
 from roamcast.protocols.tree.maodv import Maodv, MaodvTree
+from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.protocols.tree.rank import STEP, leader_rank
-from roamcast.protocols.tree.standing import CONTRADICTIONS
+from roamcast.units import SECOND, seconds
 
 Drop = Callable[[Node, Node, Message], bool]
 """Whether a message from one node to another is lost."""

@@ -29,7 +29,7 @@ from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
-from roamcast.protocols.api import SECOND, Node, Time
+from roamcast.protocols.api import Node, Time
 from roamcast.protocols.codec import Codec, FrameError
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS, Data, Message
@@ -43,7 +43,8 @@ from roamcast.protocols.tree.forwarding import (
     SubscriptionForwarding,
     routing,
 )
-from roamcast.protocols.tree.routed import MAX_FILTERS, MAX_NAMED, MAX_SERIAL, MAX_SESSION, Routed, Routes
+from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS, MAX_NAMED, MAX_SERIAL, MAX_SESSION, Routed, Routes
+from roamcast.units import SECOND
 
 CODEC = Codec((Routed, Routes))
 S1 = Filter.where("category", "=", "jazz")

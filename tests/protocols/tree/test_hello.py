@@ -6,16 +6,17 @@ from hypothesis import strategies as st
 
 from protocols.tree.rough import TIMES, RoughMesh, lone, put, settled
 from roamcast.content.event import Event
-from roamcast.protocols.api import SECOND, Node, seconds
+from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
+from roamcast.protocols.tree.forwarding_messages import Routed
 from roamcast.protocols.tree.maodv import GROUP_HELLO, MaodvTree
 from roamcast.protocols.tree.messages import MAX_DEPTH, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
+from roamcast.protocols.tree.position import CONTRADICTIONS, HELLO, KEPT, MAX_CHILDREN
 from roamcast.protocols.tree.rank import MAX_RANK, leader_rank
 from roamcast.protocols.tree.repair import Pending
-from roamcast.protocols.tree.routed import Routed
-from roamcast.protocols.tree.standing import CHILDREN_AT_MOST, CONTRADICTIONS, HELLO, KEPT
+from roamcast.units import SECOND, seconds
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
 ME, PARENT, CHILD, OTHER, LEADER = 1, 2, 3, 4, 9
@@ -240,14 +241,14 @@ def test_control_messages_go_before_data() -> None:
 def test_children_are_bounded(protocol: str) -> None:
     """Anybody can name us as its parent. Who is heard stays; who was not heard for longest goes."""
     tree, _ = seated(protocol)
-    for number in range(3 * CHILDREN_AT_MOST):
+    for number in range(3 * MAX_CHILDREN):
         now = 1 + number
         tree.receive(now, 100 + number, Hello(ME, 0))
         tree.receive(now, CHILD, Hello(ME, 0))
-        assert len(tree.children) <= CHILDREN_AT_MOST
+        assert len(tree.children) <= MAX_CHILDREN
     assert CHILD in tree.children
     assert 100 not in tree.children
-    assert 100 + 3 * CHILDREN_AT_MOST - 1 in tree.children
+    assert 100 + 3 * MAX_CHILDREN - 1 in tree.children
 
 
 nodes = st.sampled_from([0, ME, PARENT, CHILD, OTHER, LEADER, 2**31 - 1])

@@ -17,11 +17,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocols.tree.rough import RoughMesh, cycles, settled
-from roamcast.protocols.api import SECOND, Node, seconds
+from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.tree.coman import Coman
 from roamcast.protocols.tree.maodv import Maodv
-from roamcast.protocols.tree.standing import CONTRADICTIONS
+from roamcast.protocols.tree.position import CONTRADICTIONS
+from roamcast.units import SECOND, seconds
 
 EXAMPLES = 400
 MOST_NODES = 8

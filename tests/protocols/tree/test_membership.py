@@ -11,12 +11,13 @@ from protocols.tree.rough import RoughMesh, components, lone, put, timed
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import SECOND, Node
+from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.messages import Message
+from roamcast.protocols.tree.forwarding_messages import Routed
 from roamcast.protocols.tree.messages import NOWHERE, Ack, ChkUp, Hello, Mact, Rreq
-from roamcast.protocols.tree.routed import Routed
-from roamcast.protocols.tree.standing import HELLO
+from roamcast.protocols.tree.position import HELLO
+from roamcast.units import SECOND
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
 CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4)]

@@ -6,15 +6,16 @@ import msgspec
 import pytest
 
 from protocols.tree.rough import RoughMesh, grown, lone, put, settled
-from roamcast.protocols.api import SECOND, Node
+from roamcast.protocols.api import Node
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
 from roamcast.protocols.tree.coman import Coman
 from roamcast.protocols.tree.maodv import GROUP_HELLO, Maodv
 from roamcast.protocols.tree.messages import MERGE, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
+from roamcast.protocols.tree.position import CONTRADICTIONS, HELLO
 from roamcast.protocols.tree.rank import MAX_SEQUENCE, STEP, leader_rank
 from roamcast.protocols.tree.repair import REMEMBERED, Repair
-from roamcast.protocols.tree.standing import CONTRADICTIONS, HELLO
+from roamcast.units import SECOND
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
 ME, PARENT, CHILD, OTHER, INITIATOR, LEADER = 1, 2, 3, 4, 5, 9

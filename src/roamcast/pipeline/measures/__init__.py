@@ -17,32 +17,27 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.measures import (
-    core,
     cost,
     delay,
     delivery,
     repairs,
     satisfaction,
+    stable_core,
     statistics,
     topology,
     traffic,
     tree,
 )
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.schemas import (
-    PAIRED_ARROW,
-    RUN_MEASURES,
-    RUN_MEASURES_ARROW,
-    RUNS,
-    SUMMARY_ARROW,
-)
+from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
 
 __all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read"]
 
 GROUP: Final = "roamcast.measures"
-_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction, tree, repairs, core)
+_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction, tree, repairs, stable_core)
 
 
 def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:

@@ -17,8 +17,9 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 
+from roamcast.campaign.schemas import MANIFEST_ARROW, OK, RUNS_ARROW
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.schemas import FACTS, MANIFEST_ARROW, OK, RUNS_ARROW, spark_schema
+from roamcast.pipeline.schemas import FACTS, spark_schema
 
 OUR_RUNS: Final = pa.schema(
     [

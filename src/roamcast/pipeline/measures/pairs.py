@@ -1,6 +1,6 @@
 """What became of every expected pair of an event and a subscription: the table that most measures stand on.
 
-The definitions are those of `roamcast.sim.summary`, which computes them independently for one run:
+The definitions are those of `roamcast.facts.summary`, which computes them independently for one run:
 
 * **Expected** are, for each event published at or after the warm-up, the subscriptions in force at its publication,
   both ends included, whose filters match it; the publisher's own too. Subscriptions are told apart by node and id.
@@ -26,8 +26,8 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.measures.facts import Facts, facts_file
 from roamcast.pipeline.measures.truth import filters, matched
+from roamcast.units import SECOND
 
-SECOND: Final = 1_000_000_000
 AGES: Final = (1800, 3600, 5400, 7200)
 """Seconds within which satisfaction is measured."""
 PERCENTILES: Final = (50, 95, 99)
@@ -73,10 +73,12 @@ def _outcome_of_run(
     """The row of one run, from what Spark knows of it and its files."""
     first = described.slice(0, 1).to_pylist()[0]
     run: str = first["run"]
-    named = zip(described["filter"].to_pylist(), described["asked"].to_pylist(), strict=True)
+    named = zip(described["filter"].to_pylist(), described["filter_id"].to_pylist(), strict=True)
     terms = terms_of(run, _file(out, "subscribe", run, subscribing), dict(named))
     deliver = _file(out, "deliver", run, delivering)
-    found = follow(_column(matched, "event"), _column(matched, "published"), _column(matched, "asked"), terms, deliver)
+    found = follow(
+        _column(matched, "event"), _column(matched, "published"), _column(matched, "filter_constraint"), terms, deliver
+    )
     row = {"run": run, "carriers": sorted(deliver["via"].unique().to_pylist()), **found.figures(first["end"])}
     return pa.Table.from_pylist([row], _PAIRS_ARROW)
 
@@ -102,13 +104,13 @@ class Terms(NamedTuple):
 
     node: Ints
     subscription: Ints
-    asked: Ints
+    filter_id: Ints
     """Which of the matched filters it had."""
     start: Ints
     end: Ints
 
 
-def terms_of(run: str, subscribe: pa.Table, asked: dict[str | None, int]) -> Terms:
+def terms_of(run: str, subscribe: pa.Table, filter_id: dict[str | None, int]) -> Terms:
     """A subscription made again under an id in use ends the former one."""
     terms: list[list[int]] = []
     current: dict[tuple[int, int], list[int]] = {}
@@ -118,12 +120,12 @@ def terms_of(run: str, subscribe: pa.Table, asked: dict[str | None, int]) -> Ter
         if former is not None:
             former[-1] = time
         if active:
-            if text not in asked:
+            if text not in filter_id:
                 raise RoamcastError(
                     f"run {run}: the filter {text!r} of subscription {subscription} cannot be told from others: every "
-                    "id it had was also used for another filter in that run, and the table `asked` knows ids only"
+                    "id it had was also used for another filter in that run, and `filter_constraint` has only ids"
                 )
-            current[node, subscription] = [node, subscription, asked[text], time, _LAST]
+            current[node, subscription] = [node, subscription, filter_id[text], time, _LAST]
             terms.append(current[node, subscription])
     return Terms(*np.array(terms, np.int64).reshape(-1, 5).T)
 
@@ -164,15 +166,15 @@ class Outcome:
         return _mean((self.delay >= 0)[old_enough] & (self.delay <= age)[old_enough])
 
 
-def follow(event: Ints, published: Ints, asked: Ints, terms: Terms, deliver: pa.Table) -> Outcome:
+def follow(event: Ints, published: Ints, filter_id: Ints, terms: Terms, deliver: pa.Table) -> Outcome:
     """The expected pairs of the events that match filters, and their first deliveries."""
     events, place = np.unique(event, return_index=True)
     times = published[place]
     units, unit_of_term = _units(terms)
     number = np.searchsorted(events, event)
     pairs = [
-        _in_force(number[asked == which], published[asked == which], terms, unit_of_term, which, len(units))
-        for which in np.unique(asked)
+        _in_force(number[filter_id == which], published[filter_id == which], terms, unit_of_term, which, len(units))
+        for which in np.unique(filter_id)
     ]
     # Two terms of one subscription meet at an instant: a pair may come twice.
     expected = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
@@ -196,7 +198,7 @@ def _in_force(number: Ints, published: Ints, terms: Terms, unit: Ints, which: in
     """The pairs of one filter, as event number * units + unit."""
     order = np.argsort(published, kind="stable")
     number, published = number[order], published[order]
-    mine = np.flatnonzero(terms.asked == which)
+    mine = np.flatnonzero(terms.filter_id == which)
     begin = np.searchsorted(published, terms.start[mine], "left")
     end = np.searchsorted(published, terms.end[mine], "right")
     slices = [number[b:e] * units + unit[term] for b, e, term in zip(begin, end, mine, strict=True)]

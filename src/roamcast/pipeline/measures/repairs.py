@@ -26,7 +26,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.tree import SECOND, of_runs_with_a_tree, rows_of, tree_of
+from roamcast.pipeline.measures.tree import of_runs_with_a_tree, rows_of, tree_of
+from roamcast.units import SECOND
 
 CONTROL: Final = ("rreq", "rrep", "mact", "grph", "chkup", "chkack")
 """The kinds of messages that keep a tree together, without beacons. The link layer's acknowledgements, of the kind

@@ -10,45 +10,16 @@ The rules this file owns:
 * Sums go through the seeds in their order, so that equal runs give equal bytes however Spark cuts its partitions.
 """
 
-import math
 from collections.abc import Mapping
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.statistics import FLOORS, LEVEL, t_quantile
 from roamcast.pipeline.schemas import PAIRED, SUMMARY
 
-LEVEL: Final = 0.95
-FLOORS: Final = {"tree_connected": 0.01, "tree_matched": 0.01}
-"""The least baseline from which a relative difference is taken; where none is stated, any but 0."""
 _VALUE: Final = {"value": ""}
-
-
-def t_quantile(level: float, freedom: int) -> float:
-    """The t within which a share `level` of Student's distribution lies, on both sides of 0."""
-    if not (0 < level < 1 and freedom >= 1):
-        raise ValueError(f"a t-quantile needs 0 < level < 1 and freedom >= 1, not {level} and {freedom}")
-    low, high = 0.0, math.pi / 2
-    # Bisection in θ, which is bounded where t is not: it ends when no double lies between.
-    while low < (middle := (low + high) / 2) < high:
-        if _within(middle, freedom) < level:
-            low = middle
-        else:
-            high = middle
-    return math.sqrt(freedom) * math.tan(middle)
-
-
-def _within(theta: float, freedom: int) -> float:
-    """P(|T| <= t) for t = √ν tan θ: the finite sums 26.7.3 and 26.7.4 of Abramowitz and Stegun."""
-    sine, square = math.sin(theta), math.cos(theta) ** 2
-    odd = freedom % 2
-    term = math.cos(theta) if odd else 1.0
-    total = term if freedom > 1 else 0.0
-    for k in range(2 + odd, freedom - 1, 2):
-        term *= (k - 1) / k * square
-        total += term
-    return (theta + sine * total) * 2 / math.pi if odd else sine * total
 
 
 def summary(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -> DataFrame:

@@ -22,8 +22,8 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.pipeline.measures.facts import Facts, Measure, facts_file
 from roamcast.sim.scenario import Radio
+from roamcast.units import SECOND
 
-_SECOND: Final = 1_000_000_000
 _FIGURES: Final = ("degree", "partitions", "largest")
 _GRAPHS: Final = "run string, degree double, partitions double, largest double"
 _GRAPHS_ARROW: Final = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in _FIGURES)])
@@ -56,7 +56,7 @@ def _graph_of_run(out: Path, run: str, simulated: float, warmup: float, nodes: i
     radio = msgspec.json.decode(scenario, type=_Scenario).radio
     outdoor = radio.range if isinstance(radio.range, float) else sum(radio.range) / 2
     seconds = np.arange(math.ceil(warmup), math.ceil(simulated), dtype=np.int64)
-    figures = graph(legs, nodes, seconds * _SECOND, outdoor, radio.indoor_range or outdoor)
+    figures = graph(legs, nodes, seconds * SECOND, outdoor, radio.indoor_range or outdoor)
     return {"run": run, **dict(zip(_FIGURES, figures, strict=True))}
 
 

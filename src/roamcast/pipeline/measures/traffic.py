@@ -5,10 +5,10 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.facts.schema import LOSSES
 from roamcast.pipeline.measures.facts import Facts, Measure
 
-_LOSSES: Final = ("collision", "half_duplex", "link", "queue_full", "unreachable")
-_COUNTED: Final = ("packets", "bits", "receptions", *_LOSSES)
+_COUNTED: Final = ("packets", "bits", "receptions", *LOSSES)
 
 
 def counted(facts: Facts) -> DataFrame:
@@ -25,10 +25,10 @@ def counted(facts: Facts) -> DataFrame:
 
 def fates(facts: Facts) -> DataFrame:
     """(run, meant, and losses): all kinds together. For `Facts.once`."""
-    totals = (F.sum(column).alias(column) for column in ("receptions", *_LOSSES))
+    totals = (F.sum(column).alias(column) for column in ("receptions", *LOSSES))
     by_run = facts.once(counted).groupBy("run").agg(*totals)
-    meant = sum((F.col(loss) for loss in _LOSSES), F.col("receptions"))
-    return by_run.select("run", meant.alias("meant"), *_LOSSES)
+    meant = sum((F.col(loss) for loss in LOSSES), F.col("receptions"))
+    return by_run.select("run", meant.alias("meant"), *LOSSES)
 
 
 def _share(name: str, column: str, description: str) -> Measure:
@@ -42,7 +42,7 @@ def _share(name: str, column: str, description: str) -> Measure:
 MEASURES: Final = (
     _share("lost_collision", "collision", "Share of frames lost to other frames"),
     _share("lost_half_duplex", "half_duplex", "Share of frames lost because the receiver was sending"),
-    _share("lost_link", "link", "Share of frames lost by chance: the radio's or the link's loss"),
+    _share("lost_random", "random_loss", "Share of frames lost by chance: the radio's or the link's loss"),
     _share("queue_full", "queue_full", "Share of messages that found the sender's queue full and were never sent"),
     _share("unreachable", "unreachable", "Share of unicast messages that the sender gave up"),
 )

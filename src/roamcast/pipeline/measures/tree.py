@@ -25,8 +25,8 @@ from roamcast.pipeline.measures.facts import Facts, Measure, facts_file
 from roamcast.pipeline.measures.partitions import Ints, Labels, agreement, by_links, by_movement, by_tree, parts
 from roamcast.pipeline.schemas import spark_schema
 from roamcast.sim.scenario import Radio
+from roamcast.units import SECOND
 
-SECOND: Final = 1_000_000_000
 STEP: Final = SECOND // 10
 """Between two samples, ns."""
 _FIGURES: Final = ("connected", "parts", "matched", "reach")

@@ -1,8 +1,8 @@
 """Which published events the subscribers' filters match: the content part of ground truth, as joins.
 
-`roamcast.content.rows` states how rows of a filter (`asked`) and of an event (`said`) are matched; this is that rule in
-Spark's words. Subscriptions that share a filter share the work: of each different filter in a run one is matched, under
-the id of one of its subscriptions, here called `asked`.
+`roamcast.content.rows` states how rows of a filter (`filter_constraint`) and of an event (`event_attribute`) are
+matched; this is that rule in Spark. Subscriptions that share a filter share the work: each different filter of a run is
+matched once, under the id of one of its subscriptions, here called `filter_id`.
 """
 
 from collections.abc import Callable
@@ -16,7 +16,7 @@ from roamcast.content.rows import ANY, BOOL, FLOAT, INT, STR
 from roamcast.pipeline.measures.facts import Facts
 
 _ROWS: Final = 100_000
-"""Of `said`, in one task: each gives a few counts for every filter that asks about its attribute."""
+"""Of `event_attribute`, in one task: each gives a few counts for every filter that constrains its attribute."""
 _BITS: Final = 63
 """Of a word: a long without its sign."""
 _COLUMN: Final = {INT: "integer", FLOAT: "real", STR: "text", BOOL: "flag"}
@@ -40,10 +40,10 @@ _OF_KIND: Final[dict[str, dict[Operator, _Test]]] = {
 
 
 def filters(facts: Facts) -> DataFrame:
-    """(run, filter, asked): every different filter of a run, and a subscription that had no other.
+    """(run, filter, filter_id): every different filter of a run, and a subscription that had no other.
 
-    Rows of `asked` do not say whose subscription they belong to. Where one id stood for several filters they cannot be
-    told apart, so such an id is no use here. For `Facts.once`.
+    Rows of `filter_constraint` do not say whose subscription they belong to. Where one id stood for several filters,
+    they cannot be told apart, so such an id is no use here. For `Facts.once`.
     """
     subscribed = facts.table("subscribe").where("active").select("run", "subscription", "filter")
     single = (
@@ -51,22 +51,30 @@ def filters(facts: Facts) -> DataFrame:
         .agg(F.min("filter").alias("filter"), F.max("filter").alias("last"))
         .where(F.col("filter") == F.col("last"))
     )
-    return single.groupBy("run", "filter").agg(F.min("subscription").alias("asked")).select("run", "filter", "asked")
+    return (
+        single.groupBy("run", "filter")
+        .agg(F.min("subscription").alias("filter_constraint"))
+        .select("run", "filter", "filter_constraint")
+    )
 
 
 def matched(facts: Facts) -> DataFrame:
-    """(run, event, published, asked): the events after the warm-up and the different filters that match them."""
+    """(run, event, published, filter_id): the events after the warm-up and the different filters that match them."""
     published = measured_events(facts).select("run", "event", F.col("time").alias("published"))
-    asked = facts.once(questions)
-    satisfied = asked.join(_answers(facts), ["run", "attribute", "kind"], "inner").where(_holds())
+    filter_id = facts.once(constraints)
+    satisfied = filter_id.join(_attributes(facts), ["run", "attribute", "kind"], "inner").where(_holds())
     held = (
-        satisfied.groupBy("run", "event", "question")
-        .agg(_satisfied(asked).alias("satisfied"), F.min("needed").alias("needed"), F.min("asked").alias("asked"))
+        satisfied.groupBy("run", "event", "conjunction_id")
+        .agg(
+            _satisfied(filter_id).alias("satisfied"),
+            F.min("needed").alias("needed"),
+            F.min("filter_constraint").alias("filter_constraint"),
+        )
         .where(F.col("satisfied") == F.col("needed"))
-        .select("run", "event", "asked")
+        .select("run", "event", "filter_constraint")
         .distinct()
     )
-    return held.join(published, ["run", "event"], "inner").select("run", "event", "published", "asked")
+    return held.join(published, ["run", "event"], "inner").select("run", "event", "published", "filter_constraint")
 
 
 def measured_events(facts: Facts) -> DataFrame:
@@ -78,27 +86,27 @@ def measured_events(facts: Facts) -> DataFrame:
     )
 
 
-def questions(facts: Facts) -> DataFrame:
+def constraints(facts: Facts) -> DataFrame:
     """The rows of the different filters, with a number for each conjunction. For `Facts.once`.
 
     Kind "any" becomes a row for each kind, so that the join is one of equality. A constraint's number becomes a bit of
     a word: an event whose attribute has several values may satisfy it more than once, and bits do not add up.
     """
     columns = list(_COLUMN.values())
-    asked = facts.table("asked").withColumnRenamed("subscription", "asked")
+    filter_id = facts.table("filter_constraint").withColumnRenamed("subscription", "filter_constraint")
     rows = F.struct("constraint", "attribute", "operator", "kind", *columns)
     conjunctions = (
-        asked.join(F.broadcast(facts.once(filters)), ["run", "asked"], "left_semi")
-        .groupBy("run", "asked", "conjunction", "needed")
+        filter_id.join(F.broadcast(facts.once(filters)), ["run", "filter_id"], "left_semi")
+        .groupBy("run", "filter_id", "conjunction", "needed")
         .agg(F.collect_set(rows).alias("rows"))
-        .select("run", "asked", "needed", "rows", F.monotonically_increasing_id().alias("question"))
-        .select("run", "asked", "needed", "question", F.inline("rows"))
+        .select("run", "filter_id", "needed", "rows", F.monotonically_increasing_id().alias("conjunction_id"))
+        .select("run", "filter_id", "needed", "conjunction_id", F.inline("rows"))
     )
     kinds = F.when(F.col("kind") == ANY, F.array(*map(F.lit, _COLUMN))).otherwise(F.array("kind"))
     return conjunctions.select(
         "run",
-        "asked",
-        "question",
+        "filter_id",
+        "conjunction_id",
         "needed",
         F.floor(F.col("constraint") / _BITS).alias("word"),
         F.expr(f"shiftleft(1L, CAST(constraint % {_BITS} AS INT))").alias("bit"),
@@ -109,19 +117,22 @@ def questions(facts: Facts) -> DataFrame:
     )
 
 
-def _satisfied(asked: DataFrame) -> Column:
+def _satisfied(filter_id: DataFrame) -> Column:
     """How many different constraints are among the rows of a group: almost always a matter of one word."""
-    last = asked.agg(F.max("word")).first()
+    last = filter_id.agg(F.max("word")).first()
     words = range((last[0] or 0) + 1 if last else 1)
     bits = (F.bit_or(F.when(F.col("word") == word, F.col("bit"))) for word in words)
     return sum((F.coalesce(F.bit_count(word), F.lit(0)) for word in bits), F.lit(0))
 
 
-def _answers(facts: Facts) -> DataFrame:
-    said = facts.table("said").select("run", "event", "attribute", "kind", *_COLUMN.values())
+def _attributes(facts: Facts) -> DataFrame:
+    attributes = facts.table("event_attribute").select("run", "event", "attribute", "kind", *_COLUMN.values())
     # By run, so that what is joined and counted below stays where it is, and in parts whose counts fit a cache.
-    parts = min(len(facts.having("said")), facts.rows("said") // _ROWS + facts.spark.sparkContext.defaultParallelism)
-    return said.repartition(max(1, parts), "run")
+    parts = min(
+        len(facts.having("event_attribute")),
+        facts.rows("event_attribute") // _ROWS + facts.spark.sparkContext.defaultParallelism,
+    )
+    return attributes.repartition(max(1, parts), "run")
 
 
 def _holds() -> Column:
@@ -130,6 +141,6 @@ def _holds() -> Column:
     for kind, tests in _OF_KIND.items():
         value, bound = F.col(_COLUMN[kind]), F.col(f"bound_{_COLUMN[kind]}")
         for operator, test in tests.items():
-            asked = (F.col("kind") == kind) & (F.col("operator") == operator.value)
-            holds |= asked & test(value, bound)
+            filter_id = (F.col("kind") == kind) & (F.col("operator") == operator.value)
+            holds |= filter_id & test(value, bound)
     return holds

@@ -18,7 +18,7 @@ from typing import Annotated, Final, Literal
 
 from msgspec import Meta, structs
 
-from roamcast.protocols.api import Node, Port, Time, seconds
+from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.maodv import Maodv, MaodvTree
 from roamcast.protocols.tree.messages import (
@@ -33,9 +33,10 @@ from roamcast.protocols.tree.messages import (
     Rreq,
     cause_of,
 )
+from roamcast.protocols.tree.position import HELLO, Links
 from roamcast.protocols.tree.rank import leader_rank
 from roamcast.protocols.tree.repair import REMEMBERED, Repair, Reply, Reverse
-from roamcast.protocols.tree.standing import HELLO, Links
+from roamcast.units import seconds
 
 TREE_HELLO: Final = ("tree", "on-tree")
 

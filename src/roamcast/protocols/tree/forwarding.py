@@ -35,12 +35,13 @@ from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import SECOND, Node, Port, Time, seconds
+from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS, Message
-from roamcast.protocols.tree.routed import MAX_NAMED, MAX_SESSION, Routed, Routes
-from roamcast.protocols.tree.tables import Interest, Interests, Origin, Told, parts
+from roamcast.protocols.tree.forwarding_messages import MAX_NAMED, MAX_SESSION, Routed, Routes
+from roamcast.protocols.tree.tables import Advertised, Interest, Interests, Origin, parts
 from roamcast.protocols.window import DuplicateWindow
+from roamcast.units import SECOND, seconds
 
 RETRY: Final = SECOND
 """From a message given up to the next try, and between two questions: the tree may be about to drop the link."""
@@ -209,7 +210,7 @@ class _Link:
     """This end of a link that is up (rule 4)."""
 
     session: int
-    told: Told = field(default_factory=Told)
+    told: Advertised = field(default_factory=Advertised)
     serial: int = 0
     """Of the last message sent."""
     heard: int = 0

@@ -19,7 +19,7 @@ from typing import Annotated, Any, Final
 
 from msgspec import Meta, structs
 
-from roamcast.protocols.api import Node, Port, Time, seconds
+from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.messages import (
     MAX_DEPTH,
@@ -32,9 +32,10 @@ from roamcast.protocols.tree.messages import (
     Rrep,
     Rreq,
 )
+from roamcast.protocols.tree.position import CONTRADICTIONS, HELLO, Links
 from roamcast.protocols.tree.rank import MAX_SEQUENCE, leader_rank
 from roamcast.protocols.tree.repair import Repair, Repairing, Repairs, Reverse, remember
-from roamcast.protocols.tree.standing import CONTRADICTIONS, HELLO, Links
+from roamcast.units import seconds
 
 GROUP_HELLO: Final = ("tree", "grph")
 

@@ -20,10 +20,11 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta, structs
 
-from roamcast.protocols.api import Node, Port, Time, seconds
+from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.tree.messages import MAX_DEPTH, MERGE, NOWHERE, Mact, Place, Rrep, Rreq, cause_of
+from roamcast.protocols.tree.position import Links, Position, Trees
 from roamcast.protocols.tree.rank import MAX_RANK, MAX_SEQUENCE, between, leader_rank, sequence_above
-from roamcast.protocols.tree.standing import Links, Standing, Trees
+from roamcast.units import seconds
 
 REMEMBERED: Final = 512
 """Requests, replies and leaders that a node remembers: the oldest goes first."""
@@ -89,7 +90,7 @@ class Pending(NamedTuple):
     rank: int
 
 
-class Repairing(Standing, abc.ABC):
+class Repairing(Position, abc.ABC):
     def __init__(self, node: Node, params: Repairs, port: Port, rng: Random, links: Links) -> None:
         super().__init__(node, params, port, rng, links)
         self._retries = params.retries

@@ -1,8 +1,9 @@
 """The tables of subscription forwarding: who wants what, and what each neighbour was told of it.
 
 `Interests` knows for each filter its *origins*: the node's own applications, and the neighbours that asked for it.
-`Told` is one neighbour's view of that, and owns the rule of covering: each filter that applies to the neighbour was
-either told to it, or is *hidden* by one that was told and covers it. When that one goes, those it hid are told.
+`Advertised` is what one neighbour was told of it, and owns the rule of covering: a filter that applies to the
+neighbour was either told to it, or is *hidden* by one that was told and covers it. When that one goes, those it hid
+are told.
 """
 
 from collections.abc import Iterator, Sequence
@@ -16,7 +17,7 @@ from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
 from roamcast.protocols.api import Node
-from roamcast.protocols.tree.routed import MAX_FILTERS
+from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS
 
 Origin = Node | None
 """A neighbour; None for the applications of the own node."""
@@ -123,7 +124,7 @@ class Interests:
         return self._index.match(event)
 
 
-class Told:
+class Advertised:
     """What one neighbour was told, and what of it has changed since that was last asked for."""
 
     def __init__(self) -> None:

@@ -19,8 +19,8 @@ from typing import Annotated, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from roamcast.errors import RoamcastError
-from roamcast.sim.core import SECOND
+from roamcast.errors import ConfigError
+from roamcast.units import SECOND
 
 FOREVER: Final = 2**62
 """A time no run reaches: 146 years in ns. Twice as much still fits into 64 bits."""
@@ -32,7 +32,7 @@ Problem = tuple[str, str]
 """A field, and the rule that its value breaks."""
 
 
-class ScenarioError(RoamcastError, ValueError):
+class ScenarioError(ConfigError):
     """A scenario, or a file that it names, that cannot be run."""
 
 

@@ -1,0 +1,266 @@
+"""An experiment: a scenario, axes to sweep, variants to compare, seeds, and figures, from a TOML file.
+
+The rule this file owns: a file that is unknown, out of range or contradictory in any part is refused with the file,
+the field, the value and the rule. `roamcast campaign --explain` prints the descriptions below.
+"""
+
+import copy
+import difflib
+import itertools
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.config.fields import is_field, put
+from roamcast.errors import ConfigError
+from roamcast.sim.scenario import Scenario, check, read
+
+_NAME: Final = r"^[A-Za-z0-9_-]+$"
+MAX_SEED: Final = 2**63 - 1
+
+
+class CampaignError(ConfigError):
+    """An experiment that cannot be run, or a folder that cannot take it."""
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A table of the file."""
+
+
+class Axis(_Part, frozen=True, kw_only=True):
+    """A field of the scenario that is swept, or several that get the same value."""
+
+    field: Annotated[str, Meta(description="such as radio.range or workload.publishers[0].rate")] = ""
+    fields: Annotated[tuple[str, ...], Meta(description="instead of `field`: several that get the same value")] = ()
+    label: Annotated[str, Meta(description="what people call it; empty: the last part of the field's name")] = ""
+    values: Annotated[tuple[Any, ...], Meta(min_length=1, description="as in a scenario")]
+
+    @property
+    def targets(self) -> tuple[str, ...]:
+        return self.fields or (self.field,)
+
+    @property
+    def name(self) -> str:
+        return self.label or self.targets[0].rpartition(".")[2]
+
+
+class Variant(_Part, frozen=True, kw_only=True):
+    """One of the things compared: a curve in a figure."""
+
+    name: Annotated[str, Meta(min_length=1, description="what people call it")]
+    set: Annotated[
+        dict[str, Any], Meta(description="fields of the scenario and their values, set before the axes")
+    ] = {}
+    fixed: Annotated[bool, Meta(description="the axes mean nothing to it: one point, a level line in figures")] = False
+
+
+class Figure(_Part, frozen=True, kw_only=True):
+    """A figure of the report."""
+
+    id: Annotated[str, Meta(pattern=_NAME, description="letters, digits, - and _")]
+    title: str = ""
+    x: Annotated[str, Meta(description="the label of an axis")]
+    y: Annotated[str, Meta(description="a measure")]
+    caption: str = ""
+    log: Annotated[bool, Meta(description="a logarithmic x axis")] = False
+    against: Annotated[
+        str | None,
+        Meta(description="a variant: the others are drawn as differences from it, seed by seed, in per cent"),
+    ] = None
+
+
+class Spec(_Part, frozen=True, kw_only=True):
+    """An experiment file."""
+
+    name: Annotated[str, Meta(pattern=_NAME, description="letters, digits, - and _")]
+    title: Annotated[str, Meta(description="for people")] = ""
+    paper: Annotated[str | None, Meta(description="the paper it repeats")] = None
+    seeds: Annotated[int | tuple[int, ...], Meta(description="how many (1, 2, …), or a list of them")] = 10
+    measures: Annotated[tuple[str, ...] | None, Meta(description="names of measures; none: all there are")] = None
+    baseline: Annotated[str | None, Meta(description="the variant that the others are compared with by seed")] = None
+    mode: Annotated[
+        Literal["grid", "paired"], Meta(description="grid: all combinations of the axes; paired: their values in step")
+    ] = "grid"
+    scenario: Annotated[
+        dict[str, Any] | str, Meta(description="a table as in a scenario file, or the name of such a file")
+    ]
+    axes: tuple[Axis, ...] = ()
+    variants: Annotated[tuple[Variant, ...], Meta(description="if there are none: one, named after the protocol")] = ()
+    figures: tuple[Figure, ...] = ()
+
+    def problems(self) -> Iterator[tuple[str, str]]:
+        """(field, rule with the values)."""
+        yield from _seed_problems(self.seeds)
+        for number, axis in enumerate(self.axes):
+            yield from ((f"axes[{number}].{name}", rule) for name, rule in _axis_problems(axis))
+        lengths = [len(axis.values) for axis in self.axes]
+        if self.mode == "paired" and len(set(lengths)) > 1:
+            yield "axes", f"paired axes go in step, but have {', '.join(map(str, lengths))} values"
+        labels, variants = [axis.name for axis in self.axes], [variant.name for variant in self.variants]
+        for where, names in (
+            ("axes", labels),
+            ("variants", variants),
+            ("figures", [figure.id for figure in self.figures]),
+        ):
+            yield from ((where, f"two are named {name!r}") for name in repeated(names))
+        for number, figure in enumerate(self.figures):
+            if figure.x not in labels:
+                yield f"figures[{number}].x", f"there is no axis {figure.x!r}; {_known(figure.x, labels)}"
+            if figure.against is not None:
+                yield from ((f"figures[{number}].against", rule) for rule in self._against_problems(figure.against))
+        if self.baseline is not None and self.variants and self.baseline not in variants:
+            yield "baseline", f"there is no variant {self.baseline!r}; {_known(self.baseline, variants)}"
+
+    def _against_problems(self, name: str) -> Iterator[str]:
+        """A level line has one point: there is nothing to compare with at the others, nor of it."""
+        swept = [variant.name for variant in self.variants if not variant.fixed]
+        if name not in (variant.name for variant in self.variants):
+            yield f"there is no variant {name!r}; {_known(name, swept)}"
+        elif name not in swept:
+            yield f"the axes mean nothing to {name!r}: it has one point only"
+        elif len(swept) < 2:
+            yield f"there is no other variant to compare with {name!r}"
+
+
+def _seed_problems(seeds: int | tuple[int, ...]) -> Iterator[tuple[str, str]]:
+    if isinstance(seeds, int):
+        if seeds < 1:
+            yield "seeds", f"{seeds}: at least one seed"
+        return
+    if not seeds:
+        yield "seeds", "[]: at least one seed"
+    for seed in seeds:
+        if not 0 <= seed <= MAX_SEED:
+            yield "seeds", f"{seed}: seeds go from 0 to 2^63 - 1"
+    for seed in repeated(seeds):
+        yield "seeds", f"{seed} is there twice: its run would count double"
+
+
+def _axis_problems(axis: Axis) -> Iterator[tuple[str, str]]:
+    if bool(axis.field) == bool(axis.fields):
+        yield "field", "give either field or fields"
+        return
+    for target in axis.targets:
+        if not is_field(target):
+            yield "field", f"{target!r}: expected a name such as radio.range or workload.publishers[0].rate"
+        if target == "seed":
+            yield "field", "the seed is no axis: `seeds` says which there are"
+
+
+def repeated(values: Sequence[Any]) -> list[Any]:
+    return sorted({value for value in values if values.count(value) > 1})
+
+
+def _known(name: str, known: Iterable[str]) -> str:
+    known = sorted(known)
+    close = difflib.get_close_matches(name, known, n=1)
+    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known) or 'none'}"
+
+
+@dataclass(frozen=True)
+class Experiment:
+    """A checked experiment, and where it came from."""
+
+    spec: Spec
+    source: str
+    """What errors call it."""
+    scenario: dict[str, Any]
+    """As read, without the changes of variants and axes."""
+    folder: Path
+    """Where the scenario's file names start."""
+
+    @property
+    def name(self) -> str:
+        return self.spec.name
+
+    @property
+    def variants(self) -> tuple[Variant, ...]:
+        protocol = self.scenario.get("protocol", {}).get("name", "flooding")
+        return self.spec.variants or (Variant(name=protocol),)
+
+    def seeds(self, count: int | None = None) -> list[int]:
+        """The seeds, or the first `count` of them: a file that names a number of seeds has as many as one wants."""
+        seeds = self.spec.seeds
+        if isinstance(seeds, int):
+            return list(range(1, (count or seeds) + 1))
+        if count is not None and count > len(seeds):
+            raise CampaignError(f"{self.source}: seeds: {count} are asked for, but the file lists {len(seeds)}")
+        return list(seeds[:count])
+
+    def points(self, variant: Variant) -> list[dict[str, Any]]:
+        """The value of every axis by its label, point by point."""
+        axes = () if variant.fixed else self.spec.axes
+        values = [axis.values for axis in axes]
+        if self.spec.mode == "paired" and axes:
+            return [dict(zip((axis.name for axis in axes), row, strict=True)) for row in zip(*values, strict=True)]
+        return [dict(zip((axis.name for axis in axes), row, strict=True)) for row in itertools.product(*values)]
+
+    def at(self, variant: Variant, point: dict[str, Any]) -> Scenario:
+        """The scenario of a variant at a point, checked."""
+        raw = copy.deepcopy(self.scenario)
+        raw.setdefault("name", self.name)
+        source = ", ".join((f"{self.source}: {variant.name}", *(f"{label} = {point[label]}" for label in point)))
+        for name, value in variant.set.items():
+            put(raw, name, copy.deepcopy(value), source)
+        for axis in self.spec.axes if point else ():
+            for target in axis.targets:
+                put(raw, target, copy.deepcopy(point[axis.name]), source)
+        return check(raw, source, self.folder)
+
+
+# --- From a file ----------------------------------------------------------------------------------------------------
+
+
+def load_experiment(path: Path) -> Experiment:
+    """Reads and checks an experiment file; its scenarios are checked when it is planned."""
+    return experiment(read(path), str(path), path.parent)
+
+
+def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
+    """Checks the contents of an experiment file; `folder` is where its file names start."""
+    try:
+        spec = msgspec.convert(raw, Spec)
+    except msgspec.ValidationError as problem:
+        raise CampaignError(f"{source}: {_readable(str(problem))}") from None
+    broken = [f"{source}: {name}: {rule}" for name, rule in spec.problems()]
+    if broken:
+        raise CampaignError("\n".join(broken))
+    if isinstance(spec.scenario, str):
+        place = folder / spec.scenario
+        return Experiment(spec, source, read(place), place.parent)
+    return Experiment(spec, source, spec.scenario, folder)
+
+
+def _readable(problem: str) -> str:
+    """msgspec's message with the field first."""
+    rule, _, path = problem.partition(" - at `$")
+    place = path.rstrip("`").lstrip(".")
+    unknown = re.search(r"unknown field `(\w+)`", rule)
+    if unknown:
+        struct = {"axes": Axis, "variants": Variant, "figures": Figure}.get(place.partition("[")[0], Spec)
+        name = f"{place}.{unknown[1]}" if place else unknown[1]
+        return f"{name}: there is no such field; {_known(unknown[1], struct.__struct_fields__)}"
+    return f"{place or 'the experiment'}: {rule}"
+
+
+def check_measures(experiments: Sequence[Experiment], known: Iterable[str]) -> None:
+    """Refuses measures that nobody has defined."""
+    known = list(known)
+    for one in experiments:
+        named = [(f"figure {figure.id}", figure.y) for figure in one.spec.figures]
+        for where, name in [*(("measures", name) for name in one.spec.measures or ()), *named]:
+            if name not in known:
+                raise CampaignError(f"{one.source}: {where}: there is no measure {name!r}; {_known(name, known)}")
+            if one.spec.measures is not None and name not in one.spec.measures:
+                raise CampaignError(f"{one.source}: {where}: {name!r} is not among the experiment's measures")
+
+
+def wanted_measures(experiments: Sequence[Experiment]) -> list[str] | None:
+    """The measures that some experiment names, in order; None for all there are."""
+    named = [one.spec.measures for one in experiments]
+    return None if None in named else list(dict.fromkeys(name for names in named for name in names or ()))

@@ -1,0 +1,137 @@
+"""A campaign: one or more experiments, and the table of runs that they come to.
+
+No Spark here: what is wrong is refused before any starts. The rules this file owns:
+
+* Seeds are paired: every variant and every point of an experiment runs with the same seeds. Movement and workload
+  follow from the scenario and the seed alone, so variants that differ in their protocol see the same world.
+* Of the runs that several rows want, each is simulated once (`identity.run_id`).
+* Every scenario is checked when the campaign is planned: none can turn out to be wrong hours later.
+"""
+
+import json
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Final
+
+import msgspec
+
+from roamcast.campaign.experiment import CampaignError, Experiment, load_experiment, repeated
+from roamcast.campaign.identity import Files, canonical_hash, completed, read_files, run_id
+from roamcast.sim.scenario import Scenario
+
+__all__ = ["CampaignError", "Experiment", "Plan", "Run", "estimated", "load_experiment", "plan"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One scenario with one seed, and all that has to be there to run it."""
+
+    run: str
+    scenario: str
+    """JSON of the completed scenario."""
+    estimate: float
+    files: Files
+
+
+@dataclass(frozen=True)
+class Plan:
+    """What a campaign comes to."""
+
+    experiments: tuple[dict[str, Any], ...]
+    """Each as `campaign.json` describes it."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """By RUNS: one for each experiment, variant, point and seed."""
+    distinct: list[Run] = field(default_factory=list)
+    """The runs in the order to start them: a long one that started last would be waited for alone."""
+
+
+def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
+    """The runs of the experiments; `seeds` is how many to take instead of what the files say."""
+    for name in repeated([one.name for one in experiments]):
+        raise CampaignError(f"two experiments are named {name!r}: their results could not be told apart")
+    if seeds is not None and seeds < 1:
+        raise CampaignError(f"seeds: {seeds}: at least one seed")
+    planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
+    runs: dict[str, Run] = {}
+    for one in experiments:
+        for row, run in _rows(one, one.seeds(seeds)):
+            planned.rows.append(row)
+            runs.setdefault(run.run, run)
+    planned.distinct.extend(sorted(runs.values(), key=lambda run: (-run.estimate, run.run)))
+    return planned
+
+
+def _rows(one: Experiment, seeds: list[int]) -> Iterator[tuple[dict[str, Any], Run]]:
+    for variant in one.variants:
+        for number, point in enumerate(one.points(variant)):
+            scenario = completed(one.at(variant, point), one.folder)
+            files, estimate = read_files(scenario, one.folder), estimated(scenario)
+            for seed in seeds:
+                seeded = msgspec.structs.replace(scenario, seed=seed)
+                run = Run(run_id(seeded, files), msgspec.json.encode(seeded).decode(), estimate, files)
+                yield (
+                    {
+                        "run": run.run,
+                        "experiment": one.name,
+                        "variant": variant.name,
+                        "point": number,
+                        "axes": json.dumps(point, ensure_ascii=False),
+                        "seed": seed,
+                        "scenario": run.scenario,
+                        "folder": str(one.folder),
+                        "estimate": estimate,
+                    },
+                    run,
+                )
+
+
+def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
+    """An experiment for `campaign.json`. The hashes are of what makes it this experiment and no other: seeds, points
+    and figures may come and go."""
+    spec = one.spec
+    variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
+    axes = [
+        {"label": axis.name, "field": axis.targets[0], "fields": list(axis.targets), "values": list(axis.values)}
+        for axis in spec.axes
+    ]
+    kept = {
+        "scenario": one.scenario,
+        "axes": [spec.mode, *((axis["label"], axis["fields"]) for axis in axes)],
+        "variants": variants,
+    }
+    return {
+        "name": one.name,
+        "title": spec.title,
+        "paper": spec.paper,
+        "seeds": seeds,
+        "mode": spec.mode,
+        "axes": axes,
+        "variants": variants,
+        "baseline": spec.baseline,
+        "measures": None if spec.measures is None else list(spec.measures),
+        "figures": [msgspec.to_builtins(figure) for figure in spec.figures],
+        "scenario": one.scenario,
+        "source": one.source,
+        "hashes": {part: canonical_hash(value) for part, value in kept.items()},
+    }
+
+
+# --- How long it takes ----------------------------------------------------------------------------------------------
+
+# Seconds of CPU on a common core: a simulated second of a node that moves and beacons; an event at a node that hears
+# it and passes it on; a background message at a node, inside the core; and what a run costs however short.
+_NODE_SECOND: Final = 3e-6
+_EVENT_AT_NODE: Final = 1e-5
+_BACKGROUND_AT_NODE: Final = 5e-7
+_RUN: Final = 0.02
+
+
+def estimated(scenario: Scenario) -> float:
+    """Seconds of CPU, roughly: enough to put runs in order, and `simulate.calibration` corrects the scale."""
+    nodes = scenario.nodes
+    events = sum(group.members * group.rate for group in scenario.workload.publishers)
+    noise = scenario.background
+    reach = nodes if noise and noise.reach == "network" else 1
+    background = noise.rate * nodes * reach if noise else 0.0
+    a_second = _NODE_SECOND * nodes + _EVENT_AT_NODE * events * nodes + _BACKGROUND_AT_NODE * background
+    return _RUN + scenario.duration * a_second

@@ -1,0 +1,89 @@
+"""Every table of a campaign's folder: its columns, as Arrow has them.
+
+The rule this file owns: a table's schema is written once, here. Readers give it explicitly and never infer one, so a
+file that differs is an error and not another table.
+"""
+
+from typing import Final
+
+import pyarrow as pa
+
+from roamcast.facts.schema import TABLES
+
+_INTERVAL: Final = [
+    ("n", pa.int32()),
+    ("mean", pa.float64()),
+    ("sd", pa.float64()),
+    ("low", pa.float64()),
+    ("high", pa.float64()),
+]
+"""Over the seeds that have a value: how many, and the 95 % t-interval, null for fewer than two."""
+
+RUNS_ARROW: Final = pa.schema(
+    [
+        ("run", pa.string()),
+        ("experiment", pa.string()),
+        ("variant", pa.string()),
+        ("point", pa.int32()),
+        ("axes", pa.string()),
+        ("seed", pa.int64()),
+        ("scenario", pa.string()),
+        ("folder", pa.string()),
+        ("estimate", pa.float64()),
+    ]
+)
+"""What was planned: a row for each experiment, variant, point and seed; several may name one run. `axes` is a JSON
+object from labels to values in the order of the axes, `scenario` the JSON of the checked scenario."""
+
+MANIFEST_ARROW: Final = pa.schema(
+    [
+        ("run", pa.string()),
+        ("status", pa.string()),
+        ("error", pa.string()),
+        ("simulated", pa.float64()),
+        ("warmup", pa.float64()),
+        ("nodes", pa.int32()),
+        ("protocol", pa.string()),
+        ("rows", pa.map_(pa.string(), pa.int64())),
+        ("digest", pa.string()),
+    ]
+)
+"""What was run: a row for each run. `rows` counts its facts by table; `simulated` and `warmup` are in s."""
+
+OK: Final = "ok"
+FAILED: Final = "failed"
+
+RUN_MEASURES_ARROW: Final = pa.schema([("run", pa.string()), ("measure", pa.string()), ("value", pa.float64())])
+"""A row for each run that is ok and each measure; the value is null where the measure is undefined."""
+
+SUMMARY_ARROW: Final = pa.schema(
+    [
+        ("experiment", pa.string()),
+        ("variant", pa.string()),
+        ("point", pa.int32()),
+        ("axes", pa.string()),
+        ("measure", pa.string()),
+        *_INTERVAL,
+    ]
+)
+"""Each measure over the seeds of a variant at a point."""
+
+PAIRED_ARROW: Final = pa.schema(
+    [
+        ("experiment", pa.string()),
+        ("point", pa.int32()),
+        ("axes", pa.string()),
+        ("variant", pa.string()),
+        ("baseline", pa.string()),
+        ("measure", pa.string()),
+        *_INTERVAL,
+        *((f"relative_{name}", kind) for name, kind in _INTERVAL),
+    ]
+)
+"""Differences variant − baseline of the same seed, over the seeds that have both; and the same in per cent of the
+baseline, over the seeds for which that means something (`measures/statistics.py`)."""
+
+FACTS_ARROW: Final[dict[str, pa.Schema]] = {
+    table: pa.schema([pa.field("run", pa.string()), *schema]) for table, schema in TABLES.items()
+}
+"""The facts of many runs: the tables of `facts.schema`, each row with its run."""

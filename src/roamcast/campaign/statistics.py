@@ -1,0 +1,81 @@
+"""Intervals over seeds: mean and Student's t, once for everybody.
+
+The rule this file owns: the seeds are the sample. The standard deviation divides by n − 1, and the interval is
+mean ± t · sd / √n with the quantile of Student's t for n − 1 degrees of freedom.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+LEVEL: Final = 0.95
+FLOORS: Final = {"tree_connected": 0.01, "tree_matched": 0.01}
+"""The least baseline from which a relative difference is taken; where none is stated, any but 0."""
+
+
+class Estimate(NamedTuple):
+    """A mean and its t-interval, which is everything where there is one value only."""
+
+    mean: float
+    low: float
+    high: float
+
+    @property
+    def half(self) -> float:
+        """Half the width of the interval."""
+        return (self.high - self.low) / 2
+
+    def has(self, value: float) -> bool:
+        """Whether the interval contains a value, up to rounding."""
+        slack = _ROUNDING * max(1.0, abs(self.mean))
+        return self.low - slack <= value <= self.high + slack
+
+    def __str__(self) -> str:
+        return f"{self.mean:.4g} ± {self.half:.2g}"
+
+
+_ROUNDING: Final = 1e-9
+
+
+def interval(values: Sequence[float], level: float = LEVEL) -> Estimate:
+    """The mean of one or more values, and its interval."""
+    n, mean = len(values), math.fsum(values) / len(values)
+    if n < 2:
+        return Estimate(mean, -math.inf, math.inf)
+    variance = math.fsum((value - mean) ** 2 for value in values) / (n - 1)
+    half = t_quantile(level, n - 1) * math.sqrt(variance / n)
+    return Estimate(mean, mean - half, mean + half)
+
+
+def agree(one: Sequence[float], other: Sequence[float]) -> bool:
+    """Whether two samples agree: the mean of each lies in the interval of the other's mean."""
+    if min(len(one), len(other)) < 2:
+        raise ValueError("two runs or more are needed on each side to compare them")
+    first, second = interval(one), interval(other)
+    return first.has(second.mean) and second.has(first.mean)
+
+
+def t_quantile(level: float, freedom: int) -> float:
+    """The t within which a share `level` of Student's distribution lies, on both sides of 0."""
+    if not (0 < level < 1 and freedom >= 1):
+        raise ValueError(f"a t-quantile needs 0 < level < 1 and freedom >= 1, not {level} and {freedom}")
+    low, high = 0.0, math.pi / 2
+    # Bisection in θ, which is bounded where t is not: it ends when no double lies between.
+    while low < (middle := (low + high) / 2) < high:
+        if _within(middle, freedom) < level:
+            low = middle
+        else:
+            high = middle
+    return math.sqrt(freedom) * math.tan(middle)
+
+
+def _within(theta: float, freedom: int) -> float:
+    """P(|T| <= t) for t = √ν tan θ: the finite sums 26.7.3 and 26.7.4 of Abramowitz and Stegun."""
+    sine, square = math.sin(theta), math.cos(theta) ** 2
+    odd = freedom % 2
+    term = math.cos(theta) if odd else 1.0
+    total = term if freedom > 1 else 0.0
+    for k in range(2 + odd, freedom - 1, 2):
+        term *= (k - 1) / k * square
+        total += term
+    return (theta + sine * total) * 2 / math.pi if odd else sine * total

@@ -1,0 +1,183 @@
+"""What the verbs that run campaigns share: their options, what they say before, meanwhile and after."""
+
+import json
+import os
+import shlex
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final, TypeVar
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.campaign.experiment import Spec, check_measures
+from roamcast.campaign.identity import completed
+from roamcast.campaign.plan import CampaignError, Experiment, Plan
+from roamcast.cli.progress import duration, shown
+from roamcast.cli.scenario import screen_width
+from roamcast.config.explain import as_text, explain
+
+if TYPE_CHECKING:  # it imports Spark
+    from roamcast.pipeline.simulate import Survey
+
+ABSENT: Final = "–"
+LOCAL: Final = "local[*,4]"
+"""All cores of this machine, and four tries for a task whose process dies."""
+
+F = TypeVar("F", bound=Callable[..., Any])
+
+_OPTIONS: Final = (
+    click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"),
+    click.option("--seeds", type=click.IntRange(1), help="How many seeds to take.  [default: as the experiments say]"),
+    click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]"),
+    click.option(
+        "--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated.  [default: none]"
+    ),
+    click.option("--retry-failed", is_flag=True, help="Run again what failed.  [default: leave it]"),
+)
+
+
+def campaign_options(verb: F) -> F:
+    """The options of every verb that runs a campaign."""
+    for option in reversed(_OPTIONS):
+        verb = option(verb)
+    return verb
+
+
+def run_here(
+    experiments: Sequence[Experiment],
+    planned: Plan,
+    out: Path,
+    master: str | None,
+    conf: Mapping[str, str],
+    retry_failed: bool,
+    command: str,
+) -> list[dict[str, Any]]:
+    """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
+    # Here and not above: Spark takes a second to import, and an answer to --help should not.
+    from roamcast.pipeline.measures import MEASURES
+    from roamcast.pipeline.run import run_campaign
+    from roamcast.pipeline.simulate import look
+
+    check_measures(experiments, MEASURES)
+    console = Console(stderr=True)
+    announce(planned, look(planned, out), console, retry_failed)
+    try:
+        with shown(console) as report:
+            return run_campaign(
+                experiments,
+                out,
+                planned=planned,
+                master=master or LOCAL,
+                conf=conf,
+                retry_failed=retry_failed,
+                command=command,
+                on_progress=report,
+            )
+    except KeyboardInterrupt:
+        click.echo(f"what is done is kept; go on with: {command}", err=True)
+        raise
+
+
+def command_line(
+    words: Sequence[str], out: Path, seeds: int | None, master: str | None, settings: Sequence[str]
+) -> str:
+    """What to type to start a campaign, or to go on with it."""
+    line = ["roamcast", *words, "--out", str(out)]
+    for option, value in (("--seeds", seeds), ("--master", master), *(("--conf", setting) for setting in settings)):
+        line += [option, str(value)] if value is not None else []
+    return shlex.join(line)
+
+
+def setting(text: str) -> tuple[str, str]:
+    key, equals, value = text.partition("=")
+    if not (key and equals):
+        raise CampaignError(f"--conf {text}: expected K=V, such as spark.executor.memory=2g")
+    return key, value
+
+
+def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool) -> None:
+    settled = len(survey.ok) + (0 if retry_failed else len(survey.failed))
+    todo = len(planned.distinct) - settled
+    said = [f"{todo} of {len(planned.distinct)} runs to do"]
+    if survey.failed:
+        said.append(f"{len(survey.failed)} failed before, {'tried again' if retry_failed else 'left as they are'}")
+    said += [f"added: {addition}" for addition in survey.added]
+    console.print("; ".join(said), markup=False, highlight=False, soft_wrap=True)
+
+
+def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
+    from roamcast.pipeline.simulate import look  # it imports Spark
+
+    survey = look(planned, out)
+    scale = survey.calibration(planned)
+    todo = [run for run in planned.distinct if run.run not in survey.ok and run.run not in survey.failed]
+    cpu = scale * sum(run.estimate for run in todo)
+    if as_json:
+        rows = [{name: row[name] for name in row if name != "scenario"} for row in planned.rows]
+        click.echo(json.dumps({"out": str(out), "runs": rows, "to_do": len(todo), "cpu_s": cpu}))
+        return
+    table = Table(box=box.SIMPLE_HEAD)
+    for column in ("experiment", "variant", "point", "seeds", "CPU s a run"):
+        table.add_column(column, justify="right" if column.startswith("CPU") else "left")
+    for (experiment, variant, axes), rows in by_point(planned.rows):
+        seeds = ", ".join(str(row["seed"]) for row in rows)
+        table.add_row(experiment, variant, point(axes), seeds, f"{scale * rows[0]['estimate']:.2g}")
+    console = Console(markup=False, highlight=False)
+    console.print(table)
+    cores = os.cpu_count() or 1
+    click.echo(
+        f"{len(planned.rows)} runs wanted, {len(planned.distinct)} of them different, {len(todo)} to do: about "
+        f"{duration(cpu)} of CPU, {duration(cpu / cores)} on the {cores} cores here"
+    )
+
+
+def by_point(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, str, str], list[dict[str, Any]]]]:
+    groups: dict[tuple[str, str, str], list[dict[str, Any]]] = {}
+    for row in rows:
+        groups.setdefault((row["experiment"], row["variant"], row["axes"]), []).append(row)
+    yield from groups.items()
+
+
+def point(axes: str) -> str:
+    return ", ".join(f"{label} {value}" for label, value in json.loads(axes).items()) or ABSENT
+
+
+def explain_experiments(experiments: Sequence[Experiment]) -> None:
+    if not experiments:
+        click.echo(as_text(explain(Spec), screen_width()))
+        click.echo("\nEvery field of a scenario: roamcast scenario --explain")
+    for one in experiments:
+        for variant in one.variants:
+            first = one.points(variant)[0]
+            click.echo(f"{one.name}, {variant.name}, {point(json.dumps(first))}")
+            scenario = completed(one.at(variant, first), one.folder)
+            for name, value in _flat(msgspec.to_builtins(scenario)):
+                click.echo(f"    {name} = {json.dumps(value, ensure_ascii=False)}")
+
+
+def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # any value of JSON
+    """The leaves of a scenario, by their full names."""
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from _flat(part, f"{name}.{key}" if name else key)
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        for number, part in enumerate(value):
+            yield from _flat(part, f"{name}[{number}]")
+    else:
+        yield name, value
+
+
+def tell_failures(planned: Plan, failures: Sequence[dict[str, Any]], command: str) -> None:
+    if not failures:
+        return
+    wanted = {row["run"]: row for row in planned.rows}
+    click.echo(f"{len(failures)} runs failed:", err=True)
+    for failure in failures:
+        row = wanted[failure["run"]]
+        where = f"{row['experiment']}, {row['variant']}, {point(row['axes'])}, seed {row['seed']}"
+        click.echo(f"  {failure['run']} ({where}): {failure['error']}", err=True)
+    click.echo(f"run them again with: {command} --retry-failed", err=True)

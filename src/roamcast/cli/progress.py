@@ -1,0 +1,76 @@
+"""How far a campaign is: a bar on a terminal, and a line now and then where there is none."""
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import Final
+
+from rich.console import Console
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+
+from roamcast.campaign.progress import OnProgress, State
+
+QUIET_FOR: Final = 30.0
+"""Seconds between two lines where nothing remarkable happens."""
+STEPS: Final = 10
+"""Lines on the way, however short it is."""
+
+
+@contextlib.contextmanager
+def shown(console: Console) -> Iterator[OnProgress]:
+    """A way to show states, as the console can."""
+    if not console.is_terminal:
+        yield Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+        return
+    columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
+    with Progress(*columns, console=console, transient=True) as bar:
+        task = bar.add_task("starting Spark", total=None)
+        yield lambda state: bar.update(
+            task, total=state.total, completed=state.done + state.failed, description=in_words(state, time.time())
+        )
+
+
+class Lines:
+    """Tells the first state, the last, every tenth of the work, every new failure, and that it is still there."""
+
+    def __init__(self, tell: Callable[[str], None]) -> None:
+        self._tell = tell
+        self._told: State | None = None
+
+    def __call__(self, state: State) -> None:
+        if self._told is None or self._remarkable(state, self._told):
+            self._tell(in_words(state, time.time()))
+            self._told = state
+
+    @staticmethod
+    def _remarkable(state: State, told: State) -> bool:
+        return (
+            int(state.share * STEPS) > int(told.share * STEPS)
+            or state.failed > told.failed
+            or state.elapsed - told.elapsed >= QUIET_FOR
+        )
+
+
+def in_words(state: State, now: float) -> str:
+    """`now` is in seconds since the epoch."""
+    words = [f"{state.done} of {state.total} runs done"]
+    if state.failed:
+        words.append(f"{state.failed} failed")
+    if state.running:
+        words.append(f"{state.running} running")
+    if state.left is not None and state.share < 1:
+        end = time.strftime("%H:%M:%S", time.localtime(now + state.left))
+        words.append(f"{duration(state.left)} left, until about {end}")
+    return ", ".join(words)
+
+
+def duration(seconds: float) -> str:
+    """In two units at most."""
+    if seconds < 10:
+        return f"{seconds:.2g} s"
+    if seconds < 60:
+        return f"{seconds:.0f} s"
+    minutes = round(seconds / 60)
+    if minutes < 60:
+        return f"{minutes} min"
+    return f"{minutes // 60} h {minutes % 60} min"

@@ -1,0 +1,31 @@
+"""Fields of a scenario by their full names, such as `radio.range` or `workload.publishers[0].rate`."""
+
+import re
+from typing import Any, Final
+
+from roamcast.errors import ConfigError
+
+_NAME: Final = re.compile(r"[\w-]+(\.[\w-]+|\[\d+\])*")
+_STEP: Final = re.compile(r"([\w-]+)|\[(\d+)\]")
+
+
+def is_field(name: str) -> bool:
+    """Whether a name has the form of a field's; whether there is such a field, `scenario.check` knows."""
+    return _NAME.fullmatch(name) is not None
+
+
+def put(raw: dict[str, Any], name: str, value: Any, source: str) -> None:  # noqa: ANN401  # any value of TOML
+    """Sets a field of an unchecked scenario. Tables on the way are made; entries of lists must be there."""
+    if not is_field(name):
+        raise ConfigError(f"{source}: {name!r} is no field: expected a name such as radio.range")
+    place: Any = raw
+    for match in _STEP.finditer(name):
+        key, index = match.groups()
+        fits = isinstance(place, dict) if key else isinstance(place, list) and int(index) < len(place)
+        if not fits:
+            raise ConfigError(f"{source}: {name}: there is no {name[: match.end()]} in the scenario")
+        step = key or int(index)
+        if match.end() == len(name):
+            place[step] = value
+        else:
+            place = place.setdefault(step, {}) if key else place[step]

@@ -1,0 +1,52 @@
+"""Where batches of facts go: to memory, or to Parquet files."""
+
+from pathlib import Path
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.facts.schema import TABLES
+
+
+class MemorySink:
+    """Keeps the batches, for tests and notebooks."""
+
+    def __init__(self) -> None:
+        self._batches: dict[str, list[pa.RecordBatch]] = {table: [] for table in TABLES}
+
+    def __call__(self, table: str, batch: pa.RecordBatch) -> None:
+        self._batches[table].append(batch)
+
+    def table(self, name: str) -> pa.Table:
+        return pa.Table.from_batches(self._batches[name], TABLES[name])
+
+    def tables(self) -> dict[str, pa.Table]:
+        return {name: self.table(name) for name in TABLES}
+
+
+class ParquetSink:
+    """Writes each table to `folder/table.parquet`; a table with no rows gets no file."""
+
+    def __init__(self, folder: Path) -> None:
+        self._folder = folder
+        self._writers: dict[str, pq.ParquetWriter] = {}
+        folder.mkdir(parents=True, exist_ok=True)
+
+    def __call__(self, table: str, batch: pa.RecordBatch) -> None:
+        if table not in self._writers:
+            self._writers[table] = pq.ParquetWriter(
+                self._folder / f"{table}.parquet", TABLES[table], compression="zstd"
+            )
+        self._writers[table].write_batch(batch)
+
+    def close(self) -> None:
+        """Finishes every file, or raises the first problem after having tried all."""
+        problems = []
+        for writer in self._writers.values():
+            try:
+                writer.close()
+            except OSError as problem:
+                writer.is_open = False  # or its destructor tries again, and complains aloud
+                problems.append(problem)
+        if problems:
+            raise problems[0]

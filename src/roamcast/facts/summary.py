@@ -1,0 +1,292 @@
+"""What a run came to: delivery, cost and delay, from its facts alone.
+
+The definitions this file owns:
+
+* **Measured** is every event published at or after the warm-up, and everything sent in the seconds that begin then.
+* **Expected** are, for each measured event, the subscriptions in force at its publication whose filters match it. Both
+  ends count: a subscription made, or ended, at that very instant is in force. The publisher's own subscriptions are
+  expected like any other, and local deliveries count, with a delay and a way of 0.
+* **Delivered** is an expected pair (event, subscription) that was delivered at least once; its delay and hops are those
+  of the first time. A pair that nobody expected is counted apart, and so is every further delivery of the same pair.
+* **Delivery** is the mean, over the measured events that somebody wants, of the share of their pairs delivered.
+* **Cost** is what the whole network sent, of every kind, for each delivered pair. The cost of *carriers* counts only
+  the kinds of messages in which some event of the run was delivered (`via`): no beacons, no other control.
+* **Percentiles** are exact, by the nearest rank: the least delay that at least that share of the pairs do not exceed.
+
+What is undefined, such as a mean of nothing, is None.
+"""
+
+import math
+from collections import Counter, defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import asdict, dataclass
+from typing import Any, Final, NamedTuple
+
+import pyarrow as pa
+
+from roamcast.content.event import TYPE, Event, Scalar
+from roamcast.content.filter import Filter
+from roamcast.content.index import FilterIndex
+from roamcast.content.rows import BOOL, FLOAT, INT, STR
+from roamcast.content.text import parse_filter
+from roamcast.facts.schema import LOSSES, TABLES
+from roamcast.units import SECOND
+
+READ: Final = ("subscribe", "publish", "event_attribute", "deliver", "series", "note")
+"""The tables that a summary needs; one that is missing has no rows."""
+
+_COLUMN: Final = {INT: "integer", FLOAT: "real", STR: "text", BOOL: "flag"}
+
+
+class Pair(NamedTuple):
+    """An event and a subscription that wants it. Subscriptions are told apart by their node too."""
+
+    event: int
+    node: int
+    subscription: int
+
+
+@dataclass(frozen=True)
+class Sent:
+    """What was sent of one kind of message after the warm-up."""
+
+    kind: str
+    packets: int
+    bits: int
+    airtime: float
+    """Seconds."""
+    carrier: bool
+    """Whether some event was delivered in such a message."""
+
+
+@dataclass(frozen=True)
+class Summary:
+    """See the module for the definitions. Times are in seconds."""
+
+    events: int
+    events_wanted: int
+    pairs_expected: int
+    pairs_delivered: int
+    delivery: float | None
+    deliveries_unexpected: int
+    deliveries_repeated: int
+    delay_mean: float | None
+    delay_p50: float | None
+    delay_p95: float | None
+    delay_p99: float | None
+    hops_mean: float | None
+    packets: int
+    bits: int
+    packets_per_pair: float | None
+    bits_per_pair: float | None
+    carrier_packets_per_pair: float | None
+    carrier_bits_per_pair: float | None
+    airtime_share: float | None
+    """Airtime of all nodes together over the measured time; above 1 where distant nodes send at once."""
+    receptions: int
+    losses: dict[str, int]
+    """By reason."""
+    notes: dict[str, int]
+    """What brokers noted, such as duplicates, in the whole run: notes have no time."""
+    sent: tuple[Sent, ...]
+    """By kind, in the order of their names."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return asdict(self)
+
+
+def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float | None = None) -> Summary:
+    """The summary of a run; `warmup` and `duration` in s. Without a duration there is no share of airtime."""
+    start = round(warmup * SECOND)
+    expected = _expected(facts, start)
+    first, unexpected, repeated = _deliveries(facts, start, expected)
+    delays = sorted(delay for delay, _ in first.values())
+    sent = _sent(facts, warmup)
+    losses, receptions = _received(facts, warmup)
+    packets, bits = sum(kind.packets for kind in sent), sum(kind.bits for kind in sent)
+    carriers = [kind for kind in sent if kind.carrier]
+    wanted = Counter(pair.event for pair in expected)
+    reached = Counter(pair.event for pair in first)
+    pairs = len(first)
+    return Summary(
+        events=sum(time >= start for time in _columns(facts, "publish", "time")[0]),
+        events_wanted=len(wanted),
+        pairs_expected=len(expected),
+        pairs_delivered=pairs,
+        delivery=_mean([reached[event] / count for event, count in wanted.items()]),
+        deliveries_unexpected=unexpected,
+        deliveries_repeated=repeated,
+        delay_mean=_ratio(_mean(delays), SECOND),
+        delay_p50=_ratio(_percentile(delays, 50), SECOND),
+        delay_p95=_ratio(_percentile(delays, 95), SECOND),
+        delay_p99=_ratio(_percentile(delays, 99), SECOND),
+        hops_mean=_mean([hops for _, hops in first.values()]),
+        packets=packets,
+        bits=bits,
+        packets_per_pair=_ratio(packets, pairs),
+        bits_per_pair=_ratio(bits, pairs),
+        carrier_packets_per_pair=_ratio(sum(kind.packets for kind in carriers), pairs),
+        carrier_bits_per_pair=_ratio(sum(kind.bits for kind in carriers), pairs),
+        airtime_share=_airtime_share(sent, warmup, duration),
+        receptions=receptions,
+        losses=losses,
+        notes=_notes(facts),
+        sent=sent,
+    )
+
+
+# --- Ground truth ---------------------------------------------------------------------------------------------------
+
+
+def _expected(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
+    """A sweep through time, with an index of the filters in force. At one instant, ends come last."""
+    subscribing, publishing, ending = range(3)
+    acts: list[tuple[int, int, int]] = []
+    terms = _terms(facts)
+    for number, term in enumerate(terms):
+        acts.append((term.start, subscribing, number))
+        if term.end is not None:
+            acts.append((term.end, ending, number))
+    times, ids = _columns(facts, "publish", "time", "event")
+    acts += [(time, publishing, event) for time, event in zip(times, ids, strict=True) if time >= start]
+    events = _events(facts, {act[2] for act in acts if act[1] == publishing})
+
+    in_force: FilterIndex[int] = FilterIndex()
+    expected: set[Pair] = set()
+    for _, what, which in sorted(acts):
+        if what == subscribing:
+            in_force.add(which, terms[which].filter)
+        elif what == ending:
+            in_force.remove(which)
+        else:
+            matching = in_force.match(events[which])
+            expected.update(Pair(which, terms[number].node, terms[number].subscription) for number in matching)
+    return expected
+
+
+@dataclass
+class _Term:
+    """The time for which a node had a subscription."""
+
+    node: int
+    subscription: int
+    filter: Filter
+    start: int
+    end: int | None = None
+
+
+def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
+    """By start. A subscription made again under an id in use ends the former one."""
+    terms: list[_Term] = []
+    current: dict[tuple[int, int], _Term] = {}
+    parsed: dict[str, Filter] = {}
+    rows = zip(*_columns(facts, "subscribe", "time", "node", "subscription", "active", "filter"), strict=True)
+    for time, node, subscription, active, text in sorted(rows, key=lambda row: row[0]):
+        former = current.pop((node, subscription), None)
+        if former is not None:
+            former.end = time
+        if active:
+            if text not in parsed:
+                parsed[text] = parse_filter(text)
+            current[node, subscription] = _Term(node, subscription, parsed[text], time)
+            terms.append(current[node, subscription])
+    return terms
+
+
+def _events(facts: Mapping[str, pa.Table], wanted: set[int]) -> dict[int, Event]:
+    """The events of those ids, rebuilt from their rows; payloads, which no filter sees, are not recorded."""
+    said: dict[int, dict[str, list[Scalar]]] = {event: defaultdict(list) for event in wanted}
+    rows = zip(*_columns(facts, "event_attribute", "event", "attribute", "kind", *_COLUMN.values()), strict=True)
+    place = {kind: number for number, kind in enumerate(_COLUMN, 3)}
+    for row in rows:
+        if row[0] in said:
+            said[row[0]][row[1]].append(row[place[row[2]]])
+    rebuilt = {}
+    for event, attributes in said.items():
+        (type_,) = attributes.pop(TYPE)
+        rebuilt[event] = Event.of(str(type_), attributes, id=event)
+    return rebuilt
+
+
+# --- What was delivered, sent and lost ------------------------------------------------------------------------------
+
+
+def _deliveries(
+    facts: Mapping[str, pa.Table], start: int, expected: set[Pair]
+) -> tuple[dict[Pair, tuple[int, int]], int, int]:
+    """Delay in ns and hops of each expected pair's first delivery; how many were unexpected, and how many repeated."""
+    columns = _columns(facts, "deliver", "time", "published", "event", "node", "subscription", "hops")
+    first: dict[Pair, tuple[int, int]] = {}
+    others: set[Pair] = set()
+    repeated = 0
+    for time, published, event, node, subscription, hops in sorted(zip(*columns, strict=True)):
+        pair = Pair(event, node, subscription)
+        if published < start:
+            continue
+        if pair in first or pair in others:
+            repeated += 1
+        elif pair in expected:
+            first[pair] = time - published, hops
+        else:
+            others.add(pair)
+    return first, len(others), repeated
+
+
+def _sent(facts: Mapping[str, pa.Table], warmup: float) -> tuple[Sent, ...]:
+    carriers = set(_columns(facts, "deliver", "via")[0])
+    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
+    for kind, *counted in _measured(facts, warmup, "kind", "packets", "bits", "airtime"):
+        totals[kind] = [total + more for total, more in zip(totals[kind], counted, strict=True)]
+    return tuple(
+        Sent(kind, packets, bits, airtime / SECOND, kind in carriers)
+        for kind, (packets, bits, airtime) in sorted(totals.items())
+    )
+
+
+def _received(facts: Mapping[str, pa.Table], warmup: float) -> tuple[dict[str, int], int]:
+    """Losses by reason, and receptions."""
+    totals = [0] * (len(LOSSES) + 1)
+    for counted in _measured(facts, warmup, *LOSSES, "receptions"):
+        totals = [total + more for total, more in zip(totals, counted, strict=True)]
+    return dict(zip(LOSSES, totals[:-1], strict=True)), totals[-1]
+
+
+def _measured(facts: Mapping[str, pa.Table], warmup: float, *columns: str) -> Iterator[tuple[Any, ...]]:
+    """Those columns of the series, without the seconds that begin before the warm-up is over."""
+    for second, *row in zip(*_columns(facts, "series", "second", *columns), strict=True):
+        if second >= warmup:
+            yield tuple(row)
+
+
+def _airtime_share(sent: Sequence[Sent], warmup: float, duration: float | None) -> float | None:
+    if duration is None:
+        return None
+    return _ratio(sum(kind.airtime for kind in sent), max(0.0, duration - math.ceil(warmup)))
+
+
+def _notes(facts: Mapping[str, pa.Table]) -> dict[str, int]:
+    noted: Counter[str] = Counter()
+    for fact, count in zip(*_columns(facts, "note", "fact", "count"), strict=True):
+        noted[fact] += count
+    return dict(sorted(noted.items()))
+
+
+# --- Small things ---------------------------------------------------------------------------------------------------
+
+
+def _columns(facts: Mapping[str, pa.Table], table: str, *names: str) -> list[list[Any]]:
+    rows = facts.get(table, TABLES[table].empty_table())
+    return [rows.column(name).to_pylist() for name in names]
+
+
+def _ratio(part: float | None, whole: float) -> float | None:
+    return part / whole if part is not None and whole else None
+
+
+def _mean(values: Sequence[float]) -> float | None:
+    return math.fsum(values) / len(values) if values else None
+
+
+def _percentile(ordered: Sequence[int], percent: int) -> int | None:
+    """By the nearest rank, counted in whole numbers: 0.95 * 20 is not 19 in doubles."""
+    return ordered[-(-percent * len(ordered) // 100) - 1] if ordered else None

@@ -1,0 +1,160 @@
+"""The ether: an emulated air between node processes on one machine, made of loopback datagrams.
+
+Every node gets a *door*: a UDP socket of the ether's. The node sends all its datagrams to its door, and whatever it
+hears comes from there too; so answers, even those to "the address that it came from", return to the ether by
+themselves. The rules this file owns:
+
+* Who sent a datagram is told by the door it came through, never by what is in it: a frame need not be understood, or
+  be valid, to be carried. A node's own address is the one it last sent from, or the one told by `meet`. A datagram of
+  no octets only tells that address.
+* A frame to one node is carried to that one alone, which spares the others a datagram that they would throw away.
+* Who hears it, and with what loss, is asked of the `Air` when the datagram arrives, so it is as of the start of the
+  transmission, as in the simulator. Receivers are served in the air's order.
+* Nothing is kept: no queue, no repetition. A datagram that the kernel does not take is counted and gone.
+
+Losses are drawn from one seeded stream; with real processes the order of datagrams is not repeatable, and so neither
+is which of them are lost.
+"""
+
+import asyncio
+import socket
+from collections import Counter
+from collections.abc import Callable, Sequence
+from random import Random
+from typing import Final, Protocol
+
+from roamcast.live.link.frame import BROADCAST, HEADER_SIZE
+
+LOOPBACK: Final = "127.0.0.1"
+LONGEST: Final = 65_535
+_AT_ONCE: Final = 64
+"""Datagrams of one door that are carried before the others get their turn."""
+_BUFFER: Final = 1 << 22
+"""Bytes that a door may hold while the ether is busy; the kernel may allow less."""
+_RECEIVER: Final = slice(7, 11)
+"""Where a frame's header has it."""
+
+Address = tuple[str, int]
+
+
+class Air(Protocol):
+    """Who hears whom."""
+
+    def hears(self, now: int, sender: int) -> Sequence[tuple[int, float]]:
+        """Whoever hears the sender at `now` (ns since the start; never before an earlier call's), with the loss."""
+
+
+def addressee(datagram: bytes) -> int | None:
+    """The node that a frame alone is meant for; None: it is meant for all, or is no frame."""
+    if len(datagram) < HEADER_SIZE:
+        return None
+    receiver = int.from_bytes(datagram[_RECEIVER])
+    return None if receiver == BROADCAST else receiver
+
+
+class Ether:
+    """The doors of nodes 0 to `nodes` - 1, and what goes on between them, on the running event loop.
+
+    `delay` is in seconds; `clock` gives ns since the start.
+    """
+
+    def __init__(
+        self,
+        nodes: int,
+        air: Air,
+        clock: Callable[[], int],
+        *,
+        seed: int = 0,
+        delay: float = 0.0,
+    ) -> None:
+        self.counters: Counter[str] = Counter()
+        """carried (datagrams that came), heard (copies that went out), lost, unplaced (copies to a node whose address
+        is not known yet), refused (copies that the kernel did not take)."""
+        self._air = air
+        self._clock = clock
+        self._delay = delay
+        self._chance = Random(f"{seed}/ether")
+        self._nodes = nodes
+        self._doors: list[socket.socket] = []
+        self._homes: list[Address | None] = [None] * nodes
+
+    def open(self) -> None:
+        """Opens all doors, on ports that are free."""
+        loop = asyncio.get_running_loop()
+        try:
+            for node in range(self._nodes):
+                door = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+                self._doors.append(door)
+                door.setblocking(False)
+                for option in (socket.SO_RCVBUF, socket.SO_SNDBUF):
+                    door.setsockopt(socket.SOL_SOCKET, option, _BUFFER)
+                door.bind((LOOPBACK, 0))
+                loop.add_reader(door, self._arrived, node)
+        except OSError:
+            self.close()
+            raise
+
+    def close(self) -> None:
+        loop = asyncio.get_running_loop()
+        for door in self._doors:
+            loop.remove_reader(door)
+            door.close()
+        self._doors.clear()
+
+    def address(self, node: int) -> Address:
+        """Where a node has to send to."""
+        host, port = self._doors[node].getsockname()
+        return host, port
+
+    def meet(self, node: int, home: Address) -> None:
+        """Tells where a node is, before it has sent anything."""
+        self._homes[node] = home
+
+    def knows(self, node: int) -> bool:
+        return self._homes[node] is not None
+
+    def forget(self, node: int) -> None:
+        """The node is gone; when it comes back, it will be elsewhere."""
+        self._homes[node] = None
+
+    def _arrived(self, sender: int) -> None:
+        door = self._doors[sender]
+        for _ in range(_AT_ONCE):
+            try:
+                datagram, home = door.recvfrom(LONGEST)
+            except BlockingIOError:
+                return
+            except OSError:  # what a datagram of ours found closed comes back here
+                self.counters["refused"] += 1
+                continue
+            self._homes[sender] = home
+            if datagram:
+                self._carry(sender, datagram)
+
+    def _carry(self, sender: int, datagram: bytes) -> None:
+        counters = self.counters
+        counters["carried"] += 1
+        only = addressee(datagram)
+        for receiver, loss in self._air.hears(self._clock(), sender):
+            if only is not None and only != receiver:
+                continue
+            if loss and self._chance.random() < loss:
+                counters["lost"] += 1
+            elif self._delay:
+                asyncio.get_running_loop().call_later(self._delay, self._pass_on, receiver, datagram)
+            else:
+                self._pass_on(receiver, datagram)
+
+    def _pass_on(self, receiver: int, datagram: bytes) -> None:
+        home = self._homes[receiver]
+        if not self._doors:  # closed during the delay
+            return
+        if home is None:
+            self.counters["unplaced"] += 1
+            return
+        try:
+            self._doors[receiver].sendto(datagram, home)
+        except OSError:
+            self.counters["refused"] += 1
+        else:
+            self.counters["heard"] += 1

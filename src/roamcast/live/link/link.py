@@ -1,0 +1,361 @@
+"""The link: what a node says reaches its neighbours, and what they say reaches it.
+
+It hosts the parts that have no I/O: `receiver` (what comes in), `outbox` (what waits) and `unicast` (what is repeated).
+The rules that are kept here:
+
+- `broadcast` and `unicast` only queue. `on_done` is called once for each, later and never from within them; at
+  `close` for all that is left. What is sent on a link that is not open has failed, which is told as soon as the loop
+  comes round.
+- At most `BATCH` datagrams are read or broadcast before the loop has its turn, so that a flood does not stop the clock.
+  Against a flood that overruns the kernel's buffer nothing can be done here.
+- Whatever the host's calls or its store raise is counted, told to the loop's exception handler, and survived.
+"""
+
+import asyncio
+import random
+import socket
+from collections import Counter, deque
+from collections.abc import Callable, Hashable, Iterable, Sequence
+from typing import Final
+
+from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, MAX_NODE, NoCounter, Sealer
+from roamcast.live.link.limits import LinkProblem, Rate
+from roamcast.live.link.neighbours import Address
+from roamcast.live.link.outbox import Letter, Outbox
+from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
+from roamcast.live.link.reassembly import MAX_PARTS, count_parts, part
+from roamcast.live.link.receiver import Receiver
+from roamcast.live.link.settings import LinkSettings
+from roamcast.live.link.sockets import own_socket, resolve, shared_socket
+from roamcast.live.link.unicast import UnicastSender
+
+__all__ = ["Link", "LinkProblem", "LinkSettings", "Rate"]
+
+BATCH: Final = 64
+
+
+class Link:
+    def __init__(
+        self,
+        sealer: Sealer,
+        settings: LinkSettings,
+        *,
+        on_message: Callable[[int, bytes], None],
+        on_done: Callable[[Hashable, bool, int, int], None],
+        clock: Callable[[], float] | None = None,
+        rng: random.Random | None = None,
+    ) -> None:
+        """`on_message(sender, payload)`; `on_done(token, delivered, datagrams, octets)`.
+
+        Deadlines are kept by `clock` (seconds; the loop's if None), and the loop's timers wake the link for them.
+        """
+        self.counters: Counter[str] = Counter()
+        """Datagrams `sent` and `received`, acknowledgements among the former, and all that was dropped, by reason."""
+        self._sealer = sealer
+        self._settings = settings
+        self._on_message = on_message
+        self._on_done = on_done
+        self._clock = clock
+        self._receiver = Receiver(
+            sealer,
+            settings,
+            self.counters,
+            hand_up=self._hand_up,
+            answer=self._answer,
+            answered=self._answered,
+            failed=self._failed,
+        )
+        self._outbox = Outbox(settings.queue, settings.queue_octets)
+        self._unicast_sender = UnicastSender(
+            self._outbox,
+            settings.retries,
+            settings.retry_interval,
+            settings.retry_longest,
+            random.Random() if rng is None else rng,
+            send=self._send_parts,
+            done=self._finish,
+        )
+        self._saying: Letter | None = None
+        self._ended: deque[tuple[Letter, bool]] = deque()
+        self._fresh: dict[int, None] = {}  # lanes that got a message since the last pump
+        self._pumping: asyncio.Handle | None = None
+        self._reporting: asyncio.Handle | None = None
+        self._alarm: asyncio.TimerHandle | None = None
+        self._alarm_at = 0.0
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._own: socket.socket | None = None
+        self._shared: socket.socket | None = None
+        self._target: Address = ("", 0)
+
+    @property
+    def neighbours(self) -> dict[int, float]:
+        """When each neighbour was last heard, by the clock."""
+        return self._receiver.heard.times()
+
+    @property
+    def longest_message(self) -> int:
+        """Octets; a longer message is dropped as `too-long`."""
+        return self._settings.longest_message
+
+    @property
+    def waiting(self) -> int:
+        """Messages that are not done."""
+        return len(self._outbox)
+
+    @property
+    def own_address(self) -> Address:
+        """Of the socket that datagrams are sent from."""
+        if self._own is None:
+            raise LinkProblem("a link that is not open has no address")
+        host, port = self._own.getsockname()
+        return host, port
+
+    async def open(self) -> None:
+        if self._loop is not None:
+            raise LinkProblem("the link is open already")
+        settings = self._settings
+        self._target = await resolve(*(settings.air or (settings.address, settings.port)))
+        self._own = own_socket(settings)
+        if settings.air is None:
+            try:
+                self._shared = shared_socket(settings)
+            except BaseException:
+                self._own.close()
+                self._own = None
+                raise
+        self._loop = asyncio.get_running_loop()
+        for each in (self._own, self._shared):
+            if each is not None:
+                self._loop.add_reader(each, self._readable, each)
+        if settings.air is not None:
+            self._own.sendto(b"", self._target)  # an ether can pass nothing on to a node that it has not heard
+
+    async def close(self) -> None:
+        """Sends the broadcasts that the socket takes at once; whatever else is left has failed."""
+        if self._loop is None:
+            return
+        self._pump_broadcasts(len(self._outbox) * MAX_PARTS)
+        for each in (self._own, self._shared):
+            if each is not None:
+                self._loop.remove_reader(each)
+                self._loop.remove_writer(each)
+                each.close()
+        self._own = self._shared = self._loop = None
+        for handle in (self._pumping, self._reporting, self._alarm):
+            if handle is not None:
+                handle.cancel()
+        self._pumping = self._reporting = self._alarm = None
+        self._unicast_sender.stop()
+        self._saying = None
+        left = [*self._ended, *((letter, False) for letter in self._outbox.drain())]
+        self._ended.clear()
+        self._fresh.clear()
+        for letter, delivered in left:
+            self._report_one(letter, delivered)
+
+    def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False) -> None:
+        self._put(Letter(BROADCAST, payload, token, urgent))
+
+    def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None:
+        if not 0 <= to <= MAX_NODE:
+            raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {to}")
+        self._put(Letter(to, payload, token, urgent))
+
+    # Out
+
+    def _put(self, letter: Letter) -> None:
+        count = count_parts(letter.payload, self._settings.room)
+        if self._loop is None or count > MAX_PARTS:
+            self.counters["too-long" if count > MAX_PARTS else "closed"] += 1
+            self._finish(letter, False)
+            return
+        letter.parts = count
+        letter.missing = (1 << count) - 1
+        for pushed_out in self._outbox.put(letter):
+            self.counters["queue-full"] += 1
+            self._finish(pushed_out, False)
+        self._fresh[letter.to] = None
+        if self._pumping is None:
+            self._pumping = self._loop.call_soon(self._pump)
+
+    def _pump(self) -> None:
+        self._pumping = None
+        now = self._now()
+        fresh, self._fresh = self._fresh, {}
+        # Broadcasts wait for nothing but the socket, so they are through in a moment and go first.
+        self._pump_broadcasts(BATCH)
+        for to in fresh:
+            if to != BROADCAST:
+                self._unicast_sender.start(now, to)
+        self._arm()
+
+    def _pump_broadcasts(self, most: int) -> None:
+        """Sends up to `most` datagrams; the rest when the socket can take more, or the loop comes round."""
+        assert self._loop is not None
+        assert self._own is not None
+        for _ in range(most):
+            if self._saying is None:
+                self._saying = self._outbox.take(BROADCAST)
+                if self._saying is None:
+                    return
+            letter = self._saying
+            lowest = letter.missing & -letter.missing
+            try:
+                self._post(letter, self._seal_part(letter, lowest.bit_length() - 1, ask=False), self._target)
+            except BlockingIOError:
+                self._loop.add_writer(self._own, self._writable)
+                return
+            except (OSError, NoCounter) as problem:
+                self._not_sent(problem)
+                self._said(letter, False)
+                continue
+            letter.missing ^= lowest
+            if not letter.missing:
+                self._said(letter, True)
+        if self._pumping is None:
+            self._pumping = self._loop.call_soon(self._pump)
+
+    def _said(self, letter: Letter, left: bool) -> None:
+        self._saying = None
+        self._outbox.release(letter)
+        self._finish(letter, left)
+
+    def _writable(self) -> None:
+        assert self._loop is not None
+        assert self._own is not None
+        self._loop.remove_writer(self._own)
+        self._pump_broadcasts(BATCH)
+
+    def _send_parts(self, letter: Letter, indices: Sequence[int]) -> None:
+        """A burst of a unicast. What cannot be sent counts as lost: the unicast_sender tries again."""
+        try:
+            for index in indices:
+                self._post(letter, self._seal_part(letter, index, ask=index == indices[-1]), self._where(letter))
+        except (OSError, NoCounter) as problem:
+            self._not_sent(problem)
+
+    def _where(self, letter: Letter) -> Address:
+        """Where the neighbour was heard last. A restarted one has a new address: every other late try goes to all."""
+        neighbour = self._receiver.heard.get(letter.to)
+        by_all = neighbour is None or self._settings.air is not None or (letter.tries > 2 and letter.tries % 2)
+        return self._target if neighbour is None or by_all else neighbour.address
+
+    def _seal_part(self, letter: Letter, index: int, *, ask: bool) -> bytes:
+        if letter.message < 0 and (letter.parts > 1 or letter.to != BROADCAST):
+            letter.message = self._sealer.take()
+        octets = part(letter.payload, self._settings.room, index)
+        piece = Piece(octets, max(0, letter.message), letter.attempt, index, letter.parts)
+        return seal_piece(self._sealer, letter.to, piece, ask=ask)
+
+    def _post(self, letter: Letter, datagram: bytes, address: Address) -> None:
+        assert self._own is not None
+        self._own.sendto(datagram, address)
+        self.counters["sent"] += 1
+        letter.datagrams += 1
+        letter.octets += len(datagram)
+
+    def _not_sent(self, problem: Exception) -> None:
+        if isinstance(problem, BlockingIOError):
+            self.counters["send-blocked"] += 1
+        elif isinstance(problem, OSError):
+            self.counters["send-failed"] += 1
+        else:
+            self.counters["reserve-failed"] += 1
+            self._failed("a frame could not be sealed", problem)
+
+    def _finish(self, letter: Letter, delivered: bool) -> None:
+        self._ended.append((letter, delivered))
+        if self._reporting is None:
+            self._reporting = (self._loop or asyncio.get_running_loop()).call_soon(self._report)
+
+    def _report(self) -> None:
+        self._reporting = None
+        ended, self._ended = self._ended, deque()
+        for letter, delivered in ended:
+            self._report_one(letter, delivered)
+
+    def _report_one(self, letter: Letter, delivered: bool) -> None:
+        try:
+            self._on_done(letter.token, delivered, letter.datagrams, letter.octets)
+        except Exception as problem:
+            self._host_failed("on_done", problem)
+
+    # In
+
+    def _readable(self, sock: socket.socket) -> None:
+        batch = []
+        for _ in range(BATCH):
+            try:
+                batch.append(sock.recvfrom(MAX_DATAGRAM + 1))
+            except BlockingIOError:
+                break
+            except OSError:
+                self.counters["receive-failed"] += 1
+                break
+        self.datagrams(batch)
+
+    def datagrams(self, batch: Iterable[tuple[bytes, Address]]) -> None:
+        """What has come in, with where it came from."""
+        for sender in self._receiver.take(self._now(), batch):
+            self._unicast_sender.heard(sender)
+        self._arm()
+
+    def _hand_up(self, sender: int, payload: bytes) -> None:
+        try:
+            self._on_message(sender, payload)
+        except Exception as problem:
+            self._host_failed("on_message", problem)
+
+    def _answer(self, to: int, address: Address, answer: Answer) -> None:
+        if self._own is None:
+            return
+        try:
+            datagram = seal_answer(self._sealer, to, answer)
+            self._own.sendto(datagram, self._target if self._settings.air else address)
+        except (OSError, NoCounter) as problem:
+            self._not_sent(problem)
+            return
+        self.counters["sent"] += 1
+        self.counters["acknowledged"] += 1
+        self.counters["acknowledged-octets"] += len(datagram)
+
+    def _answered(self, now: float, sender: int, answer: Answer) -> bool:
+        return self._unicast_sender.answered(now, sender, answer.message, answer.attempt, answer.have)
+
+    # Time
+
+    def _now(self) -> float:
+        if self._clock is not None:
+            return self._clock()
+        return (self._loop or asyncio.get_running_loop()).time()
+
+    def _arm(self) -> None:
+        """Has the loop wake us when something is due. An alarm that comes too early only arms the next one."""
+        if self._loop is None:
+            return
+        times = [
+            at for at in (self._unicast_sender.next_wake(), self._receiver.reassembly.next_expiry()) if at is not None
+        ]
+        if not times or (self._alarm is not None and self._alarm_at <= min(times)):
+            return
+        if self._alarm is not None:
+            self._alarm.cancel()
+        self._alarm_at = min(times)
+        self._alarm = self._loop.call_later(max(0.0, self._alarm_at - self._now()), self.wake)
+
+    def wake(self) -> None:
+        """Does what is due by the clock."""
+        self._alarm = None
+        now = self._now()
+        self._receiver.reassembly.expire(now)
+        self._unicast_sender.wake(now)
+        self._arm()
+
+    def _host_failed(self, call: str, problem: Exception) -> None:
+        self.counters["host-failed"] += 1
+        self._failed(f"{call} of a link raised", problem)
+
+    def _failed(self, what: str, problem: Exception) -> None:
+        """A mistake of the host's, or a full disk."""
+        loop = self._loop or asyncio.get_running_loop()
+        loop.call_exception_handler({"message": what, "exception": problem})

@@ -1,0 +1,60 @@
+"""The neighbours a node has heard: from where, when, how fast, and which message of each it took last.
+
+Only authentic frames make an entry, so that strangers can neither fill the table nor push anybody out of it. It is
+bounded all the same, against a broken or hostile node with the key: when it is full, a neighbour silent for longer
+than `lifetime` makes room; if there is none, the newcomer waits. Whoever keeps talking keeps his place.
+"""
+
+from dataclasses import dataclass
+
+from roamcast.live.link.limits import Allowance, Rate
+
+Address = tuple[str, int]
+
+
+@dataclass(slots=True)
+class Neighbour:
+    address: Address
+    """Where its latest frame came from, and where unicast goes."""
+    heard: float
+    allowance: Allowance
+    told: int = -1
+    """The latest unicast message handed up. Their numbers rise, since each is done with before the next begins."""
+
+
+class Neighbours:
+    def __init__(self, capacity: int, lifetime: float, rate: Rate) -> None:
+        self._capacity = capacity
+        self._lifetime = lifetime
+        self._rate = rate
+        self._table: dict[int, Neighbour] = {}  # longest silent first
+
+    def too_fast(self, now: float, node: int) -> bool:
+        neighbour = self._table.get(node)
+        return neighbour is not None and not neighbour.allowance.ready(now)
+
+    def hear(self, now: float, node: int, address: Address, octets: int) -> Neighbour | None:
+        """An authentic frame has come; None if there is no place for its sender."""
+        neighbour = self._table.pop(node, None)
+        if neighbour is None:
+            if len(self._table) == self._capacity:
+                silent = next(iter(self._table))
+                if now - self._table[silent].heard <= self._lifetime:
+                    return None
+                del self._table[silent]
+            neighbour = Neighbour(address, now, Allowance(self._rate, now))
+        self._table[node] = neighbour
+        neighbour.address = address
+        neighbour.heard = now
+        neighbour.allowance.charge(octets)
+        return neighbour
+
+    def get(self, node: int) -> Neighbour | None:
+        return self._table.get(node)
+
+    def times(self) -> dict[int, float]:
+        """When each was last heard, by node in ascending order."""
+        return {node: self._table[node].heard for node in sorted(self._table)}
+
+    def __len__(self) -> int:
+        return len(self._table)

@@ -1,0 +1,72 @@
+"""The sockets of a link: its own, for sending and for unicast, and one on the broadcast port that all nodes of a host
+share, so that each hears every broadcast."""
+
+import asyncio
+import socket
+from contextlib import suppress
+from typing import Final
+
+from roamcast.live.link.limits import LinkProblem
+from roamcast.live.link.neighbours import Address
+from roamcast.live.link.settings import LinkSettings
+
+RECEIVE_BUFFER: Final = 2**20
+"""Octets asked of the kernel, which may give less: room for a burst while the node is busy."""
+
+
+async def resolve(host: str, port: int) -> Address:
+    """An IPv4 address, looked up once: a name in `sendto` would be looked up for every datagram."""
+    try:
+        found = await asyncio.get_running_loop().getaddrinfo(
+            host, port, family=socket.AF_INET, type=socket.SOCK_DGRAM, proto=0
+        )
+    except (OSError, UnicodeError) as problem:
+        raise LinkProblem(f"{host} is no IPv4 address: {problem}") from None
+    return str(found[0][4][0]), int(found[0][4][1])
+
+
+def own_socket(settings: LinkSettings) -> socket.socket:
+    return _bound(settings, (settings.bind, 0), shared=False)
+
+
+def shared_socket(settings: LinkSettings) -> socket.socket:
+    return _bound(settings, ("", settings.port), shared=True)
+
+
+def _bound(settings: LinkSettings, address: Address, *, shared: bool) -> socket.socket:
+    made = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+    try:
+        made.setblocking(False)
+        made.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+        with suppress(OSError):
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, RECEIVE_BUFFER)
+        if shared:
+            made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+            # On Linux the former is enough, and nodes of different users may share the port; elsewhere it is not.
+            if not hasattr(socket, "SO_BINDTODEVICE") and hasattr(socket, "SO_REUSEPORT"):
+                made.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEPORT, 1)
+        if settings.interface is not None:
+            _to_interface(made, settings.interface)
+        made.bind(address)
+    except OSError as problem:
+        made.close()
+        raise LinkProblem(f"no socket on {address[0] or 'any address'} port {address[1]}: {problem.strerror}") from None
+    except BaseException:
+        made.close()
+        raise
+    return made
+
+
+def _to_interface(made: socket.socket, interface: str) -> None:
+    try:
+        option = socket.SO_BINDTODEVICE
+    except AttributeError:
+        raise LinkProblem("this system cannot bind to an interface; name its broadcast address instead") from None
+    try:
+        made.setsockopt(socket.SOL_SOCKET, option, interface.encode() + b"\0")
+    except PermissionError:
+        raise LinkProblem(
+            f"binding to interface {interface} needs CAP_NET_RAW; or name its broadcast address instead"
+        ) from None
+    except OSError as problem:
+        raise LinkProblem(f"no interface {interface}: {problem.strerror}") from None

@@ -1,0 +1,180 @@
+"""Measured values as curves: for each experiment, variant and measure its points, and at each a value by seed.
+
+What `judge.py` looks at. The rule this file owns: nothing is averaged before it is compared. A term gives values by
+seed, and so does a place between two points; means and intervals are taken of what is asked for, at the end.
+"""
+
+import itertools
+import json
+import math
+from collections import defaultdict
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+
+from roamcast.campaign.statistics import Estimate, interval
+from roamcast.errors import RoamcastError
+from roamcast.papers.claims import Reaching, Term
+
+VALUES: Final = pa.schema(
+    [
+        ("experiment", pa.string()),
+        ("variant", pa.string()),
+        ("point", pa.int32()),
+        ("axes", pa.string()),
+        ("seed", pa.int64()),
+        ("measure", pa.string()),
+        ("value", pa.float64()),
+    ]
+)
+"""One value a row; `axes` is a JSON object, label -> value."""
+
+BySeed = Mapping[int, float]
+
+
+class Missing(Exception):
+    """What a check asks for was not measured; the text says what."""
+
+
+def estimate(values: BySeed) -> Estimate:
+    if not values:
+        raise Missing("no seed has a value")
+    return interval(list(values.values()))
+
+
+@dataclass(frozen=True)
+class Point:
+    """A place on a curve, with a value by seed."""
+
+    number: int
+    axes: Mapping[str, Any]
+    values: BySeed
+    place: str = ""
+    """As people call it."""
+
+    @property
+    def position(self) -> float:
+        """On the first axis."""
+        value = next(iter(self.axes.values()), None)
+        if not isinstance(value, int | float):
+            raise Missing(f"{value!r} has no place on a numeric axis")
+        return value
+
+    def minus(self, other: "Point") -> BySeed:
+        """The difference, of the seeds that both have."""
+        return {seed: value - other.values[seed] for seed, value in self.values.items() if seed in other.values}
+
+    def relative_to(self, other: "Point", floor: float = -math.inf) -> BySeed:
+        """The difference in parts of the other, where that is neither 0 nor below the floor."""
+        bases = {seed: base for seed, base in other.values.items() if base and base >= floor}
+        return {seed: part / bases[seed] for seed, part in self.minus(other).items() if seed in bases}
+
+
+class Curves:
+    """All curves of a table of VALUES."""
+
+    def __init__(self, values: pa.Table) -> None:
+        raw: dict[tuple[str, str, str], dict[int, tuple[str, dict[int, float]]]] = defaultdict(dict)
+        for row in values.select(VALUES.names).to_pylist():
+            if row["value"] is not None:
+                curve = raw[row["experiment"], row["variant"], row["measure"]]
+                curve.setdefault(row["point"], (row["axes"], {}))[1][row["seed"]] = row["value"]
+        self._curves = {key: _points(curve) for key, curve in raw.items()}
+
+    def points(self, term: Term) -> list[Point]:
+        """The points that a term means, in the order of the axis."""
+        if term.reaching is not None:
+            assert term.reaching.value is not None
+            found = self._where(term, term.reaching, term.reaching.value)
+            if found is None:
+                reached = f"{term.reaching.measure} of {term.reaching.value:g}"
+                raise Missing(f"{term.variant} in {term.experiment} never comes up to a {reached}")
+            return [found]
+        points = self._curve(term, term.measure)
+        match term.at:
+            case None:
+                return points
+            case "first":
+                return points[:1]
+            case "last":
+                return points[-1:]
+            case "best":
+                return [max(points, key=lambda point: estimate(point.values).mean)]
+            case axes:
+                chosen = [point for point in points if axes.items() <= point.axes.items()]
+                if not chosen:
+                    raise Missing(f"{term.variant} in {term.experiment} has no point {_place(axes)}")
+                return chosen
+
+    def beside(self, term: Term, point: Point, measure: str) -> Point:
+        """Another measure at a point of a term's curve."""
+        for other in self._curve(term, measure):
+            if other.number == point.number:
+                return other
+        raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured at {point.place}")
+
+    def opposite(self, of: Term, left: Point, than: Term) -> Point | None:
+        """What stands against a point of `of`; None where there is nothing to compare with."""
+        if than.reaching is not None and than.reaching.value is None:
+            return self._where(than, than.reaching, estimate(self.beside(of, left, than.reaching.measure).values).mean)
+        points = self.points(than)
+        level_line = not points[0].axes
+        if level_line or than.at is not None or than.reaching is not None:
+            return points[0]
+        return next((point for point in points if point.axes == left.axes), None)
+
+    def _curve(self, term: Term, measure: str) -> list[Point]:
+        points = self._curves.get((term.experiment, term.variant, measure))
+        if points is None:
+            raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured")
+        return points
+
+    def _where(self, term: Term, reaching: Reaching, value: float) -> Point | None:
+        """The term where the mean of the other measure first comes up to the value.
+
+        The place comes from the means and is the same for all seeds; between two points, each seed's value is that on
+        the straight line.
+        """
+        points = self._curve(term, term.measure)
+        levels = [estimate(self.beside(term, point, reaching.measure).values).mean for point in points]
+        place = f"where {reaching.measure} = {value:.3g}"
+        if levels[0] >= value:
+            return Point(points[0].number, points[0].axes, points[0].values, place)
+        for (low, before), (high, after) in itertools.pairwise(zip(levels, points, strict=True)):
+            if low < value <= high:
+                share = (value - low) / (high - low)
+                common = sorted(before.values.keys() & after.values.keys())
+                values = {seed: (1 - share) * before.values[seed] + share * after.values[seed] for seed in common}
+                return Point(before.number, before.axes, values, place)
+        return None
+
+
+def _points(curve: Mapping[int, tuple[str, dict[int, float]]]) -> list[Point]:
+    """In order; a place is named by as many axes as tell the points apart."""
+    axes = {number: json.loads(text) for number, (text, _) in sorted(curve.items())}
+    widest = max(len(values) for values in axes.values())
+    for width in range(widest + 1):
+        places = {number: _place(dict(list(values.items())[:width])) for number, values in axes.items()}
+        if width and len(set(places.values())) == len(axes):
+            break
+    return [Point(number, values, curve[number][1], places[number]) for number, values in axes.items()]
+
+
+def _place(axes: Mapping[str, Any]) -> str:
+    return ", ".join(f"{label} = {value}" for label, value in axes.items())
+
+
+def read_values(out: Path) -> pa.Table:
+    """The VALUES of a campaign's folder that has been measured."""
+    try:
+        runs = pq.read_table(out / "runs.parquet", columns=["run", *VALUES.names[:5]])
+        measures = pq.read_table(out / "measures" / "run.parquet")
+    except OSError as problem:
+        raise RoamcastError(f"{out}: has no measures to judge by: {problem}") from None
+    joined = runs.join(measures.filter(pc.is_valid(measures["value"])), "run", join_type="inner")
+    return joined.select(VALUES.names).cast(VALUES)

@@ -1,0 +1,263 @@
+"""What comes in, by a clock of our own: floods, replays, repetitions, and a store that fails."""
+
+import random
+from collections import Counter
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roamcast.live.key import NetworkKey
+from roamcast.live.link.frame import ACK, BROADCAST, PART, REASONS, SAY, TELL, Sealer
+from roamcast.live.link.limits import Rate
+from roamcast.live.link.neighbours import Address
+from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
+from roamcast.live.link.receiver import Receiver
+from roamcast.live.link.replay import Replay
+from roamcast.live.link.settings import LinkSettings
+
+KEY = NetworkKey(bytes(range(32)))
+ANYWHERE = ("10.0.0.9", 9)
+AIR = ("127.0.0.1", 1)
+
+
+def node(number: int, key: NetworkKey | None = KEY, counter: int = 0, replay: Replay | None = None) -> Sealer:
+    return Sealer(key, number, counter, lambda upto: None, replay=replay)
+
+
+class Ear:
+    """Node 5's receiver, and everything that came out of it."""
+
+    def __init__(
+        self, settings: LinkSettings | None = None, key: NetworkKey | None = KEY, replay: Replay | None = None
+    ) -> None:
+        self.messages: list[tuple[int, bytes]] = []
+        self.answers: list[tuple[int, Address, Answer]] = []
+        self.acks: list[tuple[int, Answer]] = []
+        self.failures: list[str] = []
+        self.useful = True
+        self.counters: Counter[str] = Counter()
+        self.receiver = Receiver(
+            node(5, key, replay=replay),
+            settings or LinkSettings(air=AIR),
+            self.counters,
+            hand_up=lambda sender, payload: self.messages.append((sender, payload)),
+            answer=lambda to, address, answer: self.answers.append((to, address, answer)),
+            answered=self._answered,
+            failed=lambda what, problem: self.failures.append(what),
+        )
+
+    def _answered(self, now: float, sender: int, answer: Answer) -> bool:
+        self.acks.append((sender, answer))
+        return self.useful
+
+    def hear(self, *datagrams: bytes, now: float = 0.0) -> list[int]:
+        return self.receiver.take(now, [(datagram, ANYWHERE) for datagram in datagrams])
+
+    def drops(self) -> dict[str, int]:
+        return {name: self.counters[name] for name in REASONS if self.counters[name]}
+
+
+def tell(sender: Sealer, octets: bytes, message: int, attempt: int = 1, place: int = 0, parts: int = 1) -> bytes:
+    return seal_piece(sender, 5, Piece(octets, message, attempt, place, parts), ask=place == parts - 1)
+
+
+def test_a_broadcast_and_a_unicast() -> None:
+    ear, three = Ear(), node(3)
+    assert ear.hear(three.seal(SAY, BROADCAST, b"to all"), tell(three, b"to you", 7)) == [3, 3]
+    assert ear.messages == [(3, b"to all"), (3, b"to you")]
+    assert ear.answers == [(3, ANYWHERE, Answer(7, 1, 1))]
+    assert ear.receiver.heard.times() == {3: 0}
+
+
+def test_a_repetition_is_acknowledged_again_but_handed_up_once() -> None:
+    ear, three = Ear(), node(3)
+    for attempt in (1, 2, 3):
+        ear.hear(tell(three, b"x", 7, attempt))
+    assert ear.messages == [(3, b"x")]
+    assert [answer for _, _, answer in ear.answers] == [Answer(7, 1, 1), Answer(7, 2, 1), Answer(7, 3, 1)]
+    assert ear.counters["duplicate"] == 2
+
+
+def test_what_was_overtaken_by_the_next_message_is_neither_handed_up_nor_acknowledged() -> None:
+    ear, three = Ear(), node(3)
+    late = tell(three, b"given up", 7)
+    ear.hear(tell(three, b"next", 8), late)
+    assert ear.messages == [(3, b"next")]
+    assert (len(ear.answers), ear.drops()) == (1, {"stale": 1})
+
+
+def test_parts_are_acknowledged_when_asked_and_when_complete() -> None:
+    ear, three = Ear(), node(3)
+    first, second, third = (tell(three, octets, 7, 1, place, 3) for place, octets in enumerate((b"a", b"b", b"c")))
+    ear.hear(first)
+    assert ear.answers == []
+    ear.hear(third)  # asks
+    assert ear.answers == [(3, ANYWHERE, Answer(7, 1, 0b101))]
+    ear.hear(second)
+    assert ear.answers[1:] == [(3, ANYWHERE, Answer(7, 1, 0b111))]
+    ear.hear(tell(three, b"b", 7, 2, 1, 3))
+    assert ear.answers[2:] == [(3, ANYWHERE, Answer(7, 2, 0b111))]
+    assert ear.messages == [(3, b"abc")]
+
+
+def test_a_broadcast_in_parts() -> None:
+    ear, three = Ear(), node(3)
+    for place, octets in ((1, b"b"), (0, b"a")):
+        ear.hear(seal_piece(three, BROADCAST, Piece(octets, 7, 0, place, 2)))
+    assert (ear.messages, ear.answers) == ([(3, b"ab")], [])
+
+
+def test_acknowledgements_are_passed_on() -> None:
+    ear = Ear()
+    ear.hear(seal_answer(node(3), 5, Answer(9, 2, 0b11)))
+    assert ear.acks == [(3, Answer(9, 2, 0b11))]
+    ear.useful = False
+    ear.hear(seal_answer(node(4), 5, Answer(9, 2, 0b11)))
+    assert ear.drops() == {"stale": 1}
+
+
+def test_everything_refused_is_counted_by_name() -> None:
+    ear, three = Ear(), node(3)
+    good = three.seal(SAY, BROADCAST, b"x")
+    ear.hear(
+        good,
+        good,
+        node(3, NetworkKey(bytes(32)), 50).seal(SAY, BROADCAST, b"x"),
+        node(3, None, 50).seal(SAY, BROADCAST, bytes(40)),
+        good[:30],
+        bytes(9001),
+        three.seal(TELL, 6, bytes(20)),
+        node(5, counter=9).seal(SAY, BROADCAST, b"x"),
+        three.seal(TELL, 5, b"short"),
+        three.seal(ACK, 5, b"short"),
+        three.seal(SAY, BROADCAST, b"short", flags=PART),
+    )
+    assert ear.drops() == {
+        "replay": 1, "key": 1, "version": 1, "short": 1, "long": 1, "others": 1, "twin": 1, "malformed": 3,
+    }  # fmt: skip
+    assert ear.counters["received"] == 11
+    assert ear.messages == [(3, b"x")]
+
+
+def test_a_flood_of_garbage_leaves_no_trace_and_stops_nobody() -> None:
+    ear, three, stranger = Ear(), node(3), node(3, NetworkKey(bytes(32)), counter=10**6)
+    rng = random.Random(1)
+    for number in range(2000):
+        forged = Sealer(NetworkKey(bytes(32)), rng.randrange(2**31 - 1), rng.randrange(2**62), lambda upto: None)
+        ear.hear(
+            rng.randbytes(rng.randrange(60)), forged.seal(SAY, BROADCAST, b"x"), stranger.seal(SAY, BROADCAST, b"x")
+        )
+        if number % 100 == 0:
+            ear.hear(three.seal(SAY, BROADCAST, b"%d" % number))
+    assert ear.messages == [(3, b"%d" % number) for number in range(0, 2000, 100)]
+    assert (len(ear.receiver.heard), len(ear.receiver.reassembly), len(ear.receiver._sealer.replay)) == (1, 0, 1)
+
+
+def test_a_neighbour_that_is_too_fast_is_held_to_its_rate_and_others_are_heard() -> None:
+    ear = Ear(LinkSettings(air=AIR, rate=Rate(frames=100, octets=1e6, burst=0.1)))
+    loud, quiet = node(3), node(4)
+    for tick in range(1000):  # one second: 10,000 frames of the one, 10 of the other
+        now = tick / 1000
+        ear.hear(*(loud.seal(SAY, BROADCAST, b"!") for _ in range(10)), now=now)
+        if tick % 100 == 0:
+            ear.hear(quiet.seal(SAY, BROADCAST, b"."), now=now)
+    heard = Counter(sender for sender, _ in ear.messages)
+    assert heard[4] == 10
+    assert 100 <= heard[3] <= 111  # a burst of 10, and 100 in a second
+    assert ear.counters["rate"] == 10_000 - heard[3]
+
+
+def test_octets_count_too() -> None:
+    ear = Ear(LinkSettings(air=AIR, rate=Rate(frames=1e6, octets=10_000, burst=1)))
+    loud = node(3)
+    ear.hear(*(loud.seal(SAY, BROADCAST, bytes(965)) for _ in range(50)))  # 1000 octets each
+    assert (len(ear.messages), ear.counters["rate"]) == (10, 40)
+
+
+def test_nobody_without_the_key_can_use_up_the_rate_of_another() -> None:
+    ear = Ear(LinkSettings(air=AIR, rate=Rate(frames=10, octets=1e6, burst=1)))
+    three, forger = node(3), node(3, NetworkKey(bytes(32)), counter=1000)
+    ear.hear(three.seal(SAY, BROADCAST, b"a"))
+    ear.hear(*(forger.seal(SAY, BROADCAST, b"z") for _ in range(100)))
+    ear.hear(three.seal(SAY, BROADCAST, b"b"))
+    assert ear.messages == [(3, b"a"), (3, b"b")]
+    assert ear.drops() == {"key": 100}
+
+
+def test_an_insider_of_many_names_does_not_push_out_who_keeps_talking() -> None:
+    ear = Ear(LinkSettings(air=AIR, neighbours=10))
+    friend = node(3)
+    for number in range(200):
+        ear.hear(node(1000 + number).seal(SAY, BROADCAST, b"spam"), friend.seal(SAY, BROADCAST, b"hi"), now=number / 10)
+    assert ear.messages.count((3, b"hi")) == 200
+    assert len(ear.receiver.heard) == 10
+    assert ear.drops() == {"crowded": 191}
+
+
+def test_an_insider_that_begins_messages_without_end_fills_only_its_own_share() -> None:
+    ear = Ear(LinkSettings(air=AIR, partials=2))
+    friend, insider = node(3), node(4)
+    ear.hear(seal_piece(friend, BROADCAST, Piece(b"a", 1, 0, 0, 2)))
+    for message in range(100):
+        ear.hear(seal_piece(insider, BROADCAST, Piece(b"z", message, 0, 0, 2)))
+    ear.hear(seal_piece(friend, BROADCAST, Piece(b"b", 1, 0, 1, 2)))
+    assert ear.messages == [(3, b"ab")]
+    assert (len(ear.receiver.reassembly), ear.counters["parts-evicted"]) == (2, 98)
+
+
+def test_marks_are_persisted_once_a_batch_before_anything_is_handed_up() -> None:
+    order: list[object] = []
+    ear = Ear(replay=Replay(persist=lambda marks: order.append(dict(marks))))
+    ear.receiver._deliver = lambda sender, payload: order.append(payload)
+    three, four = node(3), node(4, counter=70)
+    ear.hear(three.seal(SAY, BROADCAST, b"a"), four.seal(SAY, BROADCAST, b"b"), three.seal(SAY, BROADCAST, b"c"))
+    assert order == [{3: 1, 4: 70}, b"a", b"b", b"c"]
+
+
+def test_when_marks_cannot_be_persisted_nothing_is_handed_up_or_acknowledged() -> None:
+    broken = [True]
+
+    def persist(marks: object) -> None:
+        if broken[0]:
+            raise OSError("disk full")
+
+    ear, three = Ear(replay=Replay(persist=persist)), node(3)
+    ear.hear(tell(three, b"x", 7, 1))
+    assert (ear.messages, ear.answers, ear.counters["persist-failed"]) == ([], [], 1)
+    assert ear.failures == ["replay marks could not be persisted"]
+    broken[0] = False
+    ear.hear(tell(three, b"x", 7, 2))
+    assert ear.messages == [(3, b"x")]
+
+
+def test_a_recording_is_refused_after_a_restart_and_the_sender_goes_on() -> None:
+    stored: dict[int, int] = {}
+    before, three = Ear(replay=Replay(persist=stored.update)), node(3)
+    recording = [three.seal(SAY, BROADCAST, b"%d" % number) for number in range(5)]
+    before.hear(*recording)
+    replay = Replay()
+    replay.restore(stored)
+    after = Ear(replay=replay)
+    after.hear(*recording, three.seal(SAY, BROADCAST, b"new"))
+    assert (after.messages, after.drops()) == ([(3, b"new")], {"replay": 5})
+
+
+@pytest.mark.parametrize("key", [KEY, None])
+@given(st.lists(st.tuples(st.integers(0, 5), st.binary(max_size=6), st.integers(0, 60)), max_size=20))
+def test_changed_frames_never_raise(key: NetworkKey | None, changes: list[tuple[int, bytes, int]]) -> None:
+    three = node(3, key)
+    seeds = [
+        three.seal(SAY, BROADCAST, b"hello"),
+        seal_piece(three, BROADCAST, Piece(b"part", 1, 0, 0, 2)),
+        tell(three, b"hello", 7),
+        tell(three, b"part", 8, 1, 1, 3),
+        seal_answer(three, 5, Answer(1, 1, 3)),
+        b"",
+    ]
+    ear = Ear(key=key)
+    for which, replacement, at in changes:
+        seed = seeds[which]
+        ear.hear(seed[:at] + replacement + seed[at + len(replacement) :])
+    assert ear.counters["received"] == len(changes)
+    assert ear.failures == []
