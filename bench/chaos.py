@@ -20,11 +20,13 @@ from roamcast.content.event import Event, event_id
 from roamcast.errors import RoamcastError
 from roamcast.lab.lab import Lab, work_folder
 from roamcast.live.store import Store
-from roamcast.protocols.local import WINDOW
+from roamcast.protocols.api import Parameters
 from roamcast.sim.scenario import Scenario, check
 
 _EVERYTHING: Final = 1
 """The id of each node's subscription."""
+WINDOW: Final = Parameters().delivered
+"""Events that a node remembers having delivered."""
 _LULL: Final = 0.05
 """Seconds until an application tries again."""
 _BROKEN: Final = (RoamcastError, aiohttp.ClientError, OSError)

@@ -17,9 +17,8 @@ from typing import Any, Final
 from roamcast.facts.sinks import MemorySink
 from roamcast.facts.summary import summarise
 from roamcast.protocols.api import Node, Time
-from roamcast.protocols.catalogue import Entry
-from roamcast.protocols.hint import Hint, HintBroker
-from roamcast.protocols.messages import MAX_MISSED, Beacon, Hinted
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.hint import MAX_MISSED, Beacon, Hint, HintBroker, Hinted
 from roamcast.sim.run import run as run_scenario
 from roamcast.sim.scenario import Scenario, check
 

@@ -3,21 +3,21 @@
 from random import Random
 from typing import Annotated
 
-import msgspec
 from msgspec import Meta
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import Broker, Node, Port, Time
-from roamcast.protocols.catalogue import Entry
-from roamcast.protocols.messages import Data, Message
+from roamcast.protocols.api import Broker, Node, Parameters, Port, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.flooding import Data
+from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import Mesh
 from roamcast.protocols.window import DuplicateWindow
 from roamcast.units import SECOND, seconds
 
 
-class MyGossip(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class MyGossip(Parameters, frozen=True, kw_only=True):
     """Parameters of my gossip."""
 
     sure: Annotated[int, Meta(ge=0, description="hops within which everyone passes an event on")] = 2

@@ -24,8 +24,8 @@ COMMAND = [sys.executable, "-c", "from roamcast.cli.main import main; main()"]
 RAISING = """
 import msgspec
 from roamcast.protocols.api import Broker
-from roamcast.protocols.catalogue import Entry
-from roamcast.protocols.messages import Data
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.flooding import Data
 
 class Nothing(msgspec.Struct, frozen=True):
     pass

@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from facts.rows import KNOWN, complete
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
@@ -19,10 +20,10 @@ MS = 1_000_000
 def tables(**rows: list[tuple[Any, ...]]) -> dict[str, pa.Table]:
     """Facts from rows in the order of their columns."""
     sink = MemorySink()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, KNOWN)
     for table, of_table in rows.items():
         for row in of_table:
-            recorder.add(table, *row)
+            recorder.add(table, *complete(table, row))
     recorder.close()
     return sink.tables()
 
@@ -43,14 +44,14 @@ def of_events(subscribe: list[tuple[Any, ...]], published: dict[int, int], **mor
     """Events without attributes, by id, published by node 0 at those times."""
     publish = [(time, 0, event, "t", 50) for event, time in published.items()]
     said = [typed(event, "t") for event in published]
-    return summarise(tables(subscribe=subscribe, publish=publish, said=said, **more), 0)
+    return summarise(tables(subscribe=subscribe, publish=publish, event_attribute=said, **more), 0)
 
 
 def test_everything_of_a_small_run() -> None:
     facts = tables(
         subscribe=[(0, 1, 1, True, "price < 20"), (0, 2, 2, True, "true")],
         publish=[(1 * S, 0, 10, "t", 50), (5 * S, 0, 11, "t", 50), (6 * S, 0, 12, "t", 50), (7 * S, 0, 13, "t", 50)],
-        said=[typed(event, "t") for event in (10, 11, 12, 13)]
+        event_attribute=[typed(event, "t") for event in (10, 11, 12, 13)]
         + [price(10, 5), price(11, 10), price(12, 20), price(13, 19)],
         deliver=[
             (2 * S, 1, 10, 1, 1 * S, 9, "data"),  # published in the warm-up: counts for nothing
@@ -164,7 +165,7 @@ def test_every_type_of_value_and_several_values_are_rebuilt() -> None:
     ]
     filters = ["i = 9007199254740993", "f < 3", "b = true", 's = "y"', "i = 9007199254740992", "b = false", "exists g"]
     subscribe = [(0, node, node, True, text) for node, text in enumerate(filters)]
-    facts = tables(subscribe=subscribe, publish=[(5, 0, 7, "t", 50)], said=said)
+    facts = tables(subscribe=subscribe, publish=[(5, 0, 7, "t", 50)], event_attribute=said)
     assert summarise(facts, 0).pairs_expected == 4
 
 
@@ -228,7 +229,9 @@ def test_expected_delivered_and_delivery_are_those_of_a_slow_model(
     facts = tables(
         subscribe=subscribe,
         publish=[(time, 99, event, "t", 50) for event, (time, _) in enumerate(offers)],
-        said=[row for event, (_, cost) in enumerate(offers) for row in (typed(event, "t"), price(event, cost))],
+        event_attribute=[
+            row for event, (_, cost) in enumerate(offers) for row in (typed(event, "t"), price(event, cost))
+        ],
         deliver=deliver,
     )
 

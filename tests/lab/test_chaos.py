@@ -1,9 +1,7 @@
 """Power cuts, for a few seconds; `bench/lab_chaos.py` has them for a minute."""
 
 import pytest
-from bench.chaos import ChaosReport, chaos, ring
-
-from roamcast.protocols.local import WINDOW
+from bench.chaos import WINDOW, ChaosReport, chaos, ring
 
 
 @pytest.mark.parametrize("protocol", ["flooding", "hint"])

@@ -6,6 +6,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from facts.rows import complete
 from roamcast.content.event import Event
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
@@ -19,7 +20,7 @@ END = 5 * SECOND
 
 def write(folder: Path, table: str, *rows: tuple[Any, ...], part: int = 0) -> None:
     folder.mkdir(exist_ok=True)
-    columns = [dict(zip(TABLES[table].names, row, strict=True)) for row in rows]
+    columns = [dict(zip(TABLES[table].names, complete(table, row), strict=True)) for row in rows]
     pq.write_table(pa.Table.from_pylist(columns, TABLES[table]), folder / f"{table}-{part:06}.parquet")
 
 
@@ -49,7 +50,7 @@ def test_times_are_of_the_run_and_what_is_outside_of_it_is_left_out(tmp_path: Pa
     write(tmp_path / "0", "subscribe", (START - 7, 0, 1, True, "true"), (START + 5, 0, 1, False, None))
     sink = gathered({0: [tmp_path / "0"]})
     assert [(row[0], row[2]) for row in rows(sink, "publish")] == [(0, 2), (END - 1, 3)]
-    assert rows(sink, "subscribe") == [(0, 0, 1, True, "true"), (5, 0, 1, False, None)]
+    assert rows(sink, "subscribe") == [(0, 0, 1, True, "true", None), (5, 0, 1, False, None, None)]
     assert rows(sink, "link") == [(0, 0, 1, 0.0)]
 
 
@@ -115,7 +116,10 @@ def test_totals_of_several_parts_and_lives_add_up(tmp_path: Path) -> None:
     write(tmp_path / "a", "note", (0, "duplicate", 3))
     write(tmp_path / "b", "note", (0, "duplicate", 4))
     sink = gathered({0: [tmp_path / "a", tmp_path / "b"]})
-    assert rows(sink, "transmit") == [(0, "data", 0, *counts(13)), (0, "data", 5, *counts(2))]
+    assert rows(sink, "transmit") == [
+        (0, "data", "data", 0, *counts(13)),
+        (0, "data", "data", 5, *counts(2)),
+    ]
     assert rows(sink, "note") == [(0, "duplicate", 7)]
 
 

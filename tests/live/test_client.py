@@ -16,7 +16,7 @@ from roamcast.content.filter import Filter
 from roamcast.live.client import Client, ClientError
 from roamcast.live.control_messages import JSON, MSGPACK, EventForm, Told, decode, encode
 from roamcast.live.node import Node
-from roamcast.protocols.local import WINDOW
+from roamcast.protocols.api import Parameters
 
 
 @given(any_event)
@@ -97,7 +97,7 @@ def test_unsubscribing_by_id(tmp_path: Path) -> None:
                     await client.subscribe(id=7).open()
             await until(lambda: not node.host.subscribers.get(7).listening)  # type: ignore[union-attr]
             await client.unsubscribe(7)
-            assert node.host.tables["local"] == 0
+            assert node.host.tables["subscriptions"] == 0
             with pytest.raises(ClientError, match="there is no subscription 7"):
                 await client.unsubscribe(7)
         async with Node(settings(tmp_path)) as node:
@@ -148,7 +148,7 @@ def test_nothing_is_delivered_twice_across_a_restart(tmp_path: Path) -> None:
     """The window of delivered events is kept: a copy that comes after the restart is no news."""
 
     async def test() -> None:
-        from roamcast.protocols.messages import Data
+        from roamcast.protocols.flooding import Data
 
         event = Event("t", id=event_id(9, 1))
         async with (
@@ -166,7 +166,7 @@ def test_nothing_is_delivered_twice_across_a_restart(tmp_path: Path) -> None:
             mailbox = node.host.subscribers.get(7)
             assert mailbox is not None
             assert len(mailbox) == 1
-        assert WINDOW > 2
+        assert Parameters().delivered > 2
 
     run(test)
 

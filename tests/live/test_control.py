@@ -232,7 +232,7 @@ def test_the_status_says_what_is_going_on(tmp_path: Path) -> None:
             assert (status["node"], status["protocol"], status["key"], status["neighbours"]) == (1, "hint", None, [])
             assert status["parameters"]["interval"] == 2
             assert [(each["filter"], each["listening"]) for each in status["subscriptions"]] == [("a = 1", True)]
-            assert status["tables"]["local"] == 1
+            assert status["tables"]["subscriptions"] == 1
             assert status["tables"]["seen"] == 1
             assert status["counters"]["node"] == {"published": 1}
             assert status["control"] == address(node)
@@ -347,7 +347,7 @@ def test_a_subscription_ends_with_its_listener_however_it_leaves(tmp_path: Path)
             await until(lambda: len(node.host.subscribers) == 1)
             await polite.close()
             await until(lambda: len(node.host.subscribers) == 0)
-            assert node.host.tables["local"] == 0
+            assert node.host.tables["subscriptions"] == 0
 
     run(test)
 

@@ -13,12 +13,13 @@ from roamcast.live import facts as module
 from roamcast.live.client import Client
 from roamcast.live.facts import Facts
 from roamcast.live.node import Node
+from roamcast.protocols.catalogue import find
 from roamcast.units import SECOND
 
 
 def test_totals_are_what_was_added_and_seconds_wait_until_they_are_over(tmp_path: Path) -> None:
     async def test() -> None:
-        recorder = Facts(tmp_path, 3)
+        recorder = Facts(tmp_path, 3, find("flooding"))
         recorder.count(SECOND // 2, "data", 0, packets=1, bits=80)
         recorder.count(SECOND // 2, "data", 7, packets=2, bits=160)
         recorder.note("duplicate")
@@ -52,11 +53,11 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(module, "MAX_ROWS", 10)
 
     async def test() -> None:
-        recorder = Facts(tmp_path, 3)
+        recorder = Facts(tmp_path, 3, find("flooding"))
         told: list[int] = []
         recorder.on_recorded = told.append
         for serial in range(1, 26):
-            recorder.published(serial, Event("t", id=event_id(3, serial)))
+            recorder.published(serial, Event("t", id=event_id(3, serial)), None)
             if recorder._writing is not None:
                 await recorder._written_out()
         await recorder.close(SECOND)
@@ -68,8 +69,8 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
 
 def test_without_a_folder_nothing_is_held(tmp_path: Path) -> None:
     async def test() -> None:
-        recorder = Facts(None, 3)
-        recorder.published(1, Event("t", id=5))
+        recorder = Facts(None, 3, find("flooding"))
+        recorder.published(1, Event("t", id=5), None)
         recorder.count(1, "data", packets=1)
         await recorder.close(SECOND)
         assert (recorder._held, recorder._seconds, recorder.counted) == (0, {}, {"data": {"packets": 1}})
@@ -79,9 +80,9 @@ def test_without_a_folder_nothing_is_held(tmp_path: Path) -> None:
 
 def test_facts_that_cannot_be_written_do_not_end_the_node(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        recorder = Facts(tmp_path / "facts", 3)
+        recorder = Facts(tmp_path / "facts", 3, find("flooding"))
         shutil.rmtree(tmp_path / "facts")
-        recorder.published(1, Event("t", id=5))
+        recorder.published(1, Event("t", id=5), None)
         await recorder.cut(SECOND)
         assert recorder.notes["facts lost"] == 1
         await recorder.close(SECOND)
@@ -93,7 +94,7 @@ def test_facts_that_cannot_be_written_do_not_end_the_node(tmp_path: Path, caplog
 def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
     (tmp_path / "file").write_text("")
     with pytest.raises(RoamcastError, match="no facts can be written there"):
-        Facts(tmp_path / "file" / "facts", 3)
+        Facts(tmp_path / "file" / "facts", 3, find("flooding"))
 
 
 def test_each_publication_is_a_fact_once_whatever_folders_lives_have(tmp_path: Path) -> None:

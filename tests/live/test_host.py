@@ -18,7 +18,7 @@ from roamcast.units import SECOND
 
 PROBE = """
 from live.probe import Ping, Probe
-from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Flooding
 
 ENTRY = Entry("probe", "", Flooding, Probe, (Ping,))

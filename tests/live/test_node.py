@@ -11,7 +11,7 @@ import pytest
 from live.nodes import address, facts, network, run, settings, take, until
 from roamcast.content.event import Event, event_id
 from roamcast.errors import ConfigError
-from roamcast.facts.schema import TABLES
+from roamcast.facts.schema import COUNTERS
 from roamcast.live.client import Client, ClientError
 from roamcast.live.key import NetworkKey
 from roamcast.live.node import Node
@@ -101,13 +101,20 @@ def test_facts_are_those_of_the_simulator(tmp_path: Path) -> None:
             await until(lambda: not len(two.host.subscribers))
             await until(lambda: two.facts.counted["data"]["packets"] and one.facts.counted["data"]["receptions"])
             two.host.port.note("something")
-            two.host.port.tree("joined", 4, 1, (5, 6), None)
+            two.host.port.decide(event_id(1, 1), "no route")
 
     run(test)
     one, two = facts(tmp_path / "facts1"), facts(tmp_path / "facts2")
     event = event_id(1, 1)
     published = one["publish"][0]
-    assert {**published, "time": 0, "size": 0} == {"time": 0, "node": 1, "event": event, "type": "offer", "size": 0}
+    assert {**published, "time": 0, "size": 0} == {
+        "time": 0,
+        "node": 1,
+        "event": event,
+        "type": "offer",
+        "size": 0,
+        "lifetime": None,
+    }
     assert 100 * SECOND < published["time"] < 200 * SECOND
     assert [(row["attribute"], row["integer"], row["text"]) for row in one["event_attribute"]] == [
         ("", None, "offer"),
@@ -127,16 +134,15 @@ def test_facts_are_those_of_the_simulator(tmp_path: Path) -> None:
     }  # fmt: skip
     assert one["deliver"] == []
     for rows, node in ((one, 1), (two, 2)):
-        total = {name: sum(row[name] for row in rows["transmit"]) for name in TABLES["series"].names[2:]}
+        total = {name: sum(row[name] for row in rows["transmit"]) for name in COUNTERS}
         assert total == {name: sum(row[name] for row in rows["series"]) for name in total}
-        assert {(row["node"], row["kind"], row["cause"]) for row in rows["transmit"]} == {(node, "data", 0)}
+        assert {(row["node"], row["kind"], row["role"], row["cause"]) for row in rows["transmit"]} == {
+            (node, "data", "data", 0)
+        }
         assert (total["packets"], total["receptions"], total["collision"]) == (1, 1, 0)
         assert total["bits"] > 8 * published["size"]
     assert two["note"] == [{"node": 2, "fact": "something", "count": 1}]
-    placed_at = two["tree"][0]
-    assert {**placed_at, "time": 0} == {
-        "time": 0, "node": 2, "change": "joined", "cause": 4, "parent": 1, "children": [5, 6], "leader": None
-    }  # fmt: skip
+    assert "decision" not in two, "nobody asked for decisions"
 
 
 def test_parts_go_on_after_a_restart_and_own_deliveries_know_their_time(tmp_path: Path) -> None:

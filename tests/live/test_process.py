@@ -12,7 +12,8 @@ import msgspec
 import pytest
 
 from live.nodes import ENVIRONMENT, facts, process, run, until
-from roamcast.content.event import Event, event_id
+from roamcast.content.event import event_id
+from roamcast.content.subscription import Publication
 from roamcast.live.client import Client, ClientError
 from roamcast.live.store import Store
 
@@ -76,11 +77,11 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
 
     async def read() -> None:
         store = Store(tmp_path / "1.store", 1)
-        stored = {event_id(1, publication.serial): publication.event for publication in store.publications()}
+        stored = {event_id(1, publication.serial): publication.publication for publication in store.publications()}
         assert set(acknowledged) <= set(stored)
         assert store.unhanded() == []
         for number in acknowledged:
-            assert msgspec.msgpack.decode(stored[number], type=Event).id == number
+            assert msgspec.msgpack.decode(stored[number], type=Publication).event.id == number
         await store.close()
 
     run(read)

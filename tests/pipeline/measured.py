@@ -8,7 +8,8 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
+from facts.rows import KNOWN, complete
+from roamcast.campaign.schemas import MANIFEST_ARROW, RUNS_ARROW, with_run
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.sinks import MemorySink
 
@@ -36,10 +37,10 @@ class Run:
 def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
     """Facts from rows in the order of their columns."""
     sink = MemorySink()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, KNOWN)
     for table, of_table in rows.items():
         for row in of_table:
-            recorder.add(table, *row)
+            recorder.add(table, *complete(table, row))
     recorder.close()
     return sink.tables()
 
@@ -52,7 +53,7 @@ def write_campaign(out: Path, runs: Sequence[Run]) -> Path:
                 path = out / "facts" / table / f"{run.name}.parquet"
                 path.parent.mkdir(parents=True, exist_ok=True)
                 named = pa.array([run.name] * facts.num_rows, pa.string())
-                pq.write_table(facts.add_column(0, "run", named).cast(FACTS_ARROW[table]), path)
+                pq.write_table(facts.add_column(0, "run", named).cast(with_run(KNOWN[table])), path)
     out.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist([_planned(run) for run in runs], RUNS_ARROW), out / "runs.parquet")
     manifest = {run.name: _done(run) for run in runs}

@@ -28,9 +28,9 @@ RAW: dict[str, Any] = {
 _PROTOCOL = """
 import os, signal, time
 from pathlib import Path
-from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Flooding, FloodingBroker
-from roamcast.protocols.messages import Data
+from roamcast.protocols.flooding import Data
 
 class Odd(FloodingBroker):
     def start(self, now, kept):

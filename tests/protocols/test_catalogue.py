@@ -8,15 +8,15 @@ import msgspec
 import pytest
 
 from roamcast.errors import RoamcastError
-from roamcast.protocols.catalogue import CATALOGUE, Entry, ProtocolError, find
-from roamcast.protocols.flooding import Flooding, FloodingBroker
+from roamcast.protocols.catalogue import CATALOGUE, find
+from roamcast.protocols.entry import Entry, ProtocolError
+from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
 from roamcast.protocols.gossip import Gossip, GossipBroker
-from roamcast.protocols.messages import Data
 
 MINE = """
-from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Flooding, FloodingBroker
-from roamcast.protocols.messages import Data
+from roamcast.protocols.flooding import Data
 
 class Mine(FloodingBroker):
     pass

@@ -9,7 +9,8 @@ from content.strategies import events
 from roamcast.content.event import Event
 from roamcast.errors import RoamcastError
 from roamcast.protocols.codec import VERSION, Codec, FrameError
-from roamcast.protocols.messages import Data, Message, kind_of
+from roamcast.protocols.flooding import Data
+from roamcast.protocols.messages import Message, kind_of
 
 
 class Beacon(Message, frozen=True, tag="beacon"):

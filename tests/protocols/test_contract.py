@@ -29,10 +29,11 @@ from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Broker, Node
-from roamcast.protocols.catalogue import CATALOGUE, Entry
+from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.codec import VERSION, FrameError
-from roamcast.protocols.flooding import Flooding, FloodingBroker
-from roamcast.protocols.messages import Data, Message
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
+from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.units import SECOND
 

@@ -9,8 +9,7 @@ from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.catalogue import find
-from roamcast.protocols.flooding import Flooding, FloodingBroker
-from roamcast.protocols.messages import Data
+from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
 from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.units import SECOND
 

@@ -9,8 +9,8 @@ from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.catalogue import find
+from roamcast.protocols.flooding import Data
 from roamcast.protocols.gossip import Gossip, GossipBroker
-from roamcast.protocols.messages import Data
 from roamcast.protocols.testing import Delivery, Mesh, RecordingPort, Sent
 from roamcast.units import SECOND
 

@@ -18,8 +18,8 @@ from roamcast.content.filter import EVERYTHING, NOTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Time
 from roamcast.protocols.catalogue import find
-from roamcast.protocols.hint import Hint, HintBroker
-from roamcast.protocols.messages import MAX_DESTINATIONS, MAX_HOPS, Beacon, Hinted
+from roamcast.protocols.hint import MAX_DESTINATIONS, Beacon, Hint, HintBroker, Hinted
+from roamcast.protocols.messages import MAX_HOPS
 from roamcast.protocols.testing import Delivery, Mesh, RecordingPort, Sent
 from roamcast.units import SECOND, seconds
 
@@ -573,7 +573,7 @@ def test_a_sender_whose_id_no_frame_can_hold_is_not_put_into_the_table(sender: i
 def test_parameters() -> None:
     paper = {"interval": 5.0, "credits": 0}
     ours = {"beaconing": "subscribers", "tolerance": 0.1, "spread": 0.03, "suppression": "any"}
-    bounds = {"summary": 256, "table": 1024, "window": 4096}
+    bounds = {"summary": 256, "table": 1024, "window": 4096, "delivered": 1024}
     assert msgspec.to_builtins(Hint()) == {**paper, **ours, **bounds}
 
 

@@ -1,10 +1,15 @@
 """The subscriptions of a node: whom an event is handed to, once, also by the node's next life."""
 
+from hypothesis import given
+from hypothesis import strategies as st
+
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Subscription
-from roamcast.protocols.local import WINDOW, LocalSubscriptions
+from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.testing import Delivery, RecordingPort
+
+WINDOW = 50
 
 SMALL = Filter.where("n", "<", 10)
 LARGE = Filter.where("n", ">", 5)
@@ -16,7 +21,7 @@ def event(n: int, id: int = 1) -> Event:
 
 def made(*subscriptions: Subscription, port: RecordingPort | None = None) -> tuple[LocalSubscriptions, RecordingPort]:
     port = port or RecordingPort()
-    local = LocalSubscriptions(port)
+    local = LocalSubscriptions(port, WINDOW)
     local.restore(dict(port.kept))
     for subscription in subscriptions:
         local.add(subscription)
@@ -92,3 +97,48 @@ def test_what_others_kept_is_left_alone() -> None:
     local, _ = made(Subscription(1, EVERYTHING), port=port)
     local.deliver(event(0), 1, "data")
     assert port.kept["cache/1"] == b"document"
+
+
+def test_a_subscription_made_later_gets_what_the_broker_holds_and_not_what_comes_again() -> None:
+    local, port = made(Subscription(1, SMALL))
+    local.deliver(event(7), 1, "data")
+    local.add(Subscription(2, LARGE))
+    local.deliver(event(7), 2, "data")
+    assert [delivery.subscriptions for delivery in port.delivered] == [(1,)], "a copy alone is nothing new"
+    local.deliver_held(event(7), 0, "held")
+    local.deliver_held(event(7), 0, "held")
+    assert [(delivery.subscriptions, delivery.via) for delivery in port.delivered] == [((1,), "data"), ((2,), "held")]
+    again, _ = made(Subscription(1, SMALL), Subscription(2, LARGE), Subscription(3, LARGE), port=port)
+    again.deliver_held(event(7), 0, "held")
+    assert [delivery.subscriptions for delivery in port.delivered] == [(1,), (2,), (3,)]
+
+
+IDS = st.integers(0, 5)
+STEPS = st.lists(
+    st.tuples(st.just("subscribe"), IDS)
+    | st.tuples(st.just("unsubscribe"), IDS)
+    | st.tuples(st.just("arrive"), IDS)
+    | st.tuples(st.just("hold"), IDS)
+    | st.just(("restart", 0)),
+    max_size=40,
+)
+
+
+@given(STEPS)
+def test_no_subscription_gets_an_event_twice_whatever_happens(steps: list[tuple[str, int]]) -> None:
+    """Fewer events than the window holds: then the rule is without exception, across restarts too."""
+    local, port = made()
+    for step, number in steps:
+        if step == "subscribe":
+            local.add(Subscription(number, EVERYTHING))
+        elif step == "unsubscribe":
+            local.remove(number)
+        elif step == "arrive":
+            local.deliver(event(0, number), 1, "data")
+        elif step == "hold":
+            local.deliver_held(event(0, number), 0, "held")
+        else:
+            local, _ = made(port=port)
+    got = [(delivery.event.id, number) for delivery in port.delivered for number in delivery.subscriptions]
+    assert len(got) == len(set(got))
+    assert set(port.kept) == {f"delivered/{id}" for id, _ in got}

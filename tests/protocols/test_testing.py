@@ -8,9 +8,9 @@ import pytest
 from roamcast.content.event import Event
 from roamcast.content.subscription import Publication
 from roamcast.protocols.api import Broker, Node, Time
-from roamcast.protocols.catalogue import Entry
-from roamcast.protocols.flooding import Flooding
-from roamcast.protocols.messages import Data, Message
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.flooding import Data, Flooding
+from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import Mesh, RecordingPort, Sent
 
 

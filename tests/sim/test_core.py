@@ -561,7 +561,7 @@ def test_a_repeated_frame_is_acknowledged_again_and_delivered_once(world: World)
     send(core, 0, 5, MS, to=1)
     assert run(core) == [(END, DELIVERED, 0, 5, [1]), (failures(0, 7)[-1], UNREACHABLE, 0, 5, [])]
     assert counted(core, "packets", kind=0) == [0, 8]
-    assert counted(core, "link", kind=0) == [8, 0]
+    assert counted(core, "random_loss", kind=0) == [8, 0]
     assert counted(core, "receptions") == [0, 8]
 
 
@@ -713,7 +713,7 @@ def test_a_lossy_link_draws_for_each_receiver_in_order(world: World) -> None:
         kept = {receiver: not next(chance) < 0.5 for receiver in (1, 3)} | {2: True}
         expected.append([receiver for receiver in (1, 2, 3) if kept[receiver]])
     assert [receivers for *_, receivers in run(core)] == expected
-    assert counted(core, "link") == [0, *(20 - sum(n in r for r in expected) for n in (1, 2, 3))]
+    assert counted(core, "random_loss") == [0, *(20 - sum(n in r for r in expected) for n in (1, 2, 3))]
 
 
 def test_what_collides_draws_nothing(world: World) -> None:
@@ -831,7 +831,7 @@ def test_the_record_names_every_way_to_lose_a_frame(world: World) -> None:
     send(core, 0, 5, MS, size=3000)
     send(core, 1, 6, MS)
     send(core, 4, 7, MS)
-    assert frames(core)[-1].outcomes == ((1, Outcome.HALF_DUPLEX), (2, Outcome.COLLISION), (3, Outcome.LINK))
+    assert frames(core)[-1].outcomes == ((1, Outcome.HALF_DUPLEX), (2, Outcome.COLLISION), (3, Outcome.RANDOM_LOSS))
 
 
 def test_the_series_is_what_was_counted_since_it_was_last_taken(world: World) -> None:

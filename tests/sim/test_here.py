@@ -12,9 +12,9 @@ from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
 SENSING = """
-from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Flooding, FloodingBroker
-from roamcast.protocols.messages import Data
+from roamcast.protocols.flooding import Data
 
 class Sensing(FloodingBroker):
     def start(self, now, kept):

@@ -10,8 +10,9 @@ from hypothesis import strategies as st
 
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
+from roamcast.sim.draw import Span
 from roamcast.sim.scenario import check
-from roamcast.sim.workload import Act, Publishers, Span, Subscribers, Workload, acts
+from roamcast.sim.workload import Act, Publishers, Subscribers, Workload, acts
 
 S = 1_000_000_000
 

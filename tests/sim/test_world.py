@@ -70,7 +70,8 @@ def test_facts_by_second_add_up_to_the_totals() -> None:
 CAUSED = """
 from dataclasses import replace
 import msgspec
-from roamcast.protocols.catalogue import CATALOGUE, Entry
+from roamcast.protocols.catalogue import CATALOGUE
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Flooding, FloodingBroker
 from roamcast.protocols.messages import Message
 

@@ -83,7 +83,11 @@ PAIRED_ARROW: Final = pa.schema(
 """Differences variant − baseline of the same seed, over the seeds that have both; and the same in per cent of the
 baseline, over the seeds for which that means something (`measures/statistics.py`)."""
 
-FACTS_ARROW: Final[dict[str, pa.Schema]] = {
-    table: pa.schema([pa.field("run", pa.string()), *schema]) for table, schema in TABLES.items()
-}
-"""The facts of many runs: the tables of `facts.schema`, each row with its run."""
+
+def with_run(schema: pa.Schema) -> pa.Schema:
+    """A table of one run as a table of many: each row with its run."""
+    return pa.schema([pa.field("run", pa.string()), *schema], metadata=schema.metadata)
+
+
+FACTS_ARROW: Final[dict[str, pa.Schema]] = {table: with_run(schema) for table, schema in TABLES.items()}
+"""The facts of many runs: the tables that every run has. What protocols declare beyond them, their runs' files tell."""

@@ -24,13 +24,25 @@ if TYPE_CHECKING:
     "--payload", "file", type=click.Path(path_type=Path), metavar="FILE", help="Bytes to carry along.  [default: none]"
 )
 @click.option(
+    "--lifetime",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="How long it may be delivered; not every protocol knows lifetimes.  [default: no limit]",
+)
+@click.option(
     "--lines",
     is_flag=True,
     help='Publish one event a line of stdin: {"type": …, "attributes": {…}}.  [default: the event of the arguments]',
 )
 @connecting
 def pub(
-    attributes: tuple[str, ...], kind: str, file: Path | None, lines: bool, control: str, token_file: Path | None
+    attributes: tuple[str, ...],
+    kind: str,
+    file: Path | None,
+    lifetime: float | None,
+    lines: bool,
+    control: str,
+    token_file: Path | None,
 ) -> None:
     """Publish an event, and print its id once the node has it on disk.
 
@@ -42,15 +54,15 @@ def pub(
       roamcast pub --type offer category=jazz price=12.5
       generate-events | roamcast pub --lines
     """
-    if lines and (attributes or kind or file):
+    if lines and (attributes or kind or file or lifetime is not None):
         raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
     event = None if lines else Event.of(kind, _attributes(attributes), _payload(file))
-    with_node(control, token_file, lambda client: _publish(client, event))
+    with_node(control, token_file, lambda client: _publish(client, event, lifetime))
 
 
-async def _publish(client: "Client", event: Event | None) -> None:
+async def _publish(client: "Client", event: Event | None, lifetime: float | None) -> None:
     if event is not None:
-        click.echo(await client.publish(event))
+        click.echo(await client.publish(event, lifetime=lifetime))
         return
     number = 0
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -24,6 +24,12 @@ if TYPE_CHECKING:
 @click.option("--count", type=click.IntRange(1), help="End after so many events.  [default: go on]")
 @click.option("--id", "number", type=click.IntRange(0), help="The subscription's id.  [default: the node gives one]")
 @click.option("--durable", is_flag=True, help="It survives this command and the node; needs --id.  [default: no]")
+@click.option(
+    "--lifetime",
+    type=click.FloatRange(0),
+    metavar="SECONDS",
+    help="End the subscription after this time; not every protocol knows lifetimes.  [default: no limit]",
+)
 @click.option("--end", type=click.IntRange(0), metavar="ID", help="End a durable subscription.  [default: subscribe]")
 @connecting
 def sub(
@@ -31,6 +37,7 @@ def sub(
     count: int | None,
     number: int | None,
     durable: bool,
+    lifetime: float | None,
     end: int | None,
     control: str,
     token_file: Path | None,
@@ -49,11 +56,15 @@ def sub(
     if durable and number is None:
         raise click.UsageError("--durable needs --id, to find the subscription by again")
     wanted = parse_filter(filter)  # refused here, with a caret under the place
-    with_node(control, token_file, lambda client: _print(client, str(wanted), count, number, durable))
+
+    async def listen(client: "Client") -> None:
+        events = client.subscribe(wanted, id=number, durable=durable, lifetime=lifetime, on_missed=_tell_missed)
+        await _print(events, count)
+
+    with_node(control, token_file, listen)
 
 
-async def _print(client: "Client", wanted: str, count: int | None, number: int | None, durable: bool) -> None:
-    events = client.subscribe(wanted, id=number, durable=durable, on_missed=_tell_missed)
+async def _print(events: "Events", count: int | None) -> None:
     polite = asyncio.Event()  # SIGTERM is how a service is ended; an interrupt stays one
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, polite.set)
     async with events:

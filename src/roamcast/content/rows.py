@@ -79,10 +79,10 @@ def event_rows(event: Event) -> Iterator[EventRow]:
     """The rows of an event: its type's, and one for each value of each attribute."""
     for attribute in (TYPE, *event.attributes):
         for value in event.values(attribute):
-            yield EventRow(event.id, attribute, *_columns(value))
+            yield EventRow(event.id, attribute, *typed(value))
 
 
-def _columns(value: Scalar) -> Columns:
+def typed(value: Scalar) -> Columns:
     match value:
         case bool():
             return BOOL, None, None, None, value
@@ -99,7 +99,7 @@ def _comparisons(constraint: Constraint) -> Iterator[tuple[Operator, Columns]]:
     if value is None:
         yield operator, (ANY, None, None, None, None)
     elif isinstance(value, str | bool):
-        yield operator, _columns(value)
+        yield operator, typed(value)
     else:
         for kind, nearest in ((INT, _nearest_integers(value)), (FLOAT, _nearest_doubles(value))):
             yield from _converted(operator, kind, *nearest)
@@ -138,7 +138,7 @@ def _converted(
 ) -> Iterator[tuple[Operator, Columns]]:
     """The comparison with a number, for values of one machine type, given the number's nearest values of that type."""
     if equal is not None:
-        yield operator, _columns(equal)
+        yield operator, typed(equal)
     elif operator is Operator.EQ:
         return
     elif operator is Operator.NE:
@@ -149,4 +149,4 @@ def _converted(
         if beyond is None:
             yield Operator.EXISTS, (kind, None, None, None, None)
         elif bound is not None:
-            yield Operator.GE if upwards else Operator.LE, _columns(bound)
+            yield Operator.GE if upwards else Operator.LE, typed(bound)

@@ -1,6 +1,6 @@
 """The recorder: takes rows as they happen and passes them on in batches, so that memory does not grow with time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from typing import Any, Final
 
 import pyarrow as pa
@@ -11,14 +11,16 @@ BATCH: Final = 50_000
 """Rows of a table that are held before they are written."""
 
 Sink = Callable[[str, pa.RecordBatch], None]
+Row = tuple[Any, ...]
 
 
 class Recorder:
     """Takes rows, as tuples in the order of the columns, and passes them on in batches."""
 
-    def __init__(self, sink: Sink) -> None:
+    def __init__(self, sink: Sink, tables: Mapping[str, pa.Schema] = TABLES) -> None:
         self._sink = sink
-        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
+        self._tables = tables
+        self._rows: dict[str, list[Row]] = {table: [] for table in tables}
 
     def add(self, table: str, *row: Any) -> None:  # noqa: ANN401  # a row is as its schema says
         rows = self._rows[table]
@@ -27,13 +29,17 @@ class Recorder:
             self._flush(table)
 
     def close(self) -> None:
-        for table in TABLES:
+        for table in self._tables:
             self._flush(table)
 
     def _flush(self, table: str) -> None:
-        rows, schema = self._rows[table], TABLES[table]
-        if rows:
-            columns = zip(*rows, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
-            self._sink(table, pa.RecordBatch.from_arrays(arrays, schema=schema))
-            rows.clear()
+        if self._rows[table]:
+            self._sink(table, batch_of(self._rows[table], self._tables[table]))
+            self._rows[table].clear()
+
+
+def batch_of(rows: list[Row], schema: pa.Schema) -> pa.RecordBatch:
+    """One or more rows as a batch."""
+    columns = zip(*rows, strict=True)
+    arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+    return pa.RecordBatch.from_arrays(arrays, schema=schema)

@@ -12,16 +12,18 @@ class MemorySink:
     """Keeps the batches, for tests and notebooks."""
 
     def __init__(self) -> None:
-        self._batches: dict[str, list[pa.RecordBatch]] = {table: [] for table in TABLES}
+        self._batches: dict[str, list[pa.RecordBatch]] = {}
 
     def __call__(self, table: str, batch: pa.RecordBatch) -> None:
-        self._batches[table].append(batch)
+        self._batches.setdefault(table, []).append(batch)
 
     def table(self, name: str) -> pa.Table:
-        return pa.Table.from_batches(self._batches[name], TABLES[name])
+        batches = self._batches.get(name)
+        return pa.Table.from_batches(batches) if batches else TABLES[name].empty_table()
 
     def tables(self) -> dict[str, pa.Table]:
-        return {name: self.table(name) for name in TABLES}
+        """Those that every run has, empty or not, and what else was recorded."""
+        return {name: self.table(name) for name in dict.fromkeys([*TABLES, *self._batches])}
 
 
 class ParquetSink:
@@ -34,9 +36,7 @@ class ParquetSink:
 
     def __call__(self, table: str, batch: pa.RecordBatch) -> None:
         if table not in self._writers:
-            self._writers[table] = pq.ParquetWriter(
-                self._folder / f"{table}.parquet", TABLES[table], compression="zstd"
-            )
+            self._writers[table] = pq.ParquetWriter(self._folder / f"{table}.parquet", batch.schema, compression="zstd")
         self._writers[table].write_batch(batch)
 
     def close(self) -> None:

@@ -10,6 +10,7 @@ from random import Random
 from typing import Any
 
 from roamcast.lab.ether import Air
+from roamcast.sim.away import Switch, switches
 from roamcast.sim.mobility import Leg, ScenarioError, position
 from roamcast.sim.scenario import Scenario
 
@@ -101,6 +102,26 @@ def mesh_facts(nodes: int) -> Iterator[Fact]:
     yield from (("link", (0, a, b, 0.0)) for a in range(nodes) for b in range(nodes) if a != b)
 
 
+def world_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
+    """What the simulator records of a scenario's world: movement or links, and who is away, up to its end."""
+    yield from (("away", tuple(switch)) for switch in away_times(scenario, folder))
+    yield from air_facts(scenario, folder)
+
+
+def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
+    """When nodes go away and come back, in the order of time."""
+    found = list(switches(scenario.away, scenario.nodes, scenario.seed, scenario.end))
+    for group in scenario.away:
+        if group.where is None:
+            continue
+        here = dict.fromkeys(group.members(scenario.nodes), False)
+        for node, leg in _legs(scenario, folder):
+            if node in here and here[node] != group.applies_on(leg):
+                here[node] = group.applies_on(leg)
+                found.append(Switch(leg.start, node, here[node], group.mode == "restart"))
+    return sorted(found)
+
+
 def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
     """The movement or the links as the simulator records them, up to the scenario's end."""
     if scenario.links is not None:
@@ -109,7 +130,7 @@ def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
                 yield "link", flip
         return
     if scenario.record.movement:
-        yield from (("leg", (node, *leg)) for node, leg in _legs(scenario, folder))
+        yield from (("leg", (node, *leg.recorded)) for node, leg in _legs(scenario, folder))
 
 
 def _legs(scenario: Scenario, folder: Path) -> list[tuple[int, Leg]]:

@@ -104,11 +104,16 @@ class Driver:
         event = publication.event
         asked = self._clock()
         # An event gets its id from its node; the workload's is put back when the facts are gathered.
-        named = await self._clients[node].publish(type(event)(event.type, event.attributes, event.payload))
-        self._names.said.append(Said(asked, node, named, event))
+        lifetime = None if publication.lifetime is None else publication.lifetime / SECOND
+        unnamed = type(event)(event.type, event.attributes, event.payload)
+        named = await self._clients[node].publish(unnamed, lifetime=lifetime)
+        self._names.said.append(Said(asked, node, named, event, publication.lifetime))
 
     async def _subscribe(self, node: int, subscription: Subscription) -> None:
-        events = self._clients[node].subscribe(subscription.filter, id=subscription.id, durable=self._durable)
+        lifetime = None if subscription.lifetime is None else subscription.lifetime / SECOND
+        events = self._clients[node].subscribe(
+            subscription.filter, id=subscription.id, durable=self._durable, lifetime=lifetime
+        )
         await events.open()
         self._events[subscription.id] = events
         self._listening[subscription.id] = asyncio.create_task(_drain(events))

@@ -19,19 +19,21 @@ from itertools import chain
 from pathlib import Path
 from typing import Any, Final
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.content.event import Event
 from roamcast.content.rows import event_rows
 from roamcast.facts.recorder import Recorder, Sink
-from roamcast.facts.schema import TABLES
+from roamcast.facts.schema import LASTING, TABLES
 from roamcast.lab.air import Fact
 from roamcast.units import SECOND
 
-_TIMED: Final = ("subscribe", "publish", "deliver", "tree")
-_CLAMPED: Final = ("subscribe", "tree")
-"""What holds on from before the start."""
-_KEYS: Final = {"transmit": 3, "series": 2, "note": 2}
+_DESCRIBING: Final = ("filter_constraint", "event_attribute")
+"""Tables without a time: what filters and events say."""
+_CLAMPED: Final = ("subscribe", "attribute")
+"""What holds on from before the start, as do the facts of protocols that say so."""
+_KEYS: Final = {"transmit": 4, "series": 3, "note": 2}
 """Tables of counts, and how many of their first columns are the key; rows of the same key add up."""
 
 Row = dict[str, Any]
@@ -48,6 +50,7 @@ class Said:
     """As the node named it."""
     meant: Event
     """As the workload has it."""
+    lifetime: int | None = None
 
 
 @dataclass
@@ -60,53 +63,62 @@ class Names:
 
 
 def gather(
-    folders: Mapping[int, Sequence[Path]], names: Names, shift: int, end: int, air: Iterable[Fact], sink: Sink
+    folders: Mapping[int, Sequence[Path]],
+    names: Names,
+    shift: int,
+    end: int,
+    air: Iterable[Fact],
+    sink: Sink,
+    tables: Mapping[str, pa.Schema] = TABLES,
 ) -> None:
-    """`folders` are those of each node's facts, one for each of its lives; `shift` is the start in the nodes' time."""
-    gathering = _Gathering(names, shift, end)
+    """`folders` are those of each node's facts, one for each of its lives; `shift` is the start in the nodes' time;
+    `tables` are those that runs of the protocol have."""
+    gathering = _Gathering(names, shift, end, tables)
     for node in sorted(folders):
         for folder in folders[node]:
-            for table in TABLES:
-                for row in _rows(folder, table):
-                    gathering.add(node, table, row)
+            for table, part in _parts(folder):
+                for row in part.to_pylist():
+                    gathering.add(node, table, row, lasting=LASTING in (part.schema.metadata or {}))
     gathering.add_lost()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, tables)
     for table, values in chain(gathering.facts(), air):
         recorder.add(table, *values)
     recorder.close()
 
 
-def _rows(folder: Path, table: str) -> Iterator[Row]:
-    for file in sorted(folder.glob(f"{table}-*.parquet")):
-        yield from pq.read_table(file, schema=TABLES[table], partitioning=None).to_pylist()
+def _parts(folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """Every part of every table that the node has written, in order."""
+    for file in sorted(folder.glob("*.parquet")):
+        yield file.name.rpartition("-")[0], pq.read_table(file, partitioning=None)
 
 
 class _Gathering:
-    def __init__(self, names: Names, shift: int, end: int) -> None:
+    def __init__(self, names: Names, shift: int, end: int, tables: Mapping[str, pa.Schema]) -> None:
         self._names = names
         self._shift = shift
         self._end = end
         self._events = {said.event: said.meant.id for said in names.said}
         self._published: dict[int, int] = {}
-        self._timed: dict[str, list[Row]] = {table: [] for table in _TIMED}
-        self._plain: dict[str, list[Row]] = {table: [] for table in ("filter_constraint", "event_attribute")}
+        self._tables = tables
+        self._timed: dict[str, list[Row]] = {table: [] for table, schema in tables.items() if "time" in schema.names}
+        self._plain: dict[str, list[Row]] = {table: [] for table in _DESCRIBING}
         self._counts: dict[str, Counter[tuple[Any, ...]]] = {}
 
-    def add(self, node: int, table: str, row: Row) -> None:
+    def add(self, node: int, table: str, row: Row, *, lasting: bool = False) -> None:
         if "subscription" in row:
             row["subscription"] = self._names.subscriptions.get((node, row["subscription"]), row["subscription"])
         if "event" in row:
             row["event"] = self._events.get(row["event"], row["event"])
         if table in self._timed:
-            self._add_timed(table, row)
+            self._add_timed(table, row, lasting)
         elif table in self._plain:
             self._plain[table].append(row)
         elif table in _KEYS:
             self._count(table, row)
 
-    def _add_timed(self, table: str, row: Row) -> None:
+    def _add_timed(self, table: str, row: Row, lasting: bool) -> None:
         row["time"] -= self._shift
-        if table in _CLAMPED:
+        if lasting or table in _CLAMPED:
             row["time"] = max(row["time"], 0)
         if not 0 <= row["time"] < self._end:
             return
@@ -132,7 +144,7 @@ class _Gathering:
             event = said.meant
             if event.id not in self._published and 0 <= said.time < self._end:
                 self._published[event.id] = said.time
-                row = (said.time, said.node, event.id, event.type, event.size)
+                row = (said.time, said.node, event.id, event.type, event.size, said.lifetime)
                 self._timed["publish"].append(dict(zip(TABLES["publish"].names, row, strict=True)))
         described = {row["event"] for row in self._plain["event_attribute"]}
         for said in self._names.said:
@@ -146,7 +158,7 @@ class _Gathering:
                 if table == "deliver":
                     # One that was published before the start, or on nobody's behalf, counts as published when it came.
                     row["published"] = min(self._published.get(row["event"], row["time"]), row["time"])
-                yield table, tuple(row[name] for name in TABLES[table].names)
+                yield table, tuple(row[name] for name in self._tables[table].names)
         seen: set[tuple[Any, ...]] = set()
         for table, rows in self._plain.items():
             for row in rows:

@@ -17,20 +17,23 @@ import signal
 import tempfile
 import time
 from collections import Counter
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
 from roamcast.facts.recorder import Sink
+from roamcast.facts.schema import tables_of
 from roamcast.lab import netns
-from roamcast.lab.air import Fact, air_facts, air_of, mesh_facts
+from roamcast.lab.air import Fact, air_of, away_times, mesh_facts, world_facts
 from roamcast.lab.driver import Driver, Watch
 from roamcast.lab.ether import Ether
+from roamcast.lab.feeder import Feeder
 from roamcast.lab.gather import Names, gather
 from roamcast.lab.processes import LabError, Process, Processes
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
+from roamcast.sim.away import Switch
 from roamcast.sim.scenario import Scenario
 from roamcast.units import SECOND
 
@@ -191,6 +194,8 @@ class Lab:
                 args += ["--set", f"{parameter}={_as_toml(value)}"]
         args += ["--key", str(self._work / "key"), "--store", str(mine / "store")]
         args += ["--facts", str(self._facts(node, self._lives[node])), "--control", self._control(node)]
+        if self.scenario.record.decisions:
+            args += ["--decisions"]
         if self._ether is None:
             return [*args, "--interface", netns.INTERFACE, "--address", netns.BROADCAST, "--port", str(_PORT)]
         host, port = self._ether.address(node)
@@ -220,17 +225,50 @@ class Lab:
     async def drive(self, watch: Watch | None = None) -> None:
         """The whole workload, in real time, and then the end of all nodes."""
         scenario = self.scenario
-        driver = Driver(self.clients, self.names, lambda: self.now)
+        switches = away_times(scenario, self._folder)
+        # A subscription outlives its node's restart only if it is durable; in the simulator it does too.
+        durable = any(switch.restart for switch in switches)
+        driver = Driver(self.clients, self.names, lambda: self.now, durable=durable)
+        feeder = Feeder(scenario, self._folder, self.clients, lambda: self.now)
+        around: list[asyncio.Task[None]] = []
         try:
+            await feeder.prepare()
             await driver.prepare(scenario)
             self.begin()
+            around = [
+                asyncio.create_task(feeder.run()),
+                asyncio.create_task(self._switch_all(switches, feeder)),
+            ]
             await driver.run(scenario, watch)
         finally:
+            for task in around:
+                task.cancel()
+            await asyncio.gather(*around, return_exceptions=True)
+            self._wake_all()
             await driver.close()
             self.report.refused += driver.refused
             self.report.missed += driver.missed
             self.report.latest = max(self.report.latest, driver.latest)
         await self.stop()
+
+    async def _switch_all(self, switches: Sequence[Switch], feeder: Feeder) -> None:
+        """Nodes go away and come back: killed and started again, or stopped and continued."""
+        for switch in switches:
+            while (left := switch.time - self.now) > 0:
+                await asyncio.sleep(left / SECOND)
+            process = self.processes[switch.node]
+            if not switch.restart:
+                self._forkserver.signal(process, signal.SIGSTOP if switch.away else signal.SIGCONT)
+            elif switch.away:
+                await self.kill(switch.node)
+            else:
+                await self.revive(switch.node)
+                await feeder.tell_again(switch.node)
+
+    def _wake_all(self) -> None:
+        """A process that is stopped could not end."""
+        for process in self.processes:
+            self._forkserver.signal(process, signal.SIGCONT)
 
     def begin(self) -> None:
         """Sets the start: the next whole second of the nodes' time that leaves a moment."""
@@ -252,8 +290,9 @@ class Lab:
         folders = {
             node: [self._facts(node, life) for life in range(1, lives + 1)] for node, lives in enumerate(self._lives)
         }
-        air: Iterable[Fact] = mesh_facts(scenario.nodes) if self._in_namespaces else air_facts(scenario, self._folder)
-        gather(folders, self.names, self._start, scenario.end, air, sink)
+        air: Iterable[Fact] = mesh_facts(scenario.nodes) if self._in_namespaces else world_facts(scenario, self._folder)
+        tables = tables_of(scenario.entry(self._folder).facts)
+        gather(folders, self.names, self._start, scenario.end, air, sink, tables)
 
 
 def _as_toml(value: object) -> str:

@@ -148,10 +148,17 @@ class Client:
         attributes: Mapping[str, Scalar | Sequence[Scalar]] | Event,
         type: str = "",
         payload: bytes = b"",
+        *,
+        lifetime: float | None = None,
     ) -> int:
-        """Publishes an event, given whole or by its parts; gives its id when the node has it on disk."""
+        """Publishes an event, given whole or by its parts; returns its id when the node has it on disk.
+
+        `lifetime` is how long it may be delivered, in s; not every protocol knows lifetimes.
+        """
         event = attributes if isinstance(attributes, Event) else Event.of(type, attributes, payload)
-        body = encode(EventForm.of(event), MSGPACK)
+        form = EventForm.of(event)
+        form.lifetime = lifetime
+        body = encode(form, MSGPACK)
         answer = await self._request("POST", "/publish", body, MSGPACK)
         return decode(answer, Named, MSGPACK).id
 
@@ -161,11 +168,13 @@ class Client:
         *,
         id: int | None = None,
         durable: bool = False,
+        lifetime: float | None = None,
         on_missed: Callable[[int], None] | None = None,
     ) -> Events:
         """The events that match, from when the iterator is entered. A durable subscription needs an id, and goes on
-        without its listener and across restarts of the node until `unsubscribe(id)`."""
-        events = Events(self, Ask(str(filter), id, durable), on_missed)
+        without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it ends by
+        itself."""
+        events = Events(self, Ask(str(filter), id, durable, lifetime), on_missed)
         self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
         self._open.append(events)
         return events

@@ -28,6 +28,8 @@ class EventForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     attributes: dict[str, Scalar | tuple[Scalar, ...]] = {}
     payload: bytes = b""
     id: int = 0
+    lifetime: float | None = None
+    """Seconds for which it may be delivered; None: no limit."""
 
     @classmethod
     def of(cls, event: Event) -> "EventForm":
@@ -49,6 +51,8 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     filter: str
     id: int | None = None
     durable: bool = False
+    lifetime: float | None = None
+    """Seconds after which the subscription ends by itself; None: it does not."""
 
 
 class Told(msgspec.Struct, omit_defaults=True):

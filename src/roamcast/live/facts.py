@@ -13,37 +13,47 @@ import asyncio
 import os
 import re
 from collections import Counter
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
 import pyarrow.parquet as pq
+from msgspec.structs import astuple
 
-from roamcast.content.event import Event
-from roamcast.content.rows import event_rows, filter_rows
+from roamcast.content.event import Event, Scalar
+from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
-from roamcast.facts.schema import COUNTERS, TABLES
+from roamcast.facts.recorder import Row, batch_of
+from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
 from roamcast.protocols.api import Node, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.facts import Fact
+from roamcast.protocols.messages import kind_of
 from roamcast.units import SECOND
 
 INTERVAL: Final = 5.0
 """Seconds between two parts."""
 MAX_ROWS: Final = 50_000
 """Rows that are held; with more, a part is cut earlier."""
-_PART: Final = re.compile(r"[a-z]+-(\d+)\.parquet")
+_PART: Final = re.compile(r"\w+-(\d+)\.parquet")
 
 
 class Facts:
     """Takes what happens on a node and writes it down. Without a folder it only counts, for the status."""
 
-    def __init__(self, folder: Path | None, node: Node) -> None:
+    def __init__(self, folder: Path | None, node: Node, entry: Entry, *, decisions: bool = False) -> None:
+        """With `decisions`, what the broker decides about events is written down too."""
+        self.decisions = decisions and folder is not None
         self._folder = folder
         self._node = node
-        self._rows: dict[str, list[tuple[Any, ...]]] = {table: [] for table in TABLES}
+        self._tables = tables_of(entry.facts)
+        self._roles = {kind_of(message): message.role for message in entry.messages} | {"ack": ACK_ROLE}
+        self._rows: dict[str, list[Row]] = {table: [] for table in self._tables}
+        self._sensed: dict[str, Scalar] = {}
         self._held = 0
         self._totals: dict[tuple[str, int], Counter[str]] = {}  # by kind and cause, since the last part
         self._seconds: dict[tuple[int, str], Counter[str]] = {}
@@ -80,17 +90,18 @@ class Facts:
     def subscribed(self, now: Time, subscription: Subscription) -> None:
         if self._folder is None:
             return
-        self._add("subscribe", now, self._node, subscription.id, True, str(subscription.filter))
+        wanted = str(subscription.filter)
+        self._add("subscribe", now, self._node, subscription.id, True, wanted, subscription.lifetime)
         for row in filter_rows(subscription.id, subscription.filter):
             self._add("filter_constraint", *row)
 
     def unsubscribed(self, now: Time, number: int) -> None:
-        self._add("subscribe", now, self._node, number, False, None)
+        self._add("subscribe", now, self._node, number, False, None, None)
 
-    def published(self, now: Time, event: Event) -> None:
+    def published(self, now: Time, event: Event, lifetime: Time | None) -> None:
         if self._folder is None:
             return
-        self._add("publish", now, self._node, event.id, event.type, event.size)
+        self._add("publish", now, self._node, event.id, event.type, event.size, lifetime)
         for row in event_rows(event):
             self._add("event_attribute", *row)
 
@@ -101,21 +112,20 @@ class Facts:
         for subscription in subscriptions:
             self._add("deliver", now, self._node, event_id, subscription, published, hops, via)
 
-    def tree(
-        self,
-        now: Time,
-        change: str,
-        cause: int,
-        parent: Node | None,
-        children: tuple[Node, ...],
-        leader: Node | None,
-    ) -> None:
-        self._add("tree", now, self._node, change, cause, parent, children, leader)
+    def record(self, now: Time, fact: Fact) -> None:
+        self._add(fact.table, now, self._node, *astuple(fact))
 
-    def note(self, fact: str) -> None:
-        self.notes[fact] += 1
+    def sensed(self, now: Time, attributes: Mapping[str, Scalar]) -> None:
+        """What the node says of itself has changed: only what is new is told."""
+        for name, value in attributes.items():
+            if self._sensed.get(name) != value:
+                self._sensed[name] = value
+                self._add("attribute", now, self._node, name, *typed(value))
+
+    def note(self, what: str) -> None:
+        self.notes[what] += 1
         if self._folder is not None:
-            self._notes[fact] += 1
+            self._notes[what] += 1
 
     def count(self, now: Time, kind: str, cause: int = 0, **amounts: int) -> None:
         """Adds to what was sent (by its cause) and received, under the names of the columns of `transmit`."""
@@ -157,7 +167,7 @@ class Facts:
     def _settle(self, second: int, last: bool) -> None:
         """Turns what was counted into rows."""
         for (kind, cause), amounts in sorted(self._totals.items()):
-            self._add("transmit", self._node, kind, cause, *(amounts[name] for name in COUNTERS))
+            self._add("transmit", self._node, kind, self._roles[kind], cause, *(amounts[name] for name in COUNTERS))
         for fact, count in sorted(self._notes.items()):
             self._add("note", self._node, fact, count)
         self._totals.clear()
@@ -165,14 +175,14 @@ class Facts:
         for key in sorted(self._seconds):
             if last or key[0] < second:
                 amounts = self._seconds.pop(key)
-                self._add("series", *key, *(amounts[name] for name in COUNTERS))
+                self._add("series", *key, self._roles[key[1]], *(amounts[name] for name in COUNTERS))
 
     def _begin_part(self) -> None:
         assert self._writer is not None
         rows = {table: rows for table, rows in self._rows.items() if rows}
         if not rows:
             return
-        self._rows = {table: [] for table in TABLES}
+        self._rows = {table: [] for table in self._tables}
         self._held = 0
         part, self._part = self._part, self._part + 1
         last = rows["publish"][-1][2] if "publish" in rows else None
@@ -189,13 +199,11 @@ class Facts:
         elif last is not None:
             self.on_recorded(last)
 
-    def _write(self, part: int, rows: dict[str, list[tuple[Any, ...]]]) -> None:
+    def _write(self, part: int, rows: dict[str, list[Row]]) -> None:
         assert self._folder is not None
         for table, held in rows.items():
-            schema = TABLES[table]
-            columns = zip(*held, strict=True)
-            arrays = [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)]
+            batch = batch_of(held, self._tables[table])
             place = self._folder / f"{table}-{part:06}.parquet"
             partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
-            pq.write_table(pa.Table.from_arrays(arrays, schema=schema), partial, compression="zstd")
+            pq.write_table(pa.Table.from_batches([batch]), partial, compression="zstd")
             partial.replace(place)

@@ -14,14 +14,14 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter
-from collections.abc import Callable, Hashable, Sized
+from collections.abc import Callable, Hashable
 from random import Random
 from typing import Any, Final
 
 import msgspec
 
+from roamcast.bounded import put
 from roamcast.content.event import Event, event_id
-from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
@@ -34,14 +34,19 @@ from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store
 from roamcast.live.subscribers import Mailbox, Subscribers
 from roamcast.protocols.api import Broker, Node, Time
-from roamcast.protocols.catalogue import Entry
 from roamcast.protocols.codec import FrameError
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Message, kind_of
+from roamcast.units import seconds
 
 _MAX_REMEMBERED: Final = 10_000
 """Own events whose time of publication is remembered, for the facts of their delivery here."""
 MAX_UNSTORED: Final = 4096
 """Publications that may wait for the disk at a time."""
+
+
+MAX_LIFETIME: Final = 1e9
+"""Seconds, of an event or a subscription: 30 years."""
 
 
 class Busy(RoamcastError):
@@ -62,6 +67,7 @@ class Host:
     ) -> None:
         self.node = node
         self.protocol = entry.name
+        self._entry = entry
         self.counters: Counter[str] = Counter()
         self.subscribers = Subscribers(node, store.subscriptions_made)
         self._clock = clock
@@ -94,14 +100,18 @@ class Host:
         self.port.now = self._clock.now()
         self.broker.start(self.port.now, kept)
         self.port.release()
-        for number, text in self._store.subscriptions():
-            mailbox = self.subscribers.add(parse_filter(text), number, durable=True)
+        for number, text, until in self._store.subscriptions():
+            left = None if until is None else until - self._clock.epoch - self._clock.now()
+            if left is not None and left <= 0:
+                self._store.remove_subscription(number)
+                continue
+            mailbox = self.subscribers.add(Subscription(number, parse_filter(text), left), durable=True)
             self._begin(mailbox.subscription)
         self._record_the_rest()
-        for publication in self._store.unhanded():
-            event = msgspec.msgpack.decode(publication.event, type=Event)
-            log.info("published again: the broker had not got it", id=event.id)
-            self._hand_over(publication.serial, event, publication.time - self._clock.epoch)
+        for stored in self._store.unhanded():
+            publication = msgspec.msgpack.decode(stored.publication, type=Publication)
+            log.info("published again: the broker had not got it", id=publication.event.id)
+            self._hand_over(stored.serial, publication, stored.time - self._clock.epoch)
 
     def _record_the_rest(self) -> None:
         """Publications whose facts went down with a former life are in the log still."""
@@ -114,10 +124,10 @@ class Host:
             self._store.set_number("recorded", recorded)
         # A life may have ended between the writing of a part and of the mark; the folder knows then.
         recorded = max(recorded, self._facts.last_published - event_id(self.node, 1) + 1)
-        for publication in self._store.publications():
-            if publication.serial > recorded:
-                event = msgspec.msgpack.decode(publication.event, type=Event)
-                self._facts.published(publication.time - self._clock.epoch, event)
+        for stored in self._store.publications():
+            if stored.serial > recorded:
+                publication = msgspec.msgpack.decode(stored.publication, type=Publication)
+                self._facts.published(stored.time - self._clock.epoch, publication.event, publication.lifetime)
 
     async def stop(self) -> None:
         """From now on the broker is left alone."""
@@ -153,7 +163,9 @@ class Host:
         if form.id:
             raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
-        encoded = msgspec.msgpack.encode(event)
+        publication = Publication(event, _lifetime(form.lifetime))
+        self._refuse_unsupported(publication)
+        encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
         if self._unstored >= MAX_UNSTORED:
@@ -161,9 +173,9 @@ class Host:
         self._serial += 1
         now = self._clock.now()
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
-        self._facts.published(now, event)
+        self._facts.published(now, event, publication.lifetime)
         self.counters["published"] += 1
-        self._hand_over(self._serial, event, now)
+        self._hand_over(self._serial, publication, now)
         self._unstored += 1
         try:
             await self._store.committed()
@@ -171,15 +183,21 @@ class Host:
             self._unstored -= 1
         return event.id
 
-    def _hand_over(self, serial: int, event: Event, published: Time) -> None:
-        self._published[event.id] = published
-        if len(self._published) > _MAX_REMEMBERED:
-            del self._published[next(iter(self._published))]
-        self._call(self.broker.publish, Publication(event))
+    def _refuse_unsupported(self, asked: Publication | Subscription) -> None:
+        for refusal in self._entry.refusals(asked):
+            raise ContentError(f"{refusal}: this node runs {self.protocol}")
+
+    def _hand_over(self, serial: int, publication: Publication, published: Time) -> None:
+        """`published` is when: of one that a former life has not handed over, some of its life has passed."""
+        put(self._published, publication.event.id, published, _MAX_REMEMBERED)
+        if publication.lifetime is not None:
+            left = publication.lifetime - max(0, self._clock.now() - published)
+            publication = Publication(publication.event, max(0, left))
+        self._call(self.broker.publish, publication)
         # After the commit that has the publication, so that the mark goes with a later one.
         self._store.then(lambda problem: self._handed.append(serial))
 
-    async def subscribe(self, text: str, number: int | None, durable: bool) -> Mailbox:
+    async def subscribe(self, text: str, number: int | None, durable: bool, lifetime: float | None = None) -> Mailbox:
         """An mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
         wanted = parse_filter(text)
         if durable and number is None:
@@ -192,15 +210,20 @@ class Host:
         if former is not None and former.durable and durable and former.subscription.filter == wanted:
             former.listening = True
             return former
-        return await self._subscribe_anew(wanted, number, durable)
+        subscription = Subscription(
+            self.subscribers.next_number if number is None else number, wanted, _lifetime(lifetime)
+        )
+        self._refuse_unsupported(subscription)
+        return await self._subscribe_anew(subscription, number, durable)
 
-    async def _subscribe_anew(self, wanted: Filter, number: int | None, durable: bool) -> Mailbox:
-        mailbox = self.subscribers.add(wanted, number, durable)
+    async def _subscribe_anew(self, subscription: Subscription, number: int | None, durable: bool) -> Mailbox:
+        mailbox = self.subscribers.add(subscription, durable)
         mailbox.listening = True
         if number is None:
             self._store.set_number("subscriptions", self.subscribers.made)
         elif durable:
-            self._store.add_subscription(number, str(wanted))
+            life, wall = subscription.lifetime, self._clock.epoch + self._clock.now()
+            self._store.add_subscription(number, str(subscription.filter), None if life is None else wall + life)
         else:
             self._store.remove_subscription(number)
         self._begin(mailbox.subscription)
@@ -232,6 +255,15 @@ class Host:
     def _begin(self, subscription: Subscription) -> None:
         self._facts.subscribed(self._clock.now(), subscription)
         self._call(self.broker.subscribe, subscription)
+        if subscription.lifetime is not None:
+            end = self._clock.now() + subscription.lifetime
+            self.port.agenda.plan(end, lambda now: self._expire(subscription))
+
+    def _expire(self, subscription: Subscription) -> None:
+        """A subscription's lifetime is over, unless another has taken its place."""
+        mailbox = self.subscribers.get(subscription.id)
+        if mailbox is not None and mailbox.subscription is subscription:
+            self.unsubscribe(subscription.id)
 
     def _deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         self.counters["delivered"] += 1
@@ -263,10 +295,12 @@ class Host:
 
     @property
     def tables(self) -> dict[str, int]:
-        """How full the tables are: the broker's own, by the names of its fields, and the port's."""
-        broker = {
-            name.lstrip("_"): len(value)
-            for name, value in vars(self.broker).items()
-            if isinstance(value, Sized) and not isinstance(value, str | bytes | msgspec.Struct)
-        }
-        return broker | self.port.tables
+        """How full the tables are: the broker's own, and the port's."""
+        return self.broker.tables() | self.port.tables
+
+
+def _lifetime(amount: float | None) -> Time | None:
+    """A lifetime in seconds, as an application gives it."""
+    if amount is not None and not 0 <= amount <= MAX_LIFETIME:
+        raise ContentError(f"a lifetime is from 0 to {MAX_LIFETIME:g} s, not {amount:g}")
+    return None if amount is None else seconds(amount)

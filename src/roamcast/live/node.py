@@ -71,7 +71,8 @@ class Node:
         self.store.on_failure = self._store_failed
         self.store.before_commit = self._before_commit
         self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
-        self.facts = Facts(settings.facts, settings.node)
+        self.facts = Facts(settings.facts, settings.node, self._entry, decisions=settings.decisions)
+        self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
         self.host = self._make_host()
         self.link = Link(self._sealer(), self._link_settings, on_message=self.host.receive, on_done=self.host.port.done)

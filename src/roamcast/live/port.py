@@ -12,7 +12,7 @@ The rules this file owns:
 from collections.abc import Callable, Hashable, Mapping
 from typing import Protocol
 
-from roamcast.content.event import Event, Scalar
+from roamcast.content.event import Event, EventId, Scalar
 from roamcast.live import log
 from roamcast.live.clock import Agenda, Clock
 from roamcast.live.facts import Facts
@@ -20,6 +20,7 @@ from roamcast.live.senses import Senses
 from roamcast.live.store import Store
 from roamcast.protocols.api import Handle, Node, Time
 from roamcast.protocols.codec import Codec
+from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Message, kind_of
 
 
@@ -131,13 +132,15 @@ class LivePort:
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         self._queued.append(lambda: self._deliver(event, subscriptions, hops, via))
 
-    def note(self, fact: str) -> None:
-        self._facts.note(fact)
+    def note(self, what: str) -> None:
+        self._facts.note(what)
 
-    def tree(
-        self, change: str, cause: int, parent: Node | None, children: tuple[Node, ...], leader: Node | None
-    ) -> None:
-        self._facts.tree(self.now, change, cause, parent, children, leader)
+    def record(self, fact: Fact) -> None:
+        self._facts.record(self.now, fact)
+
+    def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
+        if self._facts.decisions:
+            self._facts.record(self.now, Decision(event, decision, to))
 
     def set_timer(self, at: Time, key: Hashable) -> None:
         self.agenda.plan(at, lambda now: self._ring(now, key))

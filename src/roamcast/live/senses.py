@@ -70,6 +70,8 @@ class Senses:
         self._failing: dict[str, str] = {}
         self.failures: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
+        self.on_change: Callable[[Mapping[str, Scalar]], None] = lambda attributes: None
+        """Told what the node says of itself, each time it is set or read."""
 
     # --- What is known ----------------------------------------------------------------------------------------------
 
@@ -87,7 +89,7 @@ class Senses:
 
     def set_attributes(self, raw: Any) -> None:  # noqa: ANN401  # JSON
         self._refuse_if_sourced("attributes")
-        self._attributes = as_attributes(raw)
+        self._take_attributes(raw)
 
     def _refuse_if_sourced(self, name: str) -> None:
         if name in self._sources:
@@ -114,6 +116,7 @@ class Senses:
 
     def _take_attributes(self, raw: Any) -> None:  # noqa: ANN401  # JSON
         self._attributes = as_attributes(raw)
+        self.on_change(self._attributes)
 
     async def _watch(self, name: str, source: str, take: Callable[[Any], None]) -> None:
         while True:

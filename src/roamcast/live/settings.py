@@ -12,7 +12,8 @@ import msgspec
 from roamcast.config.values import typed_value
 from roamcast.errors import ConfigError
 from roamcast.live.store import Sync
-from roamcast.protocols.catalogue import Entry, find
+from roamcast.protocols.catalogue import find
+from roamcast.protocols.entry import Entry
 
 MAX_NODE: Final = 2**31 - 1
 DEFAULT_PORT: Final = 47474
@@ -122,6 +123,8 @@ class NodeSettings:
     control: str = DEFAULT_CONTROL
     token_file: Path | None = None
     facts: Path | None = None
+    decisions: bool = False
+    """Whether the facts have what the broker decides about each event."""
     epoch: int | None = None
     """Wall-clock ns that are time 0; None: the first start with this store."""
     seed: str | None = None
@@ -151,4 +154,8 @@ class NodeSettings:
             )
 
     def entry(self) -> Entry:
-        return find(self.protocol, self.folder)
+        """The protocol. Refused if it needs what the node is not told."""
+        entry = find(self.protocol, self.folder)
+        if self.decisions and self.facts is None:
+            raise ConfigError("--decisions goes with --facts DIR: that is where they are written")
+        return entry

@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, NamedTuple
 from roamcast.errors import RoamcastError
 from roamcast.live import log
 
-VERSION: Final = 1
+VERSION: Final = 2
 APPLICATION: Final = 0x726F616D
 """`roam`: how a file of ours is known."""
 LOGGED: Final = 10_000
@@ -39,9 +39,9 @@ _SCHEMA: Final = """
 CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
 CREATE TABLE kept (protocol TEXT, key TEXT, value BLOB NOT NULL, PRIMARY KEY (protocol, key)) WITHOUT ROWID;
 CREATE TABLE publication (
-    serial INTEGER PRIMARY KEY, event BLOB NOT NULL, time INTEGER NOT NULL, handed INTEGER NOT NULL
+    serial INTEGER PRIMARY KEY, publication BLOB NOT NULL, time INTEGER NOT NULL, handed INTEGER NOT NULL
 );
-CREATE TABLE subscription (id INTEGER PRIMARY KEY, filter TEXT NOT NULL);
+CREATE TABLE subscription (id INTEGER PRIMARY KEY, filter TEXT NOT NULL, until INTEGER);
 CREATE TABLE replay (sender INTEGER PRIMARY KEY, mark BLOB NOT NULL);
 """
 _NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "counter")
@@ -55,9 +55,10 @@ class StoreError(RoamcastError):
     """A store that cannot be opened, read or written."""
 
 
-class Publication(NamedTuple):
+class StoredPublication(NamedTuple):
     serial: int
-    event: bytes
+    publication: bytes
+    """A `Publication`, encoded."""
     time: int
     """When, in ns of wall-clock time."""
 
@@ -74,7 +75,7 @@ class Store:
             self._numbers = self._load(node)
             self._logged = deque(
                 self._connection.execute(
-                    "SELECT serial, length(event) FROM publication WHERE handed ORDER BY serial"
+                    "SELECT serial, length(publication) FROM publication WHERE handed ORDER BY serial"
                 ).fetchall()
             )
         except sqlite3.DatabaseError as problem:
@@ -133,20 +134,23 @@ class Store:
         """What brokers of a protocol kept."""
         return dict(self._read("SELECT key, value FROM kept WHERE protocol = ? ORDER BY key", protocol))
 
-    def unhanded(self) -> list[Publication]:
+    def unhanded(self) -> list[StoredPublication]:
         """Publications that were acknowledged and that the broker has not got, in order."""
-        rows = self._read("SELECT serial, event, time FROM publication WHERE NOT handed ORDER BY serial")
-        found = [Publication(*row) for row in rows]
-        self._sizes.update((publication.serial, len(publication.event)) for publication in found)
+        rows = self._read("SELECT serial, publication, time FROM publication WHERE NOT handed ORDER BY serial")
+        found = [StoredPublication(*row) for row in rows]
+        self._sizes.update((stored.serial, len(stored.publication)) for stored in found)
         return found
 
-    def publications(self) -> list[Publication]:
+    def publications(self) -> list[StoredPublication]:
         """All that are in the log, in order."""
-        return [Publication(*row) for row in self._read("SELECT serial, event, time FROM publication ORDER BY serial")]
+        return [
+            StoredPublication(*row)
+            for row in self._read("SELECT serial, publication, time FROM publication ORDER BY serial")
+        ]
 
-    def subscriptions(self) -> list[tuple[int, str]]:
-        """The durable ones: ids and filters in text."""
-        return self._read("SELECT id, filter FROM subscription ORDER BY id")
+    def subscriptions(self) -> list[tuple[int, str, int | None]]:
+        """The durable ones: ids, filters in text, and when they end (wall-clock ns) if they do."""
+        return self._read("SELECT id, filter, until FROM subscription ORDER BY id")
 
     def replay_marks(self) -> dict[int, int]:
         """The highest frame counter taken, by sender, the lowest first."""
@@ -205,10 +209,10 @@ class Store:
     def forget(self, protocol: str, key: str) -> None:
         self._queue("DELETE FROM kept WHERE protocol = ? AND key = ?", protocol, key)
 
-    def add_publication(self, serial: int, event: bytes, time: int) -> None:
-        self._sizes[serial] = len(event)
+    def add_publication(self, serial: int, publication: bytes, time: int) -> None:
+        self._sizes[serial] = len(publication)
         self.set_number("serial", serial)
-        self._queue("INSERT INTO publication VALUES (?, ?, ?, 0)", serial, event, time)
+        self._queue("INSERT INTO publication VALUES (?, ?, ?, 0)", serial, publication, time)
 
     def hand(self, serial: int) -> None:
         """The broker has got a publication; the oldest that it got earlier make room."""
@@ -221,8 +225,8 @@ class Store:
             self._logged_bytes -= freed
             self._queue("DELETE FROM publication WHERE serial = ?", oldest)
 
-    def add_subscription(self, number: int, filter_text: str) -> None:
-        self._queue("INSERT OR REPLACE INTO subscription VALUES (?, ?)", number, filter_text)
+    def add_subscription(self, number: int, filter_text: str, until: int | None) -> None:
+        self._queue("INSERT OR REPLACE INTO subscription VALUES (?, ?, ?)", number, filter_text, until)
 
     def remove_subscription(self, number: int) -> None:
         self._queue("DELETE FROM subscription WHERE id = ?", number)

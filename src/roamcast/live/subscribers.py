@@ -10,7 +10,6 @@ from collections.abc import Iterator
 from typing import Final
 
 from roamcast.content.event import Event
-from roamcast.content.filter import Filter
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import MSGPACK, EventForm, Told, encode
@@ -93,15 +92,19 @@ class Subscribers:
     def get(self, number: int) -> Mailbox | None:
         return self._mailboxes.get(number)
 
-    def add(self, filter: Filter, number: int | None, durable: bool) -> Mailbox:
-        """A new subscription; without a number it gets one that no other in the network has."""
+    @property
+    def next_number(self) -> int:
+        """A number for a subscription that has none: no other in the network has it."""
+        return self._node << 32 | (self.made + 1)
+
+    def add(self, subscription: Subscription, durable: bool) -> Mailbox:
+        """A new subscription."""
         if len(self._mailboxes) >= MAX_SUBSCRIPTIONS:
             raise RoamcastError(f"this node has {MAX_SUBSCRIPTIONS} subscriptions, and takes no more")
-        if number is None:
+        if subscription.id == self.next_number:
             self.made += 1
-            number = self._node << 32 | self.made
-        mailbox = Mailbox(Subscription(number, filter), durable)
-        self._mailboxes[number] = mailbox
+        mailbox = Mailbox(subscription, durable)
+        self._mailboxes[subscription.id] = mailbox
         return mailbox
 
     def remove(self, number: int) -> None:

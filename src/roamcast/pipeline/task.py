@@ -31,7 +31,7 @@ import pyarrow.parquet as pq
 import roamcast
 from roamcast.campaign.identity import canonical_hash, digests, relocated, run_id, write_files
 from roamcast.campaign.plan import Run
-from roamcast.campaign.schemas import FACTS_ARROW, FAILED, OK
+from roamcast.campaign.schemas import FAILED, OK, with_run
 from roamcast.facts.schema import TABLES
 from roamcast.sim import run as simulation
 from roamcast.sim.scenario import Scenario
@@ -121,7 +121,9 @@ def _attempt(run: Run, out: Path, attempt: Path) -> Outcome:
     }
     sizes = {table: _file(attempt, table).stat().st_size for table in result.rows}
     for table in result.rows:
-        _file(attempt, table).replace(facts_file(out, table, run.run))
+        place = facts_file(out, table, run.run)
+        place.parent.mkdir(exist_ok=True)
+        _file(attempt, table).replace(place)
     record = {
         "row": row,
         "sizes": sizes,
@@ -197,10 +199,10 @@ class RunSink:
     @property
     def rows(self) -> dict[str, int]:
         """By table, in the order of the vocabulary."""
-        return {table: self._rows[table] for table in TABLES if table in self._rows}
+        return {table: self._rows[table] for table in [*TABLES, *self._rows] if table in self._rows}
 
     def __call__(self, table: str, batch: pa.RecordBatch) -> None:
-        schema = FACTS_ARROW[table]
+        schema = with_run(batch.schema)
         rows = pa.RecordBatch.from_arrays([pa.repeat(self._run, batch.num_rows), *batch.columns], schema=schema)
         with self._noticing():
             if table not in self._writers:

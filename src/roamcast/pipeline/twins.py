@@ -188,6 +188,7 @@ def _put_in_place(out: Path, run: str) -> None:
     if not (place / _DONE).is_file():
         return
     for table in json.loads((place / _DONE).read_bytes())["sizes"]:
+        facts_file(out, table, run).parent.mkdir(parents=True, exist_ok=True)
         with contextlib.suppress(FileNotFoundError):  # an earlier attempt at this got as far
             (place / f"{table}.parquet").replace(facts_file(out, table, run))
     (place / _DONE).replace(done_file(out, run))

@@ -16,10 +16,14 @@ happens, and it answers by calling its *port*. The laws:
 import abc
 import random
 from collections.abc import Hashable, Mapping
-from typing import Generic, Protocol, TypeVar
+from typing import Annotated, Generic, Protocol, TypeVar
 
-from roamcast.content.event import Event, Scalar
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.facts import Decided, Fact
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import Message
 
@@ -28,7 +32,17 @@ Node = int
 Time = int
 """Nanoseconds since the world began."""
 Handle = int
-P = TypeVar("P")
+
+
+class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """The base of every protocol's parameters. Each field has a default."""
+
+    delivered: Annotated[
+        int, Meta(ge=1, description="how many events a node remembers having delivered, across restarts too")
+    ] = 1024
+
+
+P = TypeVar("P", bound=Parameters)
 
 
 class Port(Protocol):
@@ -52,16 +66,14 @@ class Port(Protocol):
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         """Hands an event to the application: to which of its subscriptions, after how many hops, in what message."""
 
-    def note(self, fact: str) -> None:
+    def note(self, what: str) -> None:
         """Counts something that happened and would not show otherwise, such as "duplicate"."""
 
-    def tree(
-        self, change: str, cause: int, parent: Node | None, children: tuple[Node, ...], leader: Node | None
-    ) -> None:
-        """Tells a node's place in a tree of brokers after a change of it, and the repair that it belongs to.
+    def record(self, fact: Fact) -> None:
+        """Writes down a fact of a class that the protocol's entry lists."""
 
-        `parent` is None at a root, and `leader` where none is known; docs/facts.md lists the changes.
-        """
+    def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
+        """Writes down, if that is asked for, what the broker decided about an event. Free of charge where it is not."""
 
     def keep(self, key: str, value: bytes) -> None:
         """Stores what must survive a crash; `start` gets it back."""
@@ -87,7 +99,7 @@ class Broker(abc.ABC, Generic[P]):
         self.params = params
         self.port = port
         self.rng = rng
-        self.local = LocalSubscriptions(port)
+        self.local = LocalSubscriptions(port, params.delivered)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         """The node begins, or begins again with what it had kept. Called once, before everything else."""
@@ -114,3 +126,7 @@ class Broker(abc.ABC, Generic[P]):
 
     def timer(self, now: Time, key: Hashable) -> None:
         """A timer that was set has come."""
+
+    def tables(self) -> dict[str, int]:
+        """How full its tables are, by name: what `roamcast status` shows, and what must not grow without bound."""
+        return {"subscriptions": len(self.local)}

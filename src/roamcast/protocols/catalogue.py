@@ -9,91 +9,19 @@ import difflib
 import functools
 import importlib.metadata
 import sys
-from dataclasses import dataclass
 from pathlib import Path
 from types import ModuleType
 from typing import Any, Final
 
-import msgspec
-
-from roamcast.errors import RoamcastError
 from roamcast.protocols import flooding, gossip, hint
-from roamcast.protocols.api import Broker
-from roamcast.protocols.codec import Codec
-from roamcast.protocols.messages import Beacon, Data, Hinted, Message
+from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.tree import broker as tree
-from roamcast.protocols.tree.coman import Coman
-from roamcast.protocols.tree.forwarding_messages import Routed, Routes
-from roamcast.protocols.tree.maodv import Maodv
-from roamcast.protocols.tree.messages import Ack, ChkUp, Grph, Hello, Mact, Rrep, Rreq
 
 GROUP: Final = "roamcast.protocols"
 
 
-class ProtocolError(RoamcastError):
-    """A protocol that cannot be found or used."""
-
-
-@dataclass(frozen=True)
-class Entry:
-    """All a world needs to host a protocol."""
-
-    name: str
-    summary: str
-    parameters: type[msgspec.Struct]
-    """A frozen struct whose fields have defaults; a scenario's `[protocol.parameters]` is decoded into it."""
-    broker: type[Broker[Any]]
-    messages: tuple[type[Message], ...]
-    """Every class of message its brokers send."""
-
-    def __post_init__(self) -> None:
-        if not self.messages:
-            raise ProtocolError(f"protocol {self.name!r} names no messages: what it sends must be listed")
-
-    def codec(self) -> Codec:
-        return Codec(self.messages)
-
-
-CATALOGUE: Final = {
-    entry.name: entry
-    for entry in (
-        Entry(
-            "flooding",
-            "who hears an event for the first time passes it on",
-            flooding.Flooding,
-            flooding.FloodingBroker,
-            (Data,),
-        ),
-        Entry(
-            "gossip",
-            "who hears an event for the first time passes it on with probability p",
-            gossip.Gossip,
-            gossip.GossipBroker,
-            (Data,),
-        ),
-        Entry(
-            "hint",
-            "by broadcast, towards those last met near here (Baldoni et al. 2005)",
-            hint.Hint,
-            hint.HintBroker,
-            (Beacon, Hinted),
-        ),
-        Entry(
-            "maodv",
-            "along a tree that repairs itself as MAODV's does (Royer, Perkins 1999)",
-            Maodv,
-            tree.MaodvBroker,
-            (Hello, Rreq, Rrep, Mact, Grph, Routes, Routed),
-        ),
-        Entry(
-            "coman",
-            "along a tree whose repairs change few routes (Mottola, Cugola, Picco 2008)",
-            Coman,
-            tree.ComanBroker,
-            (Hello, Rreq, Rrep, Mact, Grph, ChkUp, Ack, Routes, Routed),
-        ),
-    )
-}
+_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN)
+CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
 def find(name: str, folder: Path = Path()) -> Entry:
@@ -139,5 +67,5 @@ def _contents(path: Path, changed: int) -> dict[str, Any]:
 
 def _checked(thing: object, where: str) -> Entry:
     if not isinstance(thing, Entry):
-        raise ProtocolError(f"protocol {where} is {type(thing).__name__}, not an Entry of roamcast.protocols.catalogue")
+        raise ProtocolError(f"protocol {where} is {type(thing).__name__}, not an Entry of roamcast.protocols.entry")
     return thing

@@ -1,19 +1,34 @@
 """Flooding: who hears an event for the first time passes it on. The smallest broker; read it first."""
 
 from random import Random
-from typing import Annotated
+from typing import Annotated, ClassVar, Final
 
-import msgspec
 from msgspec import Meta
 
+from roamcast.content.event import Event
 from roamcast.content.subscription import Publication
-from roamcast.protocols.api import Broker, Node, Port, Time
-from roamcast.protocols.messages import Data, Message
+from roamcast.protocols.api import Broker, Node, Parameters, Port, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.messages import MAX_HOPS, Message, Role
 from roamcast.protocols.window import DuplicateWindow
 from roamcast.units import seconds
 
 
-class Flooding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Data(Message, frozen=True, tag="data"):
+    """An event on its way: all that flooding and gossip need."""
+
+    role: ClassVar[Role] = "data"
+
+    event: Event
+    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
+    """How many times it was transmitted before, 0 from its publisher."""
+
+    def onward(self) -> "Data":
+        """The message as whoever hears it passes it on."""
+        return Data(self.event, min(self.hops + 1, MAX_HOPS))
+
+
+class Flooding(Parameters, frozen=True, kw_only=True):
     """Parameters of flooding."""
 
     jitter: Annotated[float, Meta(ge=0, le=60, description="longest random wait before passing on, s")] = 0.01
@@ -29,6 +44,7 @@ class FloodingBroker(Broker[Flooding]):
         event = publication.event
         self._seen.add(event.id)
         self.local.deliver(event, 0, "local")
+        self.port.decide(event.id, "forwarded")
         self.port.broadcast(Data(event, 0))
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
@@ -39,4 +55,13 @@ class FloodingBroker(Broker[Flooding]):
             return
         onward = message.onward()
         self.local.deliver(onward.event, onward.hops, "data")
+        self.port.decide(onward.event.id, "forwarded")
         self.port.broadcast(onward, seconds(self.rng.random() * self.params.jitter))
+
+    def tables(self) -> dict[str, int]:
+        return {**super().tables(), "seen": len(self._seen)}
+
+
+ENTRY: Final = Entry(
+    "flooding", "every node that hears an event for the first time passes it on", Flooding, FloodingBroker, (Data,)
+)

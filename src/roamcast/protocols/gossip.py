@@ -3,13 +3,14 @@
 It is flooding with a toss: with p = 1 the two are the same protocol. The publisher always sends.
 """
 
-from typing import Annotated
+from typing import Annotated, Final
 
 from msgspec import Meta
 
 from roamcast.protocols.api import Node, Time
-from roamcast.protocols.flooding import Flooding, FloodingBroker
-from roamcast.protocols.messages import Data, Message
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
+from roamcast.protocols.messages import Message
 
 
 class Gossip(Flooding, frozen=True, kw_only=True):
@@ -25,5 +26,15 @@ class GossipBroker(FloodingBroker):
         if isinstance(message, Data) and message.event.id not in self._seen and self.rng.random() >= self.params.p:
             self._seen.add(message.event.id)
             self.local.deliver(message.event, message.onward().hops, "data")
+            self.port.decide(message.event.id, "not chosen")
         else:
             super().receive(now, sender, message)
+
+
+ENTRY: Final = Entry(
+    "gossip",
+    "every node that hears an event for the first time passes it on with probability p",
+    Gossip,
+    GossipBroker,
+    (Data,),
+)

@@ -10,35 +10,53 @@ lower hint for one who is, passes it on, the sooner the lower that hint; unless 
 
 from collections.abc import Hashable, Mapping
 from random import Random
-from typing import Annotated, Final, Literal
+from typing import Annotated, ClassVar, Final, Literal
 
-import msgspec
 from msgspec import Meta
 
+from roamcast.bounded import put
 from roamcast.content.covering import MIN_BUDGET, summarise
 from roamcast.content.event import INT_MAX, INT_MIN, Event
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.content.index import FilterIndex
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import Broker, Handle, Node, Port, Time
-from roamcast.protocols.messages import (
-    MAX_DESTINATIONS,
-    MAX_HOPS,
-    MAX_MISSED,
-    Beacon,
-    Hinted,
-    Message,
-)
+from roamcast.protocols.api import Broker, Handle, Node, Parameters, Port, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.messages import MAX_HOPS, Message, Role
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.window import DuplicateWindow
 from roamcast.units import SECOND, seconds
 
+MAX_DESTINATIONS: Final = 1024
+MAX_MISSED: Final = 10
+"""Beacons missed in a row, after which a node is forgotten."""
 _BEACON: Final = "beacon"
 _STEP: Final = SECOND // (3 * MAX_MISSED)
 """The delay a missed beacon adds: the paper waits a third of the hint in seconds."""
 
 
-class Hint(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Beacon(Message, frozen=True, tag="beacon"):
+    """What a node's applications want, told to whoever is near."""
+
+    role: ClassVar[Role] = "beacon"
+
+    filter: Filter
+
+
+class Hinted(Message, frozen=True, tag="hinted"):
+    """An event, with the nodes known to want it and the best estimate of how near they are."""
+
+    role: ClassVar[Role] = "data"
+
+    event: Event
+    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
+    credit: Annotated[int, Meta(ge=0, le=255)]
+    """How many more times a broker may pass it on without a reason."""
+    destinations: Annotated[dict[int, Annotated[int, Meta(ge=0, le=MAX_MISSED)]], Meta(max_length=MAX_DESTINATIONS)]
+    """By node: the fewest of its beacons that a broker which passed this on has missed. The paper's hint is a tenth."""
+
+
+class Hint(Parameters, frozen=True, kw_only=True):
     """Parameters of hint-driven routing; the defaults are the paper's, where it gives one."""
 
     interval: Annotated[float, Meta(ge=0.01, le=86400, description="between two beacons of a node, s")] = 5.0
@@ -69,7 +87,7 @@ class HintBroker(Broker[Hint]):
         self._table: NeighbourTable[Filter] = NeighbourTable(lifetime, params.table)
         self._interests: FilterIndex[Node] = FilterIndex()  # of those in the table
         self._seen = DuplicateWindow(params.window)
-        self._scheduled: dict[int, Handle] = {}  # by event, the newest last
+        self._scheduled: dict[int, tuple[Handle, Time]] = {}  # by event, with when it leaves; the newest last
         self._beacon: Beacon | None = None  # made anew when subscriptions change
         self._told = False  # whether others may still believe that something is wanted here
 
@@ -129,6 +147,7 @@ class HintBroker(Broker[Hint]):
         if self.local.deliver(event, 0, "local"):
             destinations[self.node] = 0
         self._improve(now, event, destinations)
+        self.port.decide(event.id, "forwarded")
         self.port.broadcast(Hinted(event, 0, self.params.credits, destinations))
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
@@ -151,10 +170,12 @@ class HintBroker(Broker[Hint]):
         least = self._improve(now, event, destinations)
         if least is None:
             if credit == 0:
+                self.port.decide(event.id, "no route")
                 return
             credit, least = credit - 1, MAX_MISSED
+        self.port.decide(event.id, "forwarded")
         delay = least * _STEP + round(self.rng.random() * self.params.spread * SECOND)
-        self._schedule(event.id, self.port.broadcast(Hinted(event, hops, credit, destinations), delay))
+        self._schedule(event.id, self.port.broadcast(Hinted(event, hops, credit, destinations), delay), now + delay)
 
     def _improve(self, now: Time, event: Event, destinations: dict[Node, int]) -> int | None:
         """Puts what this broker knows better into the list; gives its lowest hint of those, None if nothing is better.
@@ -172,11 +193,9 @@ class HintBroker(Broker[Hint]):
                 least = missed if least is None else min(least, missed)
         return least
 
-    def _schedule(self, event_id: int, handle: Handle) -> None:
+    def _schedule(self, event_id: int, handle: Handle, leaves: Time) -> None:
         """Remembers how to take it back; what left long ago makes room."""
-        self._scheduled[event_id] = handle
-        if len(self._scheduled) > self.params.window:
-            del self._scheduled[next(iter(self._scheduled))]
+        put(self._scheduled, event_id, (handle, leaves), self.params.window)
 
     def _hear_copy(self, now: Time, message: Hinted) -> None:
         """Somebody else has passed it on: there is no need any more."""
@@ -187,9 +206,30 @@ class HintBroker(Broker[Hint]):
             and self._improve(now, message.event, dict(message.destinations)) is not None
         ):
             return
-        self.port.withdraw(self._scheduled.pop(message.event.id))
+        handle, leaves = self._scheduled.pop(message.event.id)
+        if leaves > now:
+            self.port.decide(message.event.id, "suppressed")
+        self.port.withdraw(handle)
+
+    def tables(self) -> dict[str, int]:
+        return {
+            **super().tables(),
+            "hints": len(self._table),
+            "interests": len(self._interests),
+            "seen": len(self._seen),
+            "scheduled": len(self._scheduled),
+        }
 
 
 def _has_place(node: Node, destinations: Mapping[Node, int]) -> bool:
     """Whether a node is, or can be put, on the list: strangers may have filled it, and a frame takes no longer one."""
     return node in destinations or len(destinations) < MAX_DESTINATIONS
+
+
+ENTRY: Final = Entry(
+    "hint",
+    "broadcast, forwarded by nodes that met a subscriber recently (Baldoni et al. 2005)",
+    Hint,
+    HintBroker,
+    (Beacon, Hinted),
+)

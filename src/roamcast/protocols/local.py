@@ -1,19 +1,27 @@
-"""The subscriptions of a broker's own node, and the rule that nothing is delivered twice.
+"""The subscriptions of a broker's own node, and the rule that a subscription gets an event once.
 
-The ids of delivered events are kept through the port, so that the rule holds across a restart too.
+The rules this file owns:
+
+* An event is handed to each subscription that matches it, and to none twice: once per (event, subscription).
+* A copy that arrives later does not by itself reach a subscription made meanwhile. Only what a broker still holds does:
+  it says so with `deliver_held`.
+* The latest `capacity` events are remembered, each with the subscriptions that got it, and kept through the port, so
+  that the rule holds across a restart too. An event costs one small record on disk (8 bytes, and 8 for each
+  subscription that got it), written when it is first delivered and again for each later subscription.
 """
 
 from collections.abc import Mapping
 from typing import Final, Protocol
 
-from roamcast.content.event import Event
+from roamcast.bounded import put
+from roamcast.content.event import Event, EventId
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
 from roamcast.content.subscription import Subscription
-from roamcast.protocols.window import DuplicateWindow
 
 KEPT: Final = "delivered/"
-WINDOW: Final = 1024
+_WORD: Final = 8
+"""Bytes of a number in a kept record."""
 
 
 class _Keeper(Protocol):
@@ -25,11 +33,12 @@ class _Keeper(Protocol):
 
 
 class LocalSubscriptions:
-    def __init__(self, port: _Keeper) -> None:
+    def __init__(self, port: _Keeper, capacity: int) -> None:
         self._port = port
+        self._capacity = capacity
         self._index: FilterIndex[int] = FilterIndex()
         self._filters: dict[int, Filter] = {}
-        self._delivered = DuplicateWindow(WINDOW)
+        self._delivered: dict[EventId, tuple[int, ...]] = {}  # to which subscriptions, the oldest event first
         self._serial = 0
 
     def __len__(self) -> int:
@@ -42,12 +51,13 @@ class LocalSubscriptions:
 
     def restore(self, kept: Mapping[str, bytes]) -> None:
         """Takes over what a former life had delivered, oldest first."""
-        mine = [(int.from_bytes(value, "big"), key) for key, value in kept.items() if key.startswith(KEPT)]
-        for serial, key in sorted(mine):
-            self._delivered.add(int(key.removeprefix(KEPT)))
+        records = [(_numbers(value), key) for key, value in kept.items() if key.startswith(KEPT)]
+        for (serial, *subscriptions), key in sorted(records):
+            self._delivered[int(key.removeprefix(KEPT))] = tuple(subscriptions)
             self._serial = serial
-            if self._delivered.evicted is not None:  # a crash came between keeping the newest and forgetting this
-                self._port.forget(f"{KEPT}{self._delivered.evicted}")
+        for oldest in list(self._delivered)[: -self._capacity]:  # a crash came before they were forgotten
+            del self._delivered[oldest]
+            self._port.forget(f"{KEPT}{oldest}")
 
     def add(self, subscription: Subscription) -> None:
         self._filters[subscription.id] = subscription.filter
@@ -57,15 +67,34 @@ class LocalSubscriptions:
         if self._filters.pop(subscription_id, None) is not None:
             self._index.remove(subscription_id)
 
+    def matches(self, event: Event) -> bool:
+        """Whether a subscription wants the event."""
+        return bool(self._filters) and bool(self._index.match(event))
+
     def deliver(self, event: Event, hops: int, via: str) -> bool:
-        """Hands the event to the subscriptions that match, if it was not before; whether any matches."""
+        """Hands an event that has arrived to the subscriptions that match, if none had it; whether any matches."""
         wanted_by = self._index.match(event) if self._filters else []
-        if not wanted_by:
-            return False
-        if self._delivered.add(event.id):
-            self._serial += 1
-            self._port.keep(f"{KEPT}{event.id}", self._serial.to_bytes(8, "big"))
-            if self._delivered.evicted is not None:
-                self._port.forget(f"{KEPT}{self._delivered.evicted}")
-            self._port.deliver(event, tuple(wanted_by), hops, via)
-        return True
+        if wanted_by and event.id not in self._delivered:
+            self._hand_over(event, (), tuple(wanted_by), hops, via)
+        return bool(wanted_by)
+
+    def deliver_held(self, event: Event, hops: int, via: str) -> None:
+        """Hands an event that the broker holds to the subscriptions that match and have not got it."""
+        had = self._delivered.get(event.id, ())
+        wanting = tuple(number for number in self._index.match(event) if number not in had) if self._filters else ()
+        if wanting:
+            self._hand_over(event, had, wanting, hops, via)
+
+    def _hand_over(self, event: Event, had: tuple[int, ...], wanting: tuple[int, ...], hops: int, via: str) -> None:
+        oldest = put(self._delivered, event.id, had + wanting, self._capacity)
+        self._serial += 1
+        record = b"".join(number.to_bytes(_WORD, "big", signed=True) for number in (self._serial, *had, *wanting))
+        self._port.keep(f"{KEPT}{event.id}", record)
+        if oldest is not None:
+            self._port.forget(f"{KEPT}{oldest}")
+        self._port.deliver(event, wanting, hops, via)
+
+
+def _numbers(record: bytes) -> tuple[int, ...]:
+    words = (record[start : start + _WORD] for start in range(0, len(record), _WORD))
+    return tuple(int.from_bytes(word, "big", signed=True) for word in words)

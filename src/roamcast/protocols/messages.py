@@ -1,69 +1,43 @@
-"""The typed messages that brokers exchange.
+"""The base of the messages that brokers exchange. Each protocol declares its own beside its broker.
 
 A message is a frozen struct; `codec.py` gives it its one encoding, and so its size. Its `tag` is its name on the air
-and the `kind` under which its transmissions are counted.
+and the `kind` under which its transmissions are counted; its `role` says what it is for.
 """
 
-from typing import Annotated, ClassVar, Final
+from typing import ClassVar, Final, Literal
 
 import msgspec
-from msgspec import Meta
 
-from roamcast.content.event import Event
-from roamcast.content.filter import Filter
+from roamcast.content.event import Event, EventId
 
 MAX_HOPS: Final = 2**31 - 1
 """Where counting stops: a stranger may claim any number, and one more must still fit into a frame and a fact."""
 
+Role = Literal["data", "control", "beacon"]
+"""What a message is for: it carries events; it says something that other brokers act on; or it only says at regular
+times that its sender is there, with what goes along."""
+
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
-    """The base of all messages.
+    """The base of all messages."""
 
-    `cause` names the repair or refresh that a control message belongs to, so that the cost and the reach of one can be
-    counted from what was transmitted; 0 for what belongs to none.
-    """
-
+    role: ClassVar[Role] = "control"
     urgent: ClassVar[bool] = False
     """Whether it goes before other messages that wait in a node's queue."""
 
     @property
     def cause(self) -> int:
+        """The repair or refresh that a control message belongs to, so that the cost and the reach of one can be counted
+        from what was transmitted; 0 if it belongs to none."""
         return 0
+
+    @property
+    def event_id(self) -> EventId | None:
+        """The event that it carries, if any: that of its field `event`, unless a message knows better."""
+        event = getattr(self, "event", None)
+        return event.id if isinstance(event, Event) else None
 
 
 def kind_of(message: type[Message]) -> str:
     """The tag of a class of messages."""
     return str(message.__struct_config__.tag)
-
-
-class Data(Message, frozen=True, tag="data"):
-    """An event on its way, all that flooding and gossip need."""
-
-    event: Event
-    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
-    """How many times it was transmitted before, 0 from its publisher."""
-
-    def onward(self) -> "Data":
-        """The message as whoever hears it passes it on."""
-        return Data(self.event, min(self.hops + 1, MAX_HOPS))
-
-
-class Beacon(Message, frozen=True, tag="beacon"):
-    """What a node's applications want, told to whoever is near."""
-
-    filter: Filter
-
-
-MAX_DESTINATIONS: Final = 1024
-MAX_MISSED: Final = 10
-
-
-class Hinted(Message, frozen=True, tag="hinted"):
-    """An event of hint-driven routing, with those known to want it and the best estimate of how near they are."""
-
-    event: Event
-    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
-    credit: Annotated[int, Meta(ge=0, le=255)]
-    """How many more times a broker may pass it on without a reason."""
-    destinations: Annotated[dict[int, Annotated[int, Meta(ge=0, le=MAX_MISSED)]], Meta(max_length=MAX_DESTINATIONS)]
-    """By node: the fewest of its beacons that a broker which passed this on has missed. The paper's hint is a tenth."""

@@ -14,9 +14,10 @@ from typing import Any
 
 import msgspec
 
-from roamcast.content.event import Event, Scalar
+from roamcast.content.event import Event, EventId, Scalar
 from roamcast.protocols.api import Broker, Handle, Node, Time
-from roamcast.protocols.catalogue import Entry
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Message
 
 
@@ -37,18 +38,6 @@ class Delivery:
     via: str
 
 
-@dataclass(frozen=True)
-class Place:
-    """A node's place in a tree after a change."""
-
-    at: Time
-    change: str
-    cause: int
-    parent: Node | None
-    children: tuple[Node, ...]
-    leader: Node | None
-
-
 @dataclass
 class RecordingPort:
     """A port for one broker alone: the test sets `now`, calls the broker, and looks at what was said."""
@@ -59,7 +48,8 @@ class RecordingPort:
     timers: list[tuple[Time, Hashable]] = field(default_factory=list)
     delivered: list[Delivery] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
-    places: list[Place] = field(default_factory=list)
+    facts: list[tuple[Time, Fact]] = field(default_factory=list)
+    """What was recorded, decisions included, and when."""
     kept: dict[str, bytes] = field(default_factory=dict)
     position: tuple[float, float] | None = None
     """What `here` says, at any time."""
@@ -88,13 +78,14 @@ class RecordingPort:
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         self.delivered.append(Delivery(event, subscriptions, hops, via))
 
-    def note(self, fact: str) -> None:
-        self.notes[fact] += 1
+    def note(self, what: str) -> None:
+        self.notes[what] += 1
 
-    def tree(
-        self, change: str, cause: int, parent: Node | None, children: tuple[Node, ...], leader: Node | None
-    ) -> None:
-        self.places.append(Place(self.now, change, cause, parent, children, leader))
+    def record(self, fact: Fact) -> None:
+        self.facts.append((self.now, fact))
+
+    def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
+        self.facts.append((self.now, Decision(event, decision, to)))
 
     def keep(self, key: str, value: bytes) -> None:
         self.kept[key] = value
@@ -119,7 +110,7 @@ class RecordingPort:
         self.timers.clear()
         self.delivered.clear()
         self.notes.clear()
-        self.places.clear()
+        self.facts.clear()
 
 
 class _MeshPort(RecordingPort):

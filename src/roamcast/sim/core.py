@@ -47,7 +47,7 @@ class Outcome(enum.IntEnum):
     RECEIVED = 0
     HALF_DUPLEX = 1
     COLLISION = 2
-    LINK = 3
+    RANDOM_LOSS = 3
 
 
 @dataclass(frozen=True)
@@ -168,6 +168,9 @@ class Core(Protocol):
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         """One direction of a link: there with a loss, or not there."""
+
+    def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
+        """Switches a node off or on again."""
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
         """Takes effect with the next `advance`; sends take effect in their order."""

@@ -51,8 +51,8 @@ def compiled(function: F) -> F:
 # --- Constants -----------------------------------------------------------------------------------------------------
 
 (REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME) = (int(code) for code in Upcall)
-(RECEIVED, HALF_DUPLEX, COLLISION, LINK) = (int(outcome) for outcome in Outcome)
-(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_LINK, QUEUE_FULL, GIVEN_UP) = range(9)
+(RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = (int(outcome) for outcome in Outcome)
+(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = range(9)
 (BACKOFF, RANGE, LOSS, BACKGROUND) = range(4)
 
 # What happens in an event, and its class: events of one instant go in the order of their classes.
@@ -568,7 +568,7 @@ def _outcome(flags: int) -> int:
     if flags & OVERLAPPED:
         return COLLISION
     if flags & LOST_BY_CHANCE:
-        return LINK
+        return RANDOM_LOSS
     return RECEIVED
 
 
@@ -673,7 +673,7 @@ def _free_transmission(s: Any, t: int) -> None:
     s.t_free = t
 
 
-_METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_LINK)
+_METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_RANDOM)
 
 
 @compiled
@@ -1100,6 +1100,9 @@ class Core:
 
     def set_range(self, node: int, reach: float) -> None:
         _set_range(self._address, node, reach)
+
+    def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
+        raise NotImplementedError
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         _set_link(self._address, sender, receiver, NO_LINK if loss is None else loss)

@@ -40,9 +40,9 @@ _METRIC_OF: Final = {
     Outcome.RECEIVED: "receptions",
     Outcome.HALF_DUPLEX: "half_duplex",
     Outcome.COLLISION: "collision",
-    Outcome.LINK: "link",
+    Outcome.RANDOM_LOSS: "random_loss",
 }
-_EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.LINK: True}
+_EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.RANDOM_LOSS: True}
 """Whether EIFS applies after a receivable frame; with half duplex it stays as it was."""
 
 
@@ -162,7 +162,7 @@ class Reception:
             return Outcome.HALF_DUPLEX
         if self.collided:
             return Outcome.COLLISION
-        return Outcome.LINK if self.lost else Outcome.RECEIVED
+        return Outcome.RANDOM_LOSS if self.lost else Outcome.RECEIVED
 
 
 @dataclass(slots=True, eq=False)
@@ -249,6 +249,9 @@ class Core:
 
     def set_range(self, node: int, reach: float) -> None:
         self._nodes[node].reach = reach
+
+    def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
+        raise NotImplementedError
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         if loss is None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from roamcast.facts.recorder import Recorder, Sink
+from roamcast.facts.schema import tables_of
 from roamcast.sim.scenario import Scenario
 from roamcast.sim.world import CoreMaker, Progress, World
 
@@ -37,7 +38,7 @@ def run(
 ) -> RunReport:
     """Runs a checked scenario to its end. `folder` is where its file names start; `reference.Core` may be the core."""
     started = time.process_time()
-    recorder = Recorder(sink)
+    recorder = Recorder(sink, tables_of(scenario.entry(folder).facts))
     world = World(scenario, recorder, make_core or compiled_core(), folder, through_codec=through_codec)
     world.run(progress)
     recorder.close()

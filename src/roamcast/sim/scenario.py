@@ -16,10 +16,13 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.errors import RoamcastError
-from roamcast.protocols.catalogue import Entry, find
+from roamcast.protocols.catalogue import find
+from roamcast.protocols.entry import Entry
+from roamcast.sim.attributes import Attributes
+from roamcast.sim.away import Away
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
 from roamcast.sim.links import Links
-from roamcast.sim.mobility import Area, Movement, RandomWaypoint, ScenarioError
+from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, ScenarioError
 from roamcast.sim.workload import Workload
 from roamcast.units import SECOND
 
@@ -106,6 +109,9 @@ class Record(Part, frozen=True, kw_only=True):
 
     frames: Annotated[bool, Meta(description="every transmission and what became of it at each node")] = False
     movement: Annotated[bool, Meta(description="every leg of every node")] = True
+    decisions: Annotated[
+        bool, Meta(description="what each broker decided about each event, and why an event went no farther")
+    ] = False
 
 
 class Scenario(Part, frozen=True, kw_only=True):
@@ -124,6 +130,8 @@ class Scenario(Part, frozen=True, kw_only=True):
     radio: Radio = Radio()
     mac: Mac = Mac()
     background: Background | None = None
+    attributes: Annotated[tuple[Attributes, ...], Meta(description="what nodes say of themselves")] = ()
+    away: Annotated[tuple[Away, ...], Meta(description="nodes that are not always there")] = ()
     workload: Workload = Workload()
     protocol: ProtocolChoice = ProtocolChoice()
     record: Record = Record()
@@ -190,6 +198,16 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield "background.reach", f"floods among {self.nodes} nodes: at most {MAX_FLOOD_NODES} are supported"
         for field, rule in self.workload.problems(self.nodes, self.duration):
             yield f"workload.{field}", rule
+        for number, attributes in enumerate(self.attributes):
+            yield from ((f"attributes[{number}].{field}", rule) for field, rule in attributes.problems(self.nodes))
+        taken: set[int] = set()
+        for number, away in enumerate(self.away):
+            yield from ((f"away[{number}].{field}", rule) for field, rule in away.problems(self.nodes))
+            for node in sorted(set(away.members(self.nodes)) & taken):
+                yield f"away[{number}].nodes", f"node {node} is in an earlier group too"
+            taken |= set(away.members(self.nodes))
+            if away.where is not None and not isinstance(self.movement, Buildings):
+                yield f"away[{number}].where", 'goes with movement.model = "buildings"'
 
     def _link_problems(self) -> Iterator[tuple[str, str]]:
         if self.links is None:
@@ -256,7 +274,23 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     if broken:
         raise ScenarioError("\n".join(broken))
     parameters(scenario, source, folder)
+    broken = [f"{source}: {field}: {rule}" for field, rule in unsupported(scenario, scenario.entry(folder))]
+    if broken:
+        raise ScenarioError("\n".join(broken))
     return scenario
+
+
+def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
+    """What the scenario asks of its protocol that the protocol cannot do: (field, rule)."""
+    groups = (("subscribers", scenario.workload.subscribers), ("publishers", scenario.workload.publishers))
+    for name, some in groups:
+        for number, group in enumerate(some):
+            if group.lifetime is not None and "lifetimes" not in entry.understands:
+                yield f"workload.{name}[{number}].lifetime", f"{entry.name} does not understand lifetimes: leave it out"
+    if "positions" in entry.needs and scenario.radio.propagation == "links":
+        yield "radio.propagation", f'{entry.name} needs positions, which "links" do not have: use two-ray or unit-disk'
+    if "attributes" in entry.needs and not scenario.attributes:
+        yield "attributes", f"{entry.name} needs attributes of its nodes: give [[attributes]]"
 
 
 def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # noqa: ANN401  # it is TOML

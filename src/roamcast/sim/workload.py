@@ -6,6 +6,7 @@ what is wanted first, is drawn from one stream for all.
 """
 
 import heapq
+import itertools
 from collections.abc import Iterator
 from random import Random
 from typing import Annotated, Final, Literal, NamedTuple
@@ -18,7 +19,8 @@ from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError
-from roamcast.units import SECOND
+from roamcast.sim.draw import Drawn, draw, values_of
+from roamcast.units import SECOND, seconds
 
 MIN_CHANGE: Final = 0.001
 """Seconds between two changes of a subscription."""
@@ -36,6 +38,8 @@ class _Group(_Part, frozen=True, kw_only=True):
     start: Annotated[float, Meta(ge=0, description="from when, s")] = 0.0
     stop: Annotated[float | None, Meta(description="until when, s; none: to the end")] = None
 
+    lifetime: float | None = None
+
     @property
     def members(self) -> int:
         return len(self.nodes) if self.nodes is not None else self.count or 0
@@ -50,6 +54,8 @@ class _Group(_Part, frozen=True, kw_only=True):
                 yield "nodes", f"{node}: nodes are numbered from 0 to {nodes - 1}"
         if self.stop is not None and self.stop <= self.start:
             yield "stop", f"{self.stop:g} s is not after the start at {self.start:g} s"
+        if self.lifetime is not None and self.lifetime < 0:
+            yield "lifetime", f"{self.lifetime:g} s: 0 or more"
 
 
 class Subscribers(_Group, frozen=True, kw_only=True):
@@ -64,6 +70,10 @@ class Subscribers(_Group, frozen=True, kw_only=True):
             description="s between two changes of a node's subscription, from a random point of the first such time: "
             "the old one ends, and one of the other filters is drawn; none: it stays"
         ),
+    ] = None
+
+    lifetime: Annotated[
+        float | None, Meta(description="s after which a subscription ends by itself; none: it lasts until it is ended")
     ] = None
 
     @property
@@ -86,43 +96,33 @@ class Subscribers(_Group, frozen=True, kw_only=True):
             yield "change", f"every {self.change:g} s, but there is no other filter to change to"
 
 
-class Span(_Part, frozen=True, kw_only=True):
-    """A number drawn uniformly; whole if both bounds are."""
-
-    low: int | float
-    high: int | float
-
-    def draw(self, rng: Random) -> int | float:
-        if isinstance(self.low, int) and isinstance(self.high, int):
-            return rng.randint(self.low, self.high)
-        return rng.uniform(self.low, self.high)
-
-
 class Publishers(_Group, frozen=True, kw_only=True):
     """Nodes that publish events."""
 
     rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="events a second and node")]
     timing: Annotated[
-        Literal["periodic", "poisson"],
-        Meta(description="periodic: even, from a random point of the first interval; poisson: at random"),
+        Literal["periodic", "uniform", "poisson"],
+        Meta(
+            description="periodic: evenly spaced, from a random point of the first interval; uniform: at a random "
+            "point of each interval; poisson: at random"
+        ),
     ] = "periodic"
     type: Annotated[str, Meta(description="the events' type")] = "event"
     attributes: Annotated[
-        dict[str, str | int | float | bool | tuple[str | int | float | bool, ...] | Span],
+        dict[str, Drawn],
         Meta(description="a value; a list to draw from; or {low, high} to draw between"),
     ] = {}
     size: Annotated[
         int, Meta(ge=1, le=1 << 20, description="bytes an event, encoded; its payload fills what its content leaves")
     ] = 256
 
+    lifetime: Annotated[
+        float | None, Meta(description="s after which an event is no longer delivered; none: no limit")
+    ] = None
+
     def event(self, rng: Random, id: int) -> Event:
         """One event with drawn content, padded to its size."""
-        content: dict[str, Scalar] = {}
-        for name, value in self.attributes.items():
-            if isinstance(value, Span):
-                content[name] = value.draw(rng)
-            else:
-                content[name] = rng.choice(value) if isinstance(value, tuple) else value
+        content = {name: draw(drawn, rng) for name, drawn in self.attributes.items()}
         bare = Event.of(self.type, content, id=id)
         # A payload of n bytes takes n and a header of 2 (as none does), 3 or 5 bytes. Where the header grows, two or
         # three sizes cannot be had; the event is then as much smaller.
@@ -133,19 +133,10 @@ class Publishers(_Group, frozen=True, kw_only=True):
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
         largest: dict[str, Scalar] = {}
-        for name, value in self.attributes.items():
-            if isinstance(value, Span):
-                if not value.low <= value.high:
-                    yield f"attributes.{name}", f"low {value.low} is above high {value.high}"
-                choices: tuple[Scalar, ...] = (value.low, value.high)
-            else:
-                choices = value if isinstance(value, tuple) else (value,)
-            if not choices:
-                yield f"attributes.{name}", "an empty list: at least one value to draw from"
-                return
+        for name, drawn in self.attributes.items():
             try:
-                largest[name] = max(choices, key=lambda choice: Event.of("", {name: choice}).size)
-            except ContentError as problem:
+                largest[name] = max(values_of(drawn), key=lambda choice: Event.of("", {name: choice}).size)
+            except ValueError as problem:  # a ContentError is one too
                 yield f"attributes.{name}", str(problem)
                 return
         try:
@@ -237,12 +228,13 @@ def _subscribing(
     for group, nodes in zip(groups, members, strict=True):
         filters: list[Filter] = [parse_filter(text) for text in group.filters]
         stop = end if group.stop is None else min(end, round(group.stop * SECOND))
+        lifetime = None if group.lifetime is None else seconds(group.lifetime)
         for node in nodes:
             terms = list(_terms(group, node, filters, rng.choice(filters), seed, stop))
             ends = [*(time for time, _ in terms[1:]), stop]
             for (time, wanted), until in zip(terms, ends, strict=True):
                 subscription += 1
-                acts.append(Act(time, node, Subscription(subscription, wanted)))
+                acts.append(Act(time, node, Subscription(subscription, wanted, lifetime)))
                 if until < end:
                     acts.append(Act(until, node, subscription))
     # The sort is stable: at one instant an old subscription ends before a new one begins.
@@ -267,11 +259,21 @@ def _terms(
 
 def _publishing(group: Publishers, node: int, seed: int, end: int) -> Iterator[Act]:
     rng = Random(f"{seed}/publisher/{node}")
-    interval = SECOND / group.rate
     end = end if group.stop is None else min(end, round(group.stop * SECOND))
-    time, number = group.start * SECOND, 0
-    time += interval * (rng.random() if group.timing == "periodic" else rng.expovariate(1))
-    while time < end:
-        number += 1
-        yield Act(round(time), node, Publication(group.event(rng, event_id(node, number))))
+    lifetime = None if group.lifetime is None else seconds(group.lifetime)
+    for number, time in enumerate(_times(group, rng), 1):
+        if time >= end:
+            return
+        yield Act(round(time), node, Publication(group.event(rng, event_id(node, number)), lifetime))
+
+
+def _times(group: Publishers, rng: Random) -> Iterator[float]:
+    """When a node publishes, ns."""
+    interval, start = SECOND / group.rate, group.start * SECOND
+    if group.timing == "uniform":
+        for number in itertools.count():
+            yield start + interval * (number + rng.random())
+    time = start + interval * (rng.random() if group.timing == "periodic" else rng.expovariate(1))
+    while True:
+        yield time
         time += interval * (1 if group.timing == "periodic" else rng.expovariate(1))

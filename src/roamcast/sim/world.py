@@ -10,24 +10,27 @@ from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
 from pathlib import Path
 from random import Random
-from typing import Any
+from typing import Any, NamedTuple
 
-from roamcast.content.event import Event, Scalar
-from roamcast.content.rows import event_rows, filter_rows
+from msgspec.structs import astuple
+
+from roamcast.content.event import Event, EventId, Scalar
+from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.facts.recorder import Recorder
+from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
+from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Message, kind_of
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, METRICS, Core, Outcome, Settings, Upcall
+from roamcast.sim.attributes import Changed, attribute_changes
+from roamcast.sim.away import Switch, switches
+from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
+from roamcast.sim.costs import Costs
+from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.workload import Act, acts
 from roamcast.units import SECOND
-
-MAX_CHARGES = 10_000
-"""Accounts of causes that are held before they are written; rows of the same key add up."""
-_NOT_BY_CAUSE = (0,) * (len(METRICS) - 3)
-"""Receptions and losses happen elsewhere: they are counted under no cause."""
 
 CoreMaker = Callable[[Settings], Core]
 Progress = Callable[[int], None]
@@ -39,8 +42,18 @@ class Priority(enum.IntEnum):
     SECOND = 0
     LINK = 1
     LEG = 2
-    ACT = 3
-    TIMER = 4
+    ATTRIBUTES = 3
+    AWAY = 4
+    ACT = 5
+    TIMER = 6
+
+
+class _Absence(NamedTuple):
+    """Of a node that is away."""
+
+    restart: bool
+    waiting: list[tuple[Priority, Any]]
+    """What it does when it is back, in order."""
 
 
 class World:
@@ -58,36 +71,51 @@ class World:
         entry = scenario.entry(folder)
         self._scenario = scenario
         self._facts = recorder
+        self._entry = entry
         self._codec = entry.codec()
         self._through_codec = through_codec
         self._kinds = {message: FIRST_HOST_KIND + number for number, message in enumerate(entry.messages)}
-        self.kind_names = ["ack", "background", *map(kind_of, entry.messages)]
+        self._kind_roles = [
+            ("ack", ACK_ROLE),
+            ("background", BACKGROUND_ROLE),
+            *((kind_of(message), message.role) for message in entry.messages),
+        ]
         self.core = make_core(scenario.settings(len(entry.messages)))
         self.now = 0
         self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
 
-        self._messages: list[Message | None] = []  # by handle of the core
-        self._generation: list[int] = []
-        self._release: list[int] = []
-        self._to: list[int] = []
-        self._free: list[int] = []
-
+        self._messages = MessagesInFlight()
+        self._costs = Costs(recorder, self._kind_roles)
         self._legs: dict[int, Leg] = {}  # the one that each node is on; none with links
-        self._published: dict[int, array[int]] = {}  # times by node, in the order of its events
+        self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
+        self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
         self._frames = 0
-        # What messages with a cause took: by node, kind and cause since it was last written; by node and kind in all
-        self._charged: dict[tuple[int, int, int], list[int]] = {}
-        self._charged_in_all: dict[tuple[int, int], list[int]] = {}
+        self._away: dict[int, _Absence] = {}
+        self._away_by_place = {
+            node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
+        }
+        self._wanted: dict[
+            int, dict[int, Subscription]
+        ] = {}  # by node and id: what its applications have subscribed to
 
-        params = parameters(scenario, scenario.name, folder)
-        self._ports = [_Port(self, node) for node in range(scenario.nodes)]
-        self.brokers: list[Broker[Any]] = [
-            entry.broker(node, params, port, Random(f"{scenario.seed}/broker/{node}"))
-            for node, port in enumerate(self._ports)
-        ]
+        self._params = parameters(scenario, scenario.name, folder)
+        make_port = _DecidingPort if scenario.record.decisions else _Port
+        self._ports = [make_port(self, node) for node in range(scenario.nodes)]
+        self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
         self._acts: Iterator[Act] = acts(scenario.workload, scenario.nodes, scenario.seed, scenario.end)
         self._prepare_air(folder)
+        for change in attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end):
+            if change.time == 0:
+                self._change_attributes(change)  # at once: a broker may ask for them when it starts
+            else:
+                self._plan(change.time, Priority.ATTRIBUTES, change.node, change)
+        for switch in switches(scenario.away, scenario.nodes, scenario.seed, scenario.end):
+            self._plan(switch.time, Priority.AWAY, switch.node, switch)
+
+    def _make_broker(self, node: int) -> Broker[Any]:
+        rng = Random(f"{self._scenario.seed}/broker/{node}")
+        return self._entry.broker(node, self._params, self._ports[node], rng)
 
     # --- The agenda -------------------------------------------------------------------------------------------------
 
@@ -139,13 +167,19 @@ class World:
         agenda, now = self._agenda, self.now
         while agenda[0][0] <= now:
             _, priority, _, node, data = heapq.heappop(agenda)
-            if priority is Priority.TIMER:
+            if self._away and node in self._away and priority >= Priority.ACT:
+                self._put_off(node, priority, data)
+            elif priority is Priority.TIMER:
                 self.brokers[node].timer(now, data)
             elif priority is Priority.LEG:
                 self._next_leg(node, data)
             elif priority is Priority.ACT:
                 self._act(node, data)
                 self._plan_next_act()
+            elif priority is Priority.ATTRIBUTES:
+                self._change_attributes(data)
+            elif priority is Priority.AWAY:
+                self._switch(data)
             elif priority is Priority.LINK:
                 receiver, loss = data
                 self.core.set_link(node, receiver, loss)
@@ -165,9 +199,58 @@ class World:
         if indoor_range is not None and not isinstance(reach, tuple):
             self.core.set_range(node, indoor_range if leg.indoor else reach)
         if self._scenario.record.movement:
-            self._facts.add("leg", node, *leg)
+            self._facts.add("leg", node, *leg.recorded)
         if leg.end < self._scenario.end:
             self._plan(leg.end, Priority.LEG, node, walk)
+        group = self._away_by_place.get(node)
+        if group is not None and group.applies_on(leg) != (node in self._away):
+            self._plan(
+                leg.start, Priority.AWAY, node, Switch(leg.start, node, node not in self._away, group.mode == "restart")
+            )
+
+    def _change_attributes(self, change: Changed) -> None:
+        self._attributes[change.node] = {**self._attributes[change.node], **change.values}
+        for name, value in change.values.items():
+            self._facts.add("attribute", change.time, change.node, name, *typed(value))
+
+    # --- Nodes that are away ----------------------------------------------------------------------------------------
+
+    def _switch(self, switch: Switch) -> None:
+        node, restart = switch.node, switch.restart
+        self._facts.add("away", *switch)
+        if switch.away:
+            self._away[node] = _Absence(restart, [])
+            self.core.set_on(node, False, not restart)
+            if restart:
+                self._forget_timers(node)
+            return
+        absence = self._away.pop(node)
+        self.core.set_on(node, True, True)
+        if restart:
+            self.brokers[node] = broker = self._make_broker(node)
+            broker.start(self.now, dict(self._ports[node].kept))
+            for subscription in self._wanted.get(node, {}).values():
+                broker.subscribe(self.now, subscription)
+        for priority, data in absence.waiting:
+            if priority is Priority.TIMER:
+                self.brokers[node].timer(self.now, data)
+            else:
+                self._act(node, data)
+
+    def _put_off(self, node: int, priority: Priority, data: Any) -> None:  # noqa: ANN401  # as the priority says
+        """What is due at a node that is away waits for its return; what it cannot do then is never done."""
+        absence = self._away[node]
+        lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
+        if not lost:
+            absence.waiting.append((priority, data))
+        if priority is Priority.ACT:
+            self._plan_next_act()
+
+    def _forget_timers(self, node: int) -> None:
+        self._agenda[:] = [item for item in self._agenda if item[1] is not Priority.TIMER or item[3] != node]
+        heapq.heapify(self._agenda)
+
+    # --- Applications -----------------------------------------------------------------------------------------------
 
     def _plan_next_act(self) -> None:
         act = next(self._acts, None)
@@ -177,60 +260,45 @@ class World:
     def _act(self, node: int, what: Subscription | Publication | int) -> None:
         if isinstance(what, Publication):
             event = what.event
-            self._published.setdefault(node, array("q")).append(self.now)
-            self._facts.add("publish", self.now, node, event.id, event.type, event.size)
+            times = self._published.setdefault(node, array("q"))
+            times.extend([-1] * ((event.id & 0xFFFFFFFF) - 1 - len(times)))  # of events that were never published
+            times.append(self.now)
+            self._facts.add("publish", self.now, node, event.id, event.type, event.size, what.lifetime)
             for row in event_rows(event):
                 self._facts.add("event_attribute", *row)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
-            self._facts.add("subscribe", self.now, node, what.id, True, str(what.filter))
-            for asked in filter_rows(what.id, what.filter):
-                self._facts.add("filter_constraint", *asked)
+            self._facts.add("subscribe", self.now, node, what.id, True, str(what.filter), what.lifetime)
+            for constraint in filter_rows(what.id, what.filter):
+                self._facts.add("filter_constraint", *constraint)
+            self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
         else:
-            self._facts.add("subscribe", self.now, node, what, False, None)
+            self._facts.add("subscribe", self.now, node, what, False, None, None)
+            self._wanted.get(node, {}).pop(what, None)
             self.brokers[node].unsubscribe(self.now, what)
 
     # --- Messages ---------------------------------------------------------------------------------------------------
 
     def send(self, node: int, to: int, message: Message, delay: int) -> int:
-        if self._free:
-            handle = self._free.pop()
-        else:
-            handle = len(self._messages)
-            self._messages.append(None)
-            self._generation.append(0)
-            self._release.append(0)
-            self._to.append(EVERYONE)
         release = self.now + delay
-        self._messages[handle] = message
-        self._release[handle] = release
-        self._to[handle] = to
+        handle = self._messages.add(message, to, release)
         kind = self._kinds[type(message)]
         self.core.send(node, handle, to, self._codec.size(message), kind, release, message.urgent)
-        return self._generation[handle] << 32 | handle
+        return self._messages.port_handle(handle)
 
     def withdraw(self, port_handle: int) -> None:
-        handle = port_handle & 0xFFFFFFFF
-        if port_handle >> 32 == self._generation[handle] and self._release[handle] > self.now:
+        handle = self._messages.withdrawable(port_handle, self.now)
+        if handle is not None:
             self.core.withdraw(handle)
-            self._over(handle)
-
-    def _over(self, handle: int) -> Message:
-        """Nothing more will be heard of a message: its handle is free, and those who still hold it hold nothing."""
-        message = self._messages[handle]
-        assert message is not None
-        self._messages[handle] = None
-        self._generation[handle] += 1
-        self._free.append(handle)
-        return message
+            self._messages.finish(handle)
 
     def _received(self, message: Message) -> Message:
         return self._codec.decode(self._codec.encode(message)) if self._through_codec else message
 
     def _arrived_everywhere(self) -> None:
         core, now, brokers = self.core, self.now, self.brokers
-        sender, sent = core.sender, self._over(core.handle)
+        sender, sent = core.sender, self._messages.finish(core.handle)
         if sent.cause:
             self._charge(sender, sent)
         message = self._received(sent)
@@ -240,19 +308,18 @@ class World:
     def _other(self, upcall: Upcall) -> None:
         sender, handle = self.core.sender, self.core.handle
         if upcall is Upcall.DELIVERED:
-            message = self._messages[handle]
-            assert message is not None
+            message = self._messages.message(handle)
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is Upcall.UNREACHABLE:
-            message = self._over(handle)
+            message = self._messages.finish(handle)
             self._charge(sender, message)
-            self.brokers[sender].unreachable(self.now, self._to[handle], message)
+            self.brokers[sender].unreachable(self.now, self._messages.addressee(handle), message)
         elif upcall is Upcall.FINISHED:
-            self._charge(sender, self._over(handle))
+            self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
-            self._over(handle)
+            self._messages.finish(handle)
 
     # --- Facts ------------------------------------------------------------------------------------------------------
 
@@ -262,21 +329,16 @@ class World:
         for subscription in subscriptions:
             self._facts.add("deliver", self.now, node, event.id, subscription, published, hops, via)
 
-    def place(
-        self,
-        node: int,
-        change: str,
-        cause: int,
-        parent: int | None,
-        children: tuple[int, ...],
-        leader: int | None,
-    ) -> None:
-        self._facts.add("tree", self.now, node, change, cause, parent, children, leader)
+    def record(self, node: int, fact: Fact) -> None:
+        self._facts.add(fact.table, self.now, node, *astuple(fact))
 
     def here(self, node: int, now: int) -> tuple[float, float] | None:
         """Where the core has the node: it computes the same from the same leg."""
         leg = self._legs.get(node)
         return None if leg is None else position(leg, now)
+
+    def attributes(self, node: int) -> Mapping[str, Scalar]:
+        return self._attributes[node]
 
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Priority.TIMER, node, key)
@@ -284,51 +346,31 @@ class World:
     def _record_frame(self) -> None:
         frame = self.core.frame
         assert frame is not None
-        message = self._messages[frame.handle] if frame.handle >= 0 else None
-        cause = message.cause if message is not None else 0
+        message = self._messages.message(frame.handle) if frame.handle >= 0 else None
+        cause, event = (0, None) if message is None else (message.cause, message.event_id)
         to = None if frame.to == EVERYONE else frame.to
-        kind = self.kind_names[frame.kind]
+        kind, _ = self._kind_roles[frame.kind]
         number = self._frames
         self._frames += 1
         self._facts.add(
-            "frame", number, frame.start, self.now, frame.sender, to, kind, cause, frame.packets, frame.size
+            "frame", number, frame.start, self.now, frame.sender, to, kind, cause, event, frame.packets, frame.size
         )
         for node, outcome in frame.outcomes:
             self._facts.add("reception", number, node, Outcome(outcome).name.lower())
 
     def _count_second(self) -> None:
         second = (self.now - 1) // SECOND
-        for kind, counted in zip(self.kind_names, self.core.take_series(), strict=True):
+        for kind, counted in zip(self._kind_roles, self.core.take_series(), strict=True):
             if any(counted):
-                self._facts.add("series", second, kind, *counted)
-        if len(self._charged) > MAX_CHARGES:
-            self._write_charges()
+                self._facts.add("series", second, *kind, *counted)
+        self._costs.write_if_many()
 
     def _charge(self, node: int, message: Message) -> None:
-        """Puts what a message took to its cause."""
         if message.cause:
-            kind = self._kinds[type(message)]
-            spent = self.core.spent
-            for account in (
-                self._charged.setdefault((node, kind, message.cause), [0, 0, 0]),
-                self._charged_in_all.setdefault((node, kind), [0, 0, 0]),
-            ):
-                for place, amount in enumerate(spent):
-                    account[place] += amount
-
-    def _write_charges(self) -> None:
-        for (node, kind, cause), spent in self._charged.items():
-            self._facts.add("transmit", node, self.kind_names[kind], cause, *spent, *_NOT_BY_CAUSE)
-        self._charged.clear()
+            self._costs.charge(node, self._kinds[type(message)], message.cause, self.core.spent)
 
     def _count_totals(self) -> None:
-        self._write_charges()
-        for node, kinds in enumerate(self.core.totals()):
-            for kind, counted in enumerate(kinds):
-                for place, amount in enumerate(self._charged_in_all.get((node, kind), ())):
-                    counted[place] -= amount
-                if any(counted):
-                    self._facts.add("transmit", node, self.kind_names[kind], 0, *counted)
+        self._costs.write_totals(self.core.totals())
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
@@ -337,12 +379,12 @@ class World:
 class _Port:
     """A node's port: see `protocols.api.Port`."""
 
-    __slots__ = ("_kept", "_node", "_world", "notes")
+    __slots__ = ("_node", "_world", "kept", "notes")
 
     def __init__(self, world: World, node: int) -> None:
         self._world = world
         self._node = node
-        self._kept: dict[str, bytes] = {}
+        self.kept: dict[str, bytes] = {}
         self.notes: dict[str, int] = {}
 
     def broadcast(self, message: Message, delay: int = 0) -> int:
@@ -360,20 +402,32 @@ class _Port:
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         self._world.deliver(self._node, event, subscriptions, hops, via)
 
-    def note(self, fact: str) -> None:
-        self.notes[fact] = self.notes.get(fact, 0) + 1
+    def note(self, what: str) -> None:
+        self.notes[what] = self.notes.get(what, 0) + 1
 
-    def tree(self, change: str, cause: int, parent: int | None, children: tuple[int, ...], leader: int | None) -> None:
-        self._world.place(self._node, change, cause, parent, children, leader)
+    def record(self, fact: Fact) -> None:
+        self._world.record(self._node, fact)
+
+    def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
+        pass
 
     def keep(self, key: str, value: bytes) -> None:
-        self._kept[key] = value
+        self.kept[key] = value
 
     def forget(self, key: str) -> None:
-        self._kept.pop(key, None)
+        self.kept.pop(key, None)
 
     def here(self, now: int) -> tuple[float, float] | None:
         return self._world.here(self._node, now)
 
     def attributes(self, now: int) -> Mapping[str, Scalar]:
-        return {}
+        return self._world.attributes(self._node)
+
+
+class _DecidingPort(_Port):
+    """A port that writes decisions down."""
+
+    __slots__ = ()
+
+    def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
+        self._world.record(self._node, Decision(event, decision, to))

@@ -13,11 +13,13 @@ from typing import Any, Final
 import msgspec
 
 from roamcast.protocols.api import Broker, Handle, Node, Time
-from roamcast.protocols.catalogue import CATALOGUE, Entry
+from roamcast.protocols.catalogue import CATALOGUE
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import Mesh, RecordingPort, _Timer
 from roamcast.protocols.tree.broker import MaodvBroker
 from roamcast.protocols.tree.coman import Coman
+from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.maodv import Maodv, MaodvTree
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.protocols.tree.rank import STEP, leader_rank
@@ -189,7 +191,7 @@ def grown(protocol: str, links: Iterable[tuple[Node, Node]], **parameters: Any) 
     assert settled(mesh) == []
     mesh.passed.clear()
     for port in mesh.ports.values():
-        port.places.clear()
+        port.facts.clear()
     return mesh
 
 
@@ -292,3 +294,8 @@ def settled(mesh: Mesh) -> list[str]:
         if set(roots) != leaders:
             wrong.append(f"{part} has the roots {roots} and the leaders {leaders}")
     return wrong
+
+
+def places(port: RecordingPort) -> list[TreeChanged]:
+    """The changes of a node's place in its tree, in order."""
+    return [fact for _, fact in port.facts if isinstance(fact, TreeChanged)]

@@ -11,11 +11,11 @@ from typing import Any
 
 import pytest
 
-from protocols.tree.rough import RoughMesh, grown, settled
+from protocols.tree.rough import RoughMesh, grown, places, settled
 from roamcast.protocols.api import Node
 from roamcast.protocols.messages import Message
-from roamcast.protocols.testing import Place
 from roamcast.protocols.tree.coman import reconfigured
+from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.messages import Ack, ChkUp, Hello, Mact, Rrep, Rreq
 
 
@@ -39,8 +39,8 @@ def activations(mesh: RoughMesh) -> list[tuple[Node, Node | None]]:
     return [(sender, to) for sender, to, mact in sent(mesh, Mact) if mact.flag == "join"]
 
 
-def changes(mesh: RoughMesh, kind: str) -> list[tuple[Node, Place]]:
-    return [(node, place) for node, port in mesh.ports.items() for place in port.places if place.change == kind]
+def changes(mesh: RoughMesh, kind: str) -> list[tuple[Node, TreeChanged]]:
+    return [(node, place) for node, port in mesh.ports.items() for place in places(port) if place.change == kind]
 
 
 def cut(mesh: RoughMesh, child: Node, parent: Node) -> None:
@@ -302,7 +302,7 @@ def test_figure_8() -> None:
     assert (mesh.tree(f.A).parent, mesh.tree(f.F).children) == (f.F, {})
     mesh.wait(PATIENCE)
     assert [node for node, _ in changes(mesh, "elected")] == [f.A]
-    followers = [node for node in f.PART if f.A in {place.leader for place in mesh.ports[node].places}]
+    followers = [node for node in f.PART if f.A in {place.leader for place in places(mesh.ports[node])}]
     assert followers == [f.A, f.B, f.C, f.D]
     mesh.drop = lambda sender, to, message: False
     mesh.settle(7)

@@ -31,11 +31,12 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.codec import Codec, FrameError
+from roamcast.protocols.flooding import Data
 from roamcast.protocols.local import LocalSubscriptions
-from roamcast.protocols.messages import MAX_HOPS, Data, Message
+from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.testing import Delivery, RecordingPort, Sent
 from roamcast.protocols.tree.forwarding import (
-    MOST_LOST,
+    MAX_LOST,
     SUMMARY,
     Forwarding,
     MessageForwarding,
@@ -57,7 +58,7 @@ class Member:
 
     def __init__(self, node: Node, params: Forwarding) -> None:
         self.port = RecordingPort()
-        self.local = LocalSubscriptions(self.port)
+        self.local = LocalSubscriptions(self.port, 1024)
         self.routing: Routing = routing(node, params, self.port, random.Random(node), self.local)
 
     def subscribe(self, now: Time, number: int, filter: Filter) -> None:
@@ -409,7 +410,7 @@ def test_nobody_is_told_what_it_asked_for() -> None:
 
 def test_a_subscription_before_any_link() -> None:
     port = RecordingPort()
-    local = LocalSubscriptions(port)
+    local = LocalSubscriptions(port, 1024)
     local.add(Subscription(1, S1))
     broker = SubscriptionForwarding(0, Forwarding(), port, random.Random(0), local)
     broker.link_up(0, 1)
@@ -465,7 +466,7 @@ def test_doubts_end_though_the_neighbour_that_is_back_says_nothing() -> None:
 
 
 def test_lost_links_are_bounded() -> None:
-    most = MOST_LOST + 1
+    most = MAX_LOST + 1
     network = Network(most + 2, [(0, node) for node in range(1, most + 2)], defer=100)
     for node in range(1, most + 2):
         network.subscribe(node, Filter.where("node", "=", node))
@@ -779,7 +780,7 @@ def alone(**parameters: Any) -> tuple[Routing, RecordingPort]:  # noqa: ANN401
     """Node 0 by itself."""
     port = RecordingPort()
     params = msgspec.convert(parameters, Forwarding)
-    return routing(0, params, port, random.Random(0), LocalSubscriptions(port)), port
+    return routing(0, params, port, random.Random(0), LocalSubscriptions(port, 1024)), port
 
 
 def test_the_parameters_name_the_routing() -> None:

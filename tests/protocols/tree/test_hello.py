@@ -4,7 +4,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.tree.rough import TIMES, RoughMesh, lone, put, settled
+from protocols.tree.rough import TIMES, RoughMesh, lone, places, put, settled
 from roamcast.content.event import Event
 from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
@@ -82,7 +82,7 @@ def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(p
     (request,) = port.messages
     assert isinstance(request, Rreq)
     assert request.distance == 2
-    assert [place.change for place in port.places] == ["broken"]
+    assert [place.change for place in places(port)] == ["broken"]
 
 
 # --- Half-links -------------------------------------------------------------------------------------------------------
@@ -258,7 +258,7 @@ distances = st.sampled_from([0, 1, 2, MAX_DEPTH - 1, MAX_DEPTH, 254, 255])
 serials = st.sampled_from([0, 1, 2, 1 << 31, (1 << 31) + 1, 2**32 - 1])
 attempts = st.sampled_from([0, 1, 255])
 paths = st.sampled_from([(), (LEADER,), (LEADER, PARENT), (ME,), tuple(range(255))])
-places = st.builds(Place, nodes, sequences, distances, ranks, paths)
+PLACES = st.builds(Place, nodes, sequences, distances, ranks, paths)
 hostile = st.one_of(
     st.builds(Hello, st.none() | nodes, ranks),
     st.builds(
@@ -281,9 +281,9 @@ hostile = st.one_of(
         st.sampled_from(["join", "update", "prune", "elect"]),
         nodes,
         ranks,
-        st.none() | places,
+        st.none() | PLACES,
     ),
-    st.builds(Grph, places, st.booleans(), st.booleans(), serials),
+    st.builds(Grph, PLACES, st.booleans(), st.booleans(), serials),
     st.builds(ChkUp, serials),
     st.builds(Ack, serials, st.booleans()),
 )

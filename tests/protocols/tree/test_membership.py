@@ -7,7 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from protocols.tree.rough import RoughMesh, components, lone, put, timed
+from protocols.tree.rough import RoughMesh, components, lone, places, put, timed
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
@@ -68,7 +68,7 @@ class Multicast(RoughMesh):
         return {node: tree.parent for node, tree in trees.items() if tree.on_tree}
 
     def changes(self, node: Node) -> list[str]:
-        return [place.change for place in self.ports[node].places]
+        return [place.change for place in places(self.ports[node])]
 
 
 def settled_multicast(mesh: RoughMesh) -> list[str]:

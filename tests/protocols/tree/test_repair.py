@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from protocols.tree.rough import RoughMesh, grown, lone, put, settled
+from protocols.tree.rough import RoughMesh, grown, lone, places, put, settled
 from roamcast.protocols.api import Node
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
@@ -259,7 +259,7 @@ def test_a_merge_turns_the_path_round(protocol: str, parameters: dict[str, Any])
     mesh.settle(2)
     assert [mesh.tree(node).parent for node in range(6)] == [2, 0, 4, 1, 5, None]
     assert settled(mesh) == []
-    assert [place.change for place in mesh.ports[3].places if place.parent is not None] == ["merged"]
+    assert [place.change for place in places(mesh.ports[3]) if place.parent is not None] == ["merged"]
 
 
 def test_a_merge_prunes_what_it_replaces() -> None:

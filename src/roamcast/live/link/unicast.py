@@ -17,6 +17,7 @@ import random
 from collections.abc import Callable, Sequence
 from typing import Final
 
+from roamcast.bounded import put
 from roamcast.live.link.outbox import Letter, Outbox
 
 BURST: Final = 32
@@ -88,10 +89,7 @@ class UnicastSender:
             if letter is None or due != at:
                 continue
             if self._spent(letter):
-                self._gone.pop(to, None)
-                self._gone[to] = None
-                if len(self._gone) > MAX_GONE:
-                    del self._gone[next(iter(self._gone))]
+                put(self._gone, to, None, MAX_GONE)
                 self._end(now, letter, False)
             else:
                 self._burst(now, letter)

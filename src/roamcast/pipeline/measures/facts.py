@@ -16,6 +16,7 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql.types import StructType
 
 from roamcast.campaign.schemas import MANIFEST_ARROW, OK, RUNS_ARROW
 from roamcast.errors import RoamcastError
@@ -73,10 +74,17 @@ class Facts:
             paths = [str(facts_file(self.out, name, run)).translate(_GLOB) for run in sorted(self.having(name))]
             if paths:
                 with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
-                    self._tables[name] = self.spark.read.schema(FACTS[name]).parquet(*paths)
+                    self._tables[name] = self.spark.read.schema(self._schema(name)).parquet(*paths)
             else:
                 self._tables[name] = self.spark.createDataFrame([], FACTS[name])
         return self._tables[name]
+
+    def _schema(self, name: str) -> StructType:
+        """Of a table that every run has; or of one that a protocol has declared, as its runs have written it."""
+        if name in FACTS:
+            return FACTS[name]
+        first = min(self.having(name))
+        return spark_schema(pq.read_schema(facts_file(self.out, name, first)))
 
     def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
         """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.

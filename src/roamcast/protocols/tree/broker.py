@@ -2,14 +2,18 @@
 
 from collections.abc import Hashable, Mapping
 from random import Random
+from typing import Final
 
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Node, Port, Time
+from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.coman import Coman, ComanTree
+from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.forwarding import routing
+from roamcast.protocols.tree.forwarding_messages import Routed, Routes
 from roamcast.protocols.tree.maodv import Maodv, MaodvTree
-from roamcast.protocols.tree.messages import Control
+from roamcast.protocols.tree.messages import Ack, ChkUp, Control, Grph, Hello, Mact, Rrep, Rreq
 
 
 class MaodvBroker(Broker[Maodv]):
@@ -38,7 +42,7 @@ class MaodvBroker(Broker[Maodv]):
             self.tree.leave(now)
 
     def publish(self, now: Time, publication: Publication) -> None:
-        """Who publishes belongs to the tree from then on: else there is no way onto it."""
+        """A publisher joins the tree and stays, or its events could not get onto it."""
         self._published = True
         self.tree.join(now)
         self.routing.publish(now, publication)
@@ -56,9 +60,32 @@ class MaodvBroker(Broker[Maodv]):
         self.tree.timer(now, key)
         self.routing.timer(now, key)
 
+    def tables(self) -> dict[str, int]:
+        return {**super().tables(), **self.routing.tables(), **self.tree.tables()}
+
 
 class ComanBroker(MaodvBroker):
     params: Coman
 
     def _plant(self) -> ComanTree:
         return ComanTree(self.node, self.params, self.port, self.rng, self.routing)
+
+
+_OF_A_TREE: Final = (Hello, Rreq, Rrep, Mact, Grph)
+
+MAODV: Final = Entry(
+    "maodv",
+    "along a tree that repairs itself as MAODV's does (Royer, Perkins 1999)",
+    Maodv,
+    MaodvBroker,
+    (*_OF_A_TREE, Routes, Routed),
+    (TreeChanged,),
+)
+COMAN: Final = Entry(
+    "coman",
+    "along a tree whose repairs change few routes (Mottola, Cugola, Picco 2008)",
+    Coman,
+    ComanBroker,
+    (*_OF_A_TREE, ChkUp, Ack, Routes, Routed),
+    (TreeChanged,),
+)

@@ -28,14 +28,13 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, Final, Literal, NamedTuple, Protocol
 
-import msgspec
 from msgspec import Meta
 
 from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.api import Node, Parameters, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.tree.forwarding_messages import MAX_NAMED, MAX_SESSION, Routed, Routes
@@ -49,11 +48,11 @@ RETRY: Final = SECOND
 SUMMARY: Final = 1024
 """Most bytes of the filter that stands for all that a neighbour wants, when that is more than the table holds."""
 
-MOST_LOST: Final = 64
+MAX_LOST: Final = 64
 """Most lost links whose routes are kept; the one lost first makes room."""
 
 
-class Forwarding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Forwarding(Parameters, frozen=True, kw_only=True):
     """Parameters of routing on a tree.
 
     `defer` is to outlast a repair: some seconds with its retries, and a few milliseconds for each hop of the news.
@@ -108,6 +107,9 @@ class Routing(Protocol):
 
     def timer(self, now: Time, key: Hashable) -> None: ...
 
+    def tables(self) -> dict[str, int]:
+        """How full its tables are, by name."""
+
 
 def routing(node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> Routing:
     """The routing that the parameters name."""
@@ -133,6 +135,13 @@ class _Forwarder(abc.ABC):
     def _onward(self, event: Event) -> Iterable[Node]:
         """The neighbours that an event is for."""
 
+    @abc.abstractmethod
+    def _has_neighbours(self, other_than: Node | None) -> bool:
+        """Whether there is a link over which it could go."""
+
+    @abc.abstractmethod
+    def tables(self) -> dict[str, int]: ...
+
     def publish(self, now: Time, publication: Publication) -> None:
         event = publication.event
         self._seen.add(event.id)
@@ -152,8 +161,16 @@ class _Forwarder(abc.ABC):
         self.local.deliver(event, hops, "routed")
         self._cast(event, hops, sender, self.params.cast_jitter)
 
+    def _give_up(self, to: Node, message: Message) -> None:
+        if isinstance(message, Routed):
+            self.port.decide(message.event.id, "given up", to)
+
     def _cast(self, event: Event, hops: int, sender: Node | None, jitter: float) -> None:
         to = sorted(node for node in self._onward(event) if node != sender)
+        if not to:
+            self.port.decide(event.id, "not wanted" if self._has_neighbours(sender) else "no route")
+        for node in to:
+            self.port.decide(event.id, "forwarded", node)
         if self.params.cast == "unicast":
             message = Routed(event, hops)
             for node in to:
@@ -178,6 +195,12 @@ class MessageForwarding(_Forwarder):
     def _onward(self, event: Event) -> Iterable[Node]:
         return self._neighbours
 
+    def _has_neighbours(self, other_than: Node | None) -> bool:
+        return len(self._neighbours) > (other_than in self._neighbours)
+
+    def tables(self) -> dict[str, int]:
+        return {"seen": len(self._seen), "links": len(self._neighbours)}
+
     def link_up(self, now: Time, neighbour: Node) -> None:
         self._neighbours[neighbour] = None
 
@@ -192,6 +215,7 @@ class MessageForwarding(_Forwarder):
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         """The tree's keeper hears of it too, and it is for that to decide what it means."""
+        self._give_up(to, message)
 
     def timer(self, now: Time, key: Hashable) -> None:
         """None is ever set."""
@@ -244,6 +268,17 @@ class SubscriptionForwarding(_Forwarder):
 
     def _is_neighbour(self, node: Node) -> bool:
         return node in self._links
+
+    def _has_neighbours(self, other_than: Node | None) -> bool:
+        return len(self._links) > (other_than in self._links)
+
+    def tables(self) -> dict[str, int]:
+        return {
+            "seen": len(self._seen),
+            "links": len(self._links),
+            "interests": len(self._interests),
+            "deferred": len(self._deferred),
+        }
 
     def _onward(self, event: Event) -> Iterable[Node]:
         wanting: dict[Node, None] = {}
@@ -322,7 +357,7 @@ class SubscriptionForwarding(_Forwarder):
             self._losses += 1
             self._deferred[neighbour] = self._losses
             self.port.set_timer(now + seconds(self.params.defer), _Due("forget", neighbour, self._losses))
-            if len(self._deferred) > MOST_LOST:
+            if len(self._deferred) > MAX_LOST:
                 self._forget_doubted(next(iter(self._deferred)))
         self._tell_changes()
 
@@ -352,6 +387,7 @@ class SubscriptionForwarding(_Forwarder):
             self.port.set_timer(now + seconds(self.params.resync), key)
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        self._give_up(to, message)
         link = self._links.get(to)
         if link and isinstance(message, Routes) and message.session == link.session and not link.retrying:
             link.retrying = True

@@ -6,7 +6,7 @@ from msgspec import Meta
 
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
-from roamcast.protocols.messages import MAX_HOPS, Message
+from roamcast.protocols.messages import MAX_HOPS, Message, Role
 
 MAX_NAMED: Final = 64
 """Most neighbours that one broadcast names."""
@@ -20,6 +20,8 @@ MAX_SERIAL: Final = 2**63 - 1
 
 class Routed(Message, frozen=True, tag="routed"):
     """An event on its way along the links of a tree."""
+
+    role: ClassVar[Role] = "data"
 
     event: Event
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]

@@ -62,6 +62,9 @@ class MaodvTree(Repairing):
         self._seen: dict[Node, int] = {}  # by leader, the newest group hello
         self._routes: dict[Node, Node] = {}  # by leader, who passed its newest group hello on
 
+    def tables(self) -> dict[str, int]:
+        return {**super().tables(), "leaders": len(self._seen), "ways to leaders": len(self._routes)}
+
     # --- Membership -------------------------------------------------------------------------------------------------
 
     def start(self, now: Time, kept: Mapping[str, bytes], *, member: bool) -> None:

@@ -9,7 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
-from roamcast.protocols.messages import Message
+from roamcast.protocols.messages import Message, Role
 from roamcast.protocols.tree.rank import MAX_RANK, MAX_SEQUENCE
 
 MAX_DEPTH: Final = 200
@@ -53,6 +53,8 @@ class _Repairing(Control, frozen=True):
 
 class Hello(Control, frozen=True, tag="hello"):
     """The beacon: I am here, and this is whom I take for my parent."""
+
+    role: ClassVar[Role] = "beacon"
 
     upstream: Name | None
     rank: Rank

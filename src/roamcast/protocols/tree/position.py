@@ -18,6 +18,7 @@ from typing import Annotated, Final, Literal, Protocol
 from msgspec import Meta
 
 from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.forwarding import Forwarding
 from roamcast.protocols.tree.messages import MAX_DEPTH, NOWHERE, Hello, Mact, Place
 from roamcast.protocols.tree.rank import STEP, between, leader_rank, sequence_above
@@ -117,7 +118,7 @@ class Position:
         return tuple(children if self.parent is None else [self.parent, *children])
 
     def _tell(self, change: str, cause: int) -> None:
-        self.port.tree(change, cause, self.parent, tuple(sorted(self.children)), self.leader)
+        self.port.record(TreeChanged(change, cause, self.parent, tuple(sorted(self.children)), self.leader))
 
     # --- Parent and children ----------------------------------------------------------------------------------------
 

@@ -20,6 +20,7 @@ from typing import Annotated, Final, Literal, NamedTuple, TypeVar
 
 from msgspec import Meta, structs
 
+from roamcast.bounded import put
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.tree.messages import MAX_DEPTH, MERGE, NOWHERE, Mact, Place, Rrep, Rreq, cause_of
 from roamcast.protocols.tree.position import Links, Position, Trees
@@ -103,6 +104,16 @@ class Repairing(Position, abc.ABC):
         self._forward: dict[tuple[int, int, int], Node] = {}  # origin, serial, replier
         self._pending: dict[tuple[int, int], Pending] = {}  # origin, serial
         self._answered: dict[tuple[int, int, int], None] = {}  # origin, serial, attempt
+
+    def tables(self) -> dict[str, int]:
+        """How full its tables are, by name."""
+        return {
+            "children": len(self.children),
+            "requests": len(self._reverse),
+            "replies": len(self._forward),
+            "pending": len(self._pending),
+            "answered": len(self._answered),
+        }
 
     # --- What a tree adds -------------------------------------------------------------------------------------------
 
@@ -439,8 +450,5 @@ class Repairing(Position, abc.ABC):
 
 
 def remember(table: dict[K, V], key: K, value: V) -> None:
-    """Bounded: what was not said anew for longest makes room."""
-    table.pop(key, None)
-    table[key] = value
-    if len(table) > REMEMBERED:
-        del table[next(iter(table))]
+    """In a table that others can fill."""
+    put(table, key, value, REMEMBERED)

@@ -22,6 +22,7 @@ from msgspec import Meta
 from roamcast.errors import ConfigError
 from roamcast.units import SECOND
 
+OUTDOORS: Final = -1
 FOREVER: Final = 2**62
 """A time no run reaches: 146 years in ns. Twice as much still fits into 64 bits."""
 
@@ -70,6 +71,15 @@ class Leg(NamedTuple):
     x1: float
     y1: float
     indoor: bool = False
+    room: int = OUTDOORS
+    """The number of the building it is in."""
+    travelling: bool = False
+    """Whether it is on the way to another building, and not inside that yet."""
+
+    @property
+    def recorded(self) -> tuple[int, int, float, float, float, float, bool, int]:
+        """The part of it that is a fact, in the order of the columns of `leg`."""
+        return (*self[:6], self.indoor, self.room)
 
 
 def position(leg: Leg, t: int) -> Point:
@@ -112,12 +122,12 @@ class Pen:
         self.time = 0
         self.x, self.y = area.clamp(*place)
 
-    def move(self, place: Point, until: int, *, indoor: bool = False) -> list[Leg]:
+    def move(self, place: Point, until: int, *, room: int = OUTDOORS, travelling: bool = False) -> list[Leg]:
         """To `place`, so as to be there at `until`."""
         if until <= self.time:
             return []
         x, y = self._area.clamp(*place)
-        leg = Leg(self.time, until, self.x, self.y, x, y, indoor)
+        leg = Leg(self.time, until, self.x, self.y, x, y, room != OUTDOORS, room, travelling)
         self.time, self.x, self.y = until, x, y
         return [leg]
 
@@ -129,8 +139,8 @@ class Pen:
     def walk(self, place: Point, speed: float) -> list[Leg]:
         return self.move(place, self.arrival(place, speed))
 
-    def rest(self, seconds: float, *, indoor: bool = False) -> list[Leg]:
-        return self.move((self.x, self.y), self.time + nanoseconds(seconds), indoor=indoor)
+    def rest(self, seconds: float, *, room: int = OUTDOORS) -> list[Leg]:
+        return self.move((self.x, self.y), self.time + nanoseconds(seconds), room=room)
 
     def stay(self) -> list[Leg]:
         """For good."""

@@ -123,22 +123,25 @@ class Buildings(Model, tag="buildings", frozen=True, kw_only=True):
     def _walk(self, plan: Sequence[Building], rng: Random, area: Area) -> Iterator[Leg]:
         home = rng.randrange(len(plan))
         pen = Pen(area, plan[home].anywhere(rng))
-        yield from pen.rest(residual(self.stay, rng), indoor=True)
+        yield from pen.rest(residual(self.stay, rng), room=home)
         while True:
+            origin = home
             if rng.random() >= self.intra:
                 home = (home + rng.randrange(1, len(plan))) % len(plan)
-            yield from _cross(plan, plan[home].anywhere(rng), rng.uniform(*self.speed), pen)
-            yield from pen.rest(rng.uniform(*self.stay), indoor=True)
+            yield from _cross(plan, origin, home, plan[home].anywhere(rng), rng.uniform(*self.speed), pen)
+            yield from pen.rest(rng.uniform(*self.stay), room=home)
 
 
-def _cross(plan: Sequence[Building], goal: Point, speed: float, pen: Pen) -> Iterator[Leg]:
-    """The legs of a move from and to places indoors, cut at the walls."""
+def _cross(plan: Sequence[Building], home: int, goal: int, place: Point, speed: float, pen: Pen) -> Iterator[Leg]:
+    """The legs of a move from one building to a place in another, or in the same, cut at the walls."""
     origin, start = (pen.x, pen.y), pen.time
-    duration = pen.arrival(goal, speed) - start
-    parts = filter(None, (building.part_of_way(origin, goal) for building in plan))
-    for enter, leave in sorted(parts):
-        yield from pen.move(between(origin, goal, enter), start + round(duration * enter))
-        yield from pen.move(between(origin, goal, leave), start + round(duration * leave), indoor=True)
+    duration = pen.arrival(place, speed) - start
+    ways = ((building.part_of_way(origin, place), number) for number, building in enumerate(plan))
+    for (enter, leave), number in sorted((way, number) for way, number in ways if way is not None):
+        outside, inside = start + round(duration * enter), start + round(duration * leave)
+        yield from pen.move(between(origin, place, enter), outside, travelling=home != goal)
+        travelling = goal not in (home, number)
+        yield from pen.move(between(origin, place, leave), inside, room=number, travelling=travelling)
 
 
 def _draw_plan(count: int, edge: Bounds, area: Area, rng: Random) -> list[Building] | None:

@@ -1,0 +1,50 @@
+"""What a world needs to know of a protocol to host it, and what the protocol can and cannot do."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Any, Literal
+
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.errors import RoamcastError
+from roamcast.protocols.api import Broker, Parameters
+from roamcast.protocols.codec import Codec
+from roamcast.protocols.facts import Fact
+from roamcast.protocols.messages import Message
+
+Understood = Literal["lifetimes", "contexts", "domains"]
+"""What of a publication or subscription, beyond event and filter, a protocol may understand."""
+Needed = Literal["positions", "attributes"]
+"""What a protocol may need to know of its node."""
+
+
+class ProtocolError(RoamcastError):
+    """A protocol that cannot be found or used."""
+
+
+@dataclass(frozen=True)
+class Entry:
+    """A protocol, as the catalogue has it."""
+
+    name: str
+    summary: str
+    parameters: type[Parameters]
+    """A scenario's `[protocol.parameters]` is decoded into it; every field has a default."""
+    broker: type[Broker[Any]]
+    messages: tuple[type[Message], ...]
+    """Every class of message its brokers send."""
+    facts: tuple[type[Fact], ...] = ()
+    """Every class of fact its brokers record, decisions apart."""
+    understands: frozenset[Understood] = frozenset()
+    needs: frozenset[Needed] = frozenset()
+
+    def __post_init__(self) -> None:
+        if not self.messages:
+            raise ProtocolError(f"protocol {self.name!r} names no messages: what it sends must be listed")
+
+    def codec(self) -> Codec:
+        return Codec(self.messages)
+
+    def refusals(self, asked: Publication | Subscription) -> Iterator[str]:
+        """What of a publication or subscription this protocol does not understand, in words."""
+        if asked.lifetime is not None and "lifetimes" not in self.understands:
+            yield f"{self.name} does not understand lifetimes"

@@ -1,0 +1,54 @@
+"""What messages cost, by the repair or refresh that they belong to: the rows of `transmit`.
+
+The core counts by node and kind. What belongs to a cause is counted here beside it, and taken out of the core's totals
+at the end, so that all rows together give what was sent.
+"""
+
+from collections.abc import Sequence
+from typing import Final
+
+from roamcast.facts.recorder import Recorder
+from roamcast.facts.schema import COUNTERS
+
+MAX_HELD: Final = 10_000
+"""Causes that are held before they are written; rows of the same key add up."""
+_SPENT: Final = 3
+"""Packets, bits and airtime: what a sender knows. Receptions and losses happen elsewhere, under no cause."""
+_NOT_BY_CAUSE: Final = (0,) * (len(COUNTERS) - _SPENT)
+
+
+class Costs:
+    def __init__(self, facts: Recorder, kinds: Sequence[tuple[str, str]]) -> None:
+        """`kinds` are the names and roles of the kinds of frames, by their numbers."""
+        self._facts = facts
+        self._kinds = kinds
+        self._by_cause: dict[tuple[int, int, int], list[int]] = {}  # node, kind, cause; since last written
+        self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
+
+    def charge(self, node: int, kind: int, cause: int, spent: Sequence[int]) -> None:
+        """Puts what a message took to its cause."""
+        for account in (
+            self._by_cause.setdefault((node, kind, cause), [0] * _SPENT),
+            self._in_all.setdefault((node, kind), [0] * _SPENT),
+        ):
+            for place, amount in enumerate(spent):
+                account[place] += amount
+
+    def write_if_many(self) -> None:
+        if len(self._by_cause) > MAX_HELD:
+            self._write_causes()
+
+    def _write_causes(self) -> None:
+        for (node, kind, cause), spent in self._by_cause.items():
+            self._facts.add("transmit", node, *self._kinds[kind], cause, *spent, *_NOT_BY_CAUSE)
+        self._by_cause.clear()
+
+    def write_totals(self, totals: Sequence[Sequence[list[int]]]) -> None:
+        """The rest: what the core counted by node and kind, without what belongs to a cause."""
+        self._write_causes()
+        for node, kinds in enumerate(totals):
+            for kind, counted in enumerate(kinds):
+                for place, amount in enumerate(self._in_all.get((node, kind), ())):
+                    counted[place] -= amount
+                if any(counted):
+                    self._facts.add("transmit", node, *self._kinds[kind], 0, *counted)

@@ -1,0 +1,40 @@
+"""Values that a scenario gives or has drawn: one value, a list to draw from, or bounds to draw between."""
+
+from random import Random
+
+import msgspec
+
+from roamcast.content.event import Scalar
+
+
+class Span(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A number drawn uniformly; whole if both bounds are."""
+
+    low: int | float
+    high: int | float
+
+    def draw(self, rng: Random) -> int | float:
+        if isinstance(self.low, int) and isinstance(self.high, int):
+            return rng.randint(self.low, self.high)
+        return rng.uniform(self.low, self.high)
+
+
+Drawn = str | int | float | bool | tuple[str | int | float | bool, ...] | Span
+
+
+def draw(drawn: Drawn, rng: Random) -> Scalar:
+    if isinstance(drawn, Span):
+        return drawn.draw(rng)
+    return rng.choice(drawn) if isinstance(drawn, tuple) else drawn
+
+
+def values_of(drawn: Drawn) -> tuple[Scalar, ...]:
+    """The values it may come to, of a span its bounds. Raises `ValueError` if there is none."""
+    if isinstance(drawn, Span):
+        if not drawn.low <= drawn.high:
+            raise ValueError(f"low {drawn.low} is above high {drawn.high}")
+        return drawn.low, drawn.high
+    values = drawn if isinstance(drawn, tuple) else (drawn,)
+    if not values:
+        raise ValueError("an empty list: at least one value to draw from")
+    return values

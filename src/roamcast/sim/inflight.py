@@ -1,0 +1,59 @@
+"""The messages that the core is working on: which message a handle of the core means, and which handle a port gave out.
+
+The core knows small numbers only, and uses them again. A port's handle carries the generation of its number, so that
+one that a broker kept for too long means nothing, instead of somebody else's message.
+"""
+
+from roamcast.protocols.messages import Message
+
+
+class MessagesInFlight:
+    def __init__(self) -> None:
+        self._messages: list[Message | None] = []  # by handle of the core
+        self._generation: list[int] = []
+        self._release: list[int] = []
+        self._to: list[int] = []
+        self._free: list[int] = []
+
+    def add(self, message: Message, to: int, release: int) -> int:
+        """A handle of the core for a message that leaves at `release`."""
+        if self._free:
+            handle = self._free.pop()
+        else:
+            handle = len(self._messages)
+            self._messages.append(None)
+            self._generation.append(0)
+            self._release.append(0)
+            self._to.append(0)
+        self._messages[handle] = message
+        self._release[handle] = release
+        self._to[handle] = to
+        return handle
+
+    def port_handle(self, handle: int) -> int:
+        """What a broker gets to name the message by."""
+        return self._generation[handle] << 32 | handle
+
+    def withdrawable(self, port_handle: int, now: int) -> int | None:
+        """The core's handle, if that message has not left yet."""
+        handle = port_handle & 0xFFFFFFFF
+        if port_handle >> 32 == self._generation[handle] and self._release[handle] > now:
+            return handle
+        return None
+
+    def message(self, handle: int) -> Message:
+        message = self._messages[handle]
+        assert message is not None, f"handle {handle} is free"
+        return message
+
+    def addressee(self, handle: int) -> int:
+        """Of a message, also just after it was finished."""
+        return self._to[handle]
+
+    def finish(self, handle: int) -> Message:
+        """Nothing more will be heard of a message: its handle is free, and whoever still holds it holds nothing."""
+        message = self.message(handle)
+        self._messages[handle] = None
+        self._generation[handle] += 1
+        self._free.append(handle)
+        return message
