@@ -22,12 +22,11 @@ LINE = EXAMPLES / "line.toml"
 COMMAND = [sys.executable, "-c", "from roamcast.cli.main import main; main()"]
 
 RAISING = """
-import msgspec
-from roamcast.protocols.api import Broker
+from roamcast.protocols.api import Broker, Parameters
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Data
 
-class Nothing(msgspec.Struct, frozen=True):
+class Nothing(Parameters, frozen=True):
     pass
 
 class Raising(Broker[Nothing]):

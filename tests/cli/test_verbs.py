@@ -8,7 +8,7 @@ from click.testing import CliRunner, Result
 
 from roamcast.cli.main import main
 from roamcast.cli.scenario import EXAMPLE
-from roamcast.facts.schema import TABLES
+from roamcast.facts.schema import tables_of
 from roamcast.protocols.catalogue import CATALOGUE
 
 ROOT = Path(__file__).parents[2]
@@ -173,10 +173,12 @@ def test_protocols_are_listed_with_their_summaries() -> None:
 
 def test_a_protocols_parameters_are_explained() -> None:
     assert roamcast("protocols", "flooding").stdout == (
-        "flooding: who hears an event for the first time passes it on\n"
+        "flooding: every node that hears an event for the first time passes it on\n"
         "\n"
         "[protocol.parameters]\n"
         "Parameters of flooding.\n"
+        "    protocol.parameters.delivered: whole number from 1; default 1024\n"
+        "        how many events a node remembers having delivered, across restarts too\n"
         "    protocol.parameters.jitter: number from 0 up to 60; default 0.01\n"
         "        longest random wait before passing on, s\n"
         "    protocol.parameters.window: whole number from 1; default 4096\n"
@@ -200,7 +202,8 @@ def test_the_version_is_told() -> None:
 def test_the_page_on_facts_has_every_table_and_column() -> None:
     parts = (ROOT / "docs/facts.md").read_text().split("\n## ")
     sections = {part.split("\n", 1)[0].strip("` "): part for part in parts[1:]}
-    for table, schema in TABLES.items():
+    declared = [tables_of(entry.facts) for entry in CATALOGUE.values()]
+    for table, schema in {name: schema for tables in declared for name, schema in tables.items()}.items():
         rows = {line.split("|")[1].strip(" `") for line in sections[table].splitlines() if line.startswith("| `")}
         assert rows == set(schema.names), table
 

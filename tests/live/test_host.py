@@ -11,6 +11,7 @@ import pytest
 from live.nodes import address, network, run, settings, until
 from live.probe import Ping, Probe
 from roamcast.content.event import Event, event_id
+from roamcast.content.subscription import Publication
 from roamcast.live.client import Client
 from roamcast.live.node import Node
 from roamcast.live.store import Store
@@ -154,7 +155,7 @@ def test_what_was_stored_and_not_handed_over_is_handed_over_after_the_restart(
 
     async def test() -> None:
         store = Store(tmp_path / "1.store", 1, "normal")
-        store.add_publication(1, msgspec.msgpack.encode(event), time.time_ns())
+        store.add_publication(1, msgspec.msgpack.encode(Publication(event)), time.time_ns())
         await store.close()  # as if killed here
         async with Node(settings(tmp_path, **probe)) as node, Client(address(node)) as client:
             assert [call[1:] for call in Probe.latest.calls] == [("start", {}), ("publish", event.id)]

@@ -76,7 +76,7 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
         (5, 2, 4096),
         ({"a": b"4"}, {"a": b"3"}),
         ([(2, b"two", 20)], [(1, b"one", 10), (2, b"two", 20)]),
-        ([(7, "price < 20")], {3: 2**63, 2: 2**64 - 1}),
+        ([(7, "price < 20", 99)], {3: 2**63, 2: 2**64 - 1}),
     )
 
 
@@ -213,7 +213,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "s")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    assert "is a store of version 99; this roamcast reads version 1" in refused(tmp_path / "s")
+    assert "is a store of version 99; this roamcast reads version 2" in refused(tmp_path / "s")
 
 
 def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:

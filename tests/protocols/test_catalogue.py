@@ -70,7 +70,7 @@ def test_a_file_that_gives_none(tmp_path: Path) -> None:
     )
     assert refusal("mine.py:Entry_", tmp_path).endswith("mine.py defines no 'Entry_'")
     assert refusal("mine.py:Mine", tmp_path) == (
-        "protocol 'mine.py:Mine' is ABCMeta, not an Entry of roamcast.protocols.catalogue"
+        "protocol 'mine.py:Mine' is ABCMeta, not an Entry of roamcast.protocols.entry"
     )
     assert refusal("broken.py:ENTRY", tmp_path).endswith("broken.py raised ZeroDivisionError: division by zero")
     assert refusal("leaving.py:ENTRY", tmp_path).endswith("leaving.py raised SystemExit: 3")
@@ -105,6 +105,14 @@ def test_one_of_an_installed_package(tmp_path: Path, monkeypatch: pytest.MonkeyP
     assert find("theirs").name == "mine"
     assert refusal("odd").startswith("protocol entry point 'odd' is ABCMeta, not an Entry")
     assert "did you mean 'theirs'?" in refusal("their")
+
+
+def test_an_entry_has_parameters_that_every_protocol_has() -> None:
+    class Bare(msgspec.Struct):
+        pass
+
+    with pytest.raises(ProtocolError, match="its parameters, Bare, must be a subclass of roamcast.protocols.api.Parameters"):
+        Entry("bare", "", Bare, FloodingBroker, (Data,))  # type: ignore[arg-type]  # that is the point
 
 
 def test_an_entry_lists_its_messages() -> None:

@@ -64,7 +64,9 @@ FAILED = 1
     help="Who uses the API must know the token in it; needed beyond loopback.  [default: none]",
 )
 @click.option("--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts there.  [default: none]")
-@click.option("--decisions", is_flag=True, help="With --facts, write down what the broker decides about each event.")
+@click.option(
+    "--decisions", is_flag=True, help="Add what the broker decides about each event to the facts.  [default: no]"
+)
 @click.option("--epoch", type=int, metavar="NS", help="Time 0 in ns since 1970.  [default: the store's first start]")
 @click.option("--seed", help="Of the protocol's chance.  [default: from the operating system]")
 @click.option(

@@ -40,6 +40,11 @@ class Entry:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ProtocolError(f"protocol {self.name!r} names no messages: what it sends must be listed")
+        if not issubclass(self.parameters, Parameters):
+            raise ProtocolError(
+                f"protocol {self.name!r}: its parameters, {self.parameters.__name__}, must be a subclass of "
+                "roamcast.protocols.api.Parameters"
+            )
 
     def codec(self) -> Codec:
         return Codec(self.messages)
