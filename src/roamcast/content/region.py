@@ -260,12 +260,15 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
 
     def contains(self, x: float, y: float) -> bool:
         odd = False
-        for a, b in self.edges:
-            if on_segment(a, b, (x, y)):
-                return True
-            # A ray to the right crosses the edge if its ends are above and below, and the point is left of it.
-            if (a[1] > y) != (b[1] > y) and (orientation(a, b, (x, y)) > 0) == (b[1] > a[1]):
-                odd = not odd
+        a = self.corners[-1]
+        for b in self.corners:
+            if min(a[1], b[1]) <= y <= max(a[1], b[1]):
+                if on_segment(a, b, (x, y)):
+                    return True
+                # A ray to the right crosses the edge if its ends are above and below, and the point is left of it.
+                if (a[1] > y) != (b[1] > y) and (orientation(a, b, (x, y)) > 0) == (b[1] > a[1]):
+                    odd = not odd
+            a = b
         return odd
 
     def distance(self, x: float, y: float) -> float:
