@@ -214,6 +214,15 @@ class TokenReader:
         self.take()
         return value
 
+    def number(self, expected: str) -> int | float:
+        token = self.token
+        number = _NUMBER.fullmatch(token.text)
+        if number is None:
+            raise self.problem(expected)
+        value = self.real(token) if number["real"] else self.integer(token)
+        self.take()
+        return value
+
     def integer(self, token: Token) -> int:
         digits = token.text.lstrip("+-0") or "0"
         # Twenty digits are beyond 64 bits already, and Python refuses to convert thousands of them.
