@@ -563,6 +563,11 @@ def test_what_is_no_host_is_refused(parts: dict[str, object]) -> None:
         HostView(**parts)  # type: ignore[arg-type]  # the types are right, the values are not
 
 
+@given(hosts)
+def test_a_host_goes_over_the_air(host: HostView) -> None:
+    assert msgspec.msgpack.decode(msgspec.msgpack.encode(host), type=HostView) == host
+
+
 @pytest.mark.parametrize(
     "parts",
     [

@@ -9,8 +9,7 @@ The rules this file owns:
 * What is made to contain something (`box`, `enlarged`) is rounded outwards, by some units of the last place. It ends
   where coordinates do: nothing lies beyond.
 
-`python -c 'from roamcast.content.region import Circle; print(Circle(50, 50, 10).enlarged(60))'` prints the text form,
-which `context/text.py` reads.
+`str` gives the text form, `circle(50, 50, 10)`, which `context/text.py` reads.
 """
 
 import math
