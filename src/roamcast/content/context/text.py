@@ -246,8 +246,10 @@ class _Parser(TokenReader):
         if within is None and scope is Scope.HOSTS:
             self.refuse(place, "'within' and a distance, since hosts must be asked and a query must end somewhere")
         where = self.where() if self.token.is_word("where") else None
-        hint = "within comes before where" if self.token.is_word("within") else ""
-        self.close(opened, "'and', 'or' or " if where else "'within', 'where' or ", hint)
+        if where is not None:
+            self.close(opened, "'and', 'or' or ", "within comes before where" if self.token.is_word("within") else "")
+        else:
+            self.close(opened, "'within', 'where' or " if within is None else "'where' or ")
         return Aggregate(function, attribute, scope, within, where)
 
     def members(self, function: Function) -> tuple[Scope, str | None]:
@@ -265,7 +267,7 @@ class _Parser(TokenReader):
         if not dot:
             raise self.problem(f"the attribute of which to take the {function}", f"write {scope}.speed")
         if attribute and not is_bare(attribute):
-            raise self.problem("an attribute's name", f"write {scope}.`{attribute}`")
+            raise self.problem("an attribute's name", f"write {scope}. and then the name in backquotes")
         self.take()
         return Scope(scope), attribute or self.name("an attribute's name")
 
