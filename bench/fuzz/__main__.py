@@ -13,7 +13,7 @@ from itertools import islice
 from types import FrameType
 from typing import Final, NamedTuple
 
-from bench.fuzz import text, xml, xpath
+from bench.fuzz import context, text, xml, xpath
 from roamcast.errors import ContentError
 
 PATIENCE: Final = 5
@@ -27,6 +27,7 @@ class Reader(NamedTuple):
 
 READERS: Final = {
     "text": Reader(text.inputs, text.read),
+    "context": Reader(context.inputs, context.read),
     "xpath": Reader(xpath.inputs, xpath.read),
     "xml": Reader(xml.inputs, xml.read),
 }

@@ -73,6 +73,11 @@ def kind_of(value: Scalar | None) -> Kind:
     return _KIND[type(value)]
 
 
+def compare(value: Scalar, operator: Operator, bound: Scalar) -> bool:
+    """Whether `value operator bound` holds, for a bound that a `Constraint` with the operator may have."""
+    return _KIND[type(value)] is _KIND[type(bound)] and _TESTS[operator](value, bound)
+
+
 class Constraint(msgspec.Struct, frozen=True, array_like=True, eq=False):
     """One question about one attribute, such as `price < 20`. `exists` has no value; all others have one."""
 

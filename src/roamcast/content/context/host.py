@@ -1,0 +1,69 @@
+"""What a context looks at: a host as others know it, and the hosts around it.
+
+The paper's configuration (section 2.1) gives each host a location and a vector of attributes. A `HostView` is that of
+one host, as it knows itself or as its last beacon told it.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from roamcast.content.event import Scalar, check_scalar, check_text
+from roamcast.content.geometry import Point
+from roamcast.content.region import metres
+from roamcast.errors import ContentError
+
+X: Final = "x"
+Y: Final = "y"
+SPEED: Final = "speed"
+MEASURED: Final = frozenset({X, Y, SPEED})
+"""Names that answer with what is measured. It hides an attribute of that name; where it is unknown, that answers."""
+
+
+class HostView(msgspec.Struct, frozen=True, array_like=True):
+    """A host: where it is and how it moves, if that is known, and its attributes, of which each has one value."""
+
+    location: Point | None = None
+    """Metres."""
+    velocity: Point | None = None
+    """Metres per second."""
+    attributes: dict[str, Scalar] = {}
+
+    def __post_init__(self) -> None:
+        for pair, what in ((self.location, "a host's location"), (self.velocity, "a host's velocity")):
+            if pair is not None:
+                for coordinate in pair:
+                    metres(coordinate, what)
+        for name, value in self.attributes.items():
+            check_text(name, "an attribute's name")
+            if not name:
+                raise ContentError("an attribute's name is empty")
+            check_scalar(value, f"attribute {name!r}")
+
+    def value(self, name: str) -> Scalar | None:
+        """The value under a name; None if the host has none."""
+        if name in MEASURED:
+            if name == SPEED:
+                if self.velocity is not None:
+                    return math.hypot(*self.velocity)
+            elif self.location is not None:
+                return self.location[0 if name == X else 1]
+        return self.attributes.get(name)
+
+    def distance(self, other: "HostView") -> float | None:
+        """Metres between two hosts; None if one of the locations is unknown."""
+        if self.location is None or other.location is None:
+            return None
+        return math.dist(self.location, other.location)
+
+
+class Situation(NamedTuple):
+    """A host and those around it at one moment. Neither sequence contains the host itself; order has no meaning."""
+
+    host: HostView
+    neighbours: Sequence[HostView] = ()
+    """Those in radio range: one hop away."""
+    hosts: Sequence[HostView] | None = None
+    """Those that a query found, neighbours included; None if nobody has asked."""
