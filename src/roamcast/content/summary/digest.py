@@ -23,6 +23,8 @@ from roamcast.content.summary.strings import Text
 from roamcast.errors import ContentError
 
 MAX_ELEMENTS: Final = 256
+"""Of an event's digest, and of one type in a summary."""
+
 MAX_VALUES: Final = 16
 """Different values of one element."""
 

@@ -23,14 +23,16 @@ from typing import Final, NamedTuple
 import msgspec
 
 from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
-from roamcast.content.summary.digest import Values
+from roamcast.content.summary.digest import MAX_ELEMENTS, Values
 from roamcast.content.summary.element import PRESENT, Condition, Element, ElementBuilder, Name
 from roamcast.content.summary.hashing import joint_hash, token
 from roamcast.content.summary.strings import Text
 from roamcast.errors import ContentError
 
-MAX_ELEMENTS: Final = 128
 MAX_ROWS: Final = 256
+
+MAX_JOINT: Final = 8
+"""Elements of a row whose values are looked up together."""
 
 MAX_COMBINATIONS: Final = 16
 """Of an event's values that are looked up in an association for one row. With more, the row passes."""
@@ -60,8 +62,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
         if (len(self.rows) % stride if stride else len(self.rows)) or len(self.rows) > MAX_ROWS * stride:
             raise ContentError(f"the rows of a type are {MAX_ROWS} masks of {stride} bytes at most")
         for mask, joint in self.masks():
-            if not mask or mask >> len(names) or joint & ~mask:
-                raise ContentError("a row names no element, or one that is not there")
+            if not mask or mask >> len(names) or joint & ~mask or joint.bit_count() > MAX_JOINT:
+                raise ContentError("a row names no element, one that is not there, or too many to look up")
 
     @property
     def _width(self) -> int:
@@ -144,7 +146,7 @@ class EntryBuilder:
                     equalities.setdefault(name, token(condition.equality))
         joint: tuple[Name, ...] = ()
         if self._association is not None and len(equalities) > 1:
-            joint = tuple(sorted(equalities))
+            joint = tuple(sorted(equalities)[:MAX_JOINT])
             self._association.add(joint_hash([(name[0], equalities[name]) for name in joint]))
         self._add_row(Row(tuple(sorted(names)), joint))
 
