@@ -148,7 +148,7 @@ def sizes(rng: random.Random) -> None:
     print(f"\ndigest: mean bytes of {len(events)} digests, whose events have {mean([one.size for one in events]):.0f}")
     print(f"{'':20} {'no affixes':>11} {'of title':>9} {'of all':>7}")
     for name, columns in (("elements by name", BY_NAME), ("columns agreed on", COLUMNS)):
-        asked = Affixes(frozenset(columns.keys(["title"])))
+        asked = Affixes(frozenset({columns.key("title")}))
         kinds = [mean([Digest.of(event, columns, some).size for event in events]) for some in (Affixes(), asked, None)]
         print(f"{name:20} {kinds[0]:11.0f} {kinds[1]:9.0f} {kinds[2]:7.0f}")
 

@@ -8,8 +8,8 @@ this file owns:
 * An element with several values is tested by the hull of its numbers. `p >= 1 and p <= 5` is one range here, but 0 and
   9 satisfy it together, each one bound. The hull of the numbers meets the range whenever they do. An equality is one
   constraint, which one value has to satisfy: no hull is needed.
-* The bounds of a conjunction that no single number satisfies (`p < 3 and p > 5`) are kept the other way round, as
-  the range from 3 to 5: numbers on both sides have a hull that meets it.
+* Of bounds that no single number satisfies (`p < 3 and p > 5`) the lower bound is kept, as an empty range: the hull of
+  numbers on both sides of it, as 2 and 7, goes across, and no single number does.
 * With more than `MAX_RANGES` ranges the narrowest gaps are closed; more than `MAX_EQUALITIES` values become ranges.
 """
 
@@ -106,7 +106,7 @@ def range_of(constraints: Iterable[Constraint]) -> Range:
                 low = max(low, (number, 1))
             case _:
                 low = max(low, (number, 0))
-    return min(low, high), max(low, high)
+    return low, max(low, high)
 
 
 def arithmetic(ranges: Iterable[Range], equalities: Iterable[Number], bools: int) -> Arithmetic:

@@ -16,7 +16,7 @@ from typing import Final
 import msgspec
 
 from roamcast.content.event import TYPE, check_text
-from roamcast.content.summary.hashing import PathHasher
+from roamcast.content.summary.hashing import name_key
 from roamcast.errors import ContentError
 
 MAX_COLUMNS: Final = 1024
@@ -37,14 +37,10 @@ class Columns:
         encoded = msgspec.msgpack.encode(self.names)
         self.fingerprint = int.from_bytes(blake2b(encoded, digest_size=8).digest(), "big") if self.names else 0
 
-    def keys(self, names: Iterable[str]) -> list[int]:
-        """The key of each name: its position in the list, or its hash."""
-        hasher = PathHasher()
-        keys = []
-        for name in names:
-            position = self._positions.get(name)
-            keys.append(hasher.key(name) if position is None else position)
-        return keys
+    def key(self, name: str) -> int:
+        """The key of an element: its position in the list, or the hash of its name."""
+        position = self._positions.get(name)
+        return name_key(name) if position is None else position
 
 
 BY_NAME: Final = Columns(())

@@ -75,8 +75,8 @@ class Digest(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, event: Event, columns: Columns = BY_NAME, affixes: Affixes | None = None) -> "Digest":
         """The digest of an event, with all prefixes and suffixes, or with those of some elements."""
         found: dict[int, list[Scalar]] = {}
-        for key, values in zip(columns.keys(event.attributes), event.attributes.values(), strict=True):
-            found.setdefault(key, []).extend(values)  # names whose hashes collide are one element
+        for name, values in event.attributes.items():
+            found.setdefault(columns.key(name), []).extend(values)  # names whose hashes collide are one element
         keys = sorted(found)[:MAX_ELEMENTS]
         present = sum(1 << key for key in keys if key < NAMED)
         return cls(

@@ -22,9 +22,9 @@ from roamcast.content.summary.hashing import affix_hash, affix_length, string_ha
 from roamcast.content.summary.strings import Strings, Text
 from roamcast.errors import ContentError
 
-Name = tuple[int, bool]
-"""What identifies an element in an entry: its key, and whether a structure holds anything. An element that must only
-be present in one subscription stands beside itself as others constrain it, so that neither spoils the other."""
+ElementId = tuple[int, bool]
+"""An element's key, and whether a structure holds anything of it. The two are told apart: a subscription that only asks
+whether an element is present must not open it for those that ask for its value."""
 
 
 class Condition(NamedTuple):
@@ -94,7 +94,7 @@ class Element(msgspec.Struct, frozen=True, array_like=True):
             raise ContentError("an element has a structure with nothing in it")
 
     @property
-    def name(self) -> Name:
+    def id(self) -> ElementId:
         return self.key, self.aec is not None or self.sec is not None
 
     def accepts(self, values: Values, hashes: int) -> bool:

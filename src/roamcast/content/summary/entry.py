@@ -24,7 +24,7 @@ import msgspec
 
 from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
 from roamcast.content.summary.digest import MAX_ELEMENTS, Values
-from roamcast.content.summary.element import PRESENT, Condition, Element, ElementBuilder, Name
+from roamcast.content.summary.element import PRESENT, Condition, Element, ElementBuilder, ElementId
 from roamcast.content.summary.hashing import joint_hash, token
 from roamcast.content.summary.strings import Text
 from roamcast.errors import ContentError
@@ -54,15 +54,15 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
             raise ContentError(f"the hash of a type has 32 bits: {self.type}")
         if len(self.elements) > MAX_ELEMENTS:
             raise ContentError(f"a type has at most {MAX_ELEMENTS} elements, not {len(self.elements)}")
-        names = [element.name for element in self.elements]
-        if sorted(set(names)) != names:
+        ids = [element.id for element in self.elements]
+        if sorted(set(ids)) != ids:
             raise ContentError("the elements of a type must ascend")
         check_vector(self.association or b"", "an association")
         stride = self._stride
         if (len(self.rows) % stride if stride else len(self.rows)) or len(self.rows) > MAX_ROWS * stride:
             raise ContentError(f"the rows of a type are {MAX_ROWS} masks of {stride} bytes at most")
         for mask, joint in self.masks():
-            if not mask or mask >> len(names) or joint & ~mask or joint.bit_count() > MAX_JOINT:
+            if not mask or mask >> len(ids) or joint & ~mask or joint.bit_count() > MAX_JOINT:
                 raise ContentError("a row names no element, one that is not there, or too many to look up")
 
     @property
@@ -90,8 +90,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
         failing = 0
         for position, element in enumerate(self.elements):
             found = values.get(element.key)
-            if not more if found is None else not element.accepts(found, hashes):
-                failing |= 1 << position
+            passes = more if found is None else element.accepts(found, hashes)
+            failing |= (not passes) << position
         if not self.rows:
             return failing != (1 << len(self.elements)) - 1
         for mask, joint in self.masks():
@@ -117,8 +117,8 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
 class Row(NamedTuple):
     """A row before the elements have their columns. Both ascend."""
 
-    names: tuple[Name, ...]
-    joint: tuple[Name, ...] = ()
+    ids: tuple[ElementId, ...]
+    joint: tuple[ElementId, ...] = ()
 
 
 class EntryBuilder:
@@ -128,27 +128,27 @@ class EntryBuilder:
         self._type = type
         self._bits = bits
         self._hashes = hashes
-        self._elements: dict[Name, ElementBuilder] = {}
+        self._elements: dict[ElementId, ElementBuilder] = {}
         self._rows: set[Row] | None = set() if use_eal else None
         self._association = VectorBuilder(bits, hashes) if use_eal and association else None
         self._everything = False
 
     def add(self, conditions: Mapping[int, list[Condition]]) -> None:
         """Adds a conjunction: what is kept of it for each element. Several conditions on a key: their names collide."""
-        names: dict[Name, None] = {}
-        equalities: dict[Name, bytes] = {}
+        ids: set[ElementId] = set()
+        equalities: dict[ElementId, bytes] = {}
         for key, kept in conditions.items():
             for condition in kept:
-                name = key, condition != PRESENT
-                names[name] = None
-                self._element(name).add(condition)
+                id = key, condition != PRESENT
+                ids.add(id)
+                self._element(id).add(condition)
                 if condition.equality is not None:
-                    equalities.setdefault(name, token(condition.equality))
-        joint: tuple[Name, ...] = ()
+                    equalities.setdefault(id, token(condition.equality))
+        joint: tuple[ElementId, ...] = ()
         if self._association is not None and len(equalities) > 1:
             joint = tuple(sorted(equalities)[:MAX_JOINT])
-            self._association.add(joint_hash([(name[0], equalities[name]) for name in joint]))
-        self._add_row(Row(tuple(sorted(names)), joint))
+            self._association.add(joint_hash([(id[0], equalities[id]) for id in joint]))
+        self._add_row(Row(tuple(sorted(ids)), joint))
 
     def unite(self, entry: Entry) -> None:
         """Adds what another entry of this type passes."""
@@ -156,66 +156,65 @@ class EntryBuilder:
             self._association = None
         elif self._association is not None:
             self._association.unite(entry.association)
-        names = [element.name for element in entry.elements]
+        ids = [element.id for element in entry.elements]
         for element in entry.elements:
-            self._element(element.name).unite(element)
+            self._element(element.id).unite(element)
         for mask, joint in entry.masks():
-            self._add_row(Row(_named(names, mask), _named(names, joint)))
-        self._everything |= not names
+            self._add_row(Row(_chosen(ids, mask), _chosen(ids, joint)))
+        self._everything |= not ids
         if not entry.rows:
             self._rows = None
 
     def build(self) -> Entry:
-        names = sorted(self._elements)
+        ids = sorted(self._elements)
         rows = self._rows
-        if len(names) > MAX_ELEMENTS and rows is not None:
-            names = _named_most(rows)
-            rows = _without_others(rows, names)
-        if self._everything or len(names) > MAX_ELEMENTS or (rows is not None and Row(()) in rows):
+        if len(ids) > MAX_ELEMENTS and rows is not None:
+            ids = _in_most(rows)
+            rows = _without_others(rows, ids)
+        if self._everything or len(ids) > MAX_ELEMENTS or (rows is not None and Row(()) in rows):
             return Entry(self._type)
         association = None if self._association is None else self._association.build()
         if rows is not None and (association is None or len(rows) > MAX_ROWS):
-            rows, association = {Row(row.names) for row in rows}, None
+            rows, association = {Row(row.ids) for row in rows}, None
         if rows is None or len(rows) > MAX_ROWS:
             rows, association = set(), None
-        elements = tuple(self._elements[name].build() for name in names)
-        return Entry(self._type, elements, _array(rows, names, association is not None), association)
+        elements = tuple(self._elements[id].build() for id in ids)
+        return Entry(self._type, elements, _array(rows, ids, association is not None), association)
 
-    def _element(self, name: Name) -> ElementBuilder:
-        if name not in self._elements:
-            self._elements[name] = ElementBuilder(name[0], self._bits, self._hashes)
-        return self._elements[name]
+    def _element(self, id: ElementId) -> ElementBuilder:
+        if id not in self._elements:
+            self._elements[id] = ElementBuilder(id[0], self._bits, self._hashes)
+        return self._elements[id]
 
     def _add_row(self, row: Row) -> None:
-        self._everything |= not row.names
+        self._everything |= not row.ids
         if self._rows is not None:
             self._rows.add(row)
 
 
-def _named(names: Sequence[Name], mask: int) -> tuple[Name, ...]:
-    return tuple(name for position, name in enumerate(names) if mask >> position & 1)
+def _chosen(ids: Sequence[ElementId], mask: int) -> tuple[ElementId, ...]:
+    return tuple(id for position, id in enumerate(ids) if mask >> position & 1)
 
 
-def _named_most(rows: set[Row]) -> list[Name]:
+def _in_most(rows: set[Row]) -> list[ElementId]:
     """The elements that most rows name, as many as an entry may have."""
-    count = Counter(name for row in rows for name in row.names)
-    return sorted(sorted(count, key=lambda name: (-count[name], name))[:MAX_ELEMENTS])
+    count = Counter(id for row in rows for id in row.ids)
+    return sorted(sorted(count, key=lambda id: (-count[id], id))[:MAX_ELEMENTS])
 
 
-def _without_others(rows: set[Row], names: list[Name]) -> set[Row]:
-    """The rows without the elements that are not in `names`. Values are no longer looked up where one is missing."""
-    kept = set(names)
+def _without_others(rows: set[Row], ids: list[ElementId]) -> set[Row]:
+    """The rows without the elements that are not in `ids`. Values are no longer looked up where one is missing."""
+    kept = set(ids)
     return {
-        Row(tuple(name for name in row.names if name in kept), row.joint if kept.issuperset(row.joint) else ())
-        for row in rows
+        Row(tuple(id for id in row.ids if id in kept), row.joint if kept.issuperset(row.joint) else ()) for row in rows
     }
 
 
-def _array(rows: set[Row], names: list[Name], association: bool) -> bytes:
+def _array(rows: set[Row], ids: list[ElementId], association: bool) -> bytes:
     """The rows as `Entry.rows` has them, ascending."""
-    bit = {name: 1 << position for position, name in enumerate(names)}
-    width = (len(names) + 7) // 8
-    masks = sorted((sum(map(bit.__getitem__, row.names)), sum(map(bit.__getitem__, row.joint))) for row in rows)
+    bit = {id: 1 << position for position, id in enumerate(ids)}
+    width = (len(ids) + 7) // 8
+    masks = sorted((sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint))) for row in rows)
     return b"".join(
         mask.to_bytes(width, "little") + (joint.to_bytes(width, "little") if association else b"")
         for mask, joint in masks

@@ -55,8 +55,8 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
     def of(cls, filters: Iterable[Filter], params: SummaryParams = DEFAULTS, columns: Columns = BY_NAME) -> "Summary":
         """The summary of filters, in any order."""
         conjunctions = [conjunction for filter in filters for conjunction in filter.alternatives]
-        names = sorted({constraint.attribute for conjunction in conjunctions for constraint in conjunction})
-        keys = dict(zip(names, columns.keys(names), strict=True))
+        names = {constraint.attribute for conjunction in conjunctions for constraint in conjunction}
+        keys = {name: columns.key(name) for name in names}
         builder = _Builder(params.bits, params.hashes, use_eal=params.use_eal, association=params.association)
         for conjunction in conjunctions:
             types = [constraint for constraint in conjunction if constraint.attribute == TYPE]
