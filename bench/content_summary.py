@@ -15,6 +15,7 @@ from typing import Final
 
 import msgspec
 
+from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Conjunction, Constraint, Filter, Operator
 from roamcast.content.summary.columns import BY_NAME, Columns
@@ -143,6 +144,21 @@ PARTS: Final = {
 }
 
 
+def beside_covering(rng: random.Random) -> None:
+    events = [record(rng) for _ in range(EVENTS)]
+    everyone = [subscription(rng) for _ in range(100)]
+    print("\nunwanted events that pass a summary, and one filter of as many bytes (covering.summarise)")
+    print(f"{'filters':>8} {'bytes':>8} {'summary':>8} {'filter':>8}")
+    for count in (3, 10, 30, 100):
+        filters = everyone[:count]
+        summary = Summary.of(filters)
+        widened = summarise(filters, summary.size)
+        unwanted = [event for event in events if not any(filter.matches(event) for filter in filters)]
+        passing = sum(summary.passes(Digest.of(event)) for event in unwanted) / len(unwanted)
+        matching = sum(map(widened.matches, unwanted)) / len(unwanted)
+        print(f"{count:8d} {summary.size:8,d} {passing:8.1%} {matching:8.1%}")
+
+
 def sizes(rng: random.Random) -> None:
     events = [record(rng) for _ in range(100)]
     print(f"\ndigest: mean bytes of {len(events)} digests, whose events have {mean([one.size for one in events]):.0f}")
@@ -206,6 +222,7 @@ def costs(rng: random.Random) -> None:
 
 def run() -> None:
     rates(random.Random(SEED))
+    beside_covering(random.Random(SEED))
     sizes(random.Random(SEED))
     costs(random.Random(SEED))
 

@@ -74,6 +74,14 @@ def test_the_papers_four_structures() -> None:
     assert [len(vector) for vector in (composer.sec.equal, composer.sec.prefix, composer.sec.suffix)] == [32, 0, 0]
 
 
+def test_equalities_stand_beside_ranges() -> None:
+    """The second array of an AEC is for values that are "not in the existing sub-ranges"."""
+    (entry,) = Summary.of(
+        [parse_filter("p >= 10 and p <= 20 or p = 10 or p = 20 or p = 30 or p = 9 or p = 30.0")]
+    ).entries
+    assert entry.elements[0].aec == Arithmetic(ranges=(10, 20), after=0b10, equalities=(9, 30))
+
+
 def test_rows_recombine_unless_values_are_associated() -> None:
     assert wanted("R1", "R4").passes(Digest.of(JAZZ_BY_BACH))
     associated = wanted("R1", "R4", params=SummaryParams(association=True))
