@@ -189,6 +189,8 @@ def test_what_passes(text: str, passing: list[Scalar], failing: list[Scalar]) ->
         ('p = "a"', ["b", "a"], True),
         ('p = "a"', ["b", "c"], False),
         ("p = true", [False, True], True),
+        ("p = true", [1, True], True),  # Python takes them for equal
+        ("p = 0", [False, 0], True),
         ('p = "a"', [f"b{number}" for number in range(MAX_VALUES + 1)], True),  # too many to list: unknown
     ],
 )

@@ -25,7 +25,7 @@ AFFIX: Final = 2
 """Bytes of the hash of a prefix or a suffix."""
 
 AFFIX_LENGTHS: Final = (1, 2, 4, 8)
-"""Each doubles the one before: a prefix keeps more than half of its characters, for four hashes a string."""
+"""Each doubles the one before: of a prefix of up to 15 characters more than half are kept, for four hashes a string."""
 
 NAMED: Final = 1 << 31
 """Set in the key of an element that goes by the hash of its name; the keys of agreed columns are below."""
