@@ -8,6 +8,7 @@ from collections.abc import Callable
 
 from bench import (
     content_index,
+    content_summary,
     hint_reference,
     lab_chaos,
     lab_parity,
@@ -21,6 +22,7 @@ from bench import (
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
+    "summary": content_summary.run,
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
     "trees": trees.run,

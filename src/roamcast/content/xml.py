@@ -27,6 +27,7 @@ Documents may come from strangers: no DOCTYPE, so no entities; no network; bound
 A schema is read with the same care, but it is the reader's own: how long libxml2 compiles it is not bounded.
 """
 
+import itertools
 import math
 import re
 from collections.abc import Callable, Iterator
@@ -51,6 +52,9 @@ MAX_ATTRIBUTES: Final = 1000
 
 MAX_PATH: Final = 4096
 """Characters of an attribute's name. Without it, one deep path over many leaves would multiply a document's size."""
+
+MAX_NAMES: Final = 1000
+"""Names that are taken from a schema: types used in several places can make them exponentially many."""
 
 ROOT_LEAF: Final = "."
 """The attribute that holds the text of a root without children."""
@@ -285,6 +289,29 @@ class Schema:
         except etree.DocumentInvalid as problem:  # its message ends with the line
             raise ContentError(f"the document does not fit its schema: {problem}") from None
         return self._roots[_local(root.tag)]
+
+    def names(self, root: str, most: int = MAX_NAMES) -> tuple[str, ...]:
+        """The attributes that an event of type `root` can have, in the order of the schema, at most `most` of them.
+
+        An element inside itself is left out, at any depth: it would have no end.
+        """
+        if root not in self._roots:
+            raise ContentError(f"the schema has no root element {root!r}; it has {', '.join(sorted(self._roots))}")
+        return tuple(itertools.islice(_declared_names(self._roots[root]), most))
+
+
+def _declared_names(root: _Declared) -> Iterator[str]:
+    pending: list[tuple[_Declared, str, frozenset[_Declared]]] = [(root, "", frozenset())]
+    while pending:
+        declared, path, above = pending.pop()
+        for name in declared.attributes:
+            yield f"{path}/@{name}" if path else f"@{name}"
+        if not declared.children:
+            yield path or ROOT_LEAF
+        inside = above | {declared}
+        for name, child in reversed(declared.children.items()):
+            if child not in inside and len(inside) < MAX_DEPTH:
+                pending.append((child, f"{path}/{name}" if path else name, inside))
 
 
 def _check_understood(root: etree._Element) -> None:

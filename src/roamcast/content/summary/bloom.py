@@ -1,0 +1,83 @@
+"""Bloom vectors (Bloom, CACM 13(7), 1970): sets of hashes, in which what is in is always found, and some other too.
+
+A vector is bytes, a power of two of them, and no bytes at all for the empty set. The k positions of a hash come from
+two halves of it (Kirsch and Mitzenmacher 2006, "Less hashing, same performance"). Two properties make any two vectors
+unite without a false negative, whatever their parameters:
+
+* sizes are powers of two, so a vector folds onto one of half its size: a position modulo 2m, taken modulo m, is the
+  position in the smaller one;
+* the positions for fewer hashes are the first of those for more, so the smaller k can be asked of both.
+"""
+
+from collections.abc import Iterator
+from typing import Final
+
+from roamcast.errors import ContentError
+
+MIN_BITS: Final = 8
+MAX_BITS: Final = 1 << 13
+MAX_HASHES: Final = 16
+
+_SPREAD: Final = 0x9E3779B97F4A7C15
+"""An odd number near 2^64 divided by the golden ratio: spreads the 16 or 32 bits of a hash over 64."""
+
+
+def positions(item: bytes, hashes: int) -> Iterator[int]:
+    """Where a hash sets its bits, to be taken modulo the size of the vector."""
+    spread = int.from_bytes(item, "big") * _SPREAD & 0xFFFFFFFFFFFFFFFF
+    place, step = spread >> 32, spread & 0xFFFFFFFF | 1
+    for _ in range(hashes):
+        yield place
+        place += step
+
+
+def contains(vector: bytes, item: bytes, hashes: int) -> bool:
+    if not vector:
+        return False
+    last = len(vector) * 8 - 1
+    for place in positions(item, hashes):
+        if not vector[(place & last) >> 3] >> (place & 7) & 1:
+            return False
+    return True
+
+
+def check_vector(vector: bytes, what: str) -> None:
+    size = len(vector) * 8
+    if size & (size - 1) or size > MAX_BITS:
+        raise ContentError(f"{what} has {size} bits; a Bloom vector has a power of two, at most {MAX_BITS}")
+
+
+class VectorBuilder:
+    """A vector in the making; `bits` is the size it gets when a hash is added."""
+
+    def __init__(self, bits: int, hashes: int) -> None:
+        self._bits = bits
+        self._hashes = hashes
+        self._vector = bytearray()
+
+    def add(self, item: bytes) -> None:
+        if not self._vector:
+            self._vector = bytearray(self._bits // 8)
+        last = len(self._vector) * 8 - 1
+        for place in positions(item, self._hashes):
+            self._vector[(place & last) >> 3] |= 1 << (place & 7)
+
+    def unite(self, vector: bytes) -> None:
+        """Takes in a finished vector: the larger of the two is folded onto the smaller."""
+        if not self._vector or not vector:
+            self._vector = self._vector or bytearray(vector)
+            return
+        size = min(len(self._vector), len(vector))
+        united = _folded(self._vector, size) | _folded(vector, size)
+        self._vector = bytearray(united.to_bytes(size, "little"))
+
+    def build(self) -> bytes:
+        return bytes(self._vector)
+
+
+def _folded(vector: bytes | bytearray, size: int) -> int:
+    """The vector's bits folded onto `size` bytes, as a number."""
+    bits = 0
+    for start in range(0, len(vector), size):
+        bits |= int.from_bytes(vector[start : start + size], "little")
+    return bits

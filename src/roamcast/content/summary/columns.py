@@ -1,0 +1,47 @@
+"""Columns: the elements that a network agreed on, so that a small number stands for each.
+
+The paper takes them from the XML schema, an ordered set of elements and attributes. `Columns(schema.names("CD"))` does;
+the names of several schemas make one list. An element outside the list, and every element where there is no list, goes
+by the hash of its name. So both kinds of key have their place in one summary, and an event may have more than its
+schema says.
+
+Keys mean something only under the same list. Summaries and digests carry its fingerprint, and where two differ only
+the type is compared: that lets more through, never less.
+"""
+
+from collections.abc import Iterable
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from roamcast.content.event import TYPE, check_text
+from roamcast.content.summary.hashing import name_key
+from roamcast.errors import ContentError
+
+MAX_COLUMNS: Final = 1024
+
+
+class Columns:
+    """An ordered list of element names; repetitions count once."""
+
+    def __init__(self, names: Iterable[str]) -> None:
+        self.names = tuple(dict.fromkeys(names))
+        if len(self.names) > MAX_COLUMNS:
+            raise ContentError(f"at most {MAX_COLUMNS} columns can be agreed on, not {len(self.names)}")
+        for name in self.names:
+            check_text(name, "a column")
+            if name == TYPE:
+                raise ContentError("a column's name is empty")
+        self._positions = {name: position for position, name in enumerate(self.names)}
+        encoded = msgspec.msgpack.encode(self.names)
+        self.fingerprint = int.from_bytes(blake2b(encoded, digest_size=8).digest(), "big") if self.names else 0
+
+    def key(self, name: str) -> int:
+        """The key of an element: its position in the list, or the hash of its name."""
+        position = self._positions.get(name)
+        return name_key(name) if position is None else position
+
+
+BY_NAME: Final = Columns(())
+"""Nothing is agreed on: every element goes by the hash of its name."""

@@ -1,0 +1,145 @@
+"""The digest of an event: enough of it to ask a summary whether somebody may want it.
+
+A digest has the type's hash and, for each element, its values: numbers and booleans as they are, since no hash can
+answer a range, and strings as hashes. It is made without knowing any summary. So a publisher chooses which prefixes and
+suffixes to carry: those of all strings, or those of the elements for which the summaries it has heard ask (`Affixes`).
+What is not carried passes, so a publisher that knows too little floods more, and loses nobody.
+
+What does not fit passes as well: an element with more than `MAX_VALUES` values is present with its values unknown, and
+an event with more than `MAX_ELEMENTS` elements says that there are others.
+"""
+
+from collections.abc import Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from roamcast.content.event import Event, Scalar, check_scalar
+from roamcast.content.intervals import plain
+from roamcast.content.summary.columns import BY_NAME, MAX_COLUMNS, Columns
+from roamcast.content.summary.encoding import decoded
+from roamcast.content.summary.hashing import NAMED, WHOLE, prefix_hashes, string_hash, suffix_hashes, type_hash
+from roamcast.content.summary.strings import Text
+from roamcast.errors import ContentError
+
+MAX_ELEMENTS: Final = 256
+"""Of an event's digest, and of one type in a summary."""
+
+MAX_VALUES: Final = 16
+"""Different values of one element."""
+
+Value = int | float | bool | bytes | Text
+"""A number, a boolean, the hash of a string, or that with hashes of its affixes."""
+
+Values = tuple[Value, ...]
+"""The values of one element; none if they are unknown."""
+
+
+class Affixes(NamedTuple):
+    """The keys of the elements for whose prefixes and suffixes somebody asks."""
+
+    prefix: frozenset[int] = frozenset()
+    suffix: frozenset[int] = frozenset()
+
+
+class Digest(msgspec.Struct, frozen=True, array_like=True):
+    """What a Join Request says of an event."""
+
+    type: int
+    columns: int = 0
+    """The fingerprint of the columns that `present` means."""
+    present: bytes = b""
+    """Bit i, the lowest first: the event has the element of column i."""
+    names: bytes = b""
+    """The hashes of the names of all other elements, 4 bytes each, ascending."""
+    values: tuple[Values, ...] = ()
+    """Of the elements in `present`, then of those in `names`."""
+    more: bool = False
+    """Whether the event has elements that are not listed."""
+
+    def __post_init__(self) -> None:
+        if not (0 <= self.type < 1 << 32 and 0 <= self.columns < 1 << 64):
+            raise ContentError("a digest's type has 32 bits, and the fingerprint of its columns 64")
+        if len(self.present) * 8 > MAX_COLUMNS or len(self.names) % WHOLE:
+            raise ContentError("a digest's elements are not a mask of columns and hashes of names")
+        keys = _keys(self.present, self.names)
+        if len(keys) > MAX_ELEMENTS or len(keys) != len(self.values):
+            raise ContentError(f"a digest has {len(self.values)} values for {len(keys)} of {MAX_ELEMENTS} elements")
+        named = keys[len(keys) - len(self.names) // WHOLE :]
+        if any(key < NAMED for key in named) or sorted(set(named)) != named:
+            raise ContentError("the hashes of a digest's names must ascend")
+        for values in self.values:
+            _check_values(values)
+
+    @classmethod
+    def of(cls, event: Event, columns: Columns = BY_NAME, affixes: Affixes | None = None) -> "Digest":
+        """The digest of an event, with all prefixes and suffixes, or with those of some elements."""
+        found: dict[int, list[Scalar]] = {}
+        for name, values in event.attributes.items():
+            found.setdefault(columns.key(name), []).extend(values)  # names whose hashes collide are one element
+        keys = sorted(found)[:MAX_ELEMENTS]
+        present = sum(1 << key for key in keys if key < NAMED)
+        return cls(
+            type_hash(event.type),
+            columns.fingerprint,
+            present.to_bytes((present.bit_length() + 7) // 8, "little"),
+            b"".join(key.to_bytes(WHOLE, "big") for key in keys if key >= NAMED),
+            tuple(
+                _values(found[key], affixes is None or key in affixes.prefix, affixes is None or key in affixes.suffix)
+                for key in keys
+            ),
+            len(keys) < len(found),
+        )
+
+    @classmethod
+    def decode(cls, encoded: bytes) -> "Digest":
+        return decoded(_DECODER, encoded)
+
+    def encode(self) -> bytes:
+        return msgspec.msgpack.encode(self)
+
+    @property
+    def size(self) -> int:
+        """Bytes that the digest adds to a message."""
+        return len(self.encode())
+
+    def elements(self) -> dict[int, Values]:
+        """The values of each element, by its key."""
+        return dict(zip(_keys(self.present, self.names), self.values, strict=True))
+
+
+_DECODER: Final = msgspec.msgpack.Decoder(Digest)
+
+
+def _keys(present: bytes, names: bytes) -> list[int]:
+    columns = [at * 8 + bit for at, byte in enumerate(present) if byte for bit in range(8) if byte >> bit & 1]
+    return columns + [int.from_bytes(names[at : at + WHOLE], "big") for at in range(0, len(names), WHOLE)]
+
+
+def _check_values(values: Values) -> None:
+    if len(values) > MAX_VALUES:
+        raise ContentError(f"an element of a digest has at most {MAX_VALUES} values, not {len(values)}")
+    for value in values:
+        if isinstance(value, bytes):
+            if len(value) != WHOLE:
+                raise ContentError(f"the hash of a string has {WHOLE} bytes, not {len(value)}")
+        elif not isinstance(value, Text):
+            check_scalar(value, "a value of a digest")
+
+
+def _values(values: Sequence[Scalar], prefix: bool, suffix: bool) -> Values:
+    different = dict.fromkeys((isinstance(value, bool), value) for value in values)  # Python takes True for 1
+    if len(different) > MAX_VALUES:
+        return ()
+    return tuple(_value(value, prefix, suffix) for _, value in different)
+
+
+def _value(value: Scalar, prefix: bool, suffix: bool) -> Value:
+    if isinstance(value, str):
+        whole = string_hash(value)
+        if not (prefix or suffix):
+            return whole
+        return Text(whole, prefix_hashes(value) if prefix else None, suffix_hashes(value) if suffix else None)
+    spelt = plain(value)
+    assert not isinstance(spelt, str)
+    return spelt

@@ -1,0 +1,221 @@
+"""One event type in a summary: its ETN, its elements, and the EAL that says which of them belong together.
+
+The rules this file owns:
+
+* The EAL is an array of bits: a column for each element that a subscription names, a row for each different set of
+  elements that one conjunction names. An event passes if it passes all elements of **some row**. All elements of all
+  rows would be too much to ask, since subscriptions name different ones.
+* An entry without elements passes every event of its type. An entry with elements and without rows (the EAL is switched
+  off, or there were too many rows) passes what passes one element: every conjunction has one.
+* Rows recombine: `category = "jazz" and composer = "Evans"` and `category = "classic" and composer = "Bach"` share a
+  row, which passes jazz by Bach. The *association*, an option, is a Bloom vector of the values that a conjunction's
+  equalities ask for together. A row then has a second mask, of the elements whose values it looks up.
+* What does not fit is widened: of more than `MAX_ELEMENTS`, those that the fewest rows name are left out of the rows,
+  and a row with nothing left passes everything; more than `MAX_ROWS` rows are given up together.
+"""
+
+import itertools
+import math
+from collections import Counter
+from collections.abc import Iterator, Mapping, Sequence
+from typing import Final, NamedTuple
+
+import msgspec
+
+from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
+from roamcast.content.summary.digest import MAX_ELEMENTS, Values
+from roamcast.content.summary.element import PRESENT, Condition, Element, ElementBuilder, ElementId
+from roamcast.content.summary.hashing import joint_hash, token
+from roamcast.content.summary.strings import Text
+from roamcast.errors import ContentError
+
+MAX_ROWS: Final = 256
+
+MAX_JOINT: Final = 8
+"""Elements of a row whose values are looked up together."""
+
+MAX_COMBINATIONS: Final = 16
+"""Of an event's values that are looked up in an association for one row. With more, the row passes."""
+
+
+class Entry(msgspec.Struct, frozen=True, array_like=True):
+    """What of one type, or of every type, passes."""
+
+    type: int | None
+    """The hash of the type; None if the type is not asked for."""
+    elements: tuple[Element, ...] = ()
+    rows: bytes = b""
+    """The masks of the rows, one after the other, each in as many bytes as there are elements in bits."""
+    association: bytes | None = None
+    """If it is there, each row's mask is followed by the mask of the elements whose values are looked up here."""
+
+    def __post_init__(self) -> None:
+        if self.type is not None and not 0 <= self.type < 1 << 32:
+            raise ContentError(f"the hash of a type has 32 bits: {self.type}")
+        if len(self.elements) > MAX_ELEMENTS:
+            raise ContentError(f"a type has at most {MAX_ELEMENTS} elements, not {len(self.elements)}")
+        ids = [element.id for element in self.elements]
+        if sorted(set(ids)) != ids:
+            raise ContentError("the elements of a type must ascend")
+        check_vector(self.association or b"", "an association")
+        stride = self._stride
+        if (len(self.rows) % stride if stride else len(self.rows)) or len(self.rows) > MAX_ROWS * stride:
+            raise ContentError(f"the rows of a type are {MAX_ROWS} masks of {stride} bytes at most")
+        for mask, joint in self.masks():
+            if not mask or mask >> len(ids) or joint & ~mask or joint.bit_count() > MAX_JOINT:
+                raise ContentError("a row names no element, one that is not there, or too many to look up")
+
+    @property
+    def _width(self) -> int:
+        return (len(self.elements) + 7) // 8
+
+    @property
+    def _stride(self) -> int:
+        return self._width * (1 if self.association is None else 2)
+
+    def masks(self) -> Iterator[tuple[int, int]]:
+        """Of each row: its elements, and those whose values are looked up in the association."""
+        width, stride = self._width, self._stride
+        for start in range(0, len(self.rows), stride or 1):
+            middle = start + width
+            yield (
+                int.from_bytes(self.rows[start:middle], "little"),
+                int.from_bytes(self.rows[middle : start + stride], "little"),
+            )
+
+    def passes(self, values: Mapping[int, Values], more: bool, hashes: int) -> bool:
+        """Whether an event with these values may be wanted; `more` if it may have other elements, too."""
+        if not self.elements:
+            return True
+        failing = 0
+        for position, element in enumerate(self.elements):
+            found = values.get(element.key)
+            passes = more if found is None else element.accepts(found, hashes)
+            failing |= (not passes) << position
+        if not self.rows:
+            return failing != (1 << len(self.elements)) - 1
+        for mask, joint in self.masks():
+            if not mask & failing and self._associated(joint, values, hashes):
+                return True
+        return False
+
+    def _associated(self, joint: int, values: Mapping[int, Values], hashes: int) -> bool:
+        if not self.association or not joint:
+            return True
+        keys = [element.key for position, element in enumerate(self.elements) if joint >> position & 1]
+        found = [values.get(key, ()) for key in keys]
+        combinations = math.prod(map(len, found))
+        if not 0 < combinations <= MAX_COMBINATIONS:  # 0: one of them is unknown
+            return True
+        tokens = [[token(value.whole if isinstance(value, Text) else value) for value in each] for each in found]
+        return any(
+            contains(self.association, joint_hash(list(zip(keys, chosen, strict=True))), hashes)
+            for chosen in itertools.product(*tokens)
+        )
+
+
+class Row(NamedTuple):
+    """A row before the elements have their columns. Both ascend."""
+
+    ids: tuple[ElementId, ...]
+    joint: tuple[ElementId, ...] = ()
+
+
+class EntryBuilder:
+    """An entry in the making. The order in which conjunctions and entries are added does not matter."""
+
+    def __init__(self, type: int | None, bits: int, hashes: int, *, use_eal: bool, association: bool) -> None:
+        self._type = type
+        self._bits = bits
+        self._hashes = hashes
+        self._elements: dict[ElementId, ElementBuilder] = {}
+        self._rows: set[Row] | None = set() if use_eal else None
+        self._association = VectorBuilder(bits, hashes) if use_eal and association else None
+        self._everything = False
+
+    def add(self, conditions: Mapping[int, list[Condition]]) -> None:
+        """Adds a conjunction: what is kept of it for each element. Several conditions on a key: their names collide."""
+        ids: set[ElementId] = set()
+        equalities: dict[ElementId, bytes] = {}
+        for key, kept in conditions.items():
+            for condition in kept:
+                id = key, condition != PRESENT
+                ids.add(id)
+                self._element(id).add(condition)
+                if condition.equality is not None:
+                    equalities.setdefault(id, token(condition.equality))
+        joint: tuple[ElementId, ...] = ()
+        if self._association is not None and len(equalities) > 1:
+            joint = tuple(sorted(equalities)[:MAX_JOINT])
+            self._association.add(joint_hash([(id[0], equalities[id]) for id in joint]))
+        self._add_row(Row(tuple(sorted(ids)), joint))
+
+    def unite(self, entry: Entry) -> None:
+        """Adds what another entry of this type passes."""
+        if entry.association is None:
+            self._association = None
+        elif self._association is not None:
+            self._association.unite(entry.association)
+        ids = [element.id for element in entry.elements]
+        for element in entry.elements:
+            self._element(element.id).unite(element)
+        for mask, joint in entry.masks():
+            self._add_row(Row(_chosen(ids, mask), _chosen(ids, joint)))
+        self._everything |= not ids
+        if not entry.rows:
+            self._rows = None
+
+    def build(self) -> Entry:
+        ids = sorted(self._elements)
+        rows = self._rows
+        if len(ids) > MAX_ELEMENTS and rows is not None:
+            ids = _in_most(rows)
+            rows = _without_others(rows, ids)
+        if self._everything or len(ids) > MAX_ELEMENTS or (rows is not None and Row(()) in rows):
+            return Entry(self._type)
+        association = None if self._association is None else self._association.build()
+        if rows is not None and (association is None or len(rows) > MAX_ROWS):
+            rows, association = {Row(row.ids) for row in rows}, None
+        if rows is None or len(rows) > MAX_ROWS:
+            rows, association = set(), None
+        elements = tuple(self._elements[id].build() for id in ids)
+        return Entry(self._type, elements, _array(rows, ids, association is not None), association)
+
+    def _element(self, id: ElementId) -> ElementBuilder:
+        if id not in self._elements:
+            self._elements[id] = ElementBuilder(id[0], self._bits, self._hashes)
+        return self._elements[id]
+
+    def _add_row(self, row: Row) -> None:
+        self._everything |= not row.ids
+        if self._rows is not None:
+            self._rows.add(row)
+
+
+def _chosen(ids: Sequence[ElementId], mask: int) -> tuple[ElementId, ...]:
+    return tuple(id for position, id in enumerate(ids) if mask >> position & 1)
+
+
+def _in_most(rows: set[Row]) -> list[ElementId]:
+    """The elements that most rows name, as many as an entry may have."""
+    count = Counter(id for row in rows for id in row.ids)
+    return sorted(sorted(count, key=lambda id: (-count[id], id))[:MAX_ELEMENTS])
+
+
+def _without_others(rows: set[Row], ids: list[ElementId]) -> set[Row]:
+    """The rows without the elements that are not in `ids`. Values are no longer looked up where one is missing."""
+    kept = set(ids)
+    return {
+        Row(tuple(id for id in row.ids if id in kept), row.joint if kept.issuperset(row.joint) else ()) for row in rows
+    }
+
+
+def _array(rows: set[Row], ids: list[ElementId], association: bool) -> bytes:
+    """The rows as `Entry.rows` has them, ascending."""
+    bit = {id: 1 << position for position, id in enumerate(ids)}
+    width = (len(ids) + 7) // 8
+    masks = sorted((sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint))) for row in rows)
+    return b"".join(
+        mask.to_bytes(width, "little") + (joint.to_bytes(width, "little") if association else b"")
+        for mask, joint in masks
+    )
