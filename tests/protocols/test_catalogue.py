@@ -81,7 +81,8 @@ def test_a_file_runs_once_until_it_changes_and_may_postpone_its_annotations(tmp_
     mine = tmp_path / "mine.py"
     mine.write_text(
         "from __future__ import annotations\nimport msgspec\nfrom typing import Annotated\n"
-        "class Own(msgspec.Struct):\n    n: Annotated[int, msgspec.Meta(ge=1)] = 1\n"
+        "from roamcast.protocols.api import Parameters\n"
+        "class Own(Parameters, frozen=True):\n    n: Annotated[int, msgspec.Meta(ge=1)] = 1\n"
         + MINE.replace('"for a test", Flooding', '"for a test", Own')
     )
     entry = find("mine.py:ENTRY", tmp_path)
@@ -111,7 +112,9 @@ def test_an_entry_has_parameters_that_every_protocol_has() -> None:
     class Bare(msgspec.Struct):
         pass
 
-    with pytest.raises(ProtocolError, match="its parameters, Bare, must be a subclass of roamcast.protocols.api.Parameters"):
+    with pytest.raises(
+        ProtocolError, match=r"its parameters, Bare, must be a subclass of roamcast\.protocols\.api\.Parameters"
+    ):
         Entry("bare", "", Bare, FloodingBroker, (Data,))  # type: ignore[arg-type]  # that is the point
 
 

@@ -21,7 +21,7 @@ from roamcast.live.store import Store
 from roamcast.protocols.api import Handle, Node, Time
 from roamcast.protocols.codec import Codec
 from roamcast.protocols.facts import Decided, Decision, Fact
-from roamcast.protocols.messages import Message, kind_of
+from roamcast.protocols.messages import Bulk, Message, kind_of
 
 
 class Air(Protocol):
@@ -74,6 +74,10 @@ class LivePort:
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
         return self._send(None, message, delay)
+
+    def broadcast_bulk(self, bulk: Bulk) -> None:
+        for number in range(len(bulk)):
+            self.broadcast(bulk[number])
 
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._send(to, message, delay)

@@ -11,6 +11,8 @@ happens, and it answers by calling its *port*. The laws:
 5. **Order never comes from a set**, or from anything else that differs between two runs of one program.
 6. **Bytes from others prove nothing.** A message has the right types, and that is all: any number may be any number,
    and `receive` must not raise whatever it gets. Tables that others can fill are bounded.
+7. **A bulk is its pieces.** A host may call `receive` for each piece that arrived, in order, or `receive_bulk` once for
+   all of them; both mean the same.
 """
 
 import abc
@@ -25,7 +27,7 @@ from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.facts import Decided, Fact
 from roamcast.protocols.local import LocalSubscriptions
-from roamcast.protocols.messages import Message
+from roamcast.protocols.messages import Bulk, Message
 
 Node = int
 """The number of a node, 0 to 2^31 - 1: the host's word, unlike numbers of nodes inside a message."""
@@ -56,6 +58,9 @@ class Port(Protocol):
 
         An acknowledgement can get lost too: what was reported unreachable may have arrived.
         """
+
+    def broadcast_bulk(self, bulk: Bulk) -> None:
+        """Sends the pieces of a bulk to whoever is in range, one after another. `left` or `dropped` follows."""
 
     def withdraw(self, handle: Handle) -> None:
         """Takes back a message whose delay has not yet elapsed. Later, or with a stale handle, it does nothing."""
@@ -120,6 +125,18 @@ class Broker(abc.ABC, Generic[P]):
     def unsubscribe(self, now: Time, subscription_id: int) -> None:
         """The application no longer wants a subscription; an unknown id is ignored."""
         self.local.remove(subscription_id)
+
+    def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
+        """Some pieces of a bulk have arrived: bit n of `received` stands for piece n."""
+        for number in range(len(bulk)):
+            if received >> number & 1:
+                self.receive(now, sender, bulk[number])
+
+    def left(self, now: Time, message: Message | Bulk) -> None:
+        """The last frame of a bulk, or of a broadcast message that is `tracked`, has been sent."""
+
+    def dropped(self, now: Time, message: Message | Bulk) -> None:
+        """A bulk, or a broadcast message that is `tracked`, found the queue full: none of it was sent."""
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         """A unicast message was given up."""

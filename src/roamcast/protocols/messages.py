@@ -1,9 +1,11 @@
 """The base of the messages that brokers exchange. Each protocol declares its own beside its broker.
 
 A message is a frozen struct; `codec.py` gives it its one encoding, and so its size. Its `tag` is its name on the air
-and the `kind` under which its transmissions are counted; its `role` says what it is for.
+and the `kind` under which its transmissions are counted; its `role` says what it is for. What is too long for one frame
+and of use in part, such as a document, goes as a `Bulk` of small messages.
 """
 
+import abc
 from typing import ClassVar, Final, Literal
 
 import msgspec
@@ -24,6 +26,8 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
     role: ClassVar[Role] = "control"
     urgent: ClassVar[bool] = False
     """Whether it goes before other messages that wait in a node's queue."""
+    tracked: ClassVar[bool] = False
+    """Whether the broker that broadcast it is told when it has left, or found the queue full."""
 
     @property
     def cause(self) -> int:
@@ -36,6 +40,35 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
         """The event that it carries, if any: that of its field `event`, unless a message knows better."""
         event = getattr(self, "event", None)
         return event.id if isinstance(event, Event) else None
+
+
+MAX_PIECES: Final = 62
+"""Of one `Bulk`: which of them arrived fits into one machine word."""
+
+
+class Bulk(abc.ABC):
+    """Up to `MAX_PIECES` messages of one class that are broadcast one after another, such as a document in pieces.
+
+    Only its pieces are ever on the air: each is a frame of its own, that collides or gets lost alone. The simulator
+    makes none of them: it hands the whole to those who received a part of it, and says which. So a payload exists once
+    in a run, however many nodes have it. All pieces but the last have the same size.
+    """
+
+    piece: ClassVar[type[Message]]
+    """The class of its pieces; their tag, role and urgency are its own."""
+
+    @abc.abstractmethod
+    def __len__(self) -> int:
+        """How many pieces it has."""
+
+    @abc.abstractmethod
+    def __getitem__(self, number: int) -> Message:
+        """A piece, by its place in this bulk: 0 to len - 1."""
+
+    @property
+    @abc.abstractmethod
+    def event_id(self) -> EventId | None:
+        """The event that it carries a part of, if any."""
 
 
 def kind_of(message: type[Message]) -> str:

@@ -18,7 +18,7 @@ from roamcast.content.event import Event, EventId, Scalar
 from roamcast.protocols.api import Broker, Handle, Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Decided, Decision, Fact
-from roamcast.protocols.messages import Message
+from roamcast.protocols.messages import Bulk, Message
 
 
 @dataclass(frozen=True)
@@ -45,6 +45,8 @@ class RecordingPort:
     now: Time = 0
     sent: dict[Handle, Sent] = field(default_factory=dict)
     """What was sent and not withdrawn, by handle, in order."""
+    bulks: list[tuple[Time, Bulk]] = field(default_factory=list)
+    """What was sent in pieces, and when."""
     timers: list[tuple[Time, Hashable]] = field(default_factory=list)
     delivered: list[Delivery] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
@@ -62,6 +64,9 @@ class RecordingPort:
 
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._send(Sent(self.now + delay, to, message))
+
+    def broadcast_bulk(self, bulk: Bulk) -> None:
+        self.bulks.append((self.now, bulk))
 
     def _send(self, sent: Sent) -> Handle:
         self._serial += 1
@@ -107,6 +112,7 @@ class RecordingPort:
     def clear(self) -> None:
         """Forgets what was said so far, to look at what one more call says; not what was kept."""
         self.sent.clear()
+        self.bulks.clear()
         self.timers.clear()
         self.delivered.clear()
         self.notes.clear()
@@ -125,6 +131,10 @@ class _MeshPort(RecordingPort):
         handle = super()._send(sent)
         self._mesh._at(sent.at, self._node, handle)
         return handle
+
+    def broadcast_bulk(self, bulk: Bulk) -> None:
+        super().broadcast_bulk(bulk)
+        self._mesh._at(self.now, self._node, bulk)
 
     def set_timer(self, at: Time, key: Hashable) -> None:
         super().set_timer(at, key)
@@ -157,7 +167,7 @@ class Mesh:
         self.log: list[tuple[Time, Node, Message]] = []
         """Every message that went out, with its time and sender."""
         self._codec = entry.codec()
-        self._queue: list[tuple[Time, int, Node, Handle | _Timer]] = []
+        self._queue: list[tuple[Time, int, Node, Handle | Bulk | _Timer]] = []
         self._serial = 0
         self._seed = seed
         self.brokers: dict[Node, Broker[Any]] = {}
@@ -182,7 +192,7 @@ class Mesh:
     def __getitem__(self, node: Node) -> Broker[Any]:
         return self.brokers[node]
 
-    def _at(self, time: Time, node: Node, what: Handle | _Timer) -> None:
+    def _at(self, time: Time, node: Node, what: Handle | Bulk | _Timer) -> None:
         self._serial += 1
         heapq.heappush(self._queue, (time, self._serial, node, what))
 
@@ -192,11 +202,16 @@ class Mesh:
         while self._queue and self._queue[0][0] <= until:
             time, _, node, what = heapq.heappop(self._queue)
             self._set_clock(time)
-            if isinstance(what, _Timer):
-                self.brokers[node].timer(time, what.key)
-            else:
-                self._transmit(node, what)
+            self._happen(node, what)
         self._set_clock(until)
+
+    def _happen(self, node: Node, what: Handle | Bulk | _Timer) -> None:
+        if isinstance(what, _Timer):
+            self.brokers[node].timer(self.now, what.key)
+        elif isinstance(what, Bulk):
+            self._transmit_bulk(node, what)
+        else:
+            self._transmit(node, what)
 
     def _set_clock(self, now: Time) -> None:
         self.now = now
@@ -207,7 +222,7 @@ class Mesh:
         sent = self.ports[node].sent.get(handle)
         if sent is None:  # withdrawn
             return
-        self.log.append((self.now, node, sent.message))
+        self._log(node, sent.message)
         frame = self._codec.encode(sent.message)
         if sent.to is not None:
             if (node, sent.to) in self.links:
@@ -215,6 +230,20 @@ class Mesh:
             else:
                 self.brokers[node].unreachable(self.now, sent.to, sent.message)
             return
+        self._spread(node, frame)
+        if sent.message.tracked:
+            self.brokers[node].left(self.now, sent.message)
+
+    def _transmit_bulk(self, node: Node, bulk: Bulk) -> None:
+        for number in range(len(bulk)):
+            self._log(node, bulk[number])
+            self._spread(node, self._codec.encode(bulk[number]))
+        self.brokers[node].left(self.now, bulk)
+
+    def _log(self, node: Node, message: Message) -> None:
+        self.log.append((self.now, node, message))
+
+    def _spread(self, node: Node, frame: bytes) -> None:
         for other in self.ports:
             if (node, other) in self.links:
                 self.brokers[other].receive(self.now, node, self._codec.decode(frame))

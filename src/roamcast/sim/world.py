@@ -21,7 +21,7 @@ from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
 from roamcast.protocols.facts import Decided, Decision, Fact
-from roamcast.protocols.messages import Message, kind_of
+from roamcast.protocols.messages import Bulk, Message, kind_of
 from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
@@ -392,6 +392,10 @@ class _Port:
 
     def unicast(self, to: int, message: Message, delay: int = 0) -> int:
         return self._world.send(self._node, to, message, delay)
+
+    def broadcast_bulk(self, bulk: Bulk) -> None:
+        for number in range(len(bulk)):
+            self.broadcast(bulk[number])
 
     def withdraw(self, handle: int) -> None:
         self._world.withdraw(handle)

@@ -16,7 +16,7 @@ from roamcast.protocols.api import Broker, Handle, Node, Time
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Message
-from roamcast.protocols.testing import Mesh, RecordingPort, _Timer
+from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.protocols.tree.broker import MaodvBroker
 from roamcast.protocols.tree.coman import Coman
 from roamcast.protocols.tree.facts import TreeChanged
@@ -110,10 +110,7 @@ class RoughMesh(Mesh):
             time, _, node, what = heapq.heappop(self._queue)
             if time != self.now:
                 self._set_clock(time)
-            if isinstance(what, _Timer):
-                self.brokers[node].timer(time, what.key)
-            else:
-                self._transmit(node, what)
+            self._happen(node, what)
             self.look(node)
         self._set_clock(until)
 
