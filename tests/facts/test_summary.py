@@ -196,7 +196,8 @@ def test_events_that_nobody_wants_do_not_count_for_delivery() -> None:
 
 def test_as_dict_is_plain() -> None:
     record = of_events([(0, 1, 1, True, "true")], {7: 5}, series=[series(0, "data", 1, 2, S)]).as_dict()
-    assert record["sent"] == ({"kind": "data", "packets": 1, "bits": 2, "airtime": 1.0, "carrier": False},)
+    counted = {"packets": 1, "bits": 2, "airtime": 1.0}
+    assert record["sent"] == ({"kind": "data", **counted, "background": False, "carrier": False},)
 
 
 # --- Against an obvious model ---------------------------------------------------------------------------------------

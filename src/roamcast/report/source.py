@@ -85,7 +85,7 @@ class Experiment(msgspec.Struct, frozen=True):
 class Campaign(msgspec.Struct, frozen=True):
     """What was asked for."""
 
-    version: Literal[1]
+    version: int
     command: str
     experiments: list[Experiment]
     versions: dict[str, str] = {}
