@@ -1,7 +1,11 @@
 """The documentation: its links lead somewhere, the files and functions it names exist, and its examples run."""
 
+import ast
 import re
+import runpy
 from pathlib import Path
+
+import pytest
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
@@ -12,6 +16,64 @@ from roamcast.units import SECOND
 
 ROOT = Path(__file__).parents[1]
 WRITING = ROOT / "docs/writing-a-protocol.md"
+ARCHITECTURE = ROOT / "docs/architecture.md"
+PICTURES = ROOT / "docs/pictures"
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link can name in a page: its headings, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_relative_link_leads_somewhere(name: str) -> None:
+    page = ROOT / name
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        if "://" in link:
+            continue
+        target, _, anchor = link.partition("#")
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), f"{name}: {link}"
+        assert not anchor or anchor in anchors(place), f"{name}: {link}"
+
+
+def defined(file: Path) -> set[str]:
+    """The functions and classes of a module, and the methods of its classes as `Class.method`."""
+    found = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = (part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}.{method.name}" for method in methods}
+    return found
+
+
+def test_the_walks_name_functions_that_exist() -> None:
+    rows = re.findall(r"^\| \d+ \| \[`\S+`\]\((\S+)\) \| (.*?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
+    assert len(rows) > 40
+    for file, functions in rows:
+        named = set(re.findall(r"`([\w.]+)`", functions))
+        assert named, file
+        assert named <= defined(ARCHITECTURE.parent / file), file
+
+
+def test_paths_in_the_text_of_the_architecture_exist() -> None:
+    named = re.findall(r"`([\w/]+(?:/|\.py|\.toml|\.txt))`", ARCHITECTURE.read_text())
+    assert len(named) > 60
+    for path in named:
+        places = [ROOT / path, ROOT / "src/roamcast" / path, ROOT / "docs" / path]
+        assert any(place.exists() for place in places), path
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PICTURES.glob("*.txt")))
+def test_a_picture_is_drawn_from_its_text(name: str) -> None:
+    draw = runpy.run_path(str(PICTURES / "draw.py"))["draw"]
+    assert (PICTURES / f"{name}.svg").read_text() == draw((PICTURES / f"{name}.txt").read_text())
 
 
 def test_the_second_example_of_the_page_on_protocols_runs() -> None:
