@@ -3,7 +3,9 @@
 import ast
 import re
 import runpy
+import tomllib
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -12,6 +14,8 @@ from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.facts import Decision
 from roamcast.protocols.testing import Mesh
+from roamcast.sim.mobility import ScenarioError
+from roamcast.sim.scenario import check
 from roamcast.units import SECOND
 
 ROOT = Path(__file__).parents[1]
@@ -91,3 +95,32 @@ def test_the_second_example_of_the_page_on_protocols_runs() -> None:
     assert decided == [("forwarded", 0), ("forwarded", 2), ("given up", 0)]
     document = page["Document"](Event("map", payload=b"x" * 2500, id=9))  # type: ignore[operator]
     assert [len(document[number].content) for number in range(len(document))] == [1024, 1024, 452]
+
+
+SCENARIO = ROOT / "docs/scenario.md"
+SMALL = {"nodes": 20, "duration": 60, "area": {"width": 1000, "height": 1000}}
+
+
+def shown_under(heading: str) -> dict[str, Any]:
+    """The TOML that stands indented under a heading of the page on scenarios."""
+    section = SCENARIO.read_text().split(f"# {heading}\n")[1].split("\n#")[0]
+    lines = re.findall(r"^(?:    (?!error:).*)?$", section, re.MULTILINE)
+    return tomllib.loads("\n".join(lines))
+
+
+def test_the_absences_of_the_page_on_scenarios_are_understood(tmp_path: Path) -> None:
+    shown = shown_under("Nodes that are not always there")
+    moving = {"movement": {"model": "buildings"}}
+    scenario = check(SMALL | moving | shown, "page", tmp_path)
+    assert [group.mode for group in scenario.away] == ["restart", "suspended", "suspended"]
+
+
+def test_the_lifetimes_of_the_page_on_scenarios_are_refused_as_it_says(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        check(SMALL | shown_under("Lifetimes"), "mine.toml", tmp_path)
+    told = str(refusal.value).splitlines()
+    assert [line.split(": ")[1] for line in told] == [
+        "workload.subscribers[0].lifetime",
+        "workload.publishers[0].lifetime",
+    ]
+    assert f"error: {told[1]}\n" in SCENARIO.read_text()
