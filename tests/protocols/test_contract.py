@@ -24,6 +24,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from content.strategies import filters
+from examples import examples
 from roamcast.content.event import INT_MAX, INT_MIN, Event, event_id
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
@@ -417,7 +418,7 @@ def pass_time(broker: Broker[Any], port: RecordingPort, until: int) -> None:
 
 @every_entry
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, data: st.DataObject) -> None:
     port = RecordingPort()
     broker = entry.broker(0, entry.parameters(), port, random.Random(5))
