@@ -56,8 +56,8 @@ def crossing(weights: Array, levels: Array, values: Array, target: Array) -> Arr
     `levels` and `values` have one seed a row, one point of a curve a column, and `target` one value a seed. Between two
     points each seed's value is that on the straight line. NaN in a draw that never comes up to the target.
     """
-    drawn = weights @ levels
-    wanted = weights @ target
+    drawn = np.einsum("ds,sp->dp", weights, levels)  # not BLAS, which starts threads for this and sums in any order
+    wanted = np.einsum("ds,s->d", weights, target)
     reached = drawn >= wanted[:, np.newaxis]
     first = reached.argmax(axis=1)
     before = np.maximum(first - 1, 0)

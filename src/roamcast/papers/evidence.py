@@ -146,7 +146,7 @@ def _last(shown: Callable[[float], bool], near: float, far: float) -> float:
     """The value closest to `near` for which it is shown; infinite if it is not even for `far`."""
     if not shown(far):
         return math.copysign(math.inf, far)
-    for _ in range(50):
+    for _ in range(35):
         middle = (near + far) / 2
         near, far = (near, middle) if shown(middle) else (middle, far)
     return far
