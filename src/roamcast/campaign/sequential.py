@@ -50,4 +50,5 @@ class Looks:
         return [self.level_at(seeds, before) for before, seeds in zip((0, *looks), looks, strict=False)]
 
     def _spent(self, seeds: int) -> float:
-        return (1 - self.level) * float(seeds / self.most) ** POWER
+        share: float = (seeds / self.most) ** POWER
+        return (1 - self.level) * share

@@ -6,7 +6,7 @@ The rules this file owns:
   with these weights, choices included. So an interval of draws contains the uncertainty of the choice.
 * The weights are those of Student's t: the draws of a plain mean spread exactly as its t-interval says. Counts of a
   resample, as the usual bootstrap has them, spread too little for few seeds: with five the 95 % interval of a mean
-  covers it 83 % of the time (`bench/judge.py`).
+  covers it 84 % of the time (`bench/judge.py`).
 * No chance: the weights depend on the number of seeds only and come from `random.Random` with a fixed seed, so the same
   values give the same verdict everywhere, whatever the version of numpy.
 """

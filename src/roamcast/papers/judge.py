@@ -17,6 +17,8 @@ by simulation, `bench/judge.py` at length and for values that are not normal):
   rarely if others are at their borders too: all must hold. For *clearly* this is so where there is no difference at
   all; a difference just below 10 % is accepted up to half of the time.
 * This is for each claim: of forty claims on their borders, one is judged wrongly.
+* Few seeds that are far from normal are judged worse. For seeds as skewed as an exponential distribution, 5 of them and
+  30 points, a true claim is refuted 41 % of the time, or a false one accepted 10 %, by which tail is the long one.
 """
 
 from collections.abc import Sequence
