@@ -25,8 +25,8 @@ def made(rows: Iterable[Row], nodes: int, end: int, away: Iterable[tuple[int, in
     for node in range(nodes):
         edges = [0, *(edge for who, *span in sorted(away) if who == node for edge in span), end]
         on += [(node, a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
-    columns = np.array(sorted(rows), np.int64).reshape(-1, 4).T
-    return ordered(nodes, end, True, *columns, Spans(*np.array(on, np.int64).reshape(-1, 3).T))
+    a, b, begin, until = np.array(sorted(rows), np.int64).reshape(-1, 4).T
+    return ordered(nodes, end, True, a, b, begin, until, Spans(*np.array(on, np.int64).reshape(-1, 3).T))
 
 
 # --- By hand --------------------------------------------------------------------------------------------------------
