@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.entry import Entry, ProtocolError
+from roamcast.protocols.odmrp import broker as odmrp
 from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN)
+_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, odmrp.ENTRY, tree.MAODV, tree.COMAN)
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
