@@ -93,8 +93,8 @@ def test_everything_of_a_small_run() -> None:
         losses={"collision": 2, "half_duplex": 2, "random_loss": 3, "queue_full": 4, "unreachable": 5},
         notes={"dropped": 1, "duplicate": 5},
         sent=(
-            Sent("beacon", 5, 500, 0.001, False),
-            Sent("data", 6, 6000, 0.003, True),
+            Sent("beacon", 5, 500, 0.001, False, False),
+            Sent("data", 6, 6000, 0.003, False, True),
         ),
     )
 

@@ -4,6 +4,7 @@ from typing import Any
 
 import pytest
 
+from roamcast.campaign.measured import Measured
 from roamcast.report.chart import Chart, make_chart
 from roamcast.report.source import Axis, Experiment, FigurePlan, Row, Variant
 
@@ -16,7 +17,7 @@ def chart_of(
     axes: list[Axis], variants: list[Variant], rows: list[Row], x: str, y: str = "overhead", log: bool = False
 ) -> Chart:
     experiment = Experiment("e", [1], axes=axes, variants=variants)
-    return make_chart(experiment, FigurePlan("1", x, y, log=log), rows)
+    return make_chart(experiment, FigurePlan("1", x, y, log=log), rows, Measured())
 
 
 def names(chart: Chart) -> list[str]:
