@@ -265,3 +265,22 @@ def test_a_scenario_file_may_ask_for_changes() -> None:
 )
 def test_problems(workload: Workload, problem: tuple[str, str]) -> None:
     assert list(workload.problems(3, 10.0)) == [problem]
+
+
+def test_contents_come_in_turn_over_drawn_attributes() -> None:
+    contents: tuple[dict[str, str | int | float | bool], ...] = ({"a": 1}, {"a": 2, "b": "x"})
+    group = Publishers(nodes=(1,), rate=1, attributes={"c": 7}, contents=contents)
+    events = [
+        act.what.event
+        for act in publications(Workload(publishers=(group,)), end=4 * S)
+        if type(act.what) is Publication
+    ]
+    assert [event.attributes for event in events] == [
+        {"c": (7,), "a": (1,)},
+        {"c": (7,), "a": (2,), "b": ("x",)},
+        {"c": (7,), "a": (1,)},
+        {"c": (7,), "a": (2,), "b": ("x",)},
+    ]
+    assert {event.size for event in events} == {256}
+    long = Publishers(nodes=(1,), rate=1, contents=({"a": 1}, {"a": "x" * 300}))
+    assert [field for field, _ in long.problems(2)] == ["size"]

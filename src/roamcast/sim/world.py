@@ -129,7 +129,7 @@ class World:
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
-            for time, sender, receiver, loss in scenario.links.flips():
+            for time, sender, receiver, loss in scenario.links.flips(scenario.seed, scenario.end):
                 self._plan(time, Priority.LINK, sender, (receiver, loss))
             return
         reach = scenario.radio.range
