@@ -15,12 +15,13 @@ from typing import Any, Final
 
 from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.entry import Entry, ProtocolError
+from roamcast.protocols.opportunistic import broker as opportunistic
 from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN)
+_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN, opportunistic.ENTRY)
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
