@@ -289,11 +289,13 @@ def strangers(entry: Entry, rng: random.Random) -> Iterator[Message]:
 
 LOAD = 60_000
 """Messages that fill every table."""
+SMALL = {"window": 256, "capacity": 16}
+"""Parameters that set the size of a table, small enough for that."""
 
 
 def growth(entry: Entry) -> tuple[int, int]:
     """The footprint and what is kept after the load that fills every table, and after three times that."""
-    small = {"window": 256} if "window" in entry.parameters.__struct_fields__ else {}
+    small = {name: size for name, size in SMALL.items() if name in entry.parameters.__struct_fields__}
     port, rng = RecordingPort(), random.Random(3)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
     broker.start(0, {})
