@@ -93,8 +93,8 @@ def test_everything_of_a_small_run() -> None:
         losses={"collision": 2, "half_duplex": 2, "random_loss": 3, "queue_full": 4, "unreachable": 5},
         notes={"dropped": 1, "duplicate": 5},
         sent=(
-            Sent("beacon", 5, 500, 0.001, False),
-            Sent("data", 6, 6000, 0.003, True),
+            Sent("beacon", 5, 500, 0.001, False, False),
+            Sent("data", 6, 6000, 0.003, False, True),
         ),
     )
 
@@ -196,7 +196,8 @@ def test_events_that_nobody_wants_do_not_count_for_delivery() -> None:
 
 def test_as_dict_is_plain() -> None:
     record = of_events([(0, 1, 1, True, "true")], {7: 5}, series=[series(0, "data", 1, 2, S)]).as_dict()
-    assert record["sent"] == ({"kind": "data", "packets": 1, "bits": 2, "airtime": 1.0, "carrier": False},)
+    counted = {"packets": 1, "bits": 2, "airtime": 1.0}
+    assert record["sent"] == ({"kind": "data", **counted, "background": False, "carrier": False},)
 
 
 # --- Against an obvious model ---------------------------------------------------------------------------------------

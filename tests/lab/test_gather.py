@@ -103,9 +103,9 @@ def test_the_nodes_seconds_add_up_to_the_networks(tmp_path: Path) -> None:
     write(tmp_path / "1", "series", (10, "data", *counts(4, 1)), (10, "ack", *counts(8)), (15, "data", *counts(100)))
     sink = gathered({0: [tmp_path / "0"], 1: [tmp_path / "1"]})
     assert rows(sink, "series") == [
-        (0, "ack", *counts(8)),
-        (0, "data", *counts(5, 1)),
-        (2, "data", *counts(2)),
+        (0, "ack", "ack", *counts(8)),
+        (0, "data", "data", *counts(5, 1)),
+        (2, "data", "data", *counts(2)),
     ]
 
 
@@ -127,7 +127,7 @@ def test_an_acknowledged_publication_that_no_fact_tells_of_is_put_in(tmp_path: P
     lost = Event.of("t", {"price": 3}, id=71)
     write(tmp_path / "1", "deliver", (START + 500, 1, 8, 1, None, 1, "data"))
     sink = gathered({0: [tmp_path / "none"], 1: [tmp_path / "1"]}, Names({}, [Said(300, 0, 8, lost)]))
-    assert rows(sink, "publish") == [(300, 0, 71, "t", lost.size)]
+    assert rows(sink, "publish") == [(300, 0, 71, "t", lost.size, None)]
     assert rows(sink, "event_attribute") == [
         (71, "", "str", None, None, "t", None),
         (71, "price", "int", 3, None, None, None),

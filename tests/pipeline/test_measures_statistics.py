@@ -147,7 +147,11 @@ def test_relative_differences_need_a_baseline_worth_the_name(spark: SparkSession
         for measure in ("tree_connected", "delay")
     ]
     runs, of_runs = spark.createDataFrame(planned, RUNS), spark.createDataFrame(measured, RUN_MEASURES)
-    rows = paired(runs, of_runs, ["tree_connected", "delay"], 4).where("baseline = 'maodv'").collect()
+    rows = (
+        paired(runs, of_runs, ["tree_connected", "delay"], 4, {"tree_connected": 0.01})
+        .where("baseline = 'maodv'")
+        .collect()
+    )
     found = {row["measure"]: (row["n"], row["relative_n"], row["relative_mean"]) for row in rows}
     assert found == {
         "tree_connected": (4, 2, pytest.approx((300 + 50) / 2)),

@@ -48,9 +48,9 @@ def near(filter: Filter, event: Event, constraint: Constraint) -> Filter:
 def facts_of(asked: list[Filter], said: list[Event]) -> dict[str, pa.Table]:
     return tables(
         subscribe=[(0, 1, number, True, str(filter)) for number, filter in enumerate(asked)],
-        asked=[tuple(row) for number, filter in enumerate(asked) for row in filter_rows(number, filter)],
+        filter_constraint=[tuple(row) for number, filter in enumerate(asked) for row in filter_rows(number, filter)],
         publish=[(S, 0, event.id, event.type, 10) for event in said],
-        said=[tuple(row) for event in said for row in event_rows(event)],
+        event_attribute=[tuple(row) for event in said for row in event_rows(event)],
     )
 
 
@@ -80,7 +80,7 @@ def test_the_join_agrees_with_matching(
 ) -> None:
     write_campaign(tmp_path, [Run(run, facts_of(asked, said)) for run, (asked, said) in content.items()])
     rows = matched(read(spark, tmp_path)).collect()
-    found = [(row.run, row.event, row.asked) for row in rows]
+    found = [(row.run, row.event, row.filter_id) for row in rows]
     expected = {
         (run, event.id, asked.index(filter))  # the first of those that share a filter
         for run, (asked, said) in content.items()
@@ -119,7 +119,9 @@ def small_runs(draw: st.DrawFn) -> dict[str, pa.Table]:
     return tables(
         subscribe=acts,
         publish=[(time, 0, number, type_, 1) for number, (time, type_) in enumerate(published, 1)],
-        said=[(number, "", "str", None, None, type_, None) for number, (_, type_) in enumerate(published, 1)],
+        event_attribute=[
+            (number, "", "str", None, None, type_, None) for number, (_, type_) in enumerate(published, 1)
+        ],
         deliver=late,
     )
 

@@ -20,6 +20,9 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
     return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
 
 
+FACTS_VERSION: Final = 2
+"""Of the tables and columns below. It goes up with every change of one that is there; see CHANGELOG.md."""
+
 _I, _F, _S, _B = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 
 _TYPED_VALUE: Final = {"kind": _S, "integer": _I, "real": _F, "text": _S, "flag": _B}

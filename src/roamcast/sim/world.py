@@ -8,6 +8,7 @@ import enum
 import heapq
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -52,7 +53,7 @@ class _Absence(NamedTuple):
     """Of a node that is away."""
 
     restart: bool
-    waiting: list[tuple[Priority, Any]]
+    waiting: list[Callable[[], None]]
     """What it does when it is back, in order."""
 
 
@@ -231,20 +232,29 @@ class World:
             broker.start(self.now, dict(self._ports[node].kept))
             for subscription in self._wanted.get(node, {}).values():
                 broker.subscribe(self.now, subscription)
-        for priority, data in absence.waiting:
-            if priority is Priority.TIMER:
-                self.brokers[node].timer(self.now, data)
-            else:
-                self._act(node, data)
+        for action in absence.waiting:
+            action()
 
     def _put_off(self, node: int, priority: Priority, data: Any) -> None:  # noqa: ANN401  # as the priority says
         """What is due at a node that is away waits for its return; what it cannot do then is never done."""
         absence = self._away[node]
         lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
         if not lost:
-            absence.waiting.append((priority, data))
+            action = self._timer if priority is Priority.TIMER else self._act
+            absence.waiting.append(partial(action, node, data))
         if priority is Priority.ACT:
             self._plan_next_act()
+
+    def _when_there(self, node: int, action: Callable[[], None]) -> None:
+        """Tells a broker what became of a message of its own: at once, when it is awake again, or never."""
+        absence = self._away.get(node)
+        if absence is None:
+            action()
+        elif not absence.restart:
+            absence.waiting.append(action)
+
+    def _timer(self, node: int, key: Hashable) -> None:
+        self.brokers[node].timer(self.now, key)
 
     def _forget_timers(self, node: int) -> None:
         self._agenda[:] = [item for item in self._agenda if item[1] is not Priority.TIMER or item[3] != node]
@@ -313,13 +323,16 @@ class World:
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
             self._charge(sender, message)
-            self.brokers[sender].unreachable(self.now, self._messages.addressee(handle), message)
-        elif upcall is Upcall.FINISHED:
+            self._when_there(sender, partial(self._unreachable, sender, self._messages.addressee(handle), message))
+        elif upcall in (Upcall.FINISHED, Upcall.GONE):
             self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
             self._messages.finish(handle)
+
+    def _unreachable(self, node: int, to: int, message: Message) -> None:
+        self.brokers[node].unreachable(self.now, to, message)
 
     # --- Facts ------------------------------------------------------------------------------------------------------
 
