@@ -140,11 +140,11 @@ def shown_under(heading: str) -> dict[str, Any]:
     return tomllib.loads("\n".join(lines))
 
 
-def test_the_absences_of_the_page_on_scenarios_are_understood(tmp_path: Path) -> None:
+def test_the_absences_by_place_of_the_page_on_scenarios_are_understood(tmp_path: Path) -> None:
     shown = shown_under("Nodes that are not always there")
     moving = {"movement": {"model": "buildings"}}
     scenario = check(SMALL | moving | shown, "page", tmp_path)
-    assert [group.mode for group in scenario.away] == ["restart", "suspended", "suspended"]
+    assert [(group.nodes, group.where) for group in scenario.away] == [((8, 9), "travelling")]
 
 
 def test_the_lifetimes_of_the_page_on_scenarios_are_refused_as_it_says(tmp_path: Path) -> None:
