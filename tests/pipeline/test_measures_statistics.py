@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from examples import examples
 from pipeline.measured import S, tables
 from roamcast.campaign.statistics import t_quantile
 from roamcast.pipeline.measures.pairs import nearest_rank
@@ -207,7 +208,7 @@ def slow_graph(legs: pa.Table, nodes: int, seconds: range, outdoor: float, indoo
     return [sum(values) / len(values) for values in (degrees, parts, largest)]
 
 
-@settings(max_examples=150, deadline=None)  # the first example compiles
+@settings(max_examples=examples(150), deadline=None)  # the first example compiles
 @given(WALKS, st.integers(0, 3))
 def test_the_graph_agrees_with_an_obvious_one(
     walks: list[tuple[float, float, list[tuple[int, float, float, bool]]]], begin: int

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from examples import examples
 from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
@@ -322,7 +323,7 @@ PLACES = st.lists(
 ).map(lambda rows: sorted(rows, key=lambda row: row[0]))
 
 
-@settings(max_examples=150, deadline=None)  # the first example compiles
+@settings(max_examples=examples(150), deadline=None)  # the first example compiles
 @given(PLACES)
 def test_tree_links_are_those_on_which_both_ends_agree(rows: list[tuple[int, int, int | None, list[int]]]) -> None:
     facts = tables(tree=[(at * S, node, "x", 0, parent, children, None) for at, node, parent, children in rows])
@@ -334,7 +335,7 @@ def test_tree_links_are_those_on_which_both_ends_agree(rows: list[tuple[int, int
     assert by_tree(np.arange(10) * S, NODES, facts["tree"]).tolist() == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), NODE, NODE, st.none() | st.just(0.3)), max_size=40))
 def test_links_count_in_both_directions_only(rows: list[tuple[int, int, int, float | None]]) -> None:
     rows.sort(key=lambda row: row[0])
@@ -359,7 +360,7 @@ def walked(walks: list[tuple[Any, ...]]) -> pa.Table:
     return tables(leg=legs)["leg"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(WALK, min_size=1, max_size=NODES))
 def test_positions_agree_with_an_obvious_model_and_with_the_topology(walks: list[tuple[Any, ...]]) -> None:
     expected = []
@@ -404,7 +405,7 @@ def test_agreement_by_hand() -> None:
     assert parts(network).tolist() == [2, 5, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(NODE, NODE)), st.lists(st.tuples(NODE, NODE)))
 def test_reach_is_the_share_of_pairs(tree_links: list[tuple[int, int]], near: list[tuple[int, int]]) -> None:
     ours, theirs = obvious(NODES, tree_links), obvious(NODES, near)

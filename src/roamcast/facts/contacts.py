@@ -287,25 +287,15 @@ def _pass_by(
                         until = went
                     elif came < went:
                         if until > begin:
-                            rows, count = _append(rows, count, a, b, begin, until)
+                            rows, count = append(rows, count, a, b, begin, until)
                         begin, until = came, went
                 if stop[i] <= stop[j]:
                     i += 1
                 else:
                     j += 1
             if until > begin:
-                rows, count = _append(rows, count, a, b, begin, until)
+                rows, count = append(rows, count, a, b, begin, until)
     return rows[:count]
-
-
-@numba.njit(cache=True)
-def _append(rows: Ints, count: int, a: int, b: int, begin: int, until: int) -> tuple[Ints, int]:
-    if count == len(rows):
-        longer = np.empty((2 * count, 4), np.int64)
-        longer[:count] = rows
-        rows = longer
-    rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = a, b, begin, until
-    return rows, count + 1
 
 
 @numba.njit(cache=True)
@@ -392,6 +382,17 @@ def overlaps(ours: Keyed, theirs: Keyed) -> Keyed:
 
 
 @numba.njit(cache=True)
+def append(rows: Ints, count: int, a: int, b: int, begin: int, until: int) -> tuple[Ints, int]:
+    """One row more in an array of which `count` are used: the array, longer if it was full, and the count."""
+    if count == len(rows):
+        longer = np.empty((2 * count, 4), np.int64)
+        longer[:count] = rows
+        rows = longer
+    rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = a, b, begin, until
+    return rows, count + 1
+
+
+@numba.njit(cache=True)
 def _overlaps(key: Ints, begin: Ints, until: Ints, key2: Ints, begin2: Ints, until2: Ints) -> tuple[Ints, Ints, Ints]:
     rows = np.empty((max(16, len(key)), 4), np.int64)
     count, first = 0, 0
@@ -402,7 +403,7 @@ def _overlaps(key: Ints, begin: Ints, until: Ints, key2: Ints, begin2: Ints, unt
             first += 1
         other = first
         while other < len(key2) and key2[other] == key[one] and begin2[other] < until[one]:
-            rows, count = _append(rows, count, one, 0, max(begin[one], begin2[other]), min(until[one], until2[other]))
+            rows, count = append(rows, count, one, 0, max(begin[one], begin2[other]), min(until[one], until2[other]))
             other += 1
     return rows[:count, 0].copy(), rows[:count, 2].copy(), rows[:count, 3].copy()
 
