@@ -160,5 +160,5 @@ def test_the_lifetimes_of_the_page_on_scenarios_are_understood_or_refused_as_it_
 def test_the_contexts_of_the_page_on_scenarios_are_refused_only_for_lack_of_a_protocol(tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as refusal:
         check(SMALL | shown_under("Contexts"), "mine.toml", tmp_path)
-    reasons = sorted(line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines())
-    assert reasons == ["flooding does not understand contexts"] * 2 + ["flooding does not understand domains"] * 2
+    reasons = {line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines()}
+    assert reasons == {"flooding does not understand contexts", "flooding does not understand domains"}
