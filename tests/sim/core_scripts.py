@@ -57,6 +57,7 @@ class Script:
         self.free = list(range(60))
         self.held: dict[int, int] = {}  # handle -> release; -1 if its node has forgotten it
         self.owner: dict[int, int] = {}
+        self.bulks: set[int] = set()  # handles
         self.switching = self.rng.random() < 0.5
         self.off: set[int] = set()
         for node in range(settings.nodes):
@@ -79,8 +80,15 @@ class Script:
         node, handle = rng.randrange(nodes), self.free.pop()
         to = EVERYONE if rng.random() < 0.5 else rng.choice([n for n in range(nodes) if n != node])
         delay = rng.choice([0, 0, rng.randrange(20_000_000)])
-        size = rng.choice([1, 30, 256, 700, 4000])
-        self.core.send(node, handle, to, size, rng.choice([2, 3]), now + delay, rng.random() < 0.2)
+        size = rng.choice([1, 30, 256, 700, 4000, 20_000]) if rng.random() < 0.9 else 0
+        kind, urgent = rng.choice([2, 3]), rng.random() < 0.2
+        if to == EVERYONE and rng.random() < 0.2:
+            pieces = rng.choice([1, 2, 7, 62])
+            self.core.send_bulk(node, handle, pieces, rng.choice([40, 600]), 30, kind, now + delay, urgent)
+            self.bulks.add(handle)
+        else:
+            self.core.send(node, handle, to, size, kind, now + delay, urgent)
+            self.bulks.discard(handle)
         self.held[handle] = now + delay
         self.owner[handle] = node
 
@@ -130,7 +138,8 @@ class Script:
                 continue
             spent = core.spent if upcall not in (Upcall.DELIVERED, Upcall.DROPPED) else None
             assert not self.off.intersection(receivers or ()), "received by a node that is off"
-            self.log.append((core.now, upcall, core.sender, core.handle, receivers, spent))
+            masks = core.masks if upcall is Upcall.BROADCAST and core.handle in self.bulks else None
+            self.log.append((core.now, upcall, core.sender, core.handle, receivers, masks, spent))
             if upcall is not Upcall.DELIVERED:
                 self.over(core.handle)
             self.act(core.now)

@@ -391,12 +391,12 @@ def test_the_own_transmission_ends_eifs(world: World) -> None:
 def test_half_duplex_leaves_eifs_and_the_backoff_as_they_were(world: World) -> None:
     # Node 0's long frame starts during node 1's and outlives it; node 2's collides with what is left of it and calls
     # for EIFS. Node 1 then wants to send again: it finds the medium busy, but has the backoff after its own frame.
-    core = world(3, [(0, 1), (2, 1)], both=False)
+    core = world(3, [(0, 1), (2, 1)], both=False, mtu=3000)
     send(core, 1, 5, MS)
     send(core, 0, 6, MS + 500_000, size=3000)
     send(core, 2, 7, END + MS)
     send(core, 1, 8, END + 2 * MS)
-    long_end = MS + 500_000 + 13_364_000
+    long_end = MS + 500_000 + 192_000 + 3064 * 4_000
     assert run(core)[3] == (long_end + EIFS + 28 * SLOT + AIR, BROADCAST, 1, 8, [])
     assert counted(core, "half_duplex") == [0, 1, 0]
     assert counted(core, "collision") == [0, 1, 0]
@@ -633,14 +633,102 @@ def test_who_transmits_does_not_acknowledge(world: World) -> None:
 LONG, SHORT = 192_000 + 1536 * 4_000, 192_000 + 120 * 4_000  # 6_336_000 and 672_000
 
 
-def test_a_long_broadcast_is_one_burst(world: World) -> None:
-    core = world(2, mesh(2))
+def test_the_fragments_of_a_broadcast_are_frames_of_their_own(world: World) -> None:
+    # After each the sender backs off, by 9 and by 18 slots.
+    core = world(2, mesh(2), record=True)
     send(core, 0, 5, MS, size=3000)
-    assert run(core) == [(MS + 13_364_000, BROADCAST, 0, 5, [1])]
+    second = MS + LONG + DIFS + 9 * SLOT
+    third = second + LONG + DIFS + 18 * SLOT
+    got = ((1, Outcome.RECEIVED),)
+    assert frames(core) == [
+        Frame(MS, 0, EVERYONE, KIND, 5, 1, 1472, got),
+        Frame(second, 0, EVERYONE, KIND, 5, 1, 1472, got),
+        Frame(third, 0, EVERYONE, KIND, 5, 1, 56, got),
+    ]
     assert counted(core, "packets") == [3, 0]
     assert counted(core, "bits") == [3 * 192 + 8 * 3192, 0]
-    assert counted(core, "airtime") == [13_364_000, 0]
-    assert counted(core, "receptions") == [0, 1]
+    assert counted(core, "airtime") == [2 * LONG + SHORT, 0]
+    assert counted(core, "receptions") == [0, 3]
+
+
+def test_a_long_broadcast_has_ended_with_its_last_fragment(world: World) -> None:
+    core = world(2, mesh(2))
+    send(core, 0, 5, MS, size=3000)
+    assert run(core) == [(MS + 2 * (LONG + DIFS) + (9 + 18) * SLOT + SHORT, BROADCAST, 0, 5, [1])]
+    assert core.spent == (3, 3 * 192 + 8 * 3192, 2 * LONG + SHORT)
+
+
+def test_others_get_in_between_the_fragments_of_a_broadcast(world: World) -> None:
+    # Node 2 draws 11 slots while the first fragment is sent. It comes after the second: that starts after 9 slots.
+    core = world(3, mesh(3))
+    send(core, 0, 5, MS, size=3000)
+    send(core, 2, 6, 2 * MS)
+    second_end = MS + LONG + DIFS + 9 * SLOT + LONG
+    between = second_end + DIFS + (11 - 9) * SLOT
+    assert run(core) == [
+        (between + AIR, BROADCAST, 2, 6, [0, 1]),
+        (between + AIR + DIFS + (18 - 2) * SLOT + SHORT, BROADCAST, 0, 5, [1, 2]),
+    ]
+
+
+def test_an_urgent_message_waits_for_the_last_fragment(world: World) -> None:
+    core = world(2, mesh(2))
+    send(core, 0, 5, MS, size=3000)
+    send(core, 0, 6, 2 * MS, urgent=True)
+    assert [handle for _, _, _, handle, _ in run(core)] == [5, 6]
+
+
+def lossy(core: Core, gaps: Sequence[tuple[int, int]]) -> None:
+    """Node 1 does not hear node 0 from each first time to the second."""
+    for gone, back in gaps:
+        assert run(core, gone) == []
+        core.set_link(0, 1, None)
+        assert run(core, back) == []
+        core.set_link(0, 1, 0.0)
+
+
+def test_who_lacks_a_fragment_does_not_have_the_message(world: World) -> None:
+    core = world(3, mesh(3))
+    send(core, 0, 5, MS, size=3000)
+    lossy(core, [(2 * MS, 2 * MS + LONG)])  # away from node 1 when the second starts
+    assert [receivers for *_, receivers in run(core)] == [[2]]
+    assert counted(core, "receptions") == [0, 2, 3]
+
+
+def test_of_a_bulk_everyone_is_told_what_it_has(world: World) -> None:
+    # Pieces of 1000, 1000 and 200 bytes, 1064 and 264 with headers; node 1 misses the second, node 3 all.
+    core = world(4, [(0, 1), (0, 2)])
+    piece, last = 192_000 + 1064 * 4_000, 192_000 + 264 * 4_000
+    core.send_bulk(0, 5, 3, 1000, 200, KIND, MS, False)
+    lossy(core, [(2 * MS, 2 * MS + piece)])
+    end = MS + 2 * (piece + DIFS) + (9 + 18) * SLOT + last
+    assert run(core) == [(end, BROADCAST, 0, 5, [1, 2])]
+    assert core.spent == (3, 3 * 192 + 8 * (1064 + 1064 + 264), 2 * piece + last)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 62])
+def test_the_masks_of_a_bulk(world: World, pieces: int) -> None:
+    core = world(2, ideal=True)
+    core.set_link(0, 1, 0.5)
+    core.send_bulk(0, 5, pieces, 256, 256, KIND, 0, False)
+    assert core.advance(1_000 * MS) is BROADCAST
+    expected = sum((u >= 0.5) << n for n, u in enumerate(islice(uniforms(7, "loss", 0), pieces)))
+    assert list(zip(core.receivers, core.masks, strict=True)) == ([(1, expected)] if expected else [])
+    assert core.now == pieces * AIR
+
+
+def test_a_message_of_many_fragments_arrives_whole(world: World) -> None:
+    for ideal in (True, False):
+        core = world(2, mesh(2), mtu=100, ideal=ideal)
+        send(core, 0, 5, MS, size=10_001)
+        assert [receivers for *_, receivers in run(core)] == [[1]]
+        assert counted(core, "receptions") == [0, 101]
+
+
+def test_a_flood_of_long_messages_passes_on_what_is_whole(world: World) -> None:
+    core = world(4, LINE, mtu=100, ideal=True, background_flood=True, **{**BACKGROUND, "record": False})
+    run(core, 10_000 * MS)
+    assert counted(core, "packets", kind=1) == [12, 12, 12, 12]
 
 
 def test_a_long_unicast_is_acknowledged_fragment_by_fragment(world: World) -> None:
@@ -826,7 +914,7 @@ def test_the_record_of_a_unicast(world: World) -> None:
 
 
 def test_the_record_names_every_way_to_lose_a_frame(world: World) -> None:
-    core = world(5, [(0, 1), (0, 2), (0, 3), (1, 4), (4, 2)], both=False, record=True)
+    core = world(5, [(0, 1), (0, 2), (0, 3), (1, 4), (4, 2)], both=False, record=True, mtu=3000)
     core.set_link(0, 3, 1.0)
     send(core, 0, 5, MS, size=3000)
     send(core, 1, 6, MS)

@@ -77,19 +77,37 @@ class Message:
     node: "Node"
     handle: int
     to: int
-    size: int
+    fragments: int
+    full: int
+    last: int
+    """Bytes of the last fragment, `full` those of each of the others."""
     kind: int
     urgent: bool = False
+    bulk: bool = False
     origin: int = -1
     number: int = 0
     fragment: int = 0
-    """Of a unicast: the one to be sent next, or again."""
+    """The one to be sent next, or again."""
+    masks: dict[int, int] = field(default_factory=dict)
+    """Which fragments of a broadcast each node has, by its number: bit n stands for fragment n."""
     delivered: bool = False
     withdrawn: bool = False
     discarded: bool = False
     """Its node was switched off and has forgotten it."""
     spent: tuple[int, int, int] = (0, 0, 0)
     """Packets, bits and airtime so far."""
+
+    @property
+    def over(self) -> bool:
+        return self.fragment == self.fragments
+
+    @property
+    def size(self) -> int:
+        return (self.fragments - 1) * self.full + self.last
+
+    def receivers(self) -> list[int]:
+        """Who has all of it; of a bulk, who has any of it."""
+        return [n for n, mask in sorted(self.masks.items()) if self.bulk or mask == (1 << self.fragments) - 1]
 
 
 @dataclass(slots=True, eq=False)
@@ -176,7 +194,7 @@ class Reception:
 
 @dataclass(slots=True, eq=False)
 class Transmission:
-    """A frame on the air, or a burst of them."""
+    """A frame on the air; with the ideal MAC, a whole unicast message."""
 
     sender: Node
     to: int
@@ -216,6 +234,7 @@ class Report(NamedTuple):
     receivers: list[int]
     frame: Frame | None = None
     spent: tuple[int, int, int] = (0, 0, 0)
+    masks: list[int] = []  # noqa: RUF012  # never changed
 
 
 class Core:
@@ -228,6 +247,7 @@ class Core:
         self.receivers: list[int] = []
         self.frame: Frame | None = None
         self.spent = (0, 0, 0)
+        self.masks: list[int] = []
         self._settings = settings
         self._nodes = [
             Node(
@@ -277,7 +297,13 @@ class Core:
             self._links[sender][receiver] = loss
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        message = Message(self._nodes[node], handle, to, size, kind, urgent)
+        message = self._cut(Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent))
+        self._commands.append(partial(self._accept, message, release))
+
+    def send_bulk(
+        self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
+    ) -> None:
+        message = Message(self._nodes[node], handle, EVERYONE, pieces, size, last, kind, urgent, bulk=True)
         self._commands.append(partial(self._accept, message, release))
 
     def withdraw(self, handle: int) -> None:
@@ -293,7 +319,7 @@ class Core:
         if not self._reports:
             self.now = until
             return Upcall.REACHED
-        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent = self._reports.popleft()
+        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent, self.masks = self._reports.popleft()
         return upcall
 
     def take_series(self) -> list[list[int]]:
@@ -319,8 +345,9 @@ class Core:
 
     def _report(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
         if message.kind != BACKGROUND_KIND:
-            sender = message.node.number
-            self._reports.append(Report(upcall, sender, message.handle, receivers or [], None, message.spent))
+            sender, receivers = message.node.number, receivers or []
+            masks = [message.masks[n] for n in receivers] if message.bulk else []
+            self._reports.append(Report(upcall, sender, message.handle, receivers, None, message.spent, masks))
             if upcall is not Upcall.DELIVERED:
                 del self._messages[message.handle]
 
@@ -331,6 +358,13 @@ class Core:
         return event
 
     # Messages before they reach the air
+
+    def _cut(self, message: Message) -> Message:
+        """A message longer than a frame goes in fragments."""
+        size, mtu = message.size, self._settings.mtu
+        message.fragments, message.full = self._settings.fragments(size), mtu
+        message.last = size - (message.fragments - 1) * mtu
+        return message
 
     def _accept(self, message: Message, release: int) -> None:
         self._messages[message.handle] = message
@@ -350,7 +384,7 @@ class Core:
             node.held.append(message)
             return
         if self._settings.ideal:
-            self._transmit(self._whole(node, message))
+            self._transmit(self._frame_of(node, message))
             return
         if len(node.urgent) + len(node.ordinary) >= self._settings.queue:
             self._count(node, message.kind, "queue_full")
@@ -372,7 +406,8 @@ class Core:
         self._schedule(self.now + self._settings.background_interval, _RELEASE, partial(self._generate, node))
 
     def _background(self, node: Node, origin: int, number: int) -> Message:
-        return Message(node, -1, EVERYONE, self._settings.background_size, BACKGROUND_KIND, False, origin, number)
+        size = self._settings.background_size
+        return self._cut(Message(node, -1, EVERYONE, 1, 0, size, BACKGROUND_KIND, origin=origin, number=number))
 
     def _pass_on(self, node: Node, message: Message) -> None:
         """Background traffic was heard: a flood goes on, once."""
@@ -392,6 +427,8 @@ class Core:
             burst.receptions = [r for r in burst.receptions if r.node is not node]
             burst.cut |= burst.sender is node
         node.present.clear()
+        for message in self._underway():
+            message.masks.pop(node.number, None)
         if keep_queue:
             self._freeze(node)
         for event in (node.access, node.timeout, node.following):
@@ -401,6 +438,17 @@ class Core:
         node.awaiting = False
         if not keep_queue:
             self._forget(node)
+
+    def _underway(self) -> Iterator[Message]:
+        """All messages that may have been sent in part."""
+        yield from self._messages.values()
+        for node in self._nodes:
+            yield from node.held
+            if node.serving is not None:
+                yield node.serving
+        for burst in self._on_air:
+            if burst.message is not None:
+                yield burst.message
 
     def _forget(self, node: Node) -> None:
         """All messages of a node are gone. One that has a frame on the air is over when that ends."""
@@ -418,7 +466,13 @@ class Core:
         for _, message in sorted(self._messages.items()):
             if message.node is node and not message.discarded:
                 message.discarded = True
-                self._schedule(self.now, _RELEASE, partial(self._report, Upcall.GONE, message))
+                self._schedule(self.now, _RELEASE, partial(self._discard, message))
+
+    def _discard(self, message: Message) -> None:
+        if message.to == EVERYONE and message.fragment > 0:
+            self._arrive(message)
+        else:
+            self._report(Upcall.GONE, message)
 
     def _switch_on(self, node: Node) -> None:
         node.on = True
@@ -472,31 +526,28 @@ class Core:
 
     def _finish(self, node: Node) -> None:
         """Done with the message (9); the caller sees to scheduling."""
+        self._contend_anew(node)
+        node.serving = node.next_message()
+
+    def _contend_anew(self, node: Node) -> None:
+        """Every transmission is followed by a backoff."""
         node.window = self._settings.cw_min
         node.retries = 0
         self._draw_backoff(node)
-        node.serving = node.next_message()
 
     # On the air
 
-    def _whole(self, node: Node, message: Message) -> Transmission:
-        """A message as one burst: any broadcast, and with the ideal MAC a unicast too."""
+    def _frame_of(self, node: Node, message: Message) -> Transmission:
+        """What goes on the air next: the fragment that is due; a unicast of the ideal MAC as a whole."""
         settings = self._settings
         kbps = settings.basic_kbps if message.to == EVERYONE else settings.kbps
-        packets = settings.fragments(message.size)
-        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * message.size
-        airtime = settings.burst_airtime(message.size, kbps)
-        return Transmission(node, message.to, message, message.size, packets, bits, airtime, self.now)
-
-    def _frame_of(self, node: Node, message: Message) -> Transmission:
-        """What an access puts on the air: a broadcast as a whole, of a unicast the fragment that is due."""
-        if message.to == EVERYONE:
-            return self._whole(node, message)
-        settings = self._settings
-        size = min(settings.mtu, message.size - message.fragment * settings.mtu)
-        frame_bytes = size + settings.header
-        airtime = settings.airtime(frame_bytes, settings.kbps)
-        return Transmission(node, message.to, message, size, 1, _PREAMBLE_BITS + 8 * frame_bytes, airtime, self.now)
+        if settings.ideal and message.to != EVERYONE:
+            size, packets, airtime = message.size, message.fragments, settings.burst_airtime(message.size, kbps)
+        else:
+            size, packets = message.last if message.fragment == message.fragments - 1 else message.full, 1
+            airtime = settings.airtime(size + settings.header, kbps)
+        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * size
+        return Transmission(node, message.to, message, size, packets, bits, airtime, self.now)
 
     def _transmit(self, burst: Transmission) -> None:
         """The start of a transmission (6)."""
@@ -582,6 +633,8 @@ class Core:
             self._count(reception.node, burst.kind, _METRIC_OF[reception.outcome])
         if self._settings.record:
             self._record(burst, meant)
+        if burst.message is not None and burst.to == EVERYONE:
+            self._collect(burst, burst.message)
         if self._settings.ideal:
             self._end_ideal(burst)
             return
@@ -589,6 +642,12 @@ class Core:
             self._cease(burst, reception)
         self._stop(burst)
         self._respond(burst)
+
+    def _collect(self, burst: Transmission, message: Message) -> None:
+        """A fragment of a broadcast has been sent."""
+        for node in burst.received():
+            message.masks[node.number] = message.masks.get(node.number, 0) | 1 << message.fragment
+        message.fragment += 1
 
     def _chance(self, burst: Transmission) -> None:
         stream = burst.sender.chance["loss"]
@@ -620,8 +679,10 @@ class Core:
         node, message = burst.sender, burst.message
         node.transmitting = False
         if message is not None and not message.discarded:
-            if burst.to == EVERYONE:
+            if burst.to == EVERYONE and message.over:
                 self._finish(node)
+            elif burst.to == EVERYONE:
+                self._contend_anew(node)
             elif not burst.cut:
                 node.awaiting = True
                 node.timeout = self._schedule(
@@ -636,7 +697,8 @@ class Core:
             for node in received:
                 self._acknowledged(node, burst.sender)
         elif burst.to == EVERYONE:
-            self._arrive(burst.message, received)
+            if burst.message.over or burst.message.discarded:
+                self._arrive(burst.message)
         else:
             for node in received:
                 self._schedule(
@@ -646,15 +708,17 @@ class Core:
             if burst.message.discarded:
                 self._report(Upcall.GONE, burst.message)
 
-    def _arrive(self, message: Message, received: list[Node]) -> None:
+    def _arrive(self, message: Message) -> None:
+        """A broadcast has ended."""
+        receivers = message.receivers()
         if message.kind == BACKGROUND_KIND:
-            for node in received:
-                self._pass_on(node, message)
-        self._report(Upcall.BROADCAST, message, [node.number for node in received])
+            for number in receivers:
+                self._pass_on(self._nodes[number], message)
+        self._report(Upcall.BROADCAST, message, receivers)
 
     def _deliver(self, message: Message, node: Node) -> None:
         """A unicast arrives with its last fragment, once."""
-        if message.fragment == self._settings.fragments(message.size) - 1 and not message.delivered:
+        if message.fragment == message.fragments - 1 and not message.delivered:
             message.delivered = True
             self._report(Upcall.DELIVERED, message, [node.number])
 
@@ -673,7 +737,7 @@ class Core:
         node.timeout.cancelled = True
         node.timeout = None
         message.fragment += 1
-        if message.fragment < self._settings.fragments(message.size):
+        if not message.over:
             node.window = self._settings.cw_min
             node.retries = 0
             node.following = self._schedule(
@@ -718,7 +782,10 @@ class Core:
         message, received = burst.message, burst.received()
         assert message is not None, "the ideal MAC acknowledges nothing"
         if burst.to == EVERYONE:
-            self._arrive(message, received)
+            if message.over or message.discarded:
+                self._arrive(message)
+            else:
+                self._release(message)
             return
         if received:
             self._report(Upcall.DELIVERED, message, [burst.to])
