@@ -37,6 +37,7 @@ def settings_for(rng: Random) -> Settings:
         kbps=rng.choice([1000, 2000, 5500, 11000]),
         basic_kbps=rng.choice([1000, 2000]),
         mtu=rng.choice([200, 1472]),
+        cca=rng.choice([0, 4_000, 15_000, 70_000]),
         retries=rng.choice([0, 2, 7]),
         queue=rng.choice([1, 3, 50]),
         background_interval=rng.choice([SECOND // 50, SECOND // 7]) if background else 0,

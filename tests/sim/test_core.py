@@ -1,7 +1,8 @@
 """Small worlds whose every nanosecond was worked out by hand from `docs/model.md`, for any core.
 
 Unless a test says otherwise: 256-byte messages, 2 Mb/s, the first release at 1 ms, seed 7. The first backoffs of that
-seed, from the window 31, are 9, 18, 12 (node 0), 28, 13, 12 (node 1) and 11, 30, 26 (node 2).
+seed, from the window 31, are 9, 18, 12 (node 0), 28, 13, 12 (node 1) and 11, 30, 26 (node 2). Frames are sensed as they
+start (CCA 0).
 """
 
 import hashlib
@@ -44,7 +45,14 @@ def world(request: pytest.FixtureRequest) -> World:
         both: bool = True,
         **options: object,
     ) -> Core:
-        fields: dict[str, Any] = {"nodes": nodes or len(at), "seed": 7, "kinds": 3, "links": not at, **options}
+        fields: dict[str, Any] = {
+            "nodes": nodes or len(at),
+            "seed": 7,
+            "kinds": 3,
+            "links": not at,
+            "cca": 0,
+            **options,
+        }
         core: Core = request.param(Settings(**fields))
         for a, b in links:
             core.set_link(a, b, 0.0)
@@ -322,6 +330,54 @@ def test_countdowns_that_end_together_collide(world: World) -> None:
     both = END + DIFS + 9 * SLOT + AIR
     assert run(core)[1:] == [(both, BROADCAST, 1, 1, []), (both, BROADCAST, 2, 2, [])]
     assert counted(core, "collision") == [2, 0, 0]
+
+
+@pytest.mark.parametrize(("later", "collide"), [(0, True), (3_999, True), (4_000, False), (5_000, False)])
+def test_who_starts_before_a_frame_is_sensed_collides_with_it(world: World, later: int, collide: bool) -> None:
+    # Node 1 finds the medium idle, or at 4 µs busy: then it draws 28 slots.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    send(core, 1, 6, MS + later)
+    log = run(core)
+    if collide:
+        assert log == [(END, BROADCAST, 0, 5, []), (END + later, BROADCAST, 1, 6, [])]
+    else:
+        assert log == [(END, BROADCAST, 0, 5, [1, 2]), (END + DIFS + 28 * SLOT + AIR, BROADCAST, 1, 6, [0, 2])]
+
+
+@pytest.mark.parametrize(("before", "collide"), [(3_999, True), (4_000, False)])
+def test_countdowns_that_end_within_cca_collide(world: World, before: int, collide: bool) -> None:
+    # Node 1 counts down 28 slots after node 0's frame; node 2, which has none to wait for, starts just before the end.
+    # Of the 28, all are gone when its frame is sensed; a backoff of none remains.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    send(core, 1, 6, MS + 500_000)
+    due = END + DIFS + 28 * SLOT
+    send(core, 2, 7, due - before)
+    second = due - before + AIR
+    first = (second, BROADCAST, 2, 7, [] if collide else [0, 1])
+    other = (due + AIR, BROADCAST, 1, 6, []) if collide else (second + DIFS + AIR, BROADCAST, 1, 6, [0, 2])
+    assert run(core)[1:] == [first, other]
+
+
+def test_a_slot_that_ends_before_the_frame_is_sensed_has_passed(world: World) -> None:
+    # 2 slots and 17 µs before node 2 starts, 3 slots and 1 µs before that is sensed: of 28, 25 are left.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    send(core, 1, 6, MS + 500_000)
+    second = END + DIFS + 2 * SLOT + 17_000
+    send(core, 2, 7, second)
+    assert run(core)[2] == (second + AIR + DIFS + 25 * SLOT + AIR, BROADCAST, 1, 6, [0, 2])
+
+
+def test_a_message_that_cannot_go_before_a_frame_is_sensed_backs_off(world: World) -> None:
+    # Released 1 µs after node 2 has started, while node 1 still waits for DIFS after node 0's frame.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    core.set_link(0, 2, None)  # so that node 2 need not wait
+    send(core, 2, 7, END + 20_000)
+    send(core, 1, 6, END + 21_000)
+    assert run(core)[2] == (END + 20_000 + AIR + DIFS + 28 * SLOT + AIR, BROADCAST, 1, 6, [0, 2])
 
 
 def test_waiting_for_difs_is_broken_off_with_a_backoff(world: World) -> None:

@@ -89,6 +89,8 @@ class Settings:
     slot: int = 20_000
     sifs: int = 10_000
     difs: int = 50_000
+    cca: int = 4_000
+    """From the start of a frame until it is sensed; less than any frame's airtime."""
     cw_min: int = 31
     cw_max: int = 1023
     retries: int = 7

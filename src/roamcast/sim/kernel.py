@@ -89,7 +89,7 @@ DRIFT = 0.25
 
 _SETTING_INTS = (
     *("nodes", "kinds", "record", "links", "surroundings", "capture", "ideal", "kbps", "basic_kbps", "header", "mtu"),
-    *("slot", "sifs", "difs", "ack_wait", "cw_min", "cw_max", "retries", "queue"),
+    *("slot", "sifs", "difs", "ack_wait", "cca", "cw_min", "cw_max", "retries", "queue"),
     *("background_interval", "background_size", "background_flood", "background_jitter"),
 )
 _SETTING_FLOATS = ("width", "height", "sense", "range_low", "range_high", "threshold", "loss")
@@ -103,8 +103,8 @@ _NODE = _record_of(
     # Where it is since when; what it serves (message, phase), with what backoff, window and retries; the serial and
     # time of its access, the serial of its wait for an acknowledgement; the medium as it sees it; whether it is off,
     # and how often it has been switched off: what began in another era is not its business any more
-    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from nav "
-    "eifs ears made off era",
+    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from busy_from "
+    "nav eifs ears made off era",
     "x y vx vy range",
 )
 _MESSAGE = _record_of(
@@ -233,8 +233,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s = _state_at(address)
     s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
     s.kbps, s.basic_kbps, s.header, s.mtu, s.slot, s.sifs, s.difs, s.ack_wait = ints[7:15]
-    s.cw_min, s.cw_max, s.retries, s.queue = ints[15:19]
-    s.background_interval, s.background_size, s.background_flood, s.background_jitter = ints[19:23]
+    s.cca, s.cw_min, s.cw_max, s.retries, s.queue = ints[15:20]
+    s.background_interval, s.background_size, s.background_flood, s.background_jitter = ints[20:24]
     s.width, s.height, s.sense, s.range_low, s.range_high, s.threshold, s.loss = floats
     s.random = random
     if s.links:
@@ -540,8 +540,12 @@ def _hear(s: Any, j: int, e: int) -> None:
         s.e[other].next_here = e
         _collide(s, j)
     s.n[j].sensed += 1
-    if s.n[j].sensed == 1 and not s.n[j].sending and s.n[j].access >= 0 and s.n[j].access_time != s.now:
-        _freeze(s, j)
+    if s.n[j].sensed == 1 and not s.n[j].sending:
+        busy_from = s.now + s.cca
+        s.n[j].busy_from = busy_from
+        if s.n[j].access >= 0 and s.n[j].access_time != s.now and s.n[j].access_time >= busy_from:
+            _freeze(s, j, busy_from)
+            s.n[j].busy_from = s.now
 
 
 @compiled
@@ -893,21 +897,35 @@ def _countdown_start(s: Any, i: int) -> int:
 @compiled
 def _schedule(s: Any, i: int) -> None:
     """Rule 2 of the model."""
-    if s.n[i].access >= 0 or s.n[i].sensed or s.n[i].sending or s.n[i].off or s.n[i].phase != CONTENDING:
+    if s.n[i].access >= 0 or s.n[i].off or s.n[i].phase != CONTENDING or _busy(s, i):
         return
     if s.n[i].served < 0 and s.n[i].backoff < 0:
         return
     time = max(s.now, _countdown_start(s, i) + max(s.n[i].backoff, 0) * s.slot)
+    if s.n[i].sensed and time >= s.n[i].busy_from:
+        _stop_countdown(s, i, s.n[i].busy_from)
+        s.n[i].busy_from = s.now
+        return
     s.n[i].access_time = time
     s.n[i].access = _push(s, time, ACCESS, i, 0)
 
 
 @compiled
-def _freeze(s: Any, i: int) -> None:
-    """Rule 4: the medium has become busy before the access that was scheduled."""
+def _busy(s: Any, i: int) -> bool:
+    return s.n[i].sending or (s.n[i].sensed and s.now >= s.n[i].busy_from)
+
+
+@compiled
+def _freeze(s: Any, i: int, at: int) -> None:
+    """Rule 4: the medium is busy from `at`, before the access that was scheduled."""
     s.n[i].access = -1
+    _stop_countdown(s, i, at)
+
+
+@compiled
+def _stop_countdown(s: Any, i: int, at: int) -> None:
     if s.n[i].backoff >= 0:
-        passed = max(0, s.now - _countdown_start(s, i)) // s.slot
+        passed = max(0, at - _countdown_start(s, i)) // s.slot
         s.n[i].backoff -= min(passed, s.n[i].backoff)
     elif s.n[i].served >= 0:
         _draw_backoff(s, i)
@@ -956,7 +974,7 @@ def _release(s: Any, message: int) -> None:
     s.n[i].waiting += 1
     if s.n[i].served < 0:
         _serve_next(s, i)
-        if s.n[i].backoff < 0 and (s.n[i].sensed or s.n[i].sending):
+        if s.n[i].backoff < 0 and _busy(s, i):
             _draw_backoff(s, i)
         _schedule(s, i)
 
@@ -1038,7 +1056,7 @@ def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool, 
 def _take_the_air(s: Any, i: int) -> None:
     """The node is about to transmit without contending: its countdown stops."""
     if s.n[i].access >= 0:
-        _freeze(s, i)
+        _freeze(s, i, s.now)
 
 
 @compiled
@@ -1121,7 +1139,7 @@ def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
     s.n[i].era += 1
     s.n[i].ears, s.n[i].sensed = -1, 0
     if keep_queue and s.n[i].access >= 0:
-        _freeze(s, i)
+        _freeze(s, i, s.now)
     s.n[i].access, s.n[i].wait, s.n[i].phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)

@@ -139,6 +139,8 @@ class Node:
     following: Event | None = None
     """The next fragment of a unicast, SIFS after the acknowledgement of the one before."""
     idle_from: int = 0
+    busy_from: int = 0
+    """When the foreign frames present are sensed, or were."""
     nav: int = 0
     eifs: bool = False
     retries: int = 0
@@ -153,8 +155,12 @@ class Node:
     """The highest number of a background message known here, by origin."""
 
     @property
-    def busy(self) -> bool:
-        return self.transmitting or bool(self.present)
+    def quiet(self) -> bool:
+        """Nothing is on the air here, sensed or not yet."""
+        return not self.transmitting and not self.present
+
+    def busy(self, now: int) -> bool:
+        return self.transmitting or (bool(self.present) and now >= self.busy_from)
 
     @property
     def contending(self) -> bool:
@@ -393,7 +399,7 @@ class Core:
         (node.urgent if message.urgent else node.ordinary).append(message)
         if node.serving is None:
             node.serving = node.next_message()
-            if node.busy and node.backoff is None:
+            if node.busy(self.now) and node.backoff is None:
                 self._draw_backoff(node)
             self._contend(node)
 
@@ -430,7 +436,7 @@ class Core:
         for message in self._underway():
             message.masks.pop(node.number, None)
         if keep_queue:
-            self._freeze(node)
+            self._freeze(node, self.now)
         for event in (node.access, node.timeout, node.following):
             if event is not None:
                 event.cancelled = True
@@ -494,26 +500,32 @@ class Core:
 
     def _contend(self, node: Node) -> None:
         """Scheduling (2). An access that is scheduled already stays: nothing that leads here would move it."""
-        if node.busy or not node.contending or node.access is not None:
+        if node.busy(self.now) or not node.contending or node.access is not None:
             return
         due = max(self.now, self._countdown_from(node) + (node.backoff or 0) * self._settings.slot)
-        node.access = self._schedule(due, _ACCESS, partial(self._access, node))
+        if node.present and due >= node.busy_from:
+            self._stop_countdown(node, node.busy_from)
+            node.busy_from = self.now
+        else:
+            node.access = self._schedule(due, _ACCESS, partial(self._access, node))
 
-    def _freeze(self, node: Node) -> None:
-        """The medium has become busy: the scheduled access, if there is one, is cancelled (4)."""
-        if node.access is None:
-            return
-        node.access.cancelled = True
-        node.access = None
+    def _freeze(self, node: Node, at: int) -> None:
+        """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+        if node.access is not None:
+            node.access.cancelled = True
+            node.access = None
+            self._stop_countdown(node, at)
+
+    def _stop_countdown(self, node: Node, at: int) -> None:
         if node.backoff is not None:
-            passed = (self.now - self._countdown_from(node)) // self._settings.slot
+            passed = (at - self._countdown_from(node)) // self._settings.slot
             node.backoff -= min(node.backoff, max(0, passed))
         elif node.serving is not None:
             self._draw_backoff(node)
 
     def _fall_idle(self, node: Node) -> None:
         """The medium falls idle (5), if it does."""
-        if not node.busy:
+        if node.quiet:
             node.idle_from = max(self.now, node.nav)
             self._contend(node)
 
@@ -571,7 +583,7 @@ class Core:
 
     def _transmit_uninvited(self, burst: Transmission) -> None:
         """A transmission that comes from no access cancels one, even if it is due at this instant."""
-        self._freeze(burst.sender)
+        self._freeze(burst.sender, self.now)
         self._transmit(burst)
 
     def _draw_range(self, node: Node) -> float:
@@ -603,13 +615,16 @@ class Core:
     def _hear(self, reception: Reception) -> None:
         """A foreign frame starts at a node that senses it."""
         node = reception.node
-        was_busy = node.busy
+        was_quiet = node.quiet
         reception.half_duplex = node.transmitting
         node.present.append(reception)
         self._interfere(node.present)
-        # An access due at this very instant stands: two countdowns that end together collide.
-        if not was_busy and node.access is not None and node.access.time > self.now:
-            self._freeze(node)
+        if was_quiet:
+            node.busy_from = self.now + self._settings.cca
+            # An access due at this very instant, or before the frame is sensed, stands: the two collide.
+            if node.access is not None and node.access.time != self.now and node.access.time >= node.busy_from:
+                self._freeze(node, node.busy_from)
+                node.busy_from = self.now
 
     def _interfere(self, present: list[Reception]) -> None:
         capture = self._settings.capture and not self._settings.links

@@ -82,6 +82,9 @@ class Mac(Part, frozen=True, kw_only=True):
     mtu: Annotated[
         int, Meta(ge=64, le=65535, description="longest message in one frame, bytes; longer ones are cut")
     ] = 1472
+    cca: Annotated[
+        float, Meta(ge=0, le=100, description="from the start of a frame until others sense it (CCA), µs; 0: at once")
+    ] = 4.0
     queue: Annotated[int, Meta(ge=1, description="messages that wait at a node before more are dropped")] = 50
     retries: Annotated[int, Meta(ge=0, le=100, description="repetitions of an unacknowledged frame")] = 7
 
@@ -168,6 +171,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             basic_kbps=round((mac.basic_rate or min(mac.rate, 2)) * 1000),
             header=mac.header,
             mtu=mac.mtu,
+            cca=round(mac.cca * 1000),
             queue=mac.queue,
             retries=mac.retries,
             background_interval=round(SECOND / noise.rate) if noise else 0,
