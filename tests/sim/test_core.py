@@ -445,9 +445,13 @@ def test_the_own_transmission_ends_eifs(world: World) -> None:
 
 
 def test_half_duplex_leaves_eifs_and_the_backoff_as_they_were(world: World) -> None:
-    # Node 0's long frame starts during node 1's and outlives it; node 2's collides with what is left of it and calls
-    # for EIFS. Node 1 then wants to send again: it finds the medium busy, but has the backoff after its own frame.
-    core = world(3, [(0, 1), (2, 1)], both=False, mtu=3000)
+    # Node 0's long frame starts during node 1's own and outlives it. Node 2's, 256 times as strong, begins meanwhile
+    # and is lost by chance: EIFS applies, and still does when node 0's frame ends. Node 1 then wants to send again: it
+    # finds the medium busy, but has the backoff after its own frame.
+    core = world(at=[(200, 0), (0, 0), (-50, 0)], capture=True, loss=1.0, mtu=3000)
+    core.set_range(0, 240.0)  # hidden from node 2
+    core.set_range(1, 0.0)
+    core.set_range(2, 240.0)
     send(core, 1, 5, MS)
     send(core, 0, 6, MS + 500_000, size=3000)
     send(core, 2, 7, END + MS)
@@ -455,7 +459,33 @@ def test_half_duplex_leaves_eifs_and_the_backoff_as_they_were(world: World) -> N
     long_end = MS + 500_000 + 192_000 + 3064 * 4_000
     assert run(core)[3] == (long_end + EIFS + 28 * SLOT + AIR, BROADCAST, 1, 8, [])
     assert counted(core, "half_duplex") == [0, 1, 0]
+    assert counted(core, "random_loss") == [0, 1, 0]
+
+
+def test_a_frame_that_was_never_locked_on_to_calls_for_no_eifs(world: World) -> None:
+    # Node 1 transmits when node 0's long frame starts; node 2's, which starts in the middle of that, cannot be captured
+    # either. Both are lost, neither had begun: node 1 waits for DIFS, and the 28 slots after its own frame.
+    core = world(3, [(0, 1), (2, 1)], both=False, mtu=3000)
+    send(core, 1, 5, MS)
+    send(core, 0, 6, MS + 500_000, size=3000)
+    send(core, 2, 7, END + MS)
+    send(core, 1, 8, END + 2 * MS)
+    long_end = MS + 500_000 + 192_000 + 3064 * 4_000
+    assert run(core)[3] == (long_end + DIFS + 28 * SLOT + AIR, BROADCAST, 1, 8, [])
+    assert counted(core, "half_duplex") == [0, 1, 0]
     assert counted(core, "collision") == [0, 1, 0]
+
+
+def test_a_frame_lost_under_one_merely_sensed_calls_for_no_eifs(world: World) -> None:
+    # Node 2, 500 m away, is sensed at node 1 when node 0's frame of 600 bytes (2.848 ms) starts there: that cannot be
+    # received. The other way round its reception has begun, and EIFS applies. Node 0's frame is always the last to end.
+    for far, near, space in ((0, 100_000, DIFS), (100_000, 0, EIFS)):
+        core = world(at=[(-200, 0), (0, 0), (500, 0)], sense=2.2)
+        send(core, 2, 5, MS + far)
+        send(core, 0, 6, MS + near, size=600)
+        send(core, 1, 7, MS + 200_000)
+        assert run(core)[2][0] == MS + near + 2_848_000 + space + 28 * SLOT + AIR
+        assert counted(core, "collision") == [0, 1, 0]
 
 
 @pytest.mark.parametrize("gap", [-1_000_000, 0, 10_000, DIFS + 9 * SLOT])

@@ -69,7 +69,7 @@ CLASS_SHIFT = 60
 (CONTENDING, AWAITING_ACK, BETWEEN_FRAGMENTS) = range(3)
 
 # What a node hears of a transmission.
-(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE) = (1, 2, 4, 8)
+(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE, BEGUN) = (1, 2, 4, 8, 16)
 
 SEND, WITHDRAW = range(2)
 COMMAND_WIDTH = 10
@@ -539,6 +539,8 @@ def _hear(s: Any, j: int, e: int) -> None:
             other = s.e[other].next_here
         s.e[other].next_here = e
         _collide(s, j)
+    if s.e[e].flags == IN_RANGE:
+        s.e[e].flags |= BEGUN
     s.n[j].sensed += 1
     if s.n[j].sensed == 1 and not s.n[j].sending:
         busy_from = s.now + s.cca
@@ -599,7 +601,7 @@ def _take_chances(s: Any, t: int) -> None:
         j = s.e[e].node
         if s.e[e].era != s.n[j].era:
             s.e[e].flags = 0  # it has been off since
-        elif to in (EVERYONE, j) and s.e[e].flags == IN_RANGE:
+        elif to in (EVERYONE, j) and s.e[e].flags & ~BEGUN == IN_RANGE:
             loss = s.e[e].power if s.links else s.loss
             if loss > 0.0 and _uniform(s, LOSS, i) < loss:
                 s.e[e].flags |= LOST_BY_CHANCE
@@ -689,7 +691,7 @@ def _cease(s: Any, t: int, e: int) -> None:
     _unhear(s, j, e)
     if not flags & IN_RANGE:
         s.n[j].eifs = 0
-    else:
+    elif flags & BEGUN:
         outcome = _outcome(flags)
         if outcome != HALF_DUPLEX:
             s.n[j].eifs = outcome != RECEIVED

@@ -43,7 +43,7 @@ _METRIC_OF: Final = {
     Outcome.RANDOM_LOSS: "random_loss",
 }
 _EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.RANDOM_LOSS: True}
-"""Whether EIFS applies after a receivable frame; with half duplex it stays as it was."""
+"""Whether EIFS applies after a frame whose reception had begun; with half duplex it stays as it was."""
 
 
 @dataclass(slots=True)
@@ -185,6 +185,8 @@ class Reception:
     receivable: bool
     power: float
     loss: float
+    begun: bool = False
+    """The receiver locked on to it."""
     half_duplex: bool = False
     collided: bool = False
     lost: bool = False
@@ -619,6 +621,7 @@ class Core:
         reception.half_duplex = node.transmitting
         node.present.append(reception)
         self._interfere(node.present)
+        reception.begun = reception.receivable and not reception.half_duplex and not reception.collided
         if was_quiet:
             node.busy_from = self.now + self._settings.cca
             # An access due at this very instant, or before the frame is sensed, stands: the two collide.
@@ -680,13 +683,13 @@ class Core:
         """The frame is gone at a node that sensed it."""
         node = reception.node
         node.present.remove(reception)
-        if reception.receivable:
+        if not reception.receivable:
+            node.eifs = False
+        elif reception.begun:
             node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
             overheard = burst.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
             if overheard and burst.message is not None:
                 node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
-        else:
-            node.eifs = False
         self._fall_idle(node)
 
     def _stop(self, burst: Transmission) -> None:
