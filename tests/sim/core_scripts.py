@@ -61,6 +61,7 @@ class Script:
         self.bulks: set[int] = set()  # handles
         self.switching = self.rng.random() < 0.5
         self.off: set[int] = set()
+        self.walls = self.rng.random() < 0.3
         for node in range(settings.nodes):
             core.set_range(node, self.rng.uniform(60, 150))
             self.move(node, 0)
@@ -73,6 +74,9 @@ class Script:
         place = self.rng.uniform(-20, 420), self.rng.uniform(-20, 320)
         speed = self.rng.choice([(0.0, 0.0), (self.rng.uniform(-3e-8, 3e-8), self.rng.uniform(-3e-8, 3e-8))])
         self.core.set_leg(node, now, *place, *speed)
+
+    def change_room(self) -> None:
+        self.core.set_room(self.rng.randrange(self.settings.nodes), self.rng.choice([-1, -1, 0, 1]))
 
     def send(self, now: int) -> None:
         if not self.free:
@@ -129,6 +133,8 @@ class Script:
                     self.move(rng.randrange(self.settings.nodes), core.now)
                 if self.switching:
                     self.switch()
+                if self.walls:
+                    self.change_room()
             upcall = core.advance(until)
             if upcall is Upcall.REACHED:
                 self.log.append((core.now, core.take_series()))

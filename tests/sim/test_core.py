@@ -175,6 +175,19 @@ def test_with_surroundings_the_lesser_range_counts(world: World) -> None:
     assert run(core) == [(END, BROADCAST, 0, 5, [3])]
 
 
+def test_walls_are_opaque(world: World) -> None:
+    # Nodes 0 and 1 in one room, 2 in another, 3 outdoors. Node 2 neither senses node 0, beside it, nor disturbs it.
+    core = world(at=[(0, 0), (10, 0), (0, 10), (10, 10)], sense=2.2)
+    for node, room in enumerate([4, 4, 5, -1]):
+        core.set_room(node, room)
+    send(core, 0, 5, MS)
+    send(core, 2, 6, MS + 100_000)
+    assert run(core) == [(END, BROADCAST, 0, 5, [1]), (END + 100_000, BROADCAST, 2, 6, [])]
+    core.set_room(0, -1)
+    send(core, 0, 5, 2_000 * MS)
+    assert run(core, 3_000 * MS) == [(2_000 * MS + AIR, BROADCAST, 0, 5, [3])]
+
+
 def test_the_range_of_a_frame_is_drawn_from_the_senders_stream(world: World) -> None:
     core = world(at=[(0, 0), (150, 0)], range_low=100.0, range_high=200.0)
     for handle in range(20):

@@ -174,6 +174,9 @@ class Core(Protocol):
 
     def set_range(self, node: int, reach: float) -> None: ...
 
+    def set_room(self, node: int, room: int) -> None:
+        """A node hears, and disturbs, only those in the same room. At first all are in -1."""
+
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         """One direction of a link: there with a loss, or not there."""
 

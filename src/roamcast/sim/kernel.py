@@ -104,7 +104,7 @@ _NODE = _record_of(
     # time of its access, the serial of its wait for an acknowledgement; the medium as it sees it; whether it is off,
     # and how often it has been switched off: what began in another era is not its business any more
     "since served phase backoff window retry access access_time wait waiting sensed sending idle_from busy_from "
-    "nav eifs ears made off era",
+    "nav eifs ears made off era room",
     "x y vx vy range",
 )
 _MESSAGE = _record_of(
@@ -245,7 +245,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     for i in range(n):
         node = s.n[i]
         node.served, node.backoff, node.access, node.wait, node.ears = -1, -1, -1, -1, -1
-        node.window = s.cw_min
+        node.window, node.room = s.cw_min, -1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)  # urgent, ordinary, released while it was off
 
@@ -399,7 +399,7 @@ def _cell_of(s: Any, i: int) -> int:
 @compiled
 def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
     """Adds j to those near i if it senses a frame from (x, y)."""
-    if j == i or s.n[j].off:
+    if j == i or s.n[j].off or s.n[j].room != s.n[i].room:
         return count
     age = s.now - s.n[j].since
     dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
@@ -1276,6 +1276,11 @@ def _set_range(address: int, node: int, reach: float) -> None:
 
 
 @compiled
+def _set_room(address: int, node: int, room: int) -> None:
+    _state_at(address).n[node].room = room
+
+
+@compiled
 def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
     _state_at(address).link[sender, receiver] = loss
 
@@ -1329,6 +1334,9 @@ class Core:
 
     def set_range(self, node: int, reach: float) -> None:
         _set_range(self._address, node, reach)
+
+    def set_room(self, node: int, room: int) -> None:
+        _set_room(self._address, node, room)
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         _commands(self._address, self._queued)

@@ -122,6 +122,7 @@ class Node:
     vx: float = 0.0
     vy: float = 0.0
     reach: float = 0.0
+    room: int = -1
 
     serving: Message | None = None
     urgent: deque[Message] = field(default_factory=deque)
@@ -290,6 +291,9 @@ class Core:
 
     def set_range(self, node: int, reach: float) -> None:
         self._nodes[node].reach = reach
+
+    def set_room(self, node: int, room: int) -> None:
+        self._nodes[node].room = room
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         self._obey()
@@ -603,7 +607,7 @@ class Core:
             return
         x, y = sender.position(self.now)
         for node in self._nodes:
-            if node is sender or not node.on:
+            if node is sender or not node.on or node.room != sender.room:
                 continue
             reach = min(sender_reach, node.reach) if self._settings.surroundings else sender_reach
             sensed = self._settings.sense * reach

@@ -56,6 +56,10 @@ class Radio(Part, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="the range inside buildings, m; none: the same as outside"),
     ] = None
+    walls: Annotated[
+        Literal["none", "opaque"],
+        Meta(description="opaque: nodes notice each other only in the same building, or both outdoors"),
+    ] = "none"
     sense: Annotated[float, Meta(ge=1, description="how far a frame is sensed and interferes, in ranges (two-ray)")] = (
         2.2
     )
@@ -198,6 +202,8 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
         if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
             yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+        if self.radio.walls == "opaque" and not isinstance(self.movement, Buildings):
+            yield "radio.walls", 'opaque walls go with movement.model = "buildings"'
         if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:
             yield "background.reach", f"floods among {self.nodes} nodes: at most {MAX_FLOOD_NODES} are supported"
         for field, rule in self.workload.problems(self.nodes, self.duration):

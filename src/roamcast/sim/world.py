@@ -200,6 +200,8 @@ class World:
         indoor_range, reach = self._scenario.radio.indoor_range, self._scenario.radio.range
         if indoor_range is not None and not isinstance(reach, tuple):
             self.core.set_range(node, indoor_range if leg.indoor else reach)
+        if self._scenario.radio.walls == "opaque":
+            self.core.set_room(node, leg.room)
         if self._scenario.record.movement:
             self._facts.add("leg", node, *leg.recorded)
         if leg.end < self._scenario.end:
