@@ -18,6 +18,7 @@ from msgspec.structs import astuple
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
@@ -29,8 +30,9 @@ from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings
 from roamcast.sim.costs import Costs
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, ScenarioError, position
+from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
-from roamcast.sim.workload import Act, acts
+from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
 CoreMaker = Callable[[Settings], Core]
@@ -105,7 +107,7 @@ class World:
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
-        self._acts: Iterator[Act] = acts(scenario.workload, scenario.nodes, scenario.seed, scenario.end)
+        self._acts: Iterator[Act] = scenario_acts(scenario, folder)
         self._prepare_air(folder)
         for change in attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end):
             if change.time == 0:
@@ -128,7 +130,7 @@ class World:
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
-            for time, sender, receiver, loss in scenario.links.flips():
+            for time, sender, receiver, loss in scenario.links.flips(scenario.seed, scenario.end):
                 self._plan(time, Priority.LINK, sender, (receiver, loss))
             return
         reach = scenario.radio.range
@@ -277,18 +279,18 @@ class World:
             times = self._published.setdefault(node, array("q"))
             times.extend([-1] * ((event.id & 0xFFFFFFFF) - 1 - len(times)))  # of events that were never published
             times.append(self.now)
-            self._facts.add("publish", self.now, node, event.id, event.type, event.size, what.lifetime)
+            self._facts.add("publish", *publish_row(self.now, node, what))
             for row in event_rows(event):
                 self._facts.add("event_attribute", *row)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
-            self._facts.add("subscribe", self.now, node, what.id, True, str(what.filter), what.lifetime)
+            self._facts.add("subscribe", *subscribe_row(self.now, node, what))
             for constraint in filter_rows(what.id, what.filter):
                 self._facts.add("filter_constraint", *constraint)
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
         else:
-            self._facts.add("subscribe", self.now, node, what, False, None, None)
+            self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
             self.brokers[node].unsubscribe(self.now, what)
 

@@ -25,6 +25,7 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.measured import About
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.tree import of_runs_with_a_tree, rows_of, tree_of
 from roamcast.units import SECOND
@@ -178,24 +179,84 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _of_repairs(name: str, unit: str, column: str, description: str) -> Measure:
+def _of_repairs(about: About, column: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         return facts.once(repaired).select("run", F.col(column).alias("value"))
 
-    return Measure(name, unit, description, function)
+    return Measure(about, function)
 
 
 MEASURES: Final = (
-    _of_repairs("repairs", "", "repairs", "Repairs of the tree that began after the warm-up"),
-    _of_repairs("repairs_succeeded", "", "succeeded", "Share of the repairs in which the initiator found a new parent"),
-    _of_repairs("repair_time", "s", "time", "Mean time that a successful repair took"),
-    _of_repairs("repair_messages", "packets", "messages", "Control messages sent for each repair"),
-    _of_repairs("repair_nodes", "nodes", "nodes", "Mean number of nodes that sent a RREQ or RREP in a repair"),
     _of_repairs(
-        "repairs_same_parent", "", "same_parent", "Share of the successful repairs that led to the same parent"
+        About(name="repairs", title="repairs (begun)", description="Repairs of the tree that began after the warm-up"),
+        "repairs",
     ),
     _of_repairs(
-        "reconfiguration_nodes", "nodes", "path", "Mean number of nodes on the way from the initiator to its old parent"
+        About(
+            name="repairs_succeeded",
+            title="repairs that succeeded (share of repairs)",
+            description="Share of the repairs in which the initiator found a new parent",
+            share=True,
+            good="high",
+        ),
+        "succeeded",
     ),
-    _of_repairs("link_breaks", "1/min", "breaks", "Links of the tree that broke, a minute"),
+    _of_repairs(
+        About(
+            name="repair_time",
+            title="mean time of a repair (s)",
+            unit="s",
+            description="Mean time that a successful repair took",
+            good="low",
+        ),
+        "time",
+    ),
+    _of_repairs(
+        About(
+            name="repair_messages",
+            title="control messages, MS (per repair)",
+            unit="packets",
+            description="Control messages sent for each repair",
+            good="low",
+        ),
+        "messages",
+    ),
+    _of_repairs(
+        About(
+            name="repair_nodes",
+            title="nodes involved, NI (per repair)",
+            unit="nodes",
+            description="Mean number of nodes that sent a RREQ or RREP in a repair",
+            good="low",
+        ),
+        "nodes",
+    ),
+    _of_repairs(
+        About(
+            name="repairs_same_parent",
+            title="repairs to the same parent (share of successful ones)",
+            description="Share of the successful repairs that led to the same parent",
+            share=True,
+        ),
+        "same_parent",
+    ),
+    _of_repairs(
+        About(
+            name="reconfiguration_nodes",
+            title="reconfiguration path, NR (nodes per successful repair)",
+            unit="nodes",
+            description="Mean number of nodes on the way from the initiator to its old parent",
+            good="low",
+        ),
+        "path",
+    ),
+    _of_repairs(
+        About(
+            name="link_breaks",
+            title="link breaks, DF (per minute)",
+            unit="1/min",
+            description="Links of the tree that broke, a minute",
+        ),
+        "breaks",
+    ),
 )

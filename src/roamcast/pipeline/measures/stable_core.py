@@ -22,6 +22,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import FACTS_ARROW
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import Terms, follow, terms_of
@@ -64,7 +65,7 @@ def _core_of_run(
     named = zip(described["filter"].to_pylist(), described["filter_id"].to_pylist(), strict=True)
     terms = terms_of(run, _file(out, "subscribe", run, subscribing), dict(named))
     deliver = _file(out, "deliver", run, delivering)
-    event, published, filter_id = (matched[name].to_numpy() for name in ("event", "published", "filter_constraint"))
+    event, published, filter_id = (matched[name].to_numpy() for name in ("event", "published", "filter_id"))
     everybody = follow(event, published, filter_id, terms, deliver.slice(0, 0))
     stable = follow(event, published, filter_id, stable_terms(terms, first["start"], first["end"]), deliver)
     row = {
@@ -93,18 +94,38 @@ def _mdr(facts: Facts) -> DataFrame:
     return facts.once(core).select("run", F.try_divide(F.col("delivered"), F.col("expected")).alias("value"))
 
 
-def _control(name: str, kinds: tuple[str, ...], description: str) -> Measure:
+def _control(name: str, kinds: tuple[str, ...], title: str, description: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         ours = facts.once(counted).where(F.col("kind").isin(*kinds))
         sent = ours.groupBy("run").agg(F.sum("packets").alias("packets"))
         per_event = F.try_divide(F.coalesce("packets", F.lit(0)), F.col("wanted"))
         return facts.once(core).join(sent, "run", "left").select("run", per_event.alias("value"))
 
-    return Measure(name, "packets", description, function)
+    return Measure(About(name=name, title=title, unit="packets", description=description, good="low"), function)
 
 
 MEASURES: Final = (
-    Measure("mdr", "", "Share of the expected pairs delivered, over subscriptions that do not change", _mdr),
-    _control("control", CONTROL, "Messages that keep the tree, for each event that somebody wants, without beacons"),
-    _control("control_all", (*CONTROL, BEACON), "Messages that keep the tree, for each event that somebody wants"),
+    Measure(
+        About(
+            name="mdr",
+            title="delivery to the stable core, MDR (share of pairs)",
+            description="Share of the expected pairs delivered, over subscriptions that do not change",
+            share=True,
+            whole=True,
+            good="high",
+        ),
+        _mdr,
+    ),
+    _control(
+        "control",
+        CONTROL,
+        "control messages, CTRL (per event that somebody wants)",
+        "Messages that keep the tree, for each event that somebody wants, without beacons",
+    ),
+    _control(
+        "control_all",
+        (*CONTROL, BEACON),
+        "control messages and beacons (per event that somebody wants)",
+        "Messages that keep the tree, for each event that somebody wants",
+    ),
 )

@@ -20,7 +20,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.pipeline.measures.facts import Facts, Measure, facts_file
+from roamcast.campaign.folder import facts_file
+from roamcast.campaign.measured import About
+from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.sim.scenario import Radio
 from roamcast.units import SECOND
 
@@ -137,15 +139,39 @@ def _sample(
     return links, partitions, largest
 
 
-def _of_graph(name: str, unit: str, column: str, description: str) -> Measure:
+def _of_graph(about: About, column: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         return facts.once(graphs).select("run", F.col(column).alias("value"))
 
-    return Measure(name, unit, description, function)
+    return Measure(about, function)
 
 
 MEASURES: Final = (
-    _of_graph("degree_mean", "neighbours", "degree", "Mean number of neighbours of a node"),
-    _of_graph("partitions_mean", "", "partitions", "Mean number of connected parts of the network"),
-    _of_graph("largest_partition", "", "largest", "Mean share of the nodes in the largest connected part"),
+    _of_graph(
+        About(
+            name="degree_mean",
+            title="mean degree (neighbours)",
+            unit="neighbours",
+            description="Mean number of neighbours of a node",
+        ),
+        "degree",
+    ),
+    _of_graph(
+        About(
+            name="partitions_mean",
+            title="partitions (mean number)",
+            description="Mean number of connected parts of the network",
+        ),
+        "partitions",
+    ),
+    _of_graph(
+        About(
+            name="largest_partition",
+            title="largest partition (share of nodes)",
+            description="Mean share of the nodes in the largest connected part",
+            share=True,
+            whole=True,
+        ),
+        "largest",
+    ),
 )

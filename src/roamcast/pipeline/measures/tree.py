@@ -20,8 +20,10 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.folder import facts_file
+from roamcast.campaign.measured import About
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures.facts import Facts, Measure, facts_file
+from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.partitions import Ints, Labels, agreement, by_links, by_movement, by_tree, parts
 from roamcast.pipeline.schemas import spark_schema
 from roamcast.sim.scenario import Radio
@@ -123,16 +125,51 @@ def figures(tree: Labels, network: Labels | None) -> dict[str, float | None]:
     return found
 
 
-def _of_tree(name: str, unit: str, column: str, description: str) -> Measure:
+def _of_tree(about: About, column: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         return facts.once(trees).select("run", F.col(column).alias("value"))
 
-    return Measure(name, unit, description, function)
+    return Measure(about, function)
+
+
+def _share(name: str, title: str, description: str, floor: float | None = None) -> About:
+    return About(name=name, title=title, description=description, share=True, whole=True, good="high", floor=floor)
 
 
 MEASURES: Final = (
-    _of_tree("tree_connected", "", "connected", "Share of the time in which all nodes are in one tree"),
-    _of_tree("tree_matched", "", "matched", "Share of the time in which the tree's parts are those of the network"),
-    _of_tree("tree_reach", "", "reach", "Share of the pairs of nodes connected physically that the tree connects"),
-    _of_tree("tree_parts_mean", "", "parts", "Mean number of parts of the tree; a node that is on none is one"),
+    _of_tree(
+        _share(
+            "tree_connected",
+            "all nodes in one tree, TC (share of the time)",
+            "Share of the time in which all nodes are in one tree",
+            floor=0.01,
+        ),
+        "connected",
+    ),
+    _of_tree(
+        _share(
+            "tree_matched",
+            "tree's parts are the network's, TC* (share of the time)",
+            "Share of the time in which the tree's parts are those of the network",
+            floor=0.01,
+        ),
+        "matched",
+    ),
+    _of_tree(
+        _share(
+            "tree_reach",
+            "reach of the tree (share of connected pairs)",
+            "Share of the pairs of nodes connected physically that the tree connects",
+        ),
+        "reach",
+    ),
+    _of_tree(
+        About(
+            name="tree_parts_mean",
+            title="parts of the tree (mean number)",
+            description="Mean number of parts of the tree; a node that is on none is one",
+            good="low",
+        ),
+        "parts",
+    ),
 )
