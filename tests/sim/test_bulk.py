@@ -5,7 +5,6 @@ from typing import Any
 
 import pytest
 
-from roamcast.errors import RoamcastError
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
 from roamcast.sim.run import run
@@ -196,6 +195,6 @@ def test_frames_and_costs_of_a_bulk(tmp_path: Path) -> None:
     assert [(row["node"], row["packets"], row["bits"]) for row in rows] == [(1, 20, 20 * (192 + 8 * (313 + 64)))]
 
 
-def test_a_piece_must_fit_into_a_frame(tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match=r"mac\.mtu: piece of 313 bytes must fit into one frame"):
-        facts(tmp_path, mac={"mtu": 312})
+def test_a_piece_is_one_frame_even_if_it_is_longer_than_the_mtu(tmp_path: Path) -> None:
+    recorded = facts(tmp_path, mac={**IDEAL, "mtu": 100}, record={"frames": True})
+    assert {(row["packets"], row["size"]) for row in recorded["frame"]} == {(1, 313)}

@@ -29,7 +29,7 @@ from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
 from roamcast.sim.inflight import MessagesInFlight
-from roamcast.sim.mobility import Leg, ScenarioError, position
+from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.workload import Act
@@ -307,8 +307,6 @@ class World:
         pieces = len(bulk)
         assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
         size, last = self._codec.size(bulk[0]), self._codec.size(bulk[pieces - 1])
-        if max(size, last) > self._scenario.mac.mtu:
-            raise ScenarioError(f"mac.mtu: {kind_of(bulk.piece)} of {max(size, last)} bytes must fit into one frame")
         handle = self._messages.add(bulk, EVERYONE, self.now)
         kind = self._kinds[bulk.piece]
         self.core.send_bulk(node, handle, pieces, size, last, kind, self.now, bulk.piece.urgent)
