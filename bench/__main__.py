@@ -10,6 +10,7 @@ from bench import (
     content_index,
     content_summary,
     hint_reference,
+    judge,
     lab_chaos,
     lab_parity,
     live,
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "trees": trees.run,
     "odmrp": odmrp.run,
     "measures": measures.run,
+    "judge": judge.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {

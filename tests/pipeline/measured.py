@@ -43,7 +43,7 @@ def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
         for row in of_table:
             recorder.add(table, *complete(table, row))
     recorder.close()
-    return sink.tables()
+    return {name: KNOWN[name].empty_table() for name in rows} | sink.tables()
 
 
 def write_campaign(out: Path, runs: Sequence[Run]) -> Path:

@@ -57,9 +57,9 @@ def by_hand() -> Run:
     """Seven nodes in a row, 100 m apart; two want something, and four events are published."""
     facts = tables(
         subscribe=[(0, 1, 1, True, "price < 20"), (0, 2, 2, True, "true")],
-        asked=asked({1: "price < 20", 2: "true"}),
+        filter_constraint=asked({1: "price < 20", 2: "true"}),
         publish=[(1 * S, 0, 10, "t", 50), (5 * S, 0, 11, "t", 50), (6 * S, 0, 12, "t", 50), (7 * S, 0, 13, "t", 50)],
-        said=[typed(event, "t") for event in (10, 11, 12, 13)]
+        event_attribute=[typed(event, "t") for event in (10, 11, 12, 13)]
         + [price(10, 5), price(11, 10), price(12, 20), price(13, 19)],
         deliver=[
             (2 * S, 1, 10, 1, 1 * S, 9, "hello"),  # published in the warm-up: counts for nothing but its carrier
@@ -125,9 +125,9 @@ def slow() -> Run:
     hour = 3600 * S
     facts = tables(
         subscribe=[(0, 1, 1, True, "true"), (0, 2, 2, True, "true")],
-        asked=asked({1: "true", 2: "true"}),
+        filter_constraint=asked({1: "true", 2: "true"}),
         publish=[(0, 0, 10, "t", 50), (2400 * S, 0, 11, "t", 50), (2401 * S, 0, 12, "t", 50)],
-        said=[typed(event, "t") for event in (10, 11, 12)],
+        event_attribute=[typed(event, "t") for event in (10, 11, 12)],
         deliver=[
             (1800 * S, 1, 10, 1, 0, 1, "data"),
             (1800 * S + 1, 2, 10, 2, 0, 1, "data"),
@@ -346,7 +346,7 @@ def test_a_campaign_in_which_all_failed_has_tables_without_values(spark: SparkSe
 
 def test_an_id_that_stood_for_two_filters_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     subscribe = [(0, 1, 1, True, "price < 20"), (5, 2, 1, True, "true")]
-    facts = tables(subscribe=subscribe, asked=asked({1: "price < 20"}) + asked({1: "true"}))
+    facts = tables(subscribe=subscribe, filter_constraint=asked({1: "price < 20"}) + asked({1: "true"}))
     write_campaign(tmp_path, [Run("twice", facts)])
     with pytest.raises(PySparkException, match=r"run twice: the filter 'price < 20' of subscription 1"):
         measure(spark, tmp_path, ["delivery"])

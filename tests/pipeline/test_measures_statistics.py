@@ -11,6 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
+from examples import examples
 from pipeline.measured import S, tables
 from roamcast.campaign.statistics import t_quantile
 from roamcast.pipeline.measures.pairs import nearest_rank
@@ -147,7 +148,11 @@ def test_relative_differences_need_a_baseline_worth_the_name(spark: SparkSession
         for measure in ("tree_connected", "delay")
     ]
     runs, of_runs = spark.createDataFrame(planned, RUNS), spark.createDataFrame(measured, RUN_MEASURES)
-    rows = paired(runs, of_runs, ["tree_connected", "delay"], 4).where("baseline = 'maodv'").collect()
+    rows = (
+        paired(runs, of_runs, ["tree_connected", "delay"], 4, {"tree_connected": 0.01})
+        .where("baseline = 'maodv'")
+        .collect()
+    )
     found = {row["measure"]: (row["n"], row["relative_n"], row["relative_mean"]) for row in rows}
     assert found == {
         "tree_connected": (4, 2, pytest.approx((300 + 50) / 2)),
@@ -203,7 +208,7 @@ def slow_graph(legs: pa.Table, nodes: int, seconds: range, outdoor: float, indoo
     return [sum(values) / len(values) for values in (degrees, parts, largest)]
 
 
-@settings(max_examples=150, deadline=None)  # the first example compiles
+@settings(max_examples=examples(150), deadline=None)  # the first example compiles
 @given(WALKS, st.integers(0, 3))
 def test_the_graph_agrees_with_an_obvious_one(
     walks: list[tuple[float, float, list[tuple[int, float, float, bool]]]], begin: int

@@ -14,6 +14,7 @@ from hypothesis import strategies as st
 from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
+from examples import examples
 from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
@@ -106,9 +107,11 @@ def by_hand() -> Run:
             (1500 * MS, 3, 3, True, FILTERS[3]),
             (2000 * MS, 2, 2, False, None),
         ],
-        asked=[tuple(row) for number, text in FILTERS.items() for row in filter_rows(number, parse_filter(text))],
+        filter_constraint=[
+            tuple(row) for number, text in FILTERS.items() for row in filter_rows(number, parse_filter(text))
+        ],
         publish=[(at * MS, 0, event, "t", 50) for event, at in ((10, 900), (11, 1200), (12, 2500), (13, 2600))],
-        said=[*priced(10, 5), *priced(11, 30), *priced(12, 5), *priced(13, 50)],
+        event_attribute=[*priced(10, 5), *priced(11, 30), *priced(12, 5), *priced(13, 50)],
         deliver=[
             (1210 * MS, 1, 11, 1, 1200 * MS, 1, "data"),
             (1220 * MS, 2, 11, 2, 1200 * MS, 2, "data"),
@@ -320,7 +323,7 @@ PLACES = st.lists(
 ).map(lambda rows: sorted(rows, key=lambda row: row[0]))
 
 
-@settings(max_examples=150, deadline=None)  # the first example compiles
+@settings(max_examples=examples(150), deadline=None)  # the first example compiles
 @given(PLACES)
 def test_tree_links_are_those_on_which_both_ends_agree(rows: list[tuple[int, int, int | None, list[int]]]) -> None:
     facts = tables(tree=[(at * S, node, "x", 0, parent, children, None) for at, node, parent, children in rows])
@@ -332,7 +335,7 @@ def test_tree_links_are_those_on_which_both_ends_agree(rows: list[tuple[int, int
     assert by_tree(np.arange(10) * S, NODES, facts["tree"]).tolist() == expected
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(st.tuples(st.integers(0, 9), NODE, NODE, st.none() | st.just(0.3)), max_size=40))
 def test_links_count_in_both_directions_only(rows: list[tuple[int, int, int, float | None]]) -> None:
     rows.sort(key=lambda row: row[0])
@@ -357,7 +360,7 @@ def walked(walks: list[tuple[Any, ...]]) -> pa.Table:
     return tables(leg=legs)["leg"]
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(WALK, min_size=1, max_size=NODES))
 def test_positions_agree_with_an_obvious_model_and_with_the_topology(walks: list[tuple[Any, ...]]) -> None:
     expected = []
@@ -402,7 +405,7 @@ def test_agreement_by_hand() -> None:
     assert parts(network).tolist() == [2, 5, 1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(st.lists(st.tuples(NODE, NODE)), st.lists(st.tuples(NODE, NODE)))
 def test_reach_is_the_share_of_pairs(tree_links: list[tuple[int, int]], near: list[tuple[int, int]]) -> None:
     ours, theirs = obvious(NODES, tree_links), obvious(NODES, near)

@@ -55,7 +55,10 @@ class Script:
         self.rng = Random(seed)
         self.log: list[Any] = []
         self.free = list(range(60))
-        self.held: dict[int, int] = {}  # handle -> release
+        self.held: dict[int, int] = {}  # handle -> release; -1 if its node has forgotten it
+        self.owner: dict[int, int] = {}
+        self.switching = self.rng.random() < 0.5
+        self.off: set[int] = set()
         for node in range(settings.nodes):
             core.set_range(node, self.rng.uniform(60, 150))
             self.move(node, 0)
@@ -79,6 +82,16 @@ class Script:
         size = rng.choice([1, 30, 256, 700, 4000])
         self.core.send(node, handle, to, size, rng.choice([2, 3]), now + delay, rng.random() < 0.2)
         self.held[handle] = now + delay
+        self.owner[handle] = node
+
+    def switch(self) -> None:
+        """Somebody goes off or comes back; now and then also who is off already, or on."""
+        node = self.rng.randrange(self.settings.nodes)
+        on, keep_queue = (node in self.off) != (self.rng.random() < 0.1), self.rng.random() < 0.5
+        self.core.set_on(node, on, keep_queue)
+        (self.off.discard if on else self.off.add)(node)
+        if not on and not keep_queue:
+            self.held.update((handle, -1) for handle in self.held if self.owner[handle] == node)
 
     def act(self, now: int) -> None:
         for _ in range(self.rng.choice([0, 0, 1, 2])):
@@ -88,6 +101,8 @@ class Script:
             handle = self.rng.choice(delayed)
             self.core.withdraw(handle)
             self.over(handle)
+        if self.switching and self.rng.random() < 0.2:
+            self.switch()
 
     def over(self, handle: int) -> None:
         del self.held[handle]
@@ -103,6 +118,8 @@ class Script:
                     self.send(core.now)
                 if rng.random() < 0.3:
                     self.move(rng.randrange(self.settings.nodes), core.now)
+                if self.switching:
+                    self.switch()
             upcall = core.advance(until)
             if upcall is Upcall.REACHED:
                 self.log.append((core.now, core.take_series()))
@@ -112,6 +129,7 @@ class Script:
                 self.log.append((core.now, upcall, core.frame))
                 continue
             spent = core.spent if upcall not in (Upcall.DELIVERED, Upcall.DROPPED) else None
+            assert not self.off.intersection(receivers or ()), "received by a node that is off"
             self.log.append((core.now, upcall, core.sender, core.handle, receivers, spent))
             if upcall is not Upcall.DELIVERED:
                 self.over(core.handle)

@@ -13,6 +13,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from roamcast.sim import kernel, reference
 from roamcast.sim.core import EVERYONE, METRICS, Core, Frame, Outcome, Settings, Upcall
 
@@ -861,7 +862,7 @@ SENDS = st.lists(
     seed=st.integers(0, 2**32),
     ideal=st.booleans(),
 )
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 def test_every_message_is_over_once_and_the_counters_agree_with_the_record(
     make: Callable[[Settings], Core],
     rows: list[tuple[int, int, int, int]],

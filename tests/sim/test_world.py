@@ -23,6 +23,33 @@ def test_both_cores_give_the_same_facts(name: str) -> None:
     assert compiled == facts(scenario(name), reference.Core)
 
 
+@pytest.mark.parametrize("name", ["away", "away, ideal"])
+def test_nothing_reaches_or_leaves_a_node_that_is_away(name: str) -> None:
+    recorded = facts(scenario(name))
+    spans: dict[int, list[tuple[int, int]]] = {}  # when each node is away
+    for row in recorded["away"]:
+        if row["away"]:
+            spans.setdefault(row["node"], []).append((row["time"], 2**62))
+        else:
+            gone, _ = spans[row["node"]].pop()
+            spans[row["node"]].append((gone, row["time"]))
+
+    def away(node: int, time: int) -> bool:
+        return any(gone <= time < back for gone, back in spans.get(node, ()))
+
+    frames = {row["frame"]: row for row in recorded["frame"]}
+    assert len(spans) >= 10
+    assert not [row for row in frames.values() if away(row["sender"], row["start"])]
+    receptions = recorded["reception"]
+    assert len(receptions) > 100
+    for row in receptions:
+        frame = frames[row["frame"]]
+        assert not away(row["node"], frame["start"])
+        assert not away(row["node"], frame["end"] - 1)
+    assert recorded["deliver"]
+    assert not [row for row in recorded["deliver"] if away(row["node"], row["time"])]
+
+
 @pytest.mark.parametrize("name", ["waypoint", "links"])
 def test_passing_every_frame_through_the_codec_changes_nothing(name: str) -> None:
     assert facts(scenario(name), through_codec=True) == facts(scenario(name))

@@ -53,6 +53,21 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "mac": {"mtu": 100, "rate": 11},
         "radio": {"range": 60.0},
     },
+    "away": {
+        "movement": {"model": "random-waypoint", "speed": [5.0, 20.0]},
+        "background": {"rate": 5.0, "size": 100},
+        "record": {"frames": True},
+        "away": [
+            {"nodes": list(range(8)), "mode": "restart", "on": [0.2, 1.0], "off": [0.1, 0.5]},
+            {"nodes": list(range(8, 16)), "mode": "suspended", "on": [0.2, 1.0], "off": [0.1, 0.5]},
+            {"nodes": [16], "mode": "suspended", "times": [[0.0, 1.0], [2.0, 5.9999]]},
+        ],
+    },
+    "away, ideal": {
+        "mac": {"model": "ideal"},
+        "record": {"frames": True},
+        "away": [{"mode": "restart", "on": [0.1, 0.5], "off": [0.1, 0.5]}],
+    },
     "links": {
         "nodes": 10,
         "radio": {"propagation": "links"},

@@ -22,10 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
-from roamcast.content.event import Event, Scalar
+from roamcast.content.event import Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
-from roamcast.content.subscription import Subscription
+from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
+from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Row, batch_of
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
@@ -90,19 +91,18 @@ class Facts:
     def subscribed(self, now: Time, subscription: Subscription) -> None:
         if self._folder is None:
             return
-        wanted = str(subscription.filter)
-        self._add("subscribe", now, self._node, subscription.id, True, wanted, subscription.lifetime)
+        self._add("subscribe", *subscribe_row(now, self._node, subscription))
         for row in filter_rows(subscription.id, subscription.filter):
             self._add("filter_constraint", *row)
 
     def unsubscribed(self, now: Time, number: int) -> None:
-        self._add("subscribe", now, self._node, number, False, None, None)
+        self._add("subscribe", *unsubscribe_row(now, self._node, number))
 
-    def published(self, now: Time, event: Event, lifetime: Time | None) -> None:
+    def published(self, now: Time, publication: Publication) -> None:
         if self._folder is None:
             return
-        self._add("publish", now, self._node, event.id, event.type, event.size, lifetime)
-        for row in event_rows(event):
+        self._add("publish", *publish_row(now, self._node, publication))
+        for row in event_rows(publication.event):
             self._add("event_attribute", *row)
 
     def delivered(

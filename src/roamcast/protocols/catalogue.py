@@ -14,12 +14,21 @@ from roamcast.outside import from_file, is_file_name
 from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.odmrp import broker as odmrp
+from roamcast.protocols.opportunistic import broker as opportunistic
 from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, odmrp.ENTRY, tree.MAODV, tree.COMAN)
+_OURS: Final = (
+    flooding.ENTRY,
+    gossip.ENTRY,
+    hint.ENTRY,
+    tree.MAODV,
+    tree.COMAN,
+    opportunistic.ENTRY,
+    odmrp.ENTRY,
+)
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 

@@ -39,6 +39,7 @@ class Upcall(enum.IntEnum):
     UNREACHABLE = 4  # a unicast was given up: `sender`, `handle` (over now)
     DROPPED = 5  # a full queue: `sender`, `handle` (over now)
     FRAME = 6  # with `record`: any transmission has ended; see `frame`
+    GONE = 7  # its node was switched off and has forgotten it: `sender`, `handle` (over now)
 
 
 class Outcome(enum.IntEnum):
@@ -159,7 +160,7 @@ class Core(Protocol):
 
     @property
     def spent(self) -> tuple[int, int, int]:
-        """Packets, bits and airtime of the message that a BROADCAST, FINISHED or UNREACHABLE is about, in all."""
+        """Packets, bits and airtime of the message that a BROADCAST, FINISHED, UNREACHABLE or GONE is about."""
 
     def set_leg(self, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
         """From `start` (not later than now) the node is at (x, y) + (vx, vy) * (t - start); metres per ns."""
@@ -170,7 +171,8 @@ class Core(Protocol):
         """One direction of a link: there with a loss, or not there."""
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
-        """Switches a node off or on again."""
+        """Switches a node off or on again. Without `keep_queue` its messages are gone: for each of the host's, GONE (or
+        BROADCAST, if a frame of it was on the air) follows."""
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
         """Takes effect with the next `advance`; sends take effect in their order."""

@@ -50,7 +50,7 @@ def compiled(function: F) -> F:
 
 # --- Constants -----------------------------------------------------------------------------------------------------
 
-(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME) = (int(code) for code in Upcall)
+(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME, GONE) = (int(code) for code in Upcall)
 (RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = (int(outcome) for outcome in Outcome)
 (PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = range(9)
 (BACKOFF, RANGE, LOSS, BACKGROUND) = range(4)
@@ -59,6 +59,10 @@ def compiled(function: F) -> F:
 (TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = range(7)
 CLASS_OF = (0, 1, 1, 1, 2, 2, 3)
 CLASS_SHIFT = 60
+
+# Where a message is: nowhere; waiting for its release, or for its node to be on again; in the queue or being served;
+# or forgotten by its node, and the host is still to be told.
+(FREE, DELAYED, QUEUED, DISCARDED) = range(4)
 
 # What a node is doing about the message it serves.
 (CONTENDING, AWAITING_ACK, BETWEEN_FRAGMENTS) = range(3)
@@ -95,15 +99,18 @@ def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
 
 
 _NODE = _record_of(
-    # Where it is since when; what it serves (message, phase, fragment), with what backoff, window and retries;
-    # the serial and time of its access, the serial of its wait for an acknowledgement; the medium as it sees it
-    "since served phase fragment backoff window retry access access_time wait waiting sensed sending idle_from nav "
-    "eifs ears made",
+    # Where it is since when; what it serves (message, phase), with what backoff, window and retries; the serial and
+    # time of its access, the serial of its wait for an acknowledgement; the medium as it sees it; whether it is off,
+    # and how often it has been switched off: what began in another era is not its business any more
+    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from nav "
+    "eifs ears made off era",
     "x y vx vy range",
 )
-_MESSAGE = _record_of("node to size kind release next urgent arrived origin number packets bits airtime")
-_TRANSMISSION = _record_of("node message to kind size packets start ears next")
-_EARSHOT = _record_of("node flags next_ear next_here", "power")
+_MESSAGE = _record_of(
+    "node to size kind release next urgent fragment arrived stage airing origin number packets bits airtime"
+)
+_TRANSMISSION = _record_of("node message to kind size packets start ears next era")
+_EARSHOT = _record_of("node flags next_ear next_here era", "power")
 _EVENT = _record_of("time order data")
 
 _I, _F = types.int64, types.float64
@@ -235,7 +242,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
         node.served, node.backoff, node.access, node.wait, node.ears = -1, -1, -1, -1, -1
         node.window = s.cw_min
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
-    s.q_first, s.q_last = np.full((n, 2), -1), np.full((n, 2), -1)
+    s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)  # urgent, ordinary, released while it was off
 
     s.link = np.full((n, n), NO_LINK) if s.links else np.full((1, 1), NO_LINK)
     s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
@@ -386,7 +393,7 @@ def _cell_of(s: Any, i: int) -> int:
 @compiled
 def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
     """Adds j to those near i if it senses a frame from (x, y)."""
-    if j == i:
+    if j == i or s.n[j].off:
         return count
     age = s.now - s.n[j].since
     dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
@@ -405,7 +412,7 @@ def _find_near(s: Any, i: int, reach: float) -> int:
     count = 0
     if s.links:
         for j in range(s.nodes):
-            if s.link[i, j] != NO_LINK:
+            if s.link[i, j] != NO_LINK and not s.n[j].off:
                 s.near[count] = j
                 count += 1
         return count
@@ -476,11 +483,13 @@ def _transmit(
     t = _new_transmission(s)
     s.t[t].node, s.t[t].message, s.t[t].to, s.t[t].kind = i, message, to, kind
     s.t[t].size, s.t[t].packets, s.t[t].start, s.t[t].ears = size, packets, s.now, -1
+    s.t[t].era = s.n[i].era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
     if message >= 0:
         m = s.m[message]
+        m.airing = 1
         m.packets, m.bits, m.airtime = m.packets + packets, m.bits + bits, m.airtime + airtime
     if not s.ideal:
         s.n[i].sending = 1
@@ -493,7 +502,7 @@ def _transmit(
     for k in range(_find_near(s, i, reach)):
         j = s.near[k]
         e = _new_earshot(s)
-        s.e[e].node, s.e[e].next_ear, s.e[e].next_here = j, -1, -1
+        s.e[e].node, s.e[e].next_ear, s.e[e].next_here, s.e[e].era = j, -1, -1, s.n[j].era
         if last < 0:
             s.t[t].ears = e
         else:
@@ -578,7 +587,9 @@ def _take_chances(s: Any, t: int) -> None:
     e = s.t[t].ears
     while e >= 0:
         j = s.e[e].node
-        if to in (EVERYONE, j) and s.e[e].flags == IN_RANGE:
+        if s.e[e].era != s.n[j].era:
+            s.e[e].flags = 0  # it has been off since
+        elif to in (EVERYONE, j) and s.e[e].flags == IN_RANGE:
             loss = s.e[e].power if s.links else s.loss
             if loss > 0.0 and _uniform(s, LOSS, i) < loss:
                 s.e[e].flags |= LOST_BY_CHANCE
@@ -589,17 +600,22 @@ def _take_chances(s: Any, t: int) -> None:
 def _end_transmission(s: Any, t: int) -> None:
     """Rule 7 of the model."""
     i, to, kind, message = s.t[t].node, s.t[t].to, s.t[t].kind, s.t[t].message
+    cut, discarded = s.t[t].era != s.n[i].era, False
+    if message >= 0:
+        s.m[message].airing = 0
+        discarded = s.m[message].stage == DISCARDED
     _take_chances(s, t)
     _count_receptions(s, t)
     if not s.ideal:
         e = s.t[t].ears
         while e >= 0:
-            _cease(s, t, e)
+            if s.e[e].era == s.n[s.e[e].node].era:
+                _cease(s, t, e)
             e = s.e[e].next_ear
     _free_transmission(s, t)
     received = s.heard > 0
     if s.ideal:
-        _after_ideal(s, i, to, message, received)
+        _after_ideal(s, i, to, message, received, discarded)
         return
     s.n[i].sending = 0
     if s.n[i].sensed == 0:
@@ -609,15 +625,23 @@ def _end_transmission(s: Any, t: int) -> None:
         if received:
             _acknowledged(s, to, i)
     elif to == EVERYONE:
-        _done(s, i)
+        if discarded:
+            _schedule(s, i)
+        else:
+            _done(s, i)
         _sent(s, message)
     else:
-        s.n[i].phase = AWAITING_ACK
-        s.n[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i, 0)
+        if cut:
+            _schedule(s, i)
+        else:
+            s.n[i].phase = AWAITING_ACK
+            s.n[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i, 0)
         if received:
             _push(s, s.now + s.sifs, ACK_DUE, to, i)
-            if _last_fragment(s, i, message):
+            if _last_fragment(s, message):
                 _arrived(s, message)
+        if discarded:
+            _over(s, GONE, message)
 
 
 @compiled
@@ -701,6 +725,7 @@ def _is_hosts(message: int) -> bool:
 @compiled
 def _over(s: Any, code: int, message: int) -> None:
     """Nothing more will happen to a message: tell the host, or forget it if it was the core's own."""
+    s.m[message].stage, s.m[message].release = FREE, -1
     if _is_hosts(message):
         _tell(s, code, s.m[message].node, message)
     else:
@@ -742,17 +767,19 @@ def _new_background(s: Any, node: int, origin: int, number: int) -> int:
         if message >= len(s.m):
             s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to, s.m[message].size = node, EVERYONE, s.background_size
-    s.m[message].kind, s.m[message].urgent = BACKGROUND_KIND, 0
+    s.m[message].kind, s.m[message].urgent, s.m[message].fragment = BACKGROUND_KIND, 0, 0
+    s.m[message].stage, s.m[message].airing = DELAYED, 0
     s.m[message].origin, s.m[message].number = origin, number
     return message
 
 
 @compiled
 def _background_due(s: Any, i: int) -> None:
-    s.n[i].made += 1
-    if s.background_flood:
-        s.seen[i, i] = s.n[i].made
-    _release(s, _new_background(s, i, i, s.n[i].made))
+    if not s.n[i].off:
+        s.n[i].made += 1
+        if s.background_flood:
+            s.seen[i, i] = s.n[i].made
+        _release(s, _new_background(s, i, i, s.n[i].made))
     _push(s, s.now + s.background_interval, BACKGROUND_DUE, i, 0)
 
 
@@ -767,7 +794,7 @@ def _countdown_start(s: Any, i: int) -> int:
 @compiled
 def _schedule(s: Any, i: int) -> None:
     """Rule 2 of the model."""
-    if s.n[i].access >= 0 or s.n[i].sensed or s.n[i].sending or s.n[i].phase != CONTENDING:
+    if s.n[i].access >= 0 or s.n[i].sensed or s.n[i].sending or s.n[i].off or s.n[i].phase != CONTENDING:
         return
     if s.n[i].served < 0 and s.n[i].backoff < 0:
         return
@@ -788,9 +815,31 @@ def _freeze(s: Any, i: int) -> None:
 
 
 @compiled
+def _release_due(s: Any, message: int) -> None:
+    i = s.m[message].node
+    if s.m[message].stage == DISCARDED:
+        _over(s, GONE, message)
+    elif s.n[i].off:
+        _append(s, i, 2, message)
+    else:
+        _release(s, message)
+
+
+@compiled
+def _append(s: Any, i: int, rank: int, message: int) -> None:
+    s.m[message].next = -1
+    if s.q_last[i, rank] >= 0:
+        s.m[s.q_last[i, rank]].next = message
+    else:
+        s.q_first[i, rank] = message
+    s.q_last[i, rank] = message
+
+
+@compiled
 def _release(s: Any, message: int) -> None:
     """Rule 3: a message joins the queue."""
     i = s.m[message].node
+    s.m[message].stage = QUEUED
     if s.ideal:
         _transmit_whole(s, i, message)
         return
@@ -798,13 +847,7 @@ def _release(s: Any, message: int) -> None:
         _count(s, i, s.m[message].kind, QUEUE_FULL, 1)
         _over(s, DROPPED, message)
         return
-    rank = 0 if s.m[message].urgent else 1
-    s.m[message].next = -1
-    if s.q_last[i, rank] >= 0:
-        s.m[s.q_last[i, rank]].next = message
-    else:
-        s.q_first[i, rank] = message
-    s.q_last[i, rank] = message
+    _append(s, i, 0 if s.m[message].urgent else 1, message)
     s.n[i].waiting += 1
     if s.n[i].served < 0:
         _serve_next(s, i)
@@ -846,8 +889,8 @@ def _fragments(s: Any, message: int) -> int:
 
 
 @compiled
-def _last_fragment(s: Any, i: int, message: int) -> bool:
-    return s.n[i].fragment + 1 >= _fragments(s, message)
+def _last_fragment(s: Any, message: int) -> bool:
+    return s.m[message].fragment + 1 >= _fragments(s, message)
 
 
 @compiled
@@ -857,7 +900,7 @@ def _transmit_served(s: Any, i: int) -> None:
     if s.m[message].to == EVERYONE:
         _transmit_whole(s, i, message)
         return
-    size = min(s.mtu, s.m[message].size - s.n[i].fragment * s.mtu)
+    size = min(s.mtu, s.m[message].size - s.m[message].fragment * s.mtu)
     size = max(size, 0)
     whole = size + s.header
     airtime = _frame_airtime(whole, s.kbps)
@@ -875,11 +918,15 @@ def _transmit_whole(s: Any, i: int, message: int) -> None:
 
 
 @compiled
-def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool) -> None:
+def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool, discarded: bool) -> None:
     if to == EVERYONE:
         _sent(s, message)
-    elif addressee_got_it:
+        return
+    if addressee_got_it:
         _arrived(s, message)
+    if discarded:
+        _over(s, GONE, message)
+    elif addressee_got_it:
         _over(s, FINISHED, message)
     else:
         _count(s, i, s.m[message].kind, GIVEN_UP, 1)
@@ -895,7 +942,7 @@ def _take_the_air(s: Any, i: int) -> None:
 
 @compiled
 def _ack_due(s: Any, i: int, to: int) -> None:
-    if s.n[i].sending:
+    if s.n[i].sending or s.n[i].off:
         return
     _take_the_air(s, i)
     airtime = _frame_airtime(ACK_BYTES, s.basic_kbps)
@@ -909,14 +956,14 @@ def _acknowledged(s: Any, i: int, by: int) -> None:
     if s.n[i].phase != AWAITING_ACK or s.m[message].to != by:
         return
     s.n[i].wait = -1
-    if _last_fragment(s, i, message):
+    if _last_fragment(s, message):
         _over(s, FINISHED, message)
         _done(s, i)
         return
-    s.n[i].fragment += 1
+    s.m[message].fragment += 1
     s.n[i].retry, s.n[i].window = 0, s.cw_min
     s.n[i].phase = BETWEEN_FRAGMENTS
-    _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
+    s.n[i].wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
 
 
 @compiled
@@ -924,7 +971,7 @@ def _next_fragment(s: Any, i: int) -> None:
     if s.n[i].sending:
         _unanswered(s, i)
         return
-    s.n[i].phase = CONTENDING
+    s.n[i].phase, s.n[i].wait = CONTENDING, -1
     _take_the_air(s, i)
     _transmit_served(s, i)
 
@@ -951,10 +998,63 @@ def _unanswered(s: Any, i: int) -> None:
 @compiled
 def _done(s: Any, i: int) -> None:
     """Rule 9."""
-    s.n[i].phase, s.n[i].window, s.n[i].retry, s.n[i].fragment = CONTENDING, s.cw_min, 0, 0
+    s.n[i].phase, s.n[i].window, s.n[i].retry = CONTENDING, s.cw_min, 0
     _draw_backoff(s, i)
     _serve_next(s, i)
     _schedule(s, i)
+
+
+# --- Nodes that are switched off and on ----------------------------------------------------------------------------
+
+
+@compiled
+def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
+    s.n[i].off = 1
+    s.n[i].era += 1
+    s.n[i].ears, s.n[i].sensed = -1, 0
+    if keep_queue and s.n[i].access >= 0:
+        _freeze(s, i)
+    s.n[i].access, s.n[i].wait, s.n[i].phase = -1, -1, CONTENDING
+    if not keep_queue:
+        _forget(s, i)
+
+
+@compiled
+def _forget(s: Any, i: int) -> None:
+    """All messages of a node are gone. One that has a frame on the air is over when that ends."""
+    s.n[i].served, s.n[i].backoff, s.n[i].window, s.n[i].retry, s.n[i].waiting = -1, -1, s.cw_min, 0, 0
+    s.q_first[i, :], s.q_last[i, :] = -1, -1
+    for message in range(len(s.m)):
+        m = s.m[message]
+        if m.node != i or m.stage in (FREE, DISCARDED):
+            continue
+        if m.airing:
+            m.stage = DISCARDED
+        elif _is_hosts(message):
+            m.stage = DISCARDED
+            m.release = _push(s, s.now, RELEASE, message, 0)
+        else:
+            _over(s, GONE, message)
+
+
+@compiled
+def _switch_on(s: Any, i: int) -> None:
+    s.n[i].off, s.n[i].idle_from, s.n[i].nav, s.n[i].eifs = 0, s.now, 0, 0
+    message = s.q_first[i, 2]
+    s.q_first[i, 2], s.q_last[i, 2] = -1, -1
+    while message >= 0:
+        s.m[message].release = _push(s, s.now, RELEASE, message, 0)
+        message = s.m[message].next
+    _schedule(s, i)
+
+
+@compiled
+def _set_on(address: int, node: int, on: bool, keep_queue: bool) -> None:
+    s = _state_at(address)
+    if not on:
+        _switch_off(s, node, keep_queue)
+    elif s.n[node].off:
+        _switch_on(s, node)
 
 
 # --- The face ------------------------------------------------------------------------------------------------------
@@ -967,19 +1067,20 @@ def _obey(s: Any, count: int) -> None:
         c = s.commands[row * COMMAND_WIDTH : (row + 1) * COMMAND_WIDTH]
         message = c[2]
         if c[0] == WITHDRAW:
-            s.m[message].release = -1
+            s.m[message].release, s.m[message].stage = -1, FREE
             continue
         if message >= len(s.m):
             s.m = _longer(s.m, 2 * message)
         s.m[message].node, s.m[message].to, s.m[message].size, s.m[message].kind = c[1], c[3], c[4], c[5]
-        s.m[message].urgent, s.m[message].arrived = c[7], 0
+        s.m[message].urgent, s.m[message].arrived, s.m[message].fragment = c[7], 0, 0
+        s.m[message].stage, s.m[message].airing = DELAYED, 0
         s.m[message].packets, s.m[message].bits, s.m[message].airtime = 0, 0, 0
         s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
 
 
 @compiled
 def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
-    """One event. Access, release and wait may have been called off: the serial tells."""
+    """One event. Access, release, wait and next fragment may have been called off: the serial tells."""
     if what == TX_END:
         _end_transmission(s, subject)
     elif what == ACCESS:
@@ -987,14 +1088,15 @@ def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
             _access(s, subject)
     elif what == RELEASE:
         if s.m[subject].release == serial:
-            _release(s, subject)
+            _release_due(s, subject)
     elif what == ACK_DUE:
         _ack_due(s, subject, other)
     elif what == ACK_WAIT_OVER:
         if s.n[subject].wait == serial:
             _unanswered(s, subject)
     elif what == NEXT_FRAGMENT:
-        _next_fragment(s, subject)
+        if s.n[subject].wait == serial:
+            _next_fragment(s, subject)
     else:
         _background_due(s, subject)
 
@@ -1102,7 +1204,9 @@ class Core:
         _set_range(self._address, node, reach)
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
-        raise NotImplementedError
+        _commands(self._address, self._queued)
+        self._queued = 0
+        _set_on(self._address, node, on, keep_queue)
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         _set_link(self._address, sender, receiver, NO_LINK if loss is None else loss)

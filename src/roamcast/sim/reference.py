@@ -70,10 +70,11 @@ class Event:
     cancelled: bool = False
 
 
-@dataclass(slots=True)
+@dataclass(slots=True, eq=False)
 class Message:
     """What a node wants on the air: the host's, or the background's (`handle` -1, with origin and number)."""
 
+    node: "Node"
     handle: int
     to: int
     size: int
@@ -85,6 +86,8 @@ class Message:
     """Of a unicast: the one to be sent next, or again."""
     delivered: bool = False
     withdrawn: bool = False
+    discarded: bool = False
+    """Its node was switched off and has forgotten it."""
     spent: tuple[int, int, int] = (0, 0, 0)
     """Packets, bits and airtime so far."""
 
@@ -115,10 +118,16 @@ class Node:
     """An acknowledgement, or the SIFS between it and the next fragment."""
     timeout: Event | None = None
     """Of the acknowledgement awaited."""
+    following: Event | None = None
+    """The next fragment of a unicast, SIFS after the acknowledgement of the one before."""
     idle_from: int = 0
     nav: int = 0
     eifs: bool = False
     retries: int = 0
+
+    on: bool = True
+    held: list[Message] = field(default_factory=list)
+    """What was released while it was off."""
 
     made: int = 0
     """Background messages made here so far."""
@@ -132,7 +141,7 @@ class Node:
     @property
     def contending(self) -> bool:
         wants = self.serving is not None or self.backoff is not None
-        return wants and not self.transmitting and not self.awaiting
+        return wants and self.on and not self.transmitting and not self.awaiting
 
     def position(self, now: int) -> tuple[float, float]:
         return self.x + self.vx * (now - self.start), self.y + self.vy * (now - self.start)
@@ -179,6 +188,8 @@ class Transmission:
     airtime: int
     start: int
     receptions: list[Reception] = field(default_factory=list)
+    cut: bool = False
+    """Its sender has been switched off since it started."""
 
     @property
     def kind(self) -> int:
@@ -232,7 +243,9 @@ class Core:
         self._heap: list[tuple[int, int, int, Event]] = []
         self._serial = 0
         self._commands: list[Callable[[], None]] = []
-        self._delayed: dict[int, Message] = {}
+        self._messages: dict[int, Message] = {}  # the host's, by handle, until they are over
+        self._passing: list[Message] = []  # the background's that wait for their release
+        self._on_air: list[Transmission] = []
         self._reports: deque[Report] = deque()
         self._totals = [self._zeros() for _ in self._nodes]
         self._series = self._zeros()
@@ -251,7 +264,11 @@ class Core:
         self._nodes[node].reach = reach
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
-        raise NotImplementedError
+        self._obey()
+        if not on:
+            self._switch_off(self._nodes[node], keep_queue)
+        elif not self._nodes[node].on:
+            self._switch_on(self._nodes[node])
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         if loss is None:
@@ -260,16 +277,14 @@ class Core:
             self._links[sender][receiver] = loss
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        message = Message(handle, to, size, kind, urgent)
-        self._commands.append(partial(self._accept, self._nodes[node], message, release))
+        message = Message(self._nodes[node], handle, to, size, kind, urgent)
+        self._commands.append(partial(self._accept, message, release))
 
     def withdraw(self, handle: int) -> None:
         self._commands.append(partial(self._revoke, handle))
 
     def advance(self, until: int) -> Upcall:
-        commands, self._commands = self._commands, []
-        for command in commands:
-            command()
+        self._obey()
         while not self._reports and self._heap and self._heap[0][0] < until:
             event = heapq.heappop(self._heap)[-1]
             if not event.cancelled:
@@ -290,6 +305,11 @@ class Core:
 
     # Book-keeping
 
+    def _obey(self) -> None:
+        commands, self._commands = self._commands, []
+        for command in commands:
+            command()
+
     def _zeros(self) -> list[list[int]]:
         return [[0] * len(METRICS) for _ in range(self._settings.kinds)]
 
@@ -297,9 +317,12 @@ class Core:
         self._totals[node.number][kind][_METRIC[metric]] += amount
         self._series[kind][_METRIC[metric]] += amount
 
-    def _report(self, upcall: Upcall, node: Node, message: Message, receivers: list[int] | None = None) -> None:
+    def _report(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
         if message.kind != BACKGROUND_KIND:
-            self._reports.append(Report(upcall, node.number, message.handle, receivers or [], None, message.spent))
+            sender = message.node.number
+            self._reports.append(Report(upcall, sender, message.handle, receivers or [], None, message.spent))
+            if upcall is not Upcall.DELIVERED:
+                del self._messages[message.handle]
 
     def _schedule(self, time: int, rank: int, action: Callable[[], None]) -> Event:
         event = Event(time, action)
@@ -309,26 +332,29 @@ class Core:
 
     # Messages before they reach the air
 
-    def _accept(self, node: Node, message: Message, release: int) -> None:
-        self._delayed[message.handle] = message
-        self._schedule(max(release, self.now), _RELEASE, partial(self._release_delayed, node, message))
+    def _accept(self, message: Message, release: int) -> None:
+        self._messages[message.handle] = message
+        self._schedule(max(release, self.now), _RELEASE, partial(self._release, message))
 
     def _revoke(self, handle: int) -> None:
-        self._delayed.pop(handle).withdrawn = True
+        self._messages.pop(handle).withdrawn = True
 
-    def _release_delayed(self, node: Node, message: Message) -> None:
-        if not message.withdrawn:
-            del self._delayed[message.handle]
-            self._release(node, message)
-
-    def _release(self, node: Node, message: Message) -> None:
-        """A message is released (3)."""
+    def _release(self, message: Message) -> None:
+        """A message is released (3), unless it was called off."""
+        node = message.node
+        if message in self._passing:
+            self._passing.remove(message)
+        if message.withdrawn or message.discarded:
+            return
+        if not node.on:
+            node.held.append(message)
+            return
         if self._settings.ideal:
             self._transmit(self._whole(node, message))
             return
         if len(node.urgent) + len(node.ordinary) >= self._settings.queue:
             self._count(node, message.kind, "queue_full")
-            self._report(Upcall.DROPPED, node, message)
+            self._report(Upcall.DROPPED, message)
             return
         (node.urgent if message.urgent else node.ordinary).append(message)
         if node.serving is None:
@@ -339,13 +365,14 @@ class Core:
 
     def _generate(self, node: Node) -> None:
         """Background traffic is due."""
-        node.made += 1
-        node.seen[node.number] = node.made
-        self._release(node, self._background(node.number, node.made))
+        if node.on:
+            node.made += 1
+            node.seen[node.number] = node.made
+            self._release(self._background(node, node.number, node.made))
         self._schedule(self.now + self._settings.background_interval, _RELEASE, partial(self._generate, node))
 
-    def _background(self, origin: int, number: int) -> Message:
-        return Message(-1, EVERYONE, self._settings.background_size, BACKGROUND_KIND, origin=origin, number=number)
+    def _background(self, node: Node, origin: int, number: int) -> Message:
+        return Message(node, -1, EVERYONE, self._settings.background_size, BACKGROUND_KIND, False, origin, number)
 
     def _pass_on(self, node: Node, message: Message) -> None:
         """Background traffic was heard: a flood goes on, once."""
@@ -353,8 +380,55 @@ class Core:
             return
         node.seen[message.origin] = message.number
         delay = int(node.chance["background"].uniform() * self._settings.background_jitter)
-        copy = self._background(message.origin, message.number)
-        self._schedule(self.now + delay, _RELEASE, partial(self._release, node, copy))
+        copy = self._background(node, message.origin, message.number)
+        self._passing.append(copy)
+        self._schedule(self.now + delay, _RELEASE, partial(self._release, copy))
+
+    # Nodes that are switched off and on
+
+    def _switch_off(self, node: Node, keep_queue: bool) -> None:
+        node.on = False
+        for burst in self._on_air:
+            burst.receptions = [r for r in burst.receptions if r.node is not node]
+            burst.cut |= burst.sender is node
+        node.present.clear()
+        if keep_queue:
+            self._freeze(node)
+        for event in (node.access, node.timeout, node.following):
+            if event is not None:
+                event.cancelled = True
+        node.access = node.timeout = node.following = None
+        node.awaiting = False
+        if not keep_queue:
+            self._forget(node)
+
+    def _forget(self, node: Node) -> None:
+        """All messages of a node are gone. One that has a frame on the air is over when that ends."""
+        node.serving = node.backoff = None
+        node.urgent.clear()
+        node.ordinary.clear()
+        node.held.clear()
+        node.window = self._settings.cw_min
+        node.retries = 0
+        for message in self._passing:
+            message.discarded |= message.node is node
+        for burst in self._on_air:
+            if burst.sender is node and burst.message is not None:
+                burst.message.discarded = True
+        for _, message in sorted(self._messages.items()):
+            if message.node is node and not message.discarded:
+                message.discarded = True
+                self._schedule(self.now, _RELEASE, partial(self._report, Upcall.GONE, message))
+
+    def _switch_on(self, node: Node) -> None:
+        node.on = True
+        node.idle_from = self.now
+        node.nav = 0
+        node.eifs = False
+        for message in node.held:
+            self._schedule(self.now, _RELEASE, partial(self._release, message))
+        node.held.clear()
+        self._contend(node)
 
     # Contention
 
@@ -434,6 +508,7 @@ class Core:
             packets, bits, airtime = burst.message.spent
             burst.message.spent = packets + burst.packets, bits + burst.bits, airtime + burst.airtime
         burst.receptions = list(self._audience(node, reach))
+        self._on_air.append(burst)
         if not self._settings.ideal:
             for reception in node.present:
                 reception.half_duplex = True
@@ -458,11 +533,12 @@ class Core:
         """Who senses a frame that starts now, by number."""
         if self._settings.links:
             for number, loss in sorted(self._links[sender.number].items()):
-                yield Reception(self._nodes[number], receivable=True, power=0.0, loss=loss)
+                if self._nodes[number].on:
+                    yield Reception(self._nodes[number], receivable=True, power=0.0, loss=loss)
             return
         x, y = sender.position(self.now)
         for node in self._nodes:
-            if node is sender:
+            if node is sender or not node.on:
                 continue
             reach = min(sender_reach, node.reach) if self._settings.surroundings else sender_reach
             sensed = self._settings.sense * reach
@@ -499,6 +575,7 @@ class Core:
     # The end of a transmission (7)
 
     def _end(self, burst: Transmission) -> None:
+        self._on_air.remove(burst)
         self._chance(burst)
         meant = burst.meant()
         for reception in meant:
@@ -540,15 +617,16 @@ class Core:
 
     def _stop(self, burst: Transmission) -> None:
         """The sender no longer transmits."""
-        node = burst.sender
+        node, message = burst.sender, burst.message
         node.transmitting = False
-        if burst.to == EVERYONE:
-            self._finish(node)
-        elif burst.message is not None:
-            node.awaiting = True
-            node.timeout = self._schedule(
-                self.now + self._settings.ack_wait, _RESPONSE, partial(self._fail, node, burst.message)
-            )
+        if message is not None and not message.discarded:
+            if burst.to == EVERYONE:
+                self._finish(node)
+            elif not burst.cut:
+                node.awaiting = True
+                node.timeout = self._schedule(
+                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._fail, node, message)
+                )
         self._fall_idle(node)
 
     def _respond(self, burst: Transmission) -> None:
@@ -558,30 +636,32 @@ class Core:
             for node in received:
                 self._acknowledged(node, burst.sender)
         elif burst.to == EVERYONE:
-            self._arrive(burst.sender, burst.message, received)
+            self._arrive(burst.message, received)
         else:
             for node in received:
                 self._schedule(
                     self.now + self._settings.sifs, _RESPONSE, partial(self._acknowledge, node, burst.sender)
                 )
-                self._deliver(burst.sender, burst.message, node)
+                self._deliver(burst.message, node)
+            if burst.message.discarded:
+                self._report(Upcall.GONE, burst.message)
 
-    def _arrive(self, sender: Node, message: Message, received: list[Node]) -> None:
+    def _arrive(self, message: Message, received: list[Node]) -> None:
         if message.kind == BACKGROUND_KIND:
             for node in received:
                 self._pass_on(node, message)
-        self._report(Upcall.BROADCAST, sender, message, [node.number for node in received])
+        self._report(Upcall.BROADCAST, message, [node.number for node in received])
 
-    def _deliver(self, sender: Node, message: Message, node: Node) -> None:
+    def _deliver(self, message: Message, node: Node) -> None:
         """A unicast arrives with its last fragment, once."""
         if message.fragment == self._settings.fragments(message.size) - 1 and not message.delivered:
             message.delivered = True
-            self._report(Upcall.DELIVERED, sender, message, [node.number])
+            self._report(Upcall.DELIVERED, message, [node.number])
 
     # Acknowledgements (8)
 
     def _acknowledge(self, node: Node, to: Node) -> None:
-        if not node.transmitting:
+        if node.on and not node.transmitting:
             bits = _PREAMBLE_BITS + 8 * ACK_BYTES
             ack = Transmission(node, to.number, None, ACK_BYTES, 1, bits, self._ack_airtime, self.now)
             self._transmit_uninvited(ack)
@@ -596,14 +676,17 @@ class Core:
         if message.fragment < self._settings.fragments(message.size):
             node.window = self._settings.cw_min
             node.retries = 0
-            self._schedule(self.now + self._settings.sifs, _RESPONSE, partial(self._next_fragment, node, message))
+            node.following = self._schedule(
+                self.now + self._settings.sifs, _RESPONSE, partial(self._next_fragment, node, message)
+            )
             return
         node.awaiting = False
         self._finish(node)
-        self._report(Upcall.FINISHED, node, message)
+        self._report(Upcall.FINISHED, message)
         self._contend(node)
 
     def _next_fragment(self, node: Node, message: Message) -> None:
+        node.following = None
         if node.transmitting:
             self._fail(node, message)
             return
@@ -619,15 +702,15 @@ class Core:
         node.retries += 1
         if node.retries > self._settings.retries:
             self._finish(node)
-            self._give_up(node, message)
+            self._give_up(message)
         else:
             node.window = min(2 * node.window + 1, self._settings.cw_max)
             self._draw_backoff(node)
         self._contend(node)
 
-    def _give_up(self, node: Node, message: Message) -> None:
-        self._count(node, message.kind, "unreachable")
-        self._report(Upcall.UNREACHABLE, node, message)
+    def _give_up(self, message: Message) -> None:
+        self._count(message.node, message.kind, "unreachable")
+        self._report(Upcall.UNREACHABLE, message)
 
     # The ideal MAC
 
@@ -635,9 +718,13 @@ class Core:
         message, received = burst.message, burst.received()
         assert message is not None, "the ideal MAC acknowledges nothing"
         if burst.to == EVERYONE:
-            self._arrive(burst.sender, message, received)
+            self._arrive(message, received)
+            return
+        if received:
+            self._report(Upcall.DELIVERED, message, [burst.to])
+        if message.discarded:
+            self._report(Upcall.GONE, message)
         elif received:
-            self._report(Upcall.DELIVERED, burst.sender, message, [burst.to])
-            self._report(Upcall.FINISHED, burst.sender, message)
+            self._report(Upcall.FINISHED, message)
         else:
-            self._give_up(burst.sender, message)
+            self._give_up(message)

@@ -8,6 +8,7 @@ import enum
 import heapq
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
+from functools import partial
 from pathlib import Path
 from random import Random
 from typing import Any, NamedTuple
@@ -17,6 +18,7 @@ from msgspec.structs import astuple
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
@@ -28,8 +30,9 @@ from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings
 from roamcast.sim.costs import Costs
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, position
+from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
-from roamcast.sim.workload import Act, acts
+from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
 CoreMaker = Callable[[Settings], Core]
@@ -52,7 +55,7 @@ class _Absence(NamedTuple):
     """Of a node that is away."""
 
     restart: bool
-    waiting: list[tuple[Priority, Any]]
+    waiting: list[Callable[[], None]]
     """What it does when it is back, in order."""
 
 
@@ -103,7 +106,7 @@ class World:
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
-        self._acts: Iterator[Act] = acts(scenario.workload, scenario.nodes, scenario.seed, scenario.end)
+        self._acts: Iterator[Act] = scenario_acts(scenario, folder)
         self._prepare_air(folder)
         for change in attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end):
             if change.time == 0:
@@ -231,20 +234,29 @@ class World:
             broker.start(self.now, dict(self._ports[node].kept))
             for subscription in self._wanted.get(node, {}).values():
                 broker.subscribe(self.now, subscription)
-        for priority, data in absence.waiting:
-            if priority is Priority.TIMER:
-                self.brokers[node].timer(self.now, data)
-            else:
-                self._act(node, data)
+        for action in absence.waiting:
+            action()
 
     def _put_off(self, node: int, priority: Priority, data: Any) -> None:  # noqa: ANN401  # as the priority says
         """What is due at a node that is away waits for its return; what it cannot do then is never done."""
         absence = self._away[node]
         lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
         if not lost:
-            absence.waiting.append((priority, data))
+            action = self._timer if priority is Priority.TIMER else self._act
+            absence.waiting.append(partial(action, node, data))
         if priority is Priority.ACT:
             self._plan_next_act()
+
+    def _when_there(self, node: int, action: Callable[[], None]) -> None:
+        """Tells a broker what became of a message of its own: at once, when it is awake again, or never."""
+        absence = self._away.get(node)
+        if absence is None:
+            action()
+        elif not absence.restart:
+            absence.waiting.append(action)
+
+    def _timer(self, node: int, key: Hashable) -> None:
+        self.brokers[node].timer(self.now, key)
 
     def _forget_timers(self, node: int) -> None:
         self._agenda[:] = [item for item in self._agenda if item[1] is not Priority.TIMER or item[3] != node]
@@ -263,18 +275,18 @@ class World:
             times = self._published.setdefault(node, array("q"))
             times.extend([-1] * ((event.id & 0xFFFFFFFF) - 1 - len(times)))  # of events that were never published
             times.append(self.now)
-            self._facts.add("publish", self.now, node, event.id, event.type, event.size, what.lifetime)
+            self._facts.add("publish", *publish_row(self.now, node, what))
             for row in event_rows(event):
                 self._facts.add("event_attribute", *row)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
-            self._facts.add("subscribe", self.now, node, what.id, True, str(what.filter), what.lifetime)
+            self._facts.add("subscribe", *subscribe_row(self.now, node, what))
             for constraint in filter_rows(what.id, what.filter):
                 self._facts.add("filter_constraint", *constraint)
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
         else:
-            self._facts.add("subscribe", self.now, node, what, False, None, None)
+            self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
             self.brokers[node].unsubscribe(self.now, what)
 
@@ -313,13 +325,16 @@ class World:
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
             self._charge(sender, message)
-            self.brokers[sender].unreachable(self.now, self._messages.addressee(handle), message)
-        elif upcall is Upcall.FINISHED:
+            self._when_there(sender, partial(self._unreachable, sender, self._messages.addressee(handle), message))
+        elif upcall in (Upcall.FINISHED, Upcall.GONE):
             self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
             self._messages.finish(handle)
+
+    def _unreachable(self, node: int, to: int, message: Message) -> None:
+        self.brokers[node].unreachable(self.now, to, message)
 
     # --- Facts ------------------------------------------------------------------------------------------------------
 

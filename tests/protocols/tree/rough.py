@@ -1,7 +1,7 @@
 """A rough mesh: messages take their time, arrive out of order, or not at all; links come and go. For tests of trees.
 
 After every single call of a broker the parent pointers are followed: with `watch`, a cycle fails the test at once;
-without, the mesh writes down how long each lasted.
+without, the mesh writes down how long each lasted. A reply that passes a node twice always fails it.
 """
 
 import heapq
@@ -21,6 +21,7 @@ from roamcast.protocols.tree.broker import MaodvBroker
 from roamcast.protocols.tree.coman import Coman
 from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.maodv import Maodv, MaodvTree
+from roamcast.protocols.tree.messages import Rrep
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.protocols.tree.rank import STEP, leader_rank
 from roamcast.units import SECOND, seconds
@@ -91,10 +92,15 @@ class RoughMesh(Mesh):
         self.ended: list[tuple[frozenset[Node], Time]] = []
         """Those there were, and how long."""
         self._parents: dict[Node, Node | None] = {}
+        self._replies: dict[Node, set[tuple[int, ...]]] = {}
         super().__init__(entry, nodes, links, parameters, seed)
 
     def tree(self, node: Node) -> MaodvTree:
         return tree_of(self.brokers[node])
+
+    def restart(self, node: Node) -> None:
+        super().restart(node)
+        self._replies[node] = set()  # it does not know what it has passed on
 
     def wait(self, duration: float) -> None:
         self.run(self.now + seconds(duration))
@@ -129,6 +135,7 @@ class RoughMesh(Mesh):
             return
         self.log.append((self.now, node, sent.message))
         self.passed.append((self.now, node, sent.to, sent.message))
+        self._look_at_reply(node, sent.message)
         if sent.to is None:
             for other in self.ports:
                 if (node, other) in self.links and self.chance.random() >= self.loss:
@@ -140,6 +147,14 @@ class RoughMesh(Mesh):
             self._later(sent.to, node, sent.message)
         if not there or (lost and not self.silent):
             self._at_random(node, _GivenUp(sent.to, sent.message))
+
+    def _look_at_reply(self, node: Node, message: Message) -> None:
+        """Once per request and replier, whether a node replies itself or passes a reply on."""
+        if isinstance(message, Rrep):
+            reply = (message.origin, message.serial, message.attempt, message.replier)
+            assert reply not in self._replies[node], (self.now, node, message)
+            self._replies[node].add(reply)
+            assert len(set(message.path)) == len(message.path), (self.now, node, message)
 
     def _later(self, node: Node, sender: Node, message: Message) -> None:
         if not self.drop(sender, node, message):

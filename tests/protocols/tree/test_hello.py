@@ -273,7 +273,9 @@ hostile = st.one_of(
         st.booleans(),
         st.none() | nodes,
     ),
-    st.builds(Rrep, nodes, serials, attempts, nodes, nodes, sequences, distances, distances, ranks, paths),
+    st.builds(
+        Rrep, nodes, serials, attempts, nodes, nodes, sequences, distances, distances, ranks, st.booleans(), paths
+    ),
     st.builds(
         Mact,
         nodes,

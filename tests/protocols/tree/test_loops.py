@@ -5,10 +5,12 @@ What is claimed, and checked after every single thing that happens to a node:
 * With `activation = "confirmed"`, parent pointers never form a cycle, whatever is lost, late, or out of date, and
   whoever begins anew with what it had kept.
 * With `activation = "at-once"`, in a network that loses nothing, a cycle is gone within `cycle_life`.
+* A reply passes a node once per request, and its path has no node twice.
 * In a network that stays as it is and loses nothing for `settling` (rough.py), every connected part is one tree with
   one leader, and parents and children agree.
 """
 
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +19,13 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocols.tree.rough import RoughMesh, cycles, settled
+from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Subscription
 from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.tree.coman import Coman
 from roamcast.protocols.tree.maodv import Maodv
+from roamcast.protocols.tree.messages import Rrep
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.units import SECOND, seconds
 
@@ -183,6 +188,29 @@ def test_forty_nodes_that_all_start_at_once_become_one_tree(protocol: str, seed:
     mesh.calm()
     mesh.wait(60)
     assert settled(mesh) == []
+
+
+@pytest.mark.parametrize("members", ["all", "clients"])
+@pytest.mark.parametrize("protocol", ["maodv", "coman"])
+def test_late_copies_of_a_request_send_no_reply_round_in_a_ring(protocol: str, members: str) -> None:
+    """The mesh fails if a reply passes a node twice.
+
+    Thirty nodes, links that come and go all the time, and messages that take up to 0.2 s: copies of a request are under
+    way while the path that its first reply prepared is turned round.
+    """
+    timing = {"hello": 0.5, "group_hello": 1.0, "reply_wait": 0.1, "jitter": 0.1, "members": members}
+    for seed in (0, 4):
+        chance = random.Random(seed)
+        every = [(a, b) for a in range(30) for b in range(a)]
+        links = chance.sample(every, 60)
+        mesh = RoughMesh(CATALOGUE[protocol], range(30), links, timing, seed=seed, delay=SECOND // 5, loss=0.1)
+        for node in range(30):
+            mesh[node].subscribe(0, Subscription(1, EVERYTHING))
+        for _ in range(30):
+            mesh.wait(chance.random())
+            for pair in (chance.choice(links), chance.choice(links)):
+                (mesh.cut if pair in mesh.links else mesh.link)(*pair)
+        assert sum(isinstance(message, Rrep) for _, _, _, message in mesh.passed) > 30
 
 
 # --- That the tests above can fail ------------------------------------------------------------------------------------

@@ -133,8 +133,37 @@ def test_a_reply_goes_on_only_if_the_place_is_one_for_this_node_too(protocol: st
         tree.rank = LOW
         tree.receive(0, OTHER, REQUEST)
         port.clear()
-        tree.receive(0, PARENT, Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, LOW + above, (LEADER, PARENT)))
+        tree.receive(0, PARENT, Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, LOW + above, True, (LEADER, PARENT)))
         assert [sent.to for sent in port.sent.values()] == ([OTHER] if passed else [])
+
+
+@BOTH
+def test_a_reply_is_passed_on_once_and_a_place_offered_once(protocol: str) -> None:
+    tree, port = lone(protocol, ME, members="clients")
+    tree.rank = LOW
+    tree.receive(0, OTHER, REQUEST)
+    port.clear()
+    reply = Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, LOW + 1, True, ())
+    for again in (reply, reply, msgspec.structs.replace(reply, hops=3, distance=4), REQUEST):
+        tree.receive(0, PARENT, again)
+    assert len(said(port, Rrep)) == 1
+    tree.receive(0, PARENT, msgspec.structs.replace(reply, replier=8))
+    assert len(said(port, Rrep)) == 2, "a way to another place"
+    tree.receive(0, PARENT, msgspec.structs.replace(reply, replier=ME))
+    tree.receive(0, PARENT, msgspec.structs.replace(reply, replier=7, path=(LEADER, ME)))
+    assert len(said(port, Rrep)) == 2, "it is on that path already"
+
+
+def test_a_node_whose_parent_passes_a_stranger_s_reply_takes_the_rank_in_it_for_no_parent_s() -> None:
+    """Only a parent that keeps its place speaks of itself; the other's rank is far above its own."""
+    tree, _ = lone("coman", ME)
+    put(tree, PARENT, leader=LEADER, distance=4, ancestors=(LEADER, 7, PARENT), children=[CHILD])
+    tree.receive(0, CHILD, REQUEST)
+    for placed, heard in ((False, 0), (True, 5)):
+        before = tree._ceiling
+        reply = Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, before + 5, placed, (LEADER, PARENT))
+        tree.receive(0, PARENT, reply)
+        assert tree._ceiling - before == heard
 
 
 # --- What is activated ------------------------------------------------------------------------------------------------
@@ -212,7 +241,7 @@ def test_an_activation_that_is_not_answered_is_followed_by_the_next_reply(protoc
     serial = tree.repair.serial if tree.repair else 0
     rank = tree.rank + 5
     for hops, via in ((3, OTHER), (1, 8), (2, 7)):
-        reply = Rrep(ME, serial, 0, via, LEADER, 10, 1, hops, rank, (LEADER, *range(20, 20 + hops), via))
+        reply = Rrep(ME, serial, 0, via, LEADER, 10, 1, hops, rank, False, (LEADER, *range(20, 20 + hops), via))
         tree.receive(0, via, reply)
     asked: list[Node | None] = []
     while not tree.is_leader:
@@ -233,7 +262,7 @@ def test_no_wait_for_replies_activates_the_first(protocol: str) -> None:
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT))
     tree.unreachable(0, PARENT, Hello(None, 0))
     assert tree.repair is not None
-    reply = Rrep(ME, tree.repair.serial, 0, OTHER, LEADER, 10, 1, 3, tree.rank + 5, ())
+    reply = Rrep(ME, tree.repair.serial, 0, OTHER, LEADER, 10, 1, 3, tree.rank + 5, True, ())
     tree.receive(0, OTHER, msgspec.structs.replace(reply, rank=tree.rank))
     assert said(port, Mact) == [], "no place for this node"
     tree.receive(0, OTHER, reply)
@@ -419,7 +448,7 @@ def test_what_strangers_ask_for_is_bounded(protocol: str) -> None:
     for number in range(2 * REMEMBERED):
         origin = 100 + number
         tree.receive(0, OTHER, msgspec.structs.replace(REQUEST, origin=origin))
-        reply = Rrep(origin, 1, 0, LEADER, LEADER, 10, 1, 1, leader_rank(10), (LEADER,))
+        reply = Rrep(origin, 1, 0, LEADER, LEADER, 10, 1, 1, leader_rank(10), True, (LEADER,))
         tree.receive(0, PARENT, reply)
         tree.receive(0, OTHER, Mact(origin, 1, "join", LEADER, LOW))
         tree.receive(0, OTHER, Grph(Place(origin, 1, 0, leader_rank(1), ()), False, False, 0))

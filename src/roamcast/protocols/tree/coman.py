@@ -163,12 +163,14 @@ class ComanTree(MaodvTree):
         self._hear_rank(reply.rank)
         if not self.is_attached or not self._rise_above(reverse.rank):
             return None
-        replier = self.node if reverse.jumped and self._coman.rewrite else reply.replier
-        return structs.replace(onward, rank=self.rank, replier=replier)
+        onward = structs.replace(onward, rank=self.rank)
+        if not reverse.jumped or not self._coman.rewrite:
+            return onward
+        return structs.replace(onward, replier=self.node) if self._offers(reply) else None
 
     def _ends_here(self, sender: Node, join: Mact) -> bool:
         """Without part C the activation goes on to the replier, although the place is given here."""
-        towards = self._forward.get((join.origin, join.serial, join.replier))
+        towards = self._way_forward(join)
         return self.is_attached and towards is not None and towards == self.parent and sender not in self.children
 
     def _leave_parent(self, now: Time, parent: Node) -> None:

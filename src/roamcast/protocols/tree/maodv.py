@@ -284,6 +284,7 @@ class MaodvTree(Repairing):
         onward = structs.replace(
             reply, hops=min(reply.hops + 1, NOWHERE), distance=self.distance, rank=self.rank, path=self._path
         )
+        self._remember_passing(sender, onward)
         self.port.unicast(reverse.sender, onward)
         update = Mact(reply.origin, reply.serial, "update", rank=reverse.rank)
         for child in sorted(self.children):

@@ -9,6 +9,8 @@ The rules this file owns:
 * Who replies: a node with a leader, without a repair of its own, that knows as new a sequence number and is as near
   to the leader as the node that asks; and, for the sake of `rank.py`, one that can put its rank above that node's.
 * Each reply prepares a path from its top: whoever passes it on down the tree makes room below itself first.
+* A reply passes a node once per request, and a node offers its own place once per request. The ways back of late copies
+  may form a ring when a path has been turned round meanwhile; no reply goes round it.
 * A path is turned round from its far end (`activation = "confirmed"`): the place is given there, and everybody on the
   way takes its new parent when that has told its own new place.
 """
@@ -82,6 +84,14 @@ class Reverse(NamedTuple):
     """COMAN: it left the subtree of its origin here."""
 
 
+class Forward(NamedTuple):
+    """Who passed a reply on to us: an activation goes there."""
+
+    towards: Node
+    attempt: int
+    """Of the request that it answers."""
+
+
 class Pending(NamedTuple):
     """A place that was asked for, and for whom."""
 
@@ -101,7 +111,7 @@ class Repairing(Position, abc.ABC):
         self.repair: Repair | None = None
         self._serial = 0
         self._reverse: dict[tuple[int, int, int, bool], Reverse] = {}  # origin, serial, attempt, phase
-        self._forward: dict[tuple[int, int, int], Node] = {}  # origin, serial, replier
+        self._forward: dict[tuple[int, int, int], Forward] = {}  # origin, serial, replier
         self._pending: dict[tuple[int, int], Pending] = {}  # origin, serial
         self._answered: dict[tuple[int, int, int], None] = {}  # origin, serial, attempt
 
@@ -265,9 +275,7 @@ class Repairing(Position, abc.ABC):
 
     def _reply(self, to: Node, request: Rreq) -> None:
         """Answers the first copy of a request that comes."""
-        key = (request.origin, request.serial, request.attempt)
-        if key not in self._answered and self._rise_above(request.rank):
-            remember(self._answered, key, None)
+        if self._rise_above(request.rank) and self._offers(request):
             place = self.place
             self.port.unicast(
                 to,
@@ -281,9 +289,18 @@ class Repairing(Position, abc.ABC):
                     place.distance,
                     0,
                     place.rank,
+                    True,
                     place.path,
                 ),
             )
+
+    def _offers(self, of: Rreq | Rrep) -> bool:
+        """Whether this node has yet to offer its place for a request, which it does herewith."""
+        key = (of.origin, of.serial, of.attempt)
+        if key in self._answered:
+            return False
+        remember(self._answered, key, None)
+        return True
 
     # --- replies on their way -------------------------------------------------------------------------------
 
@@ -291,7 +308,9 @@ class Repairing(Position, abc.ABC):
         if reply.origin == self.node:
             self._hear_own_reply(now, sender, reply)
             return
-        phase = sender == self.parent
+        if self._has_passed(reply):
+            return
+        phase = reply.placed and sender == self.parent
         reverse = self._request_of(reply, phase=phase)
         if reply.serial & MERGE and not self._merges_by_repair:
             self._pass_merge_on(now, sender, reply, reverse)
@@ -301,8 +320,18 @@ class Repairing(Position, abc.ABC):
             return
         onward = self._reply_onward(reply, reverse, phase=phase)
         if onward is not None:
-            remember(self._forward, (reply.origin, reply.serial, onward.replier), sender)
+            self._remember_passing(sender, onward)
             self.port.unicast(towards, onward)
+
+    def _has_passed(self, reply: Rrep) -> bool:
+        """Whether this node has passed it on before, is on its path otherwise, or gave the place itself."""
+        if reply.replier == self.node or self.node in reply.path:
+            return True
+        passed = self._forward.get((reply.origin, reply.serial, reply.replier))
+        return passed is not None and passed.attempt >= reply.attempt
+
+    def _remember_passing(self, sender: Node, reply: Rrep) -> None:
+        remember(self._forward, (reply.origin, reply.serial, reply.replier), Forward(sender, reply.attempt))
 
     _merges_by_repair = False
 
@@ -319,7 +348,7 @@ class Repairing(Position, abc.ABC):
         path = (*reply.path, self.node) if self._lists_paths else ()
         if len(path) > MAX_DEPTH:
             return None
-        return structs.replace(reply, hops=reply.hops + 1, distance=reply.distance + 1, path=path)
+        return structs.replace(reply, hops=reply.hops + 1, distance=reply.distance + 1, placed=phase, path=path)
 
     _lists_paths = False
 
@@ -370,7 +399,7 @@ class Repairing(Position, abc.ABC):
             self._hear_election(now, sender, message)
 
     def _hear_join(self, now: Time, sender: Node, join: Mact) -> None:
-        towards = self._forward.get((join.origin, join.serial, join.replier))
+        towards = self._way_forward(join)
         if self.node == join.replier or self._ends_here(sender, join):
             self._accept(now, sender, join)
             if self.node != join.replier and towards is not None:
@@ -382,6 +411,10 @@ class Repairing(Position, abc.ABC):
             pending = Pending(towards, sender, max(join.rank, self.rank))
             remember(self._pending, (join.origin, join.serial), pending)
             self._send_join(now, join.origin, join.serial, join.replier, pending)
+
+    def _way_forward(self, join: Mact) -> Node | None:
+        forward = self._forward.get((join.origin, join.serial, join.replier))
+        return None if forward is None else forward.towards
 
     def _ends_here(self, sender: Node, join: Mact) -> bool:
         """Whether this node gives the place although another replied; COMAN's part C saves the rest of the way."""
