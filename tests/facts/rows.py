@@ -12,11 +12,11 @@ ROLES: dict[str, str] = {
     "ack": "ack",
     "background": "background",
 }
-LEFT_OUT = {"lifetime": None, "room": -1, "role": ...}
+LEFT_OUT = {"lifetime": None, "room": -1, "role": ..., "messages": 0}
 
 
 def complete(table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row with what was left out of it: no lifetime, outdoors, and the role of its kind."""
+    """The row with what was left out of it: no lifetime, outdoors, no messages, and the role of its kind."""
     names = KNOWN[table].names
     given = [name for name in names if name not in LEFT_OUT]
     if len(row) != len(given):

@@ -299,8 +299,7 @@ class World:
     def _arrived_everywhere(self) -> None:
         core, now, brokers = self.core, self.now, self.brokers
         sender, sent = core.sender, self._messages.finish(core.handle)
-        if sent.cause:
-            self._charge(sender, sent)
+        self._charge(sender, sent)
         message = self._received(sent)
         for node in core.receivers:
             brokers[node].receive(now, sender, message)
@@ -360,14 +359,17 @@ class World:
 
     def _count_second(self) -> None:
         second = (self.now - 1) // SECOND
-        for kind, counted in zip(self._kind_roles, self.core.take_series(), strict=True):
-            if any(counted):
-                self._facts.add("series", second, *kind, *counted)
+        counts = zip(self._kind_roles, self._costs.take_second(), self.core.take_series(), strict=True)
+        for kind, messages, counted in counts:
+            if messages or any(counted):
+                self._facts.add("series", second, *kind, messages, *counted)
         self._costs.write_if_many()
 
     def _charge(self, node: int, message: Message) -> None:
-        if message.cause:
-            self._costs.charge(node, self._kinds[type(message)], message.cause, self.core.spent)
+        kind, cause = self._kinds[type(message)], message.cause
+        self._costs.count(node, kind)
+        if cause:
+            self._costs.charge(node, kind, cause, self.core.spent)
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())
