@@ -17,7 +17,7 @@ LEFT_OUT = {"lifetime": None, "room": -1, "role": ..., "messages": 0, **dict.fro
 
 
 def complete(table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row with what was left out of it: no lifetime, no contexts, outdoors, no messages, and the role of its kind."""
+    """The row with what was left out of it: no lifetime, no contexts, no messages, outdoors, the role of its kind."""
     names = KNOWN[table].names
     given = [name for name in names if name not in LEFT_OUT]
     if len(row) != len(given):

@@ -173,7 +173,10 @@ def figures(repairs: list[Repair]) -> dict[str, float | None]:
 
 
 def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
-    """Control messages and their transmissions for each repair, and nodes that took part in the search; `sent` are rows of `transmit`, if any."""
+    """Control messages and their transmissions for each repair, and nodes that took part in the search.
+
+    `sent` are rows of `transmit`, if there are any.
+    """
     if not repairs:
         return dict.fromkeys(("messages", "transmissions", "nodes"))
     if sent is None:
