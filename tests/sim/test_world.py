@@ -13,6 +13,7 @@ from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 from roamcast.sim.world import CoreMaker
+from roamcast.units import SECOND
 from sim.worlds import SCENARIOS, facts, scenario
 
 
@@ -166,3 +167,21 @@ def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | 
     assert {row["bits"] // row["packets"] for row in rows if row["packets"]} == {192 + 8 * 74}
     # The broadcasts all start at 0 and collide, so that only the unicast is received; by no cause, at the receiver.
     assert [(row["node"], row["cause"], row["receptions"]) for row in rows if row["receptions"]] == [(1, 0, 1)]
+
+
+def test_a_subscription_ends_with_its_lifetime() -> None:
+    raw = {
+        "nodes": 2,
+        "duration": 20.0,
+        "seed": 1,
+        "protocol": {"name": "opportunistic"},
+        "links": {"up": [[0, 1]]},
+        "workload": {
+            "subscribers": [{"nodes": [1], "start": 1.0, "lifetime": 5.0}],
+            "publishers": [{"nodes": [0], "rate": 1.0}],
+        },
+    }
+    recorded = facts(check(raw, "lifetimes", Path()), reference.Core)
+    begun, ended = recorded["subscribe"]
+    assert (begun["active"], begun["time"], begun["lifetime"]) == (True, SECOND, 5 * SECOND)
+    assert (ended["active"], ended["time"], ended["subscription"]) == (False, 6 * SECOND, begun["subscription"])

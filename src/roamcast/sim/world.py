@@ -48,7 +48,8 @@ class Priority(enum.IntEnum):
     ATTRIBUTES = 3
     AWAY = 4
     ACT = 5
-    TIMER = 6
+    END = 6  # of a subscription's lifetime
+    TIMER = 7
 
 
 class _Absence(NamedTuple):
@@ -180,6 +181,8 @@ class World:
             elif priority is Priority.ACT:
                 self._act(node, data)
                 self._plan_next_act()
+            elif priority is Priority.END:
+                self._expire(node, data)
             elif priority is Priority.ATTRIBUTES:
                 self._change_attributes(data)
             elif priority is Priority.AWAY:
@@ -246,8 +249,8 @@ class World:
         absence = self._away[node]
         lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
         if not lost:
-            action = self._timer if priority is Priority.TIMER else self._act
-            absence.waiting.append(partial(action, node, data))
+            actions = {Priority.TIMER: self._timer, Priority.ACT: self._act, Priority.END: self._expire}
+            absence.waiting.append(partial(actions[priority], node, data))
         if priority is Priority.ACT:
             self._plan_next_act()
 
@@ -289,10 +292,17 @@ class World:
                 self._facts.add("filter_constraint", *constraint)
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
+            if what.lifetime is not None:
+                self._plan(self.now + what.lifetime, Priority.END, node, what)
         else:
             self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
             self.brokers[node].unsubscribe(self.now, what)
+
+    def _expire(self, node: int, subscription: Subscription) -> None:
+        """A subscription's lifetime is over, unless another has taken its place or it has ended before."""
+        if self._wanted[node].get(subscription.id) is subscription:
+            self._act(node, subscription.id)
 
     # --- Messages ---------------------------------------------------------------------------------------------------
 
