@@ -124,7 +124,7 @@ class Node:
     reach: float = 0.0
     room: int = -1
 
-    serving: Message | None = None
+    served: Message | None = None
     urgent: deque[Message] = field(default_factory=deque)
     ordinary: deque[Message] = field(default_factory=deque)
     backoff: int | None = None
@@ -144,7 +144,7 @@ class Node:
     """When the foreign frames present are sensed, or were."""
     nav: int = 0
     eifs: bool = False
-    retries: int = 0
+    retry: int = 0
 
     on: bool = True
     held: list[Message] = field(default_factory=list)
@@ -165,7 +165,7 @@ class Node:
 
     @property
     def contending(self) -> bool:
-        wants = self.serving is not None or self.backoff is not None
+        wants = self.served is not None or self.backoff is not None
         return wants and self.on and not self.transmitting and not self.awaiting
 
     def position(self, now: int) -> tuple[float, float]:
@@ -281,7 +281,7 @@ class Core:
         if settings.background_interval:
             for node in self._nodes:
                 phase = int(node.chance["background"].uniform() * settings.background_interval)
-                self._schedule(phase, _RELEASE, partial(self._generate, node))
+                self._push(phase, _RELEASE, partial(self._background_due, node))
 
     # The host's side
 
@@ -363,7 +363,7 @@ class Core:
             if upcall is not Upcall.DELIVERED:
                 del self._messages[message.handle]
 
-    def _schedule(self, time: int, rank: int, action: Callable[[], None]) -> Event:
+    def _push(self, time: int, rank: int, action: Callable[[], None]) -> Event:
         event = Event(time, action)
         heapq.heappush(self._heap, (time, rank, self._serial, event))
         self._serial += 1
@@ -380,7 +380,7 @@ class Core:
 
     def _accept(self, message: Message, release: int) -> None:
         self._messages[message.handle] = message
-        self._schedule(max(release, self.now), _RELEASE, partial(self._release, message))
+        self._push(max(release, self.now), _RELEASE, partial(self._release, message))
 
     def _revoke(self, handle: int) -> None:
         self._messages.pop(handle).withdrawn = True
@@ -403,19 +403,19 @@ class Core:
             self._report(Upcall.DROPPED, message)
             return
         (node.urgent if message.urgent else node.ordinary).append(message)
-        if node.serving is None:
-            node.serving = node.next_message()
+        if node.served is None:
+            node.served = node.next_message()
             if node.busy(self.now) and node.backoff is None:
                 self._draw_backoff(node)
-            self._contend(node)
+            self._schedule(node)
 
-    def _generate(self, node: Node) -> None:
+    def _background_due(self, node: Node) -> None:
         """Background traffic is due."""
         if node.on:
             node.made += 1
             node.seen[node.number] = node.made
             self._release(self._background(node, node.number, node.made))
-        self._schedule(self.now + self._settings.background_interval, _RELEASE, partial(self._generate, node))
+        self._push(self.now + self._settings.background_interval, _RELEASE, partial(self._background_due, node))
 
     def _background(self, node: Node, origin: int, number: int) -> Message:
         size = self._settings.background_size
@@ -429,15 +429,15 @@ class Core:
         delay = int(node.chance["background"].uniform() * self._settings.background_jitter)
         copy = self._background(node, message.origin, message.number)
         self._passing.append(copy)
-        self._schedule(self.now + delay, _RELEASE, partial(self._release, copy))
+        self._push(self.now + delay, _RELEASE, partial(self._release, copy))
 
     # Nodes that are switched off and on
 
     def _switch_off(self, node: Node, keep_queue: bool) -> None:
         node.on = False
-        for burst in self._on_air:
-            burst.receptions = [r for r in burst.receptions if r.node is not node]
-            burst.cut |= burst.sender is node
+        for transmission in self._on_air:
+            transmission.receptions = [r for r in transmission.receptions if r.node is not node]
+            transmission.cut |= transmission.sender is node
         node.present.clear()
         for message in self._underway():
             message.masks.pop(node.number, None)
@@ -456,33 +456,33 @@ class Core:
         yield from self._messages.values()
         for node in self._nodes:
             yield from node.held
-            if node.serving is not None:
-                yield node.serving
-        for burst in self._on_air:
-            if burst.message is not None:
-                yield burst.message
+            if node.served is not None:
+                yield node.served
+        for transmission in self._on_air:
+            if transmission.message is not None:
+                yield transmission.message
 
     def _forget(self, node: Node) -> None:
         """All messages of a node are gone. One that has a frame on the air is over when that ends."""
-        node.serving = node.backoff = None
+        node.served = node.backoff = None
         node.urgent.clear()
         node.ordinary.clear()
         node.held.clear()
         node.window = self._settings.cw_min
-        node.retries = 0
+        node.retry = 0
         for message in self._passing:
             message.discarded |= message.node is node
-        for burst in self._on_air:
-            if burst.sender is node and burst.message is not None:
-                burst.message.discarded = True
+        for transmission in self._on_air:
+            if transmission.sender is node and transmission.message is not None:
+                transmission.message.discarded = True
         for _, message in sorted(self._messages.items()):
             if message.node is node and not message.discarded:
                 message.discarded = True
-                self._schedule(self.now, _RELEASE, partial(self._discard, message))
+                self._push(self.now, _RELEASE, partial(self._discard, message))
 
     def _discard(self, message: Message) -> None:
         if message.to == EVERYONE and message.fragment > 0:
-            self._arrive(message)
+            self._sent(message)
         else:
             self._report(Upcall.GONE, message)
 
@@ -492,28 +492,28 @@ class Core:
         node.nav = 0
         node.eifs = False
         for message in node.held:
-            self._schedule(self.now, _RELEASE, partial(self._release, message))
+            self._push(self.now, _RELEASE, partial(self._release, message))
         node.held.clear()
-        self._contend(node)
+        self._schedule(node)
 
     # Contention
 
     def _draw_backoff(self, node: Node) -> None:
         node.backoff = node.chance["backoff"].bits() & node.window
 
-    def _countdown_from(self, node: Node) -> int:
+    def _countdown_start(self, node: Node) -> int:
         return node.idle_from + (self._settings.eifs if node.eifs else self._settings.difs)
 
-    def _contend(self, node: Node) -> None:
+    def _schedule(self, node: Node) -> None:
         """Scheduling (2). An access that is scheduled already stays: nothing that leads here would move it."""
         if node.busy(self.now) or not node.contending or node.access is not None:
             return
-        due = max(self.now, self._countdown_from(node) + (node.backoff or 0) * self._settings.slot)
+        due = max(self.now, self._countdown_start(node) + (node.backoff or 0) * self._settings.slot)
         if node.present and due >= node.busy_from:
             self._stop_countdown(node, node.busy_from)
             node.busy_from = self.now
         else:
-            node.access = self._schedule(due, _ACCESS, partial(self._access, node))
+            node.access = self._push(due, _ACCESS, partial(self._access, node))
 
     def _freeze(self, node: Node, at: int) -> None:
         """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
@@ -524,33 +524,33 @@ class Core:
 
     def _stop_countdown(self, node: Node, at: int) -> None:
         if node.backoff is not None:
-            passed = (at - self._countdown_from(node)) // self._settings.slot
+            passed = (at - self._countdown_start(node)) // self._settings.slot
             node.backoff -= min(node.backoff, max(0, passed))
-        elif node.serving is not None:
+        elif node.served is not None:
             self._draw_backoff(node)
 
     def _fall_idle(self, node: Node) -> None:
         """The medium falls idle (5), if it does."""
         if node.quiet:
             node.idle_from = max(self.now, node.nav)
-            self._contend(node)
+            self._schedule(node)
 
     def _access(self, node: Node) -> None:
         """Channel access (6)."""
         node.access = None
         node.backoff = None
-        if node.serving is not None:
-            self._transmit(self._frame_of(node, node.serving))
+        if node.served is not None:
+            self._transmit(self._frame_of(node, node.served))
 
-    def _finish(self, node: Node) -> None:
+    def _done(self, node: Node) -> None:
         """Done with the message (9); the caller sees to scheduling."""
         self._contend_anew(node)
-        node.serving = node.next_message()
+        node.served = node.next_message()
 
     def _contend_anew(self, node: Node) -> None:
         """Every transmission is followed by a backoff."""
         node.window = self._settings.cw_min
-        node.retries = 0
+        node.retry = 0
         self._draw_backoff(node)
 
     # On the air
@@ -567,30 +567,38 @@ class Core:
         bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * size
         return Transmission(node, message.to, message, size, packets, bits, airtime, self.now)
 
-    def _transmit(self, burst: Transmission) -> None:
+    def _transmit(self, transmission: Transmission) -> None:
         """The start of a transmission (6)."""
-        node = burst.sender
+        node = transmission.sender
         reach = self._draw_range(node)
-        for metric, amount in (("packets", burst.packets), ("bits", burst.bits), ("airtime", burst.airtime)):
-            self._count(node, burst.kind, metric, amount)
-        if burst.message is not None:
-            packets, bits, airtime = burst.message.spent
-            burst.message.spent = packets + burst.packets, bits + burst.bits, airtime + burst.airtime
-        burst.receptions = list(self._audience(node, reach))
-        self._on_air.append(burst)
+        for metric, amount in (
+            ("packets", transmission.packets),
+            ("bits", transmission.bits),
+            ("airtime", transmission.airtime),
+        ):
+            self._count(node, transmission.kind, metric, amount)
+        if transmission.message is not None:
+            packets, bits, airtime = transmission.message.spent
+            transmission.message.spent = (
+                packets + transmission.packets,
+                bits + transmission.bits,
+                airtime + transmission.airtime,
+            )
+        transmission.receptions = list(self._audience(node, reach))
+        self._on_air.append(transmission)
         if not self._settings.ideal:
             for reception in node.present:
                 reception.half_duplex = True
             node.transmitting = True
             node.eifs = False
-            for reception in burst.receptions:
+            for reception in transmission.receptions:
                 self._hear(reception)
-        self._schedule(self.now + burst.airtime, _END, partial(self._end, burst))
+        self._push(self.now + transmission.airtime, _END, partial(self._end_transmission, transmission))
 
-    def _transmit_uninvited(self, burst: Transmission) -> None:
+    def _transmit_uninvited(self, transmission: Transmission) -> None:
         """A transmission that comes from no access cancels one, even if it is due at this instant."""
-        self._freeze(burst.sender, self.now)
-        self._transmit(burst)
+        self._freeze(transmission.sender, self.now)
+        self._transmit(transmission)
 
     def _draw_range(self, node: Node) -> float:
         low, high = self._settings.range_low, self._settings.range_high
@@ -624,7 +632,7 @@ class Core:
         was_quiet = node.quiet
         reception.half_duplex = node.transmitting
         node.present.append(reception)
-        self._interfere(node.present)
+        self._collide(node.present)
         reception.begun = reception.receivable and not reception.half_duplex and not reception.collided
         if was_quiet:
             node.busy_from = self.now + self._settings.cca
@@ -633,7 +641,7 @@ class Core:
                 self._freeze(node, node.busy_from)
                 node.busy_from = self.now
 
-    def _interfere(self, present: list[Reception]) -> None:
+    def _collide(self, present: list[Reception]) -> None:
         capture = self._settings.capture and not self._settings.links
         for reception in present:
             if not capture:
@@ -647,43 +655,52 @@ class Core:
 
     # The end of a transmission (7)
 
-    def _end(self, burst: Transmission) -> None:
-        self._on_air.remove(burst)
-        self._chance(burst)
-        meant = burst.meant()
+    def _end_transmission(self, transmission: Transmission) -> None:
+        self._on_air.remove(transmission)
+        self._take_chances(transmission)
+        meant = transmission.meant()
         for reception in meant:
-            self._count(reception.node, burst.kind, _METRIC_OF[reception.outcome])
+            self._count(reception.node, transmission.kind, _METRIC_OF[reception.outcome])
         if self._settings.record:
-            self._record(burst, meant)
-        if burst.message is not None and burst.to == EVERYONE:
-            self._collect(burst, burst.message)
+            self._record(transmission, meant)
+        if transmission.message is not None and transmission.to == EVERYONE:
+            self._fragment_sent(transmission, transmission.message)
         if self._settings.ideal:
-            self._end_ideal(burst)
+            self._after_ideal(transmission)
             return
-        for reception in burst.receptions:
-            self._cease(burst, reception)
-        self._stop(burst)
-        self._respond(burst)
+        for reception in transmission.receptions:
+            self._cease(transmission, reception)
+        self._stop_transmitting(transmission)
+        self._respond(transmission)
 
-    def _collect(self, burst: Transmission, message: Message) -> None:
+    def _fragment_sent(self, transmission: Transmission, message: Message) -> None:
         """A fragment of a broadcast has been sent."""
-        for node in burst.received():
+        for node in transmission.received():
             message.masks[node.number] = message.masks.get(node.number, 0) | 1 << message.fragment
         message.fragment += 1
 
-    def _chance(self, burst: Transmission) -> None:
-        stream = burst.sender.chance["loss"]
-        for reception in burst.meant():
+    def _take_chances(self, transmission: Transmission) -> None:
+        stream = transmission.sender.chance["loss"]
+        for reception in transmission.meant():
             if reception.outcome is Outcome.RECEIVED and reception.loss > 0:
                 reception.lost = stream.uniform() < reception.loss
 
-    def _record(self, burst: Transmission, meant: list[Reception]) -> None:
-        sender, handle = burst.sender.number, burst.handle
+    def _record(self, transmission: Transmission, meant: list[Reception]) -> None:
+        sender, handle = transmission.sender.number, transmission.handle
         outcomes = tuple((r.node.number, r.outcome) for r in meant)
-        frame = Frame(burst.start, sender, burst.to, burst.kind, handle, burst.packets, burst.size, outcomes)
+        frame = Frame(
+            transmission.start,
+            sender,
+            transmission.to,
+            transmission.kind,
+            handle,
+            transmission.packets,
+            transmission.size,
+            outcomes,
+        )
         self._reports.append(Report(Upcall.FRAME, sender, handle, [], frame))
 
-    def _cease(self, burst: Transmission, reception: Reception) -> None:
+    def _cease(self, transmission: Transmission, reception: Reception) -> None:
         """The frame is gone at a node that sensed it."""
         node = reception.node
         node.present.remove(reception)
@@ -691,46 +708,44 @@ class Core:
             node.eifs = False
         elif reception.begun:
             node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
-            overheard = burst.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
-            if overheard and burst.message is not None:
+            overheard = transmission.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
+            if overheard and transmission.message is not None:
                 node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
         self._fall_idle(node)
 
-    def _stop(self, burst: Transmission) -> None:
+    def _stop_transmitting(self, transmission: Transmission) -> None:
         """The sender no longer transmits."""
-        node, message = burst.sender, burst.message
+        node, message = transmission.sender, transmission.message
         node.transmitting = False
         if message is not None and not message.discarded:
-            if burst.to == EVERYONE and message.over:
-                self._finish(node)
-            elif burst.to == EVERYONE:
+            if transmission.to == EVERYONE and message.over:
+                self._done(node)
+            elif transmission.to == EVERYONE:
                 self._contend_anew(node)
-            elif not burst.cut:
+            elif not transmission.cut:
                 node.awaiting = True
-                node.timeout = self._schedule(
-                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._fail, node, message)
+                node.timeout = self._push(
+                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._unanswered, node, message)
                 )
         self._fall_idle(node)
 
-    def _respond(self, burst: Transmission) -> None:
+    def _respond(self, transmission: Transmission) -> None:
         """What follows from a transmission where it was received."""
-        received = burst.received()
-        if burst.message is None:
+        received = transmission.received()
+        if transmission.message is None:
             for node in received:
-                self._acknowledged(node, burst.sender)
-        elif burst.to == EVERYONE:
-            if burst.message.over or burst.message.discarded:
-                self._arrive(burst.message)
+                self._acknowledged(node, transmission.sender)
+        elif transmission.to == EVERYONE:
+            if transmission.message.over or transmission.message.discarded:
+                self._sent(transmission.message)
         else:
             for node in received:
-                self._schedule(
-                    self.now + self._settings.sifs, _RESPONSE, partial(self._acknowledge, node, burst.sender)
-                )
-                self._deliver(burst.message, node)
-            if burst.message.discarded:
-                self._report(Upcall.GONE, burst.message)
+                self._push(self.now + self._settings.sifs, _RESPONSE, partial(self._ack_due, node, transmission.sender))
+                self._arrived(transmission.message, node)
+            if transmission.message.discarded:
+                self._report(Upcall.GONE, transmission.message)
 
-    def _arrive(self, message: Message) -> None:
+    def _sent(self, message: Message) -> None:
         """A broadcast has ended."""
         receivers = message.receivers()
         if message.kind == BACKGROUND_KIND:
@@ -738,7 +753,7 @@ class Core:
                 self._pass_on(self._nodes[number], message)
         self._report(Upcall.BROADCAST, message, receivers)
 
-    def _deliver(self, message: Message, node: Node) -> None:
+    def _arrived(self, message: Message, node: Node) -> None:
         """A unicast arrives with its last fragment, once."""
         if message.fragment == message.fragments - 1 and not message.delivered:
             message.delivered = True
@@ -746,14 +761,14 @@ class Core:
 
     # Acknowledgements (8)
 
-    def _acknowledge(self, node: Node, to: Node) -> None:
+    def _ack_due(self, node: Node, to: Node) -> None:
         if node.on and not node.transmitting:
             bits = _PREAMBLE_BITS + 8 * ACK_BYTES
             ack = Transmission(node, to.number, None, ACK_BYTES, 1, bits, self._ack_airtime, self.now)
             self._transmit_uninvited(ack)
 
     def _acknowledged(self, node: Node, by: Node) -> None:
-        message = node.serving
+        message = node.served
         if node.timeout is None or message is None or message.to != by.number:
             return
         node.timeout.cancelled = True
@@ -761,38 +776,38 @@ class Core:
         message.fragment += 1
         if not message.over:
             node.window = self._settings.cw_min
-            node.retries = 0
-            node.following = self._schedule(
+            node.retry = 0
+            node.following = self._push(
                 self.now + self._settings.sifs, _RESPONSE, partial(self._next_fragment, node, message)
             )
             return
         node.awaiting = False
-        self._finish(node)
+        self._done(node)
         self._report(Upcall.FINISHED, message)
-        self._contend(node)
+        self._schedule(node)
 
     def _next_fragment(self, node: Node, message: Message) -> None:
         node.following = None
         if node.transmitting:
-            self._fail(node, message)
+            self._unanswered(node, message)
             return
         node.awaiting = False
         self._transmit_uninvited(self._frame_of(node, message))
 
-    def _fail(self, node: Node, message: Message) -> None:
+    def _unanswered(self, node: Node, message: Message) -> None:
         """The wait for an acknowledgement times out, or the next fragment cannot go."""
         node.timeout = None
         node.awaiting = False
         node.idle_from = max(node.idle_from, self.now)
         node.eifs = False
-        node.retries += 1
-        if node.retries > self._settings.retries:
-            self._finish(node)
+        node.retry += 1
+        if node.retry > self._settings.retries:
+            self._done(node)
             self._give_up(message)
         else:
             node.window = min(2 * node.window + 1, self._settings.cw_max)
             self._draw_backoff(node)
-        self._contend(node)
+        self._schedule(node)
 
     def _give_up(self, message: Message) -> None:
         self._count(message.node, message.kind, "unreachable")
@@ -800,17 +815,17 @@ class Core:
 
     # The ideal MAC
 
-    def _end_ideal(self, burst: Transmission) -> None:
-        message, received = burst.message, burst.received()
+    def _after_ideal(self, transmission: Transmission) -> None:
+        message, received = transmission.message, transmission.received()
         assert message is not None, "the ideal MAC acknowledges nothing"
-        if burst.to == EVERYONE:
+        if transmission.to == EVERYONE:
             if message.over or message.discarded:
-                self._arrive(message)
+                self._sent(message)
             else:
                 self._release(message)
             return
         if received:
-            self._report(Upcall.DELIVERED, message, [burst.to])
+            self._report(Upcall.DELIVERED, message, [transmission.to])
         if message.discarded:
             self._report(Upcall.GONE, message)
         elif received:
