@@ -2,7 +2,8 @@
 
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
-of filters. Then the paper's own run, and CPU time per reception beside hint on the same moving network.
+of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
+switch of the protocol changes by itself.
 """
 
 import random
@@ -10,12 +11,16 @@ from pathlib import Path
 from time import process_time
 from typing import Any, Final
 
+import msgspec
+
 from bench.content_summary import EVENTS, cost, nested, record, subscription
+from roamcast import papers
 from roamcast.content.filter import Filter
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.summary import Summary
 from roamcast.content.xml import event_from_xml
 from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import summarise
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario import Scenario, check, load
 
@@ -125,11 +130,37 @@ def brokers() -> None:
         print(f"{title:44} {seconds:7.3f} s {received:9,d} {seconds / received * 1e6:6.1f} µs")
 
 
+def switches() -> None:
+    """The experiment odmrp-switches without Spark: every choice by itself on random trees."""
+    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-switches")
+    seeds = experiment.seeds()
+    print(f"\nevery switch by itself, on random trees; means of {len(seeds)} seeds")
+    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>7} {'in requests':>12} {'delay, ms':>10}")
+    for variant in experiment.variants:
+        runs = [msgspec.structs.replace(experiment.at(variant, {}), seed=seed) for seed in seeds]
+        rows = list(map(_figures, runs))
+        delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
+        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:7,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+
+
+def _figures(scenario: Scenario) -> tuple[float, ...]:
+    """Delivery, packets and bits a delivered pair, the share inside Join Requests, and the mean delay (s)."""
+    sink = MemorySink()
+    simulate(scenario, sink)
+    tables = sink.tables()
+    summary = summarise(tables, scenario.warmup)
+    via = tables["deliver"]["via"].to_pylist()
+    found = (summary.delivery, summary.packets_per_pair, summary.bits_per_pair, summary.delay_mean)
+    delivery, packets, bits, delay = (0.0 if value is None else value for value in found)
+    return delivery, packets, bits, via.count("join_event") / max(1, len(via)), delay
+
+
 def run() -> None:
     conversion()
     comparison(random.Random(SEED))
     errors(random.Random(SEED))
     brokers()
+    switches()
 
 
 if __name__ == "__main__":
