@@ -56,6 +56,7 @@ class GuardedMesh(Mesh):
     """A mesh in which a broker that is called while it is still at work fails the test."""
 
     def restart(self, node: Node) -> None:
+        place(self.entry, self.ports[node], node)
         super().restart(node)
         guard(self.brokers[node])
 
@@ -77,6 +78,14 @@ def guard(broker: Broker[Any]) -> None:
 
     for name in CALLS:
         setattr(broker, name, guarded(name, getattr(broker, name)))
+
+
+def place(entry: Entry, port: RecordingPort, node: Node) -> None:
+    """Tells a node what its protocol needs to know of it."""
+    if "positions" in entry.needs:
+        port.position = (100.0 * node, 50.0)
+    if "attributes" in entry.needs:
+        port.properties = {"level": node}
 
 
 def pair(entry: Entry, *wanted: Subscription) -> GuardedMesh:
@@ -294,6 +303,7 @@ def growth(entry: Entry) -> tuple[int, int]:
     """The footprint and what is kept after the load that fills every table, and after three times that."""
     small = {"window": 256} if "window" in entry.parameters.__struct_fields__ else {}
     port, rng = RecordingPort(), random.Random(3)
+    place(entry, port, 0)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
     broker.start(0, {})
     broker.subscribe(0, Subscription(1, EVERYTHING))
@@ -420,6 +430,7 @@ def pass_time(broker: Broker[Any], port: RecordingPort, until: int) -> None:
 @settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, data: st.DataObject) -> None:
     port = RecordingPort()
+    place(entry, port, 0)
     broker = entry.broker(0, entry.parameters(), port, random.Random(5))
     guard(broker)
     broker.start(0, {})

@@ -14,13 +14,14 @@ from types import ModuleType
 from typing import Any, Final
 
 from roamcast.protocols import flooding, gossip, hint
+from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN)
+_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN, context.ENTRY)
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
