@@ -8,6 +8,7 @@ import functools
 import gc
 import itertools
 import json
+import math
 import os
 import random
 import subprocess
@@ -351,6 +352,20 @@ def integers(info: inspect.IntType) -> st.SearchStrategy[int]:
     return st.sampled_from(ends) | st.integers(low, high)
 
 
+def floats(info: inspect.FloatType) -> st.SearchStrategy[float]:
+    """Small ones, of which most may stand anywhere, and any at all."""
+    any_at_all = st.floats(info.ge, info.le, allow_nan=False)
+    low, high = -math.inf if info.ge is None else info.ge, math.inf if info.le is None else info.le
+    small = [number for number in map(float, (*range(-500, 500, 50), 1, -1, 1e9)) if low <= number <= high]
+    return st.sampled_from(small) | any_at_all if small else any_at_all
+
+
+@functools.cache
+def structs_of(cls: type) -> st.SearchStrategy[Any]:
+    """Deferred, since a struct may be in itself."""
+    return st.deferred(lambda: structs(inspect.type_info(cls)))  # type: ignore[arg-type]  # of a struct, it is one of a struct
+
+
 def structs(info: inspect.StructType) -> st.SearchStrategy[Any]:
     def made(fields: dict[str, Any]) -> Any:  # noqa: ANN401  # of the class
         try:
@@ -372,7 +387,7 @@ ANYTHING: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.NoneType: lambda info: st.none(),
     inspect.BoolType: lambda info: st.booleans(),
     inspect.IntType: integers,
-    inspect.FloatType: lambda info: st.floats(info.ge, info.le, allow_nan=False),
+    inspect.FloatType: floats,
     inspect.StrType: lambda info: TEXTS,
     inspect.BytesType: lambda info: st.binary(**sized(info)),
     inspect.EnumType: lambda info: st.sampled_from(info.cls),
@@ -382,7 +397,7 @@ ANYTHING: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.TupleType: lambda info: st.tuples(*map(anything, info.item_types)),
     inspect.DictType: lambda info: st.dictionaries(anything(info.key_type), anything(info.value_type), **sized(info)),
     inspect.UnionType: lambda info: st.one_of(*map(anything, info.types)),
-    inspect.StructType: structs,
+    inspect.StructType: lambda info: structs_of(info.cls),
     inspect.Metadata: lambda info: anything(info.type),
 }
 

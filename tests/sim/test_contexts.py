@@ -90,7 +90,11 @@ def test_a_subscriber_subscribes_again_and_again_and_some_have_a_domain() -> Non
 @pytest.mark.parametrize(
     ("publishers", "subscribers", "said"),
     [
-        ({"relevance": "within(rect(0, 0, 1))"}, {}, "workload.publishers[0].relevance: expected a ',' and y1"),
+        (
+            {"relevance": "within(rect(0, 0, 1))"},
+            {},
+            "workload.publishers[0].relevance: at position 19: expected a ',' and y1",
+        ),
         ({"relevance": {"width": 2000, "height": 5}}, {}, "relevance: 2000 m × 5 m does not fit into the area"),
         ({"subscription_domain": []}, {}, "subscription_domain: an empty list"),
         ({"lifetime": [3, -1]}, {}, "lifetime: -1 s: 0 or more"),

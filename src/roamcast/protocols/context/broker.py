@@ -64,6 +64,7 @@ from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.units import seconds
 
 _CHECK: Final = "check"
+_OURS: Final = (Routed, Beacon, Digest)
 _HELD_REFRESHES: Final = 3
 """Refreshes that may be missed before others let go of a subscription without end."""
 
@@ -73,6 +74,7 @@ class ContextBroker(Broker[ContextParams]):
         super().__init__(node, params, port, rng)
         interval = seconds(params.interval)
         self._refresh = seconds(params.refresh)
+        self._check_interval = seconds(params.check)
         self._grace = seconds(params.grace)
         self._whereabouts = Whereabouts(port, interval, params.key_attributes)
         self._around = Surroundings(
@@ -159,10 +161,9 @@ class ContextBroker(Broker[ContextParams]):
     # --- From the air -----------------------------------------------------------------------------------------------
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        if not isinstance(message, Routed | Beacon | Digest):
+        if not isinstance(message, _OURS):
             return
-        look = self._around.hear(now, sender, message.presence)
-        if look and self.params.digests and (self._events or self._subscriptions):
+        if self._around.hear(now, sender, message.presence) and (self._events.held or self._subscriptions.held):
             self._watch(now, sender, message.presence)
         if isinstance(message, Routed):
             heard = self._geocast.hear(now, message)
@@ -436,6 +437,8 @@ class ContextBroker(Broker[ContextParams]):
 
     def _watch(self, now: Time, node: Node, presence: Presence) -> None:
         """Has a digest sent if the neighbour came into the region of something held here."""
+        if not self.params.digests or presence.before is None or presence.before == presence.host.location:
+            return
         for key in (*self._events.entered(now, presence), *self._subscriptions.entered(now, presence)):
             last = self._digested.get((node, key))
             if last is not None and now - last < self._refresh:
@@ -505,7 +508,7 @@ class ContextBroker(Broker[ContextParams]):
     def _check_soon(self, now: Time) -> None:
         if not self._checking:
             self._checking = True
-            self.port.set_timer(now + seconds(self.params.check), _CHECK)
+            self.port.set_timer(now + self._check_interval, _CHECK)
 
     def _check(self, now: Time) -> None:
         """Lets go of what is over or left behind, refreshes what is due, and matches what this host has moved into."""
@@ -522,7 +525,8 @@ class ContextBroker(Broker[ContextParams]):
         busy = (self._own_events, self._own_subscriptions, self._events, self._subscriptions)
         self._checking = any(len(table) for table in busy)
         if self._checking:
-            self.port.set_timer(now + seconds(self.params.check), _CHECK)
+            issuing = self._own_events or self._own_subscriptions
+            self.port.set_timer(now + self._check_interval * (1 if issuing else 2), _CHECK)
 
     def _refresh_own(self, now: Time) -> None:
         here = self._whereabouts.here(now)

@@ -66,7 +66,13 @@ class ContextParams(Parameters, frozen=True, kw_only=True):
         ),
     ] = 1.0
     check: Annotated[
-        float, Meta(ge=0.01, le=3600, description="between two looks at the own place and attributes, s")
+        float,
+        Meta(
+            ge=0.01,
+            le=3600,
+            description="between two looks at the own place and attributes, s; twice that for a host that only "
+            "holds items of others",
+        ),
     ] = 0.5
     reach: Annotated[float, Meta(gt=0, le=1e6, description="the radio range by which geocast scales its waits, m")] = (
         200.0

@@ -64,62 +64,73 @@ class ItemTable(Generic[I]):
         self._keep = store == "keep"
         self._margin = 0.0 if store == "strict" else margin
         self._capacity = capacity
-        self._held: dict[Hashable, Held[I]] = {}
+        self.held: dict[Hashable, Held[I]] = {}
+        """By key; not to be changed from outside."""
 
     def __len__(self) -> int:
-        return len(self._held)
+        return len(self.held)
 
     def __iter__(self) -> Iterator[Held[I]]:
         """In the order of putting in; the table may change meanwhile."""
-        return iter(list(self._held.values()))
+        return iter(list(self.held.values()))
 
     def entered(self, now: Time, presence: Presence) -> list[Hashable]:
         """The keys of the items into whose area a neighbour has just come."""
-        if presence.before is None or presence.host.location == presence.before:
-            return []
         return [
             key
-            for key, held in self._held.items()
+            for key, held in self.held.items()
             if held.area is not None and held.expires > now and presence.has_entered(held.area)
         ]
 
     def get(self, key: Hashable) -> Held[I] | None:
-        return self._held.get(key)
+        return self.held.get(key)
 
     def put(self, now: Time, item: I, here: Point | None, hops: int) -> tuple[Held[I] | None, Hashable | None]:
         """Holds an item if this host is to; gives it, if it is held in this or a later version, and the key of what
         made room."""
-        known = self._held.get(item.key)
+        known = self.held.get(item.key)
         if known is not None and known.item.version >= item.version:
             return known, None
+        if item.left == 0:
+            return None, None
         if known is not None and known.item.context == item.context:
             area = known.area
         else:
-            area = target(item.context, self._margin)
-        if item.left == 0 or not (_contains(area, here) or (self._keep and known is not None)):
+            region = target(item.context, 0.0)
+            if region is not None and not self._is_near(region, here):  # most hosts that hear of it
+                return None, None
+            area = region if region is None or self._margin == 0 else region.enlarged(self._margin)
+        if not (_contains(area, here) or (self._keep and known is not None)):
             return None, None
         held = Held(item, now + item.left, area, hops)
-        self._held.pop(item.key, None)
-        self._held[item.key] = held
-        if len(self._held) <= self._capacity:
+        self.held.pop(item.key, None)
+        self.held[item.key] = held
+        if len(self.held) <= self._capacity:
             return held, None
-        oldest = next(iter(self._held))
-        del self._held[oldest]
+        oldest = next(iter(self.held))
+        del self.held[oldest]
         return held, oldest
+
+    def _is_near(self, region: Region, here: Point | None) -> bool:
+        """Whether a host may be in the region enlarged; never says no if it is."""
+        if here is None:
+            return False
+        box, reach = region.box, self._margin + 1.0
+        return box.x0 - reach <= here[0] <= box.x1 + reach and box.y0 - reach <= here[1] <= box.y1 + reach
 
     def remove(self, key: Hashable) -> bool:
         """Lets go of an item; whether it was held."""
-        return self._held.pop(key, None) is not None
+        return self.held.pop(key, None) is not None
 
     def drop(self, now: Time, here: Point | None) -> list[Hashable]:
         """Drops what has expired and what this host has left the region of; gives their keys."""
         gone = [
             key
-            for key, held in self._held.items()
+            for key, held in self.held.items()
             if held.expires < now or not (self._keep or _contains(held.area, here))
         ]
         for key in gone:
-            del self._held[key]
+            del self.held[key]
         return gone
 
 
