@@ -12,6 +12,7 @@ from typing import Final
 
 from roamcast.outside import from_file, is_file_name
 from roamcast.protocols import flooding, gossip, hint
+from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.odmrp import broker as odmrp
 from roamcast.protocols.opportunistic import broker as opportunistic
@@ -20,6 +21,7 @@ from roamcast.protocols.tree import broker as tree
 GROUP: Final = "roamcast.protocols"
 
 
+<<<<<<< HEAD
 _OURS: Final = (
     flooding.ENTRY,
     gossip.ENTRY,
@@ -29,6 +31,9 @@ _OURS: Final = (
     opportunistic.ENTRY,
     odmrp.ENTRY,
 )
+=======
+_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN, context.ENTRY)
+>>>>>>> context
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
