@@ -50,6 +50,27 @@ def test_nothing_reaches_or_leaves_a_node_that_is_away(name: str) -> None:
     assert not [row for row in recorded["deliver"] if away(row["node"], row["time"])]
 
 
+def test_nothing_goes_through_an_opaque_wall() -> None:
+    recorded = facts(scenario("opaque walls"))
+    rooms: dict[int, list[tuple[int, int]]] = {}
+    for leg in recorded["leg"]:
+        rooms.setdefault(leg["node"], []).append((leg["start"], leg["room"]))
+
+    def room(node: int, time: int) -> int:
+        return [number for start, number in rooms[node] if start <= time][-1]
+
+    frames = {row["frame"]: row for row in recorded["frame"]}
+    met = [
+        (room(frame["sender"], frame["start"]), room(row["node"], frame["start"]))
+        for row in recorded["reception"]
+        for frame in [frames[row["frame"]]]
+    ]
+    assert all(here == there for here, there in met)
+    assert {here for here, _ in met} == {-1, 0, 1, 2, 3}
+    open_air = facts(scenario("opaque walls", radio={"range": 100.0}))
+    assert len(open_air["reception"]) > 1.5 * len(met)
+
+
 @pytest.mark.parametrize("name", ["waypoint", "links"])
 def test_passing_every_frame_through_the_codec_changes_nothing(name: str) -> None:
     assert facts(scenario(name), through_codec=True) == facts(scenario(name))

@@ -260,6 +260,8 @@ def _best(check: Check, curves: Curves, than: Term) -> Finding:
         lefts = [left for left in lefts if left.number != rights[0].number]
     elif same:
         rights = [right for right in rights if right.number != lefts[0].number]
+    # Below the floor there is no difference in parts, from whatever point.
+    rights = [right for right in rights if all(_difference(check, left, right, relative) for left in lefts)]
     if not lefts or not rights:
         raise Missing("there is no other point to compare with")
     samples = [[_sample(check, _difference(check, left, right, relative)) for right in rights] for left in lefts]

@@ -43,7 +43,7 @@ _METRIC_OF: Final = {
     Outcome.RANDOM_LOSS: "random_loss",
 }
 _EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.RANDOM_LOSS: True}
-"""Whether EIFS applies after a receivable frame; with half duplex it stays as it was."""
+"""Whether EIFS applies after a frame whose reception had begun; with half duplex it stays as it was."""
 
 
 @dataclass(slots=True)
@@ -77,19 +77,37 @@ class Message:
     node: "Node"
     handle: int
     to: int
-    size: int
+    fragments: int
+    full: int
+    last: int
+    """Bytes of the last fragment, `full` those of each of the others."""
     kind: int
     urgent: bool = False
+    bulk: bool = False
     origin: int = -1
     number: int = 0
     fragment: int = 0
-    """Of a unicast: the one to be sent next, or again."""
+    """The one to be sent next, or again."""
+    masks: dict[int, int] = field(default_factory=dict)
+    """Which fragments of a broadcast each node has, by its number: bit n stands for fragment n."""
     delivered: bool = False
     withdrawn: bool = False
     discarded: bool = False
     """Its node was switched off and has forgotten it."""
     spent: tuple[int, int, int] = (0, 0, 0)
     """Packets, bits and airtime so far."""
+
+    @property
+    def over(self) -> bool:
+        return self.fragment == self.fragments
+
+    @property
+    def size(self) -> int:
+        return (self.fragments - 1) * self.full + self.last
+
+    def receivers(self) -> list[int]:
+        """Who has all of it; of a bulk, who has any of it."""
+        return [n for n, mask in sorted(self.masks.items()) if self.bulk or mask == (1 << self.fragments) - 1]
 
 
 @dataclass(slots=True, eq=False)
@@ -104,6 +122,7 @@ class Node:
     vx: float = 0.0
     vy: float = 0.0
     reach: float = 0.0
+    room: int = -1
 
     serving: Message | None = None
     urgent: deque[Message] = field(default_factory=deque)
@@ -121,6 +140,8 @@ class Node:
     following: Event | None = None
     """The next fragment of a unicast, SIFS after the acknowledgement of the one before."""
     idle_from: int = 0
+    busy_from: int = 0
+    """When the foreign frames present are sensed, or were."""
     nav: int = 0
     eifs: bool = False
     retries: int = 0
@@ -135,8 +156,12 @@ class Node:
     """The highest number of a background message known here, by origin."""
 
     @property
-    def busy(self) -> bool:
-        return self.transmitting or bool(self.present)
+    def quiet(self) -> bool:
+        """Nothing is on the air here, sensed or not yet."""
+        return not self.transmitting and not self.present
+
+    def busy(self, now: int) -> bool:
+        return self.transmitting or (bool(self.present) and now >= self.busy_from)
 
     @property
     def contending(self) -> bool:
@@ -161,6 +186,8 @@ class Reception:
     receivable: bool
     power: float
     loss: float
+    begun: bool = False
+    """The receiver locked on to it."""
     half_duplex: bool = False
     collided: bool = False
     lost: bool = False
@@ -176,7 +203,7 @@ class Reception:
 
 @dataclass(slots=True, eq=False)
 class Transmission:
-    """A frame on the air, or a burst of them."""
+    """A frame on the air; with the ideal MAC, a whole unicast message."""
 
     sender: Node
     to: int
@@ -216,6 +243,7 @@ class Report(NamedTuple):
     receivers: list[int]
     frame: Frame | None = None
     spent: tuple[int, int, int] = (0, 0, 0)
+    masks: list[int] = []  # noqa: RUF012  # never changed
 
 
 class Core:
@@ -228,6 +256,7 @@ class Core:
         self.receivers: list[int] = []
         self.frame: Frame | None = None
         self.spent = (0, 0, 0)
+        self.masks: list[int] = []
         self._settings = settings
         self._nodes = [
             Node(
@@ -263,6 +292,9 @@ class Core:
     def set_range(self, node: int, reach: float) -> None:
         self._nodes[node].reach = reach
 
+    def set_room(self, node: int, room: int) -> None:
+        self._nodes[node].room = room
+
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         self._obey()
         if not on:
@@ -277,7 +309,13 @@ class Core:
             self._links[sender][receiver] = loss
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        message = Message(self._nodes[node], handle, to, size, kind, urgent)
+        message = self._cut(Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent))
+        self._commands.append(partial(self._accept, message, release))
+
+    def send_bulk(
+        self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
+    ) -> None:
+        message = Message(self._nodes[node], handle, EVERYONE, pieces, size, last, kind, urgent, bulk=True)
         self._commands.append(partial(self._accept, message, release))
 
     def withdraw(self, handle: int) -> None:
@@ -293,7 +331,7 @@ class Core:
         if not self._reports:
             self.now = until
             return Upcall.REACHED
-        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent = self._reports.popleft()
+        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent, self.masks = self._reports.popleft()
         return upcall
 
     def take_series(self) -> list[list[int]]:
@@ -319,8 +357,9 @@ class Core:
 
     def _report(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
         if message.kind != BACKGROUND_KIND:
-            sender = message.node.number
-            self._reports.append(Report(upcall, sender, message.handle, receivers or [], None, message.spent))
+            sender, receivers = message.node.number, receivers or []
+            masks = [message.masks[n] for n in receivers] if message.bulk else []
+            self._reports.append(Report(upcall, sender, message.handle, receivers, None, message.spent, masks))
             if upcall is not Upcall.DELIVERED:
                 del self._messages[message.handle]
 
@@ -331,6 +370,13 @@ class Core:
         return event
 
     # Messages before they reach the air
+
+    def _cut(self, message: Message) -> Message:
+        """A message longer than a frame goes in fragments."""
+        size, mtu = message.size, self._settings.mtu
+        message.fragments, message.full = self._settings.fragments(size), mtu
+        message.last = size - (message.fragments - 1) * mtu
+        return message
 
     def _accept(self, message: Message, release: int) -> None:
         self._messages[message.handle] = message
@@ -350,7 +396,7 @@ class Core:
             node.held.append(message)
             return
         if self._settings.ideal:
-            self._transmit(self._whole(node, message))
+            self._transmit(self._frame_of(node, message))
             return
         if len(node.urgent) + len(node.ordinary) >= self._settings.queue:
             self._count(node, message.kind, "queue_full")
@@ -359,7 +405,7 @@ class Core:
         (node.urgent if message.urgent else node.ordinary).append(message)
         if node.serving is None:
             node.serving = node.next_message()
-            if node.busy and node.backoff is None:
+            if node.busy(self.now) and node.backoff is None:
                 self._draw_backoff(node)
             self._contend(node)
 
@@ -372,7 +418,8 @@ class Core:
         self._schedule(self.now + self._settings.background_interval, _RELEASE, partial(self._generate, node))
 
     def _background(self, node: Node, origin: int, number: int) -> Message:
-        return Message(node, -1, EVERYONE, self._settings.background_size, BACKGROUND_KIND, False, origin, number)
+        size = self._settings.background_size
+        return self._cut(Message(node, -1, EVERYONE, 1, 0, size, BACKGROUND_KIND, origin=origin, number=number))
 
     def _pass_on(self, node: Node, message: Message) -> None:
         """Background traffic was heard: a flood goes on, once."""
@@ -392,8 +439,10 @@ class Core:
             burst.receptions = [r for r in burst.receptions if r.node is not node]
             burst.cut |= burst.sender is node
         node.present.clear()
+        for message in self._underway():
+            message.masks.pop(node.number, None)
         if keep_queue:
-            self._freeze(node)
+            self._freeze(node, self.now)
         for event in (node.access, node.timeout, node.following):
             if event is not None:
                 event.cancelled = True
@@ -401,6 +450,17 @@ class Core:
         node.awaiting = False
         if not keep_queue:
             self._forget(node)
+
+    def _underway(self) -> Iterator[Message]:
+        """All messages that may have been sent in part."""
+        yield from self._messages.values()
+        for node in self._nodes:
+            yield from node.held
+            if node.serving is not None:
+                yield node.serving
+        for burst in self._on_air:
+            if burst.message is not None:
+                yield burst.message
 
     def _forget(self, node: Node) -> None:
         """All messages of a node are gone. One that has a frame on the air is over when that ends."""
@@ -418,7 +478,13 @@ class Core:
         for _, message in sorted(self._messages.items()):
             if message.node is node and not message.discarded:
                 message.discarded = True
-                self._schedule(self.now, _RELEASE, partial(self._report, Upcall.GONE, message))
+                self._schedule(self.now, _RELEASE, partial(self._discard, message))
+
+    def _discard(self, message: Message) -> None:
+        if message.to == EVERYONE and message.fragment > 0:
+            self._arrive(message)
+        else:
+            self._report(Upcall.GONE, message)
 
     def _switch_on(self, node: Node) -> None:
         node.on = True
@@ -440,26 +506,32 @@ class Core:
 
     def _contend(self, node: Node) -> None:
         """Scheduling (2). An access that is scheduled already stays: nothing that leads here would move it."""
-        if node.busy or not node.contending or node.access is not None:
+        if node.busy(self.now) or not node.contending or node.access is not None:
             return
         due = max(self.now, self._countdown_from(node) + (node.backoff or 0) * self._settings.slot)
-        node.access = self._schedule(due, _ACCESS, partial(self._access, node))
+        if node.present and due >= node.busy_from:
+            self._stop_countdown(node, node.busy_from)
+            node.busy_from = self.now
+        else:
+            node.access = self._schedule(due, _ACCESS, partial(self._access, node))
 
-    def _freeze(self, node: Node) -> None:
-        """The medium has become busy: the scheduled access, if there is one, is cancelled (4)."""
-        if node.access is None:
-            return
-        node.access.cancelled = True
-        node.access = None
+    def _freeze(self, node: Node, at: int) -> None:
+        """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+        if node.access is not None:
+            node.access.cancelled = True
+            node.access = None
+            self._stop_countdown(node, at)
+
+    def _stop_countdown(self, node: Node, at: int) -> None:
         if node.backoff is not None:
-            passed = (self.now - self._countdown_from(node)) // self._settings.slot
+            passed = (at - self._countdown_from(node)) // self._settings.slot
             node.backoff -= min(node.backoff, max(0, passed))
         elif node.serving is not None:
             self._draw_backoff(node)
 
     def _fall_idle(self, node: Node) -> None:
         """The medium falls idle (5), if it does."""
-        if not node.busy:
+        if node.quiet:
             node.idle_from = max(self.now, node.nav)
             self._contend(node)
 
@@ -472,31 +544,28 @@ class Core:
 
     def _finish(self, node: Node) -> None:
         """Done with the message (9); the caller sees to scheduling."""
+        self._contend_anew(node)
+        node.serving = node.next_message()
+
+    def _contend_anew(self, node: Node) -> None:
+        """Every transmission is followed by a backoff."""
         node.window = self._settings.cw_min
         node.retries = 0
         self._draw_backoff(node)
-        node.serving = node.next_message()
 
     # On the air
 
-    def _whole(self, node: Node, message: Message) -> Transmission:
-        """A message as one burst: any broadcast, and with the ideal MAC a unicast too."""
+    def _frame_of(self, node: Node, message: Message) -> Transmission:
+        """What goes on the air next: the fragment that is due; a unicast of the ideal MAC as a whole."""
         settings = self._settings
         kbps = settings.basic_kbps if message.to == EVERYONE else settings.kbps
-        packets = settings.fragments(message.size)
-        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * message.size
-        airtime = settings.burst_airtime(message.size, kbps)
-        return Transmission(node, message.to, message, message.size, packets, bits, airtime, self.now)
-
-    def _frame_of(self, node: Node, message: Message) -> Transmission:
-        """What an access puts on the air: a broadcast as a whole, of a unicast the fragment that is due."""
-        if message.to == EVERYONE:
-            return self._whole(node, message)
-        settings = self._settings
-        size = min(settings.mtu, message.size - message.fragment * settings.mtu)
-        frame_bytes = size + settings.header
-        airtime = settings.airtime(frame_bytes, settings.kbps)
-        return Transmission(node, message.to, message, size, 1, _PREAMBLE_BITS + 8 * frame_bytes, airtime, self.now)
+        if settings.ideal and message.to != EVERYONE:
+            size, packets, airtime = message.size, message.fragments, settings.burst_airtime(message.size, kbps)
+        else:
+            size, packets = message.last if message.fragment == message.fragments - 1 else message.full, 1
+            airtime = settings.airtime(size + settings.header, kbps)
+        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * size
+        return Transmission(node, message.to, message, size, packets, bits, airtime, self.now)
 
     def _transmit(self, burst: Transmission) -> None:
         """The start of a transmission (6)."""
@@ -520,7 +589,7 @@ class Core:
 
     def _transmit_uninvited(self, burst: Transmission) -> None:
         """A transmission that comes from no access cancels one, even if it is due at this instant."""
-        self._freeze(burst.sender)
+        self._freeze(burst.sender, self.now)
         self._transmit(burst)
 
     def _draw_range(self, node: Node) -> float:
@@ -538,7 +607,7 @@ class Core:
             return
         x, y = sender.position(self.now)
         for node in self._nodes:
-            if node is sender or not node.on:
+            if node is sender or not node.on or node.room != sender.room:
                 continue
             reach = min(sender_reach, node.reach) if self._settings.surroundings else sender_reach
             sensed = self._settings.sense * reach
@@ -552,13 +621,17 @@ class Core:
     def _hear(self, reception: Reception) -> None:
         """A foreign frame starts at a node that senses it."""
         node = reception.node
-        was_busy = node.busy
+        was_quiet = node.quiet
         reception.half_duplex = node.transmitting
         node.present.append(reception)
         self._interfere(node.present)
-        # An access due at this very instant stands: two countdowns that end together collide.
-        if not was_busy and node.access is not None and node.access.time > self.now:
-            self._freeze(node)
+        reception.begun = reception.receivable and not reception.half_duplex and not reception.collided
+        if was_quiet:
+            node.busy_from = self.now + self._settings.cca
+            # An access due at this very instant, or before the frame is sensed, stands: the two collide.
+            if node.access is not None and node.access.time != self.now and node.access.time >= node.busy_from:
+                self._freeze(node, node.busy_from)
+                node.busy_from = self.now
 
     def _interfere(self, present: list[Reception]) -> None:
         capture = self._settings.capture and not self._settings.links
@@ -582,6 +655,8 @@ class Core:
             self._count(reception.node, burst.kind, _METRIC_OF[reception.outcome])
         if self._settings.record:
             self._record(burst, meant)
+        if burst.message is not None and burst.to == EVERYONE:
+            self._collect(burst, burst.message)
         if self._settings.ideal:
             self._end_ideal(burst)
             return
@@ -589,6 +664,12 @@ class Core:
             self._cease(burst, reception)
         self._stop(burst)
         self._respond(burst)
+
+    def _collect(self, burst: Transmission, message: Message) -> None:
+        """A fragment of a broadcast has been sent."""
+        for node in burst.received():
+            message.masks[node.number] = message.masks.get(node.number, 0) | 1 << message.fragment
+        message.fragment += 1
 
     def _chance(self, burst: Transmission) -> None:
         stream = burst.sender.chance["loss"]
@@ -606,13 +687,13 @@ class Core:
         """The frame is gone at a node that sensed it."""
         node = reception.node
         node.present.remove(reception)
-        if reception.receivable:
+        if not reception.receivable:
+            node.eifs = False
+        elif reception.begun:
             node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
             overheard = burst.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
             if overheard and burst.message is not None:
                 node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
-        else:
-            node.eifs = False
         self._fall_idle(node)
 
     def _stop(self, burst: Transmission) -> None:
@@ -620,8 +701,10 @@ class Core:
         node, message = burst.sender, burst.message
         node.transmitting = False
         if message is not None and not message.discarded:
-            if burst.to == EVERYONE:
+            if burst.to == EVERYONE and message.over:
                 self._finish(node)
+            elif burst.to == EVERYONE:
+                self._contend_anew(node)
             elif not burst.cut:
                 node.awaiting = True
                 node.timeout = self._schedule(
@@ -636,7 +719,8 @@ class Core:
             for node in received:
                 self._acknowledged(node, burst.sender)
         elif burst.to == EVERYONE:
-            self._arrive(burst.message, received)
+            if burst.message.over or burst.message.discarded:
+                self._arrive(burst.message)
         else:
             for node in received:
                 self._schedule(
@@ -646,15 +730,17 @@ class Core:
             if burst.message.discarded:
                 self._report(Upcall.GONE, burst.message)
 
-    def _arrive(self, message: Message, received: list[Node]) -> None:
+    def _arrive(self, message: Message) -> None:
+        """A broadcast has ended."""
+        receivers = message.receivers()
         if message.kind == BACKGROUND_KIND:
-            for node in received:
-                self._pass_on(node, message)
-        self._report(Upcall.BROADCAST, message, [node.number for node in received])
+            for number in receivers:
+                self._pass_on(self._nodes[number], message)
+        self._report(Upcall.BROADCAST, message, receivers)
 
     def _deliver(self, message: Message, node: Node) -> None:
         """A unicast arrives with its last fragment, once."""
-        if message.fragment == self._settings.fragments(message.size) - 1 and not message.delivered:
+        if message.fragment == message.fragments - 1 and not message.delivered:
             message.delivered = True
             self._report(Upcall.DELIVERED, message, [node.number])
 
@@ -673,7 +759,7 @@ class Core:
         node.timeout.cancelled = True
         node.timeout = None
         message.fragment += 1
-        if message.fragment < self._settings.fragments(message.size):
+        if not message.over:
             node.window = self._settings.cw_min
             node.retries = 0
             node.following = self._schedule(
@@ -718,7 +804,10 @@ class Core:
         message, received = burst.message, burst.received()
         assert message is not None, "the ideal MAC acknowledges nothing"
         if burst.to == EVERYONE:
-            self._arrive(message, received)
+            if message.over or message.discarded:
+                self._arrive(message)
+            else:
+                self._release(message)
             return
         if received:
             self._report(Upcall.DELIVERED, message, [burst.to])

@@ -23,7 +23,7 @@ from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
 from roamcast.protocols.facts import Decided, Decision, Fact
-from roamcast.protocols.messages import Bulk, Message, kind_of
+from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
@@ -96,6 +96,7 @@ class World:
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
         self._frames = 0
         self._away: dict[int, _Absence] = {}
+        self._begun: dict[int, int] = {}  # when a node last began again
         self._away_by_place = {
             node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
         }
@@ -202,6 +203,8 @@ class World:
         indoor_range, reach = self._scenario.radio.indoor_range, self._scenario.radio.range
         if indoor_range is not None and not isinstance(reach, tuple):
             self.core.set_range(node, indoor_range if leg.indoor else reach)
+        if self._scenario.radio.walls == "opaque":
+            self.core.set_room(node, leg.room)
         if self._scenario.record.movement:
             self._facts.add("leg", node, *leg.recorded)
         if leg.end < self._scenario.end:
@@ -231,6 +234,7 @@ class World:
         absence = self._away.pop(node)
         self.core.set_on(node, True, True)
         if restart:
+            self._begun[node] = self.now
             self.brokers[node] = broker = self._make_broker(node)
             broker.start(self.now, dict(self._ports[node].kept))
             for subscription in self._wanted.get(node, {}).values():
@@ -300,6 +304,14 @@ class World:
         self.core.send(node, handle, to, self._codec.size(message), kind, release, message.urgent)
         return self._messages.port_handle(handle)
 
+    def send_bulk(self, node: int, bulk: Bulk) -> None:
+        pieces = len(bulk)
+        assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
+        size, last = self._codec.size(bulk[0]), self._codec.size(bulk[pieces - 1])
+        handle = self._messages.add(bulk, EVERYONE, self.now)
+        kind = self._kinds[bulk.piece]
+        self.core.send_bulk(node, handle, pieces, size, last, kind, self.now, bulk.piece.urgent)
+
     def withdraw(self, port_handle: int) -> None:
         handle = self._messages.withdrawable(port_handle, self.now)
         if handle is not None:
@@ -312,19 +324,44 @@ class World:
     def _arrived_everywhere(self) -> None:
         core, now, brokers = self.core, self.now, self.brokers
         sender, sent = core.sender, self._messages.finish(core.handle)
+        if not isinstance(sent, Message):
+            self._bulk_arrived(sender, sent)
+            return
         if sent.cause:
             self._charge(sender, sent)
         message = self._received(sent)
         for node in core.receivers:
             brokers[node].receive(now, sender, message)
+        if sent.tracked:
+            self._tell_left(sender, sent)
+
+    def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
+        core = self.core
+        self._charge(sender, bulk)
+        for node, mask in zip(core.receivers, core.masks, strict=True):
+            broker = self.brokers[node]
+            if not self._through_codec:
+                broker.receive_bulk(self.now, sender, bulk, mask)
+                continue
+            for number in range(len(bulk)):
+                if mask >> number & 1:
+                    broker.receive(self.now, sender, self._received(bulk[number]))
+        self._tell_left(sender, bulk)
+
+    def _tell_left(self, sender: int, sent: Message | Bulk) -> None:
+        """Tells a broker that its message has left, unless it has begun again since and knows nothing of it."""
+        if self._messages.release(self.core.handle) >= self._begun.get(sender, 0):
+            self._when_there(sender, partial(self._left, sender, sent))
 
     def _other(self, upcall: Upcall) -> None:
         sender, handle = self.core.sender, self.core.handle
         if upcall is Upcall.DELIVERED:
             message = self._messages.message(handle)
+            assert isinstance(message, Message)
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
+            assert isinstance(message, Message)
             self._charge(sender, message)
             self._when_there(sender, partial(self._unreachable, sender, self._messages.addressee(handle), message))
         elif upcall in (Upcall.FINISHED, Upcall.GONE):
@@ -332,7 +369,13 @@ class World:
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
-            self._messages.finish(handle)
+            sent = self._messages.finish(handle)
+            broadcast = self._messages.addressee(handle) == EVERYONE
+            if not isinstance(sent, Message) or (sent.tracked and broadcast):
+                self.brokers[sender].dropped(self.now, sent)
+
+    def _left(self, node: int, sent: Message | Bulk) -> None:
+        self.brokers[node].left(self.now, sent)
 
     def _unreachable(self, node: int, to: int, message: Message) -> None:
         self.brokers[node].unreachable(self.now, to, message)
@@ -362,8 +405,8 @@ class World:
     def _record_frame(self) -> None:
         frame = self.core.frame
         assert frame is not None
-        message = self._messages.message(frame.handle) if frame.handle >= 0 else None
-        cause, event = (0, None) if message is None else (message.cause, message.event_id)
+        sent = self._messages.message(frame.handle) if frame.handle >= 0 else None
+        cause, event = (0, None) if sent is None else (_one_of(sent).cause, sent.event_id)
         to = None if frame.to == EVERYONE else frame.to
         kind, _ = self._kind_roles[frame.kind]
         number = self._frames
@@ -381,7 +424,8 @@ class World:
                 self._facts.add("series", second, *kind, *counted)
         self._costs.write_if_many()
 
-    def _charge(self, node: int, message: Message) -> None:
+    def _charge(self, node: int, sent: Message | Bulk) -> None:
+        message = _one_of(sent)
         if message.cause:
             self._costs.charge(node, self._kinds[type(message)], message.cause, self.core.spent)
 
@@ -390,6 +434,11 @@ class World:
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
+
+
+def _one_of(sent: Message | Bulk) -> Message:
+    """What is charged for: all pieces of a bulk have one kind and one cause."""
+    return sent if isinstance(sent, Message) else sent[0]
 
 
 class _Port:
@@ -410,8 +459,7 @@ class _Port:
         return self._world.send(self._node, to, message, delay)
 
     def broadcast_bulk(self, bulk: Bulk) -> None:
-        for number in range(len(bulk)):
-            self.broadcast(bulk[number])
+        self._world.send_bulk(self._node, bulk)
 
     def withdraw(self, handle: int) -> None:
         self._world.withdraw(handle)
