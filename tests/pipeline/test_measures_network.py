@@ -31,24 +31,33 @@ def test_the_reach_of_a_scenario() -> None:
     assert reach(range=70.0) == Reach(70.0)
     assert reach(range=[10.0, 20.0]) == Reach((10.0, 20.0))
     assert reach(range=70.0, indoor_range=30.0) == Reach(70.0, 30.0)
+    assert reach(range=70.0, walls="opaque") == Reach(70.0, walls=True)
     assert reach(propagation="links") is None
 
 
-def test_a_range_of_its_own_is_the_one_that_the_world_has_drawn() -> None:
-    """Whatever was received in a real run was sent in contact, and who was sent to out of contact received nothing."""
+OWN_RANGES = {"radio": {"range": [40.0, 160.0], "drawn": "node"}}
+BUILDINGS = {
+    "movement": {"model": "buildings", "buildings": 2, "edge": [60, 90], "stay": [2, 8], "speed": [5, 9]},
+    "radio": {"range": 120.0, "indoor_range": 50.0, "walls": "opaque"},
+    "away": [{"nodes": [0, 1, 2], "on": [2, 9], "off": [2, 9]}],
+}
+
+
+@pytest.mark.parametrize("world", [OWN_RANGES, BUILDINGS], ids=["own ranges", "walls and nodes away"])
+def test_frames_of_a_real_run_reach_exactly_those_in_contact(world: dict[str, Any]) -> None:
     raw = {
         "nodes": 12,
         "duration": 40,
         "area": {"width": 300, "height": 300},
-        "radio": {"range": [40.0, 160.0], "drawn": "node"},
         "mac": {"model": "ideal"},
         "record": {"frames": True},
         "workload": {
             "subscribers": [{"count": 3, "filter": "true"}],
-            "publishers": [{"count": 3, "rate": 1.0}],
+            "publishers": [{"count": 6, "rate": 1.0}],
         },
+        **world,
     }
-    scenario, sink = check(raw, "own ranges", Path()), MemorySink()
+    scenario, sink = check(raw, "real", Path()), MemorySink()
     run(scenario, sink)
     facts = sink.tables()
     found = network_of(facts, 12, 40 * S, json.dumps(raw), directed=True)

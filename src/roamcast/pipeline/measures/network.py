@@ -25,16 +25,6 @@ class _Scenario(msgspec.Struct):
     radio: Radio = Radio()
 
 
-class _Walls(msgspec.Struct, frozen=True):
-    """Beside `Radio`, so that scenarios can be read from before there were walls and since."""
-
-    walls: str = "none"
-
-
-class _Walled(msgspec.Struct):
-    radio: _Walls = _Walls()
-
-
 def reach_of(scenario: str, nodes: int) -> Reach | None:
     """Of a scenario (JSON); None: it has links."""
     read = msgspec.json.decode(scenario, type=_Scenario)
@@ -44,8 +34,7 @@ def reach_of(scenario: str, nodes: int) -> Reach | None:
     outdoors: float | tuple[float, float] | np.ndarray[tuple[int], np.dtype[np.float64]] = radio.range
     if isinstance(radio.range, tuple) and radio.drawn == "node":
         outdoors = np.array([own_range(radio.range, read.seed, node) for node in range(nodes)])
-    walls = msgspec.json.decode(scenario, type=_Walled).radio.walls == "opaque"
-    return Reach(outdoors, radio.indoor_range, walls)
+    return Reach(outdoors, radio.indoor_range, radio.walls == "opaque")
 
 
 def network_of(

@@ -24,7 +24,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.facts.contacts import READ, Ints
+from roamcast.facts.compiled import Ints
+from roamcast.facts.contacts import READ
 from roamcast.facts.possible import NEVER, earliest
 from roamcast.facts.summary import Pair, expected_pairs
 from roamcast.pipeline.measures.by_run import Files, of_runs

@@ -13,7 +13,8 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.facts.contacts import READ, Contacts, Ints
+from roamcast.facts.compiled import Ints
+from roamcast.facts.contacts import READ, Contacts
 from roamcast.facts.islands import breaks_per_minute, degree, durations, gaps, islands
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
