@@ -109,7 +109,7 @@ def test_the_workload_does_not_depend_on_radio_or_medium() -> None:
 
 def test_facts_by_second_add_up_to_the_totals() -> None:
     recorded = facts(scenario("unit disk, overlap"))
-    for metric in ("packets", "bits", "airtime", "receptions", "collision", "half_duplex"):
+    for metric in ("messages", "packets", "bits", "airtime", "receptions", "collision", "half_duplex"):
         total = sum(row[metric] for row in recorded["transmit"])
         assert total == sum(row[metric] for row in recorded["series"])
         assert total > 0, metric
@@ -160,6 +160,8 @@ def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | 
     rows = [row for row in sink.table("transmit").to_pylist() if row["kind"] == "repair"]
     packets = {(row["node"], row["cause"]): row["packets"] for row in rows if row["packets"]}
     assert packets == {(0, 7): 1, (1, 7): 1, (2, 7): 1, (0, 8): 1, (0, 9): 8}
+    messages = {(row["node"], row["cause"]): row["messages"] for row in rows if row["messages"]}
+    assert messages == dict.fromkeys(packets, 1), "however often it was tried"
     # A version byte, an array of two, "repair" (1 + 6) and a small number: 10 bytes, and 64 of headers.
     assert {row["bits"] // row["packets"] for row in rows if row["packets"]} == {192 + 8 * 74}
     # The broadcasts all start at 0 and collide, so that only the unicast is received; by no cause, at the receiver.

@@ -37,7 +37,7 @@ def find(name: str, folder: Path = Path()) -> Entry:
     if name in CATALOGUE:
         return CATALOGUE[name]
     if is_file_name(name):
-        return _checked(from_file(name, folder, "protocol"), repr(name))
+        return _checked(from_file(name, folder, "protocol", ProtocolError), repr(name))
     offered = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
     if name in offered:
         return _checked(offered[name].load(), f"entry point {name!r}")

@@ -327,8 +327,7 @@ class World:
         if not isinstance(sent, Message):
             self._bulk_arrived(sender, sent)
             return
-        if sent.cause:
-            self._charge(sender, sent)
+        self._charge(sender, sent)
         message = self._received(sent)
         for node in core.receivers:
             brokers[node].receive(now, sender, message)
@@ -419,15 +418,18 @@ class World:
 
     def _count_second(self) -> None:
         second = (self.now - 1) // SECOND
-        for kind, counted in zip(self._kind_roles, self.core.take_series(), strict=True):
-            if any(counted):
-                self._facts.add("series", second, *kind, *counted)
+        counts = zip(self._kind_roles, self._costs.take_second(), self.core.take_series(), strict=True)
+        for kind, messages, counted in counts:
+            if messages or any(counted):
+                self._facts.add("series", second, *kind, messages, *counted)
         self._costs.write_if_many()
 
     def _charge(self, node: int, sent: Message | Bulk) -> None:
         message = _one_of(sent)
-        if message.cause:
-            self._costs.charge(node, self._kinds[type(message)], message.cause, self.core.spent)
+        kind, cause = self._kinds[type(message)], message.cause
+        self._costs.count(node, kind, 1 if isinstance(sent, Message) else len(sent))
+        if cause:
+            self._costs.charge(node, kind, cause, self.core.spent)
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())
