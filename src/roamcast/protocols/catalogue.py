@@ -21,7 +21,6 @@ from roamcast.protocols.tree import broker as tree
 GROUP: Final = "roamcast.protocols"
 
 
-<<<<<<< HEAD
 _OURS: Final = (
     flooding.ENTRY,
     gossip.ENTRY,
@@ -30,10 +29,8 @@ _OURS: Final = (
     tree.COMAN,
     opportunistic.ENTRY,
     odmrp.ENTRY,
+    context.ENTRY,
 )
-=======
-_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN, context.ENTRY)
->>>>>>> context
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 

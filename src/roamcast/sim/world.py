@@ -28,6 +28,7 @@ from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
+from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
@@ -137,7 +138,7 @@ class World:
         reach = scenario.radio.range
         for node in range(scenario.nodes):
             if isinstance(reach, tuple):
-                self.core.set_range(node, Random(f"{scenario.seed}/range/{node}").uniform(*reach))
+                self.core.set_range(node, own_range(reach, scenario.seed, node))
             else:
                 self.core.set_range(node, reach)
         assert scenario.area is not None

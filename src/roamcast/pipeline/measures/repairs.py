@@ -27,8 +27,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
+from roamcast.pipeline.measures.by_run import rows_of
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.tree import of_runs_with_a_tree, rows_of, tree_of
+from roamcast.pipeline.measures.tree import of_runs_with_a_tree, tree_of
 from roamcast.units import SECOND
 
 CONTROL: Final = "control"

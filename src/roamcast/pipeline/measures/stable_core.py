@@ -25,11 +25,11 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import FACTS_ARROW
+from roamcast.pipeline.measures.by_run import bounds, rows_of
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import Terms, follow, terms_of
 from roamcast.pipeline.measures.repairs import CONTROL
 from roamcast.pipeline.measures.traffic import counted
-from roamcast.pipeline.measures.tree import bounds, rows_of
 from roamcast.pipeline.measures.truth import filters, matched
 from roamcast.pipeline.schemas import spark_schema
 
