@@ -114,7 +114,9 @@ def by_hand() -> Run:
             (1500 * MS, 3, 3, True, FILTERS[3]),
             (2000 * MS, 2, 2, False, None),
         ],
-        filter_constraint=[tuple(row) for number, text in FILTERS.items() for row in filter_rows(number, parse_filter(text))],
+        filter_constraint=[
+            tuple(row) for number, text in FILTERS.items() for row in filter_rows(number, parse_filter(text))
+        ],
         publish=[(at * MS, 0, event, "t", 50) for event, at in ((10, 900), (11, 1200), (12, 2500), (13, 2600))],
         event_attribute=[*priced(10, 5), *priced(11, 30), *priced(12, 5), *priced(13, 50)],
         deliver=[

@@ -38,7 +38,17 @@ SETTLED: Final = SECOND // 10
 """How long after `repaired` the nodes on a new path may take to change their places, ns: longer than a message takes
 over a few hops, and shorter than another repair, whose path it would be."""
 
-_FIGURES: Final = ("repairs", "succeeded", "time", "same_parent", "path", "messages", "transmissions", "nodes", "breaks")
+_FIGURES: Final = (
+    "repairs",
+    "succeeded",
+    "time",
+    "same_parent",
+    "path",
+    "messages",
+    "transmissions",
+    "nodes",
+    "breaks",
+)
 
 
 @dataclass
@@ -140,7 +150,11 @@ def _repairs_of_run(
 ) -> dict[str, float | None]:
     tree = tree_of(out, run)
     repairs = [repair for repair in repairs_of(tree) if repair.began >= start]
-    sent = rows_of(out, "transmit", run, ["node", "kind", "role", "cause", "messages", "packets"]) if run in sending else None
+    sent = (
+        rows_of(out, "transmit", run, ["node", "kind", "role", "cause", "messages", "packets"])
+        if run in sending
+        else None
+    )
     breaks = pc.sum(pc.and_(pc.equal(tree["change"], "broken"), pc.greater_equal(tree["time"], start))).as_py()
     minutes = (end - start) / (60 * SECOND)
     return figures(repairs) | costs(repairs, sent) | {"breaks": breaks / minutes if minutes > 0 else None}
@@ -159,7 +173,7 @@ def figures(repairs: list[Repair]) -> dict[str, float | None]:
 
 
 def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
-    """Control messages and their transmissions for each repair, and nodes that took part in the search; `sent` are rows of `transmit`, if any."""
+    """Control messages, their transmissions and the nodes in the search for each repair; `sent`: rows of `transmit`."""
     if not repairs:
         return dict.fromkeys(("messages", "transmissions", "nodes"))
     if sent is None:
