@@ -153,6 +153,7 @@ def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | 
         "nodes": 3,
         "duration": 2.0,
         "radio": {"propagation": "links"},
+        "radio": {"propagation": "links"},
         "links": {"up": [[0, 1]]},
         "protocol": {"name": "caused.py:ENTRY"},
     }
@@ -175,6 +176,7 @@ def test_a_subscription_ends_with_its_lifetime() -> None:
         "duration": 20.0,
         "seed": 1,
         "protocol": {"name": "opportunistic"},
+        "radio": {"propagation": "links"},
         "links": {"up": [[0, 1]]},
         "workload": {
             "subscribers": [{"nodes": [1], "start": 1.0, "lifetime": 5.0}],
