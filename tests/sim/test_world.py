@@ -153,7 +153,6 @@ def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | 
         "nodes": 3,
         "duration": 2.0,
         "radio": {"propagation": "links"},
-        "radio": {"propagation": "links"},
         "links": {"up": [[0, 1]]},
         "protocol": {"name": "caused.py:ENTRY"},
     }
