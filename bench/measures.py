@@ -20,6 +20,7 @@ from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.rows import filter_rows
+from roamcast.facts.schema import COUNTERS
 from roamcast.pipeline.measures import measure
 from roamcast.pipeline.session import session
 from roamcast.units import SECOND
@@ -123,6 +124,7 @@ def make_facts(rng: np.random.Generator, events: int) -> Facts:
             "event": ids,
             "type": ["offer"] * events,
             "size": np.full(events, 256),
+            "lifetime": None,
         },
         "event_attribute": content(ids, category, price),
         "deliver": deliveries(rng, published, ids, matching),
@@ -136,7 +138,7 @@ def subscriptions(category: np.ndarray[Any, Any], bound: np.ndarray[Any, Any]) -
         Filter.where("category", "=", f"c{which}") & Filter.where("price", "<", int(limit))
         for which, limit in zip(category, bound, strict=True)
     ]
-    asked = [row for number, filter in enumerate(filters) for row in filter_rows(number, filter)]
+    rows = [row for number, filter in enumerate(filters) for row in filter_rows(number, filter)]
     return {
         "subscribe": {
             "time": np.zeros(NODES, np.int64),
@@ -144,9 +146,10 @@ def subscriptions(category: np.ndarray[Any, Any], bound: np.ndarray[Any, Any]) -
             "subscription": np.arange(NODES),
             "active": [True] * NODES,
             "filter": [str(filter) for filter in filters],
+            "lifetime": None,
         },
         "filter_constraint": {
-            name: [getattr(row, name) for row in asked] for name in FACTS_ARROW["filter_constraint"].names[1:]
+            name: [getattr(row, name) for row in rows] for name in FACTS_ARROW["filter_constraint"].names[1:]
         },
     }
 
@@ -188,11 +191,11 @@ def deliveries(
 
 
 def traffic(rng: np.random.Generator) -> dict[str, Any]:
-    counted = FACTS_ARROW["series"].names[3:]
     return {
         "second": np.repeat(np.arange(DURATION), 2),
         "kind": ["data", "beacon"] * DURATION,
-        **{column: rng.integers(0, 100, 2 * DURATION) for column in counted},
+        "role": ["data", "beacon"] * DURATION,
+        **{column: rng.integers(0, 100, 2 * DURATION) for column in COUNTERS},
     }
 
 

@@ -6,6 +6,7 @@ import sys
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from click.testing import CliRunner
 
@@ -15,6 +16,7 @@ from roamcast.campaign.experiment import check_measures, wanted_measures
 from roamcast.campaign.plan import Plan, load_experiment, plan
 from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
+from roamcast.sim.scenario import Scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "campaigns" / "range.toml"
 
@@ -279,7 +281,7 @@ def test_everything_else_changes_it(tmp_path: Path, monkeypatch: pytest.MonkeyPa
         *ids(tmp_path, scenario=scenario_with(nodes=21)),
         *ids(tmp_path, scenario=scenario_with(protocol={"name": "gossip"})),
     ]
-    monkeypatch.setattr(identity, "CODE_VERSION", "another")
+    monkeypatch.setattr(identity, "VERSIONS", {"python": "4"})
     found += ids(tmp_path)
     assert len(set(found)) == 5
 
@@ -300,7 +302,25 @@ def test_an_edited_recording_of_movement_makes_other_runs(tmp_path: Path) -> Non
     assert ids(tmp_path, scenario=recorded) != before
 
 
-def test_the_code_version_is_of_the_sources_that_runs_execute() -> None:
-    sources = {path.name for path in identity.executed_sources()}
-    assert {"trace.py", "hint.py", "kernel.py", "filter.py", "waypoint.py"} <= sources
-    assert not {"session.py", "campaign.py", "main.py"} & sources
+def modules(folder: Path, **changes: Any) -> set[str]:  # noqa: ANN401
+    (run,) = plan([made(folder, seeds=[1], **{"axes": [], "variants": [], **changes})]).distinct
+    scenario = msgspec.json.decode(run.scenario, type=Scenario)
+    return set(identity.code(scenario, identity.read_files(scenario, folder)))
+
+
+def test_a_run_depends_on_the_simulator_and_on_its_own_protocol_alone(tmp_path: Path) -> None:
+    hint = modules(tmp_path, scenario=scenario_with(protocol={"name": "hint"}))
+    coman = modules(tmp_path, scenario=scenario_with(protocol={"name": "coman"}))
+    everybody = ("facts.schema", "sim.kernel", "sim.mobility.waypoint", "content.filter", "protocols.api")
+    assert {f"roamcast.{name}" for name in everybody} <= hint & coman
+    assert "roamcast.protocols.hint" in hint - coman
+    assert "roamcast.protocols.tree.coman" in coman - hint
+    assert "roamcast.protocols.neighbours" in hint, "what its protocol imports belongs to a run"
+    packages = {name.split(".")[1] for name in hint | coman if "." in name}
+    assert not packages & {"cli", "report", "papers", "pipeline", "campaign", "lab", "live"}
+
+
+def test_a_protocol_in_a_file_depends_on_what_it_imports(tmp_path: Path) -> None:
+    found = modules(tmp_path, **odd(tmp_path, "pass"))
+    assert "roamcast.protocols.api" in found
+    assert "roamcast.protocols.tree.coman" not in found

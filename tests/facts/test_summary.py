@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from facts.rows import KNOWN, complete
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import TABLES
@@ -93,8 +94,8 @@ def test_everything_of_a_small_run() -> None:
         losses={"collision": 2, "half_duplex": 2, "random_loss": 3, "queue_full": 4, "unreachable": 5},
         notes={"dropped": 1, "duplicate": 5},
         sent=(
-            Sent("beacon", 5, 500, 0.001, False),
-            Sent("data", 6, 6000, 0.003, True),
+            Sent("beacon", 5, 500, 0.001, False, False),
+            Sent("data", 6, 6000, 0.003, False, True),
         ),
     )
 
@@ -196,7 +197,8 @@ def test_events_that_nobody_wants_do_not_count_for_delivery() -> None:
 
 def test_as_dict_is_plain() -> None:
     record = of_events([(0, 1, 1, True, "true")], {7: 5}, series=[series(0, "data", 1, 2, S)]).as_dict()
-    assert record["sent"] == ({"kind": "data", "packets": 1, "bits": 2, "airtime": 1.0, "carrier": False},)
+    counted = {"packets": 1, "bits": 2, "airtime": 1.0}
+    assert record["sent"] == ({"kind": "data", **counted, "background": False, "carrier": False},)
 
 
 # --- Against an obvious model ---------------------------------------------------------------------------------------
@@ -209,7 +211,7 @@ offers = st.lists(st.tuples(times, st.integers(0, 4)), max_size=6)
 
 
 @given(terms=terms, offers=offers, warmup=times, reached=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 4))))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_expected_delivered_and_delivery_are_those_of_a_slow_model(
     terms: list[tuple[int, int | None, int]],
     offers: list[tuple[int, int]],

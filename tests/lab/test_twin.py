@@ -9,10 +9,11 @@ import pytest
 
 from lab.test_verb import LINE, finished
 from lab.twins import LINE as LINKS
+from roamcast.campaign.folder import done_file
 from roamcast.facts.recorder import Sink
 from roamcast.facts.schema import TABLES
 from roamcast.pipeline import twins as live
-from roamcast.pipeline.task import done_file, read_done
+from roamcast.pipeline.task import read_done
 from roamcast.pipeline.twins import LIVE, SIMULATED, twins
 from roamcast.sim import reference
 from roamcast.sim.run import run

@@ -43,7 +43,7 @@ def test_what_one_publishes_the_other_hears(tmp_path: Path, protocol: str, seale
             there.subscribe("price < 20") as events,
         ):
             if protocol == "hint":  # it has to have met the other
-                await until(lambda: one.host.tables["table"])
+                await until(lambda: one.host.tables["hints"])
             sent = [await here.publish({"price": price}, "offer", b"\0payload") for price in (25, 12, 19.5)]
             heard = await take(events, 2)
         assert sent == [event_id(1, serial) for serial in (1, 2, 3)]

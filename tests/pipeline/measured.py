@@ -32,6 +32,7 @@ class Run:
     seed: int = 1
     experiment: str = "e"
     status: str = "ok"
+    protocol: str = "flooding"
 
 
 def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
@@ -42,7 +43,7 @@ def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
         for row in of_table:
             recorder.add(table, *complete(table, row))
     recorder.close()
-    return sink.tables()
+    return {name: KNOWN[name].empty_table() for name in rows} | sink.tables()
 
 
 def write_campaign(out: Path, runs: Sequence[Run]) -> Path:
@@ -77,7 +78,7 @@ def _done(run: Run) -> dict[str, Any]:
         "simulated": run.simulated,
         "warmup": run.warmup,
         "nodes": run.nodes,
-        "protocol": "flooding",
+        "protocol": run.protocol,
         "rows": rows,
         "digest": "",
     }

@@ -16,6 +16,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import DataFrame, SparkSession
 
 from pipeline.measured import MS, Run, S, tables, write_campaign
+from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
@@ -34,6 +35,7 @@ from roamcast.pipeline.measures import (
     stable_core,
     tree,
 )
+from roamcast.pipeline.measures.pairs import AGES
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
@@ -56,9 +58,9 @@ def by_hand() -> Run:
     """Seven nodes in a row, 100 m apart; two want something, and four events are published."""
     facts = tables(
         subscribe=[(0, 1, 1, True, "price < 20"), (0, 2, 2, True, "true")],
-        asked=asked({1: "price < 20", 2: "true"}),
+        filter_constraint=asked({1: "price < 20", 2: "true"}),
         publish=[(1 * S, 0, 10, "t", 50), (5 * S, 0, 11, "t", 50), (6 * S, 0, 12, "t", 50), (7 * S, 0, 13, "t", 50)],
-        said=[typed(event, "t") for event in (10, 11, 12, 13)]
+        event_attribute=[typed(event, "t") for event in (10, 11, 12, 13)]
         + [price(10, 5), price(11, 10), price(12, 20), price(13, 19)],
         deliver=[
             (2 * S, 1, 10, 1, 1 * S, 9, "hello"),  # published in the warm-up: counts for nothing but its carrier
@@ -87,6 +89,10 @@ def by_hand() -> Run:
     return Run("hand", facts, simulated=10.0, warmup=4.5, nodes=7, scenario=radio, experiment="hand")
 
 
+CHAIN = 6 + math.sqrt(162.5**2 - 100**2) / 100 - 4.5
+"""For how long node 6 is in range after the warm-up, s: from 6 s on it leaves at 100 m/s."""
+APART = 5.5 - CHAIN
+
 BY_HAND = {
     "delivery": 2 / 3,  # of 11 all, of 12 all, of 13 none
     "events": 3,
@@ -106,10 +112,26 @@ BY_HAND = {
     "lost_random": 3 / 40,
     "queue_full": 4 / 40,
     "unreachable": 5 / 40,
-    # At 5, 6 and 7 s (141 m away) a chain of seven; at 8 and 9 s one of six, and a node alone.
-    "degree_mean": (3 * 12 + 2 * 10) / (5 * 7),
-    "partitions_mean": (3 * 1 + 2 * 2) / 5,
-    "largest_partition": (3 * 7 + 2 * 6) / (5 * 7),
+    # A chain of seven until node 6 is 162.5 m from node 5, from then on one of six, and a node alone.
+    "degree_mean": (12 * CHAIN + 10 * APART) / (5.5 * 7),
+    "partitions_mean": (CHAIN + 2 * APART) / 5.5,
+    "largest_partition": (CHAIN + APART * 6 / 7) / 5.5,
+    "island_size": 7 * 5.5 / (CHAIN + 2 * APART),
+    "island_size_by_node": (CHAIN * 49 + APART * 37) / (5.5 * 7),
+    # Looked at at 4.5, 5.5 and 6.5 s, and at 7.5, 8.5 and 9.5 s.
+    "island_hops": (3 * 6 + 3 * 5) / (3 + 3 * 2),
+    "island_hops_by_node": (3 * 7 * 6 + 3 * 6 * 5) / (6 * 7),
+    "island_hops_max": 6,
+    "contact_time": None,  # none began after the warm-up
+    "intercontact_time": None,
+    "contact_breaks": 60 / 5.5,
+    # There is always a way from 0 to 1 and 2, who are the subscribers.
+    "possible": 1,
+    "possible_at_once": 1,
+    "possible_interested": 1,
+    "delivered_of_possible": 3 / 5,
+    **{f"possible_{age}": None for age in AGES},
+    **{f"possible_interested_{age}": None for age in AGES},
     "satisfaction_1800": None,
     "satisfaction_3600": None,
     "satisfaction_5400": None,
@@ -124,9 +146,9 @@ def slow() -> Run:
     hour = 3600 * S
     facts = tables(
         subscribe=[(0, 1, 1, True, "true"), (0, 2, 2, True, "true")],
-        asked=asked({1: "true", 2: "true"}),
+        filter_constraint=asked({1: "true", 2: "true"}),
         publish=[(0, 0, 10, "t", 50), (2400 * S, 0, 11, "t", 50), (2401 * S, 0, 12, "t", 50)],
-        said=[typed(event, "t") for event in (10, 11, 12)],
+        event_attribute=[typed(event, "t") for event in (10, 11, 12)],
         deliver=[
             (1800 * S, 1, 10, 1, 0, 1, "data"),
             (1800 * S + 1, 2, 10, 2, 0, 1, "data"),
@@ -263,7 +285,8 @@ def test_the_topology_of_a_real_run_is_within_what_it_can_be(out: Path) -> None:
     assert moving == of_run(out, "gossip1") | {
         name: of_run(out, "flooding1")[name] for name in ("degree_mean", "partitions_mean", "largest_partition")
     }
-    assert [linked[name] for name in ("degree_mean", "partitions_mean", "largest_partition")] == [None] * 3
+    assert [linked[name] for name in ("degree_mean", "partitions_mean", "largest_partition")] == [58 / 30, 1, 1]
+    assert [linked[name] for name in ("island_hops", "contact_time", "contact_breaks")] == [29, None, 0]
 
 
 def test_the_summary_goes_over_the_seeds(out: Path) -> None:
@@ -345,7 +368,7 @@ def test_a_campaign_in_which_all_failed_has_tables_without_values(spark: SparkSe
 
 def test_an_id_that_stood_for_two_filters_is_refused(spark: SparkSession, tmp_path: Path) -> None:
     subscribe = [(0, 1, 1, True, "price < 20"), (5, 2, 1, True, "true")]
-    facts = tables(subscribe=subscribe, asked=asked({1: "price < 20"}) + asked({1: "true"}))
+    facts = tables(subscribe=subscribe, filter_constraint=asked({1: "price < 20"}) + asked({1: "true"}))
     write_campaign(tmp_path, [Run("twice", facts)])
     with pytest.raises(PySparkException, match=r"run twice: the filter 'price < 20' of subscription 1"):
         measure(spark, tmp_path, ["delivery"])
@@ -356,7 +379,7 @@ def constant(name: str, value: str, times: int = 1) -> Measure:
         once = facts.runs.selectExpr("run", f"{value} AS value")
         return once if times == 1 else once.unionAll(once)
 
-    return Measure(name, "", "For a test", function)
+    return Measure(About(name=name), function)
 
 
 def test_a_measure_must_give_one_value_a_run(
@@ -366,7 +389,7 @@ def test_a_measure_must_give_one_value_a_run(
     monkeypatch.setitem(MEASURES, "double", constant("double", "1", times=2))
     with pytest.raises(RoamcastError, match="measure 'double' must give one value a run: 2 for 1 runs"):
         measure(spark, tmp_path, ["double"])
-    wrong = Measure("wrong", "", "For a test", lambda facts: facts.runs.select("run", "warmup"))
+    wrong = Measure(About(name="wrong"), lambda facts: facts.runs.select("run", "warmup"))
     with pytest.raises(RoamcastError, match="measure 'wrong' must give the columns run and value, not run, warmup"):
         run_measures(read(spark, tmp_path), [wrong])
 
@@ -406,15 +429,16 @@ def test_the_page_has_every_measure_with_its_unit() -> None:
         names, unit, *_ = (cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:])
         described |= {name.strip("` "): unit for name in names.split(",")}
     assert {name: unit for name, unit in described.items() if not name.endswith(".parquet")} == {
-        one.name: one.unit for one in MEASURES.values()
+        one.name: one.about.unit for one in MEASURES.values()
     }
 
 
 def test_entry_points_that_cannot_be_measures_are_refused(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     source = (
+        "from roamcast.campaign.measured import About\n"
         "from roamcast.pipeline.measures import MEASURES, Measure\n"
         "NUMBER = 7\n"
-        "SAME = Measure('delivery', '', 'Another', MEASURES['delivery'].function)\n"
+        "SAME = Measure(About(name='delivery'), MEASURES['delivery'].function)\n"
     )
     (tmp_path / "bad_measures.py").write_text(source, encoding="utf-8")
     monkeypatch.syspath_prepend(tmp_path)

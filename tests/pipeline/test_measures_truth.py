@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from content.strategies import constraints, events, filters
+from examples import examples
 from pipeline.measured import Run, S, tables, write_campaign
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
@@ -48,9 +49,9 @@ def near(filter: Filter, event: Event, constraint: Constraint) -> Filter:
 def facts_of(asked: list[Filter], said: list[Event]) -> dict[str, pa.Table]:
     return tables(
         subscribe=[(0, 1, number, True, str(filter)) for number, filter in enumerate(asked)],
-        asked=[tuple(row) for number, filter in enumerate(asked) for row in filter_rows(number, filter)],
+        filter_constraint=[tuple(row) for number, filter in enumerate(asked) for row in filter_rows(number, filter)],
         publish=[(S, 0, event.id, event.type, 10) for event in said],
-        said=[tuple(row) for event in said for row in event_rows(event)],
+        event_attribute=[tuple(row) for event in said for row in event_rows(event)],
     )
 
 
@@ -80,7 +81,7 @@ def test_the_join_agrees_with_matching(
 ) -> None:
     write_campaign(tmp_path, [Run(run, facts_of(asked, said)) for run, (asked, said) in content.items()])
     rows = matched(read(spark, tmp_path)).collect()
-    found = [(row.run, row.event, row.asked) for row in rows]
+    found = [(row.run, row.event, row.filter_id) for row in rows]
     expected = {
         (run, event.id, asked.index(filter))  # the first of those that share a filter
         for run, (asked, said) in content.items()
@@ -119,7 +120,9 @@ def small_runs(draw: st.DrawFn) -> dict[str, pa.Table]:
     return tables(
         subscribe=acts,
         publish=[(time, 0, number, type_, 1) for number, (time, type_) in enumerate(published, 1)],
-        said=[(number, "", "str", None, None, type_, None) for number, (_, type_) in enumerate(published, 1)],
+        event_attribute=[
+            (number, "", "str", None, None, type_, None) for number, (_, type_) in enumerate(published, 1)
+        ],
         deliver=late,
     )
 
@@ -136,7 +139,7 @@ def matching(facts: dict[str, pa.Table]) -> tuple[Ints, Ints, Ints]:
     return event, time, number
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(small_runs())
 def test_pairs_in_force_agree_with_the_summary(facts: dict[str, pa.Table]) -> None:
     summary = summarise(facts, 0)

@@ -18,6 +18,7 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipeline.tiny import done, made, odd, planned, raw, results
+from roamcast.campaign.folder import done_file, facts_file
 from roamcast.campaign.plan import Plan, Run, plan
 from roamcast.campaign.progress import State
 from roamcast.cli.main import main
@@ -242,8 +243,8 @@ def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: Run) -> No
 
 def test_a_run_whose_files_are_not_whole_is_done_again(place: Path, run: Run) -> None:
     perform(run, place, TOKEN)
-    file = task.facts_file(place, "deliver", run.run)
-    whole, record = file.read_bytes(), task.done_file(place, run.run)
+    file = facts_file(place, "deliver", run.run)
+    whole, record = file.read_bytes(), done_file(place, run.run)
     file.write_bytes(whole[:-1])
     assert task.read_done(place, run.run) is None
     assert perform(run, place, TOKEN).status == "ok"
@@ -291,7 +292,7 @@ def test_files_from_outside_travel_with_the_run(place: Path, tmp_path: Path) -> 
     (tmp_path / "odd.py").unlink()
     assert [perform(run, place, TOKEN).status for run in runs] == ["ok", "ok"]
     for run in runs:
-        assert pq.read_table(task.facts_file(place, "deliver", run.run), partitioning=None).num_rows == 5
+        assert pq.read_table(facts_file(place, "deliver", run.run), partitioning=None).num_rows == 5
     assert len(list((place / "tmp").glob("files-*"))) == 1
 
 

@@ -25,6 +25,7 @@ from hypothesis import strategies as st
 from msgspec import inspect
 
 from content.strategies import filters
+from examples import examples
 from roamcast.content.event import INT_MAX, INT_MIN, Event, event_id
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
@@ -298,12 +299,13 @@ def strangers(entry: Entry, rng: random.Random) -> Iterator[Message]:
 
 LOAD = 60_000
 """Messages that fill every table."""
+SMALL = {"window": 256, "table": 64, "neighbours": 64, "capacity": 16}
+"""Parameters that set the size of a table, small enough for that."""
 
 
 def growth(entry: Entry) -> tuple[int, int]:
     """The footprint and what is kept after the load that fills every table, and after three times that."""
-    bounds = {"window": 256, "table": 64, "neighbours": 64}
-    small = {name: bound for name, bound in bounds.items() if name in entry.parameters.__struct_fields__}
+    small = {name: size for name, size in SMALL.items() if name in entry.parameters.__struct_fields__}
     port, rng = RecordingPort(), random.Random(3)
     place(entry, port, 0)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
@@ -443,7 +445,7 @@ def pass_time(broker: Broker[Any], port: RecordingPort, until: int) -> None:
 
 @every_entry
 @given(data=st.data())
-@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, data: st.DataObject) -> None:
     port = RecordingPort()
     place(entry, port, 0)

@@ -41,7 +41,7 @@ EXPERIMENT: dict[str, Any] = {
     "scenario": {"nodes": 100, "radio": {"range": [100, 200], "indoor_range": None}, "groups": [{"count": 2}]},
 }
 CAMPAIGN: dict[str, Any] = {
-    "version": 1,
+    "version": 2,
     "command": "roamcast papers hint --quick",
     "versions": {"roamcast": "0.1.0", "python": "3.11.7"},
     "experiments": [EXPERIMENT],
@@ -52,6 +52,10 @@ ROWS: list[tuple[Any, ...]] = [
     ("credits", "hint", 1, '{"credits": 1}', "delivery", 3, 0.75, 0.02, 0.7, 0.8),
     ("credits", "gossip", 0, "{}", "delivery", 3, 0.6, 0.01, 0.55, 0.65),
     ("credits", "hint", 1, '{"credits": 1}', "overhead", 3, 2.5, 0.1, 2.25, 2.75),
+]
+ABOUT: list[dict[str, Any]] = [
+    {"name": "delivery", "title": "delivery (share of interested subscribers)", "share": True, "whole": True},
+    {"name": "overhead", "title": "overhead (packets per delivery)"},
 ]
 DIFFERENCES: list[tuple[Any, ...]] = [
     ("credits", 1, '{"credits": 1}', "hint", "gossip", "delivery", 3, 0.15, 0.01, 0.125, 0.175)
@@ -95,6 +99,7 @@ def write_folder(
     """Two runs, of which the second fails if an error is given."""
     (out / "measures").mkdir(parents=True)
     (out / "campaign.json").write_text(json.dumps(campaign))
+    (out / "measures" / "about.json").write_text(json.dumps(ABOUT))
     if claims is not None:
         (out / "claims.json").write_text(json.dumps(claims))
     runs = [("a1", "ok", None, "hint"), ("b2", "failed" if error else "ok", error, "hint")]

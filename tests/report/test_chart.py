@@ -4,8 +4,11 @@ from typing import Any
 
 import pytest
 
+from roamcast.campaign.measured import About, Measured
 from roamcast.report.chart import Chart, make_chart
 from roamcast.report.source import Axis, Experiment, FigurePlan, Row, Variant
+
+ABOUT = [About(name="delay_p95", title="delay, 95th percentile (s)"), About(name="overhead")]
 
 
 def row(variant: str, axes: dict[str, Any], mean: float | None = 1.0, measure: str = "overhead") -> Row:
@@ -16,7 +19,9 @@ def chart_of(
     axes: list[Axis], variants: list[Variant], rows: list[Row], x: str, y: str = "overhead", log: bool = False
 ) -> Chart:
     experiment = Experiment("e", [1], axes=axes, variants=variants)
-    return make_chart(experiment, FigurePlan("1", x, y, log=log), rows)
+    return make_chart(
+        experiment, FigurePlan("1", x, y, log=log), rows, Measured({about.name: about for about in ABOUT})
+    )
 
 
 def names(chart: Chart) -> list[str]:
@@ -80,4 +85,3 @@ def test_titles_have_units() -> None:
     assert chart_of(axes, [], rows, "interval (beacons)", "delay_p95").x_title == "interval (beacons)"
     assert chart_of([Axis("rate", [1], "workload.publishers[0].rate")], [], [], "rate").x_title == "rate (msg/s)"
     assert chart_of([], [], [], "x", "my_own").y_title == "my own"
-    assert chart_of([], [], [], "x", "satisfaction_1800").y_title == "satisfaction within 1800 s (share of pairs)"

@@ -15,6 +15,7 @@ from report.folders import CAMPAIGN, CLAIMS, EVIL, EXPERIMENT, PAIRED, ROWS, evi
 from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
 from roamcast.report import chromium, draw, write_report
+from roamcast.report.source import read_results
 
 
 @pytest.fixture(autouse=True)
@@ -89,6 +90,24 @@ def test_the_checks_of_a_claim_stand_one_by_one(tmp_path: Path) -> None:
     ]
     assert page.xpath("//*[@class='checks']/li/span/@title") == ["holds", "reported, not judged"]
     assert texts(page, "//section[@id='claims']//td/p") == ["About: within 15 %.", "too few seeds"]
+
+
+def test_beside_the_verdict_stands_what_of_a_claim_survives(tmp_path: Path) -> None:
+    checks = [
+        {"says": "cheap", "verdict": "does not hold", "measured": "−46 %", "main": True, "misses": "4 points"},
+        {"says": "quick", "verdict": "holds", "measured": "0.1 s"},
+    ]
+    claim = {**CLAIMS[0], "checks": checks, "held": 1, "of": 2, "main": "does not hold", "tested": False}
+    page = page_of(write_folder(tmp_path / "out", claims=[claim]))
+    assert texts(page, "//*[@class='checks']/li") == [
+        "✗ cheap (main point): −46 %; misses by 4 points",
+        "✓ quick: 0.1 s",
+    ]
+    assert texts(page, "//section[@id='claims']//td/p") == [
+        "1 of 2 checks hold",
+        "main point: ✗ does not hold",
+        "A guess, not tested: too few seeds",
+    ]
 
 
 def test_without_claims_there_is_no_ledger(tmp_path: Path) -> None:
@@ -416,3 +435,15 @@ def test_one_figure_can_be_drawn_alone(tmp_path: Path) -> None:
     assert alone in [file.read_text(encoding="utf-8") for file in (out / "report" / "figures").glob("*.svg")]
     with pytest.raises(RoamcastError, match=f"has no figure 'none'; there are {figures[0]}"):
         draw(out, "none")
+
+
+def test_intervals_end_where_the_measure_does(tmp_path: Path) -> None:
+    rows = [("credits", "hint", 0, '{"credits": 0}', "delivery", 3, 0.98, 0.02, 0.93, 1.03)]
+    (row,) = read_results(write_folder(tmp_path, rows=rows)).rows
+    assert (row.low, row.high) == (0.93, 1.0)
+
+
+def test_a_folder_of_another_version_is_refused_in_one_line(tmp_path: Path) -> None:
+    write_folder(tmp_path, campaign={**CAMPAIGN, "version": 1})
+    with pytest.raises(RoamcastError, match=r"^[^\n]*: holds facts of version 1, and this roamcast reads .* version 2"):
+        read_results(tmp_path)

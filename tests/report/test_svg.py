@@ -17,7 +17,7 @@ def row(x: Any, mean: float | None, low: float | None = None, high: float | None
 
 def chart_of(*curves: Curve, y: str = "delivery", log: bool = False) -> Chart:
     values = {row.axes["x"]: None for curve in curves if not curve.level for row in curve.rows}
-    return Chart(FigurePlan("1", "x", y, "T", log=log), "e", "x", y, tuple(values), curves)
+    return Chart(FigurePlan("1", "x", y, "T", log=log), "e", "x", y, tuple(values), curves, whole=y == "delivery")
 
 
 def curve(*rows: Row, name: str = "hint", level: bool = False) -> Curve:

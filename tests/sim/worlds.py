@@ -39,6 +39,18 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "movement": {"model": "buildings"},
         "radio": {"range": 100.0, "indoor_range": 40.0},
     },
+    "opaque walls": {
+        "area": {"width": 300.0, "height": 300.0},
+        "nodes": 60,
+        "movement": {
+            "model": "buildings",
+            "buildings": [[20, 20, 100, 100], [180, 20, 100, 100], [20, 180, 100, 100], [180, 180, 100, 100]],
+            "stay": [0.5, 2.0],
+            "speed": [20.0, 40.0],
+        },
+        "radio": {"range": 100.0, "walls": "opaque"},
+        "record": {"frames": True},
+    },
     "hot spots, ideal": {
         "movement": {
             "model": "hot-spots",
@@ -52,6 +64,21 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "movement": {"model": "column", "gap": 8.0},
         "mac": {"mtu": 100, "rate": 11},
         "radio": {"range": 60.0},
+    },
+    "away": {
+        "movement": {"model": "random-waypoint", "speed": [5.0, 20.0]},
+        "background": {"rate": 5.0, "size": 100},
+        "record": {"frames": True},
+        "away": [
+            {"nodes": list(range(8)), "mode": "restart", "on": [0.2, 1.0], "off": [0.1, 0.5]},
+            {"nodes": list(range(8, 16)), "mode": "suspended", "on": [0.2, 1.0], "off": [0.1, 0.5]},
+            {"nodes": [16], "mode": "suspended", "times": [[0.0, 1.0], [2.0, 5.9999]]},
+        ],
+    },
+    "away, ideal": {
+        "mac": {"model": "ideal"},
+        "record": {"frames": True},
+        "away": [{"mode": "restart", "on": [0.1, 0.5], "off": [0.1, 0.5]}],
     },
     "links": {
         "nodes": 10,

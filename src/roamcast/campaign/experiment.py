@@ -81,7 +81,10 @@ class Spec(_Part, frozen=True, kw_only=True):
     title: Annotated[str, Meta(description="for people")] = ""
     paper: Annotated[str | None, Meta(description="the paper it repeats")] = None
     seeds: Annotated[int | tuple[int, ...], Meta(description="how many (1, 2, …), or a list of them")] = 10
-    measures: Annotated[tuple[str, ...] | None, Meta(description="names of measures; none: all there are")] = None
+    measures: Annotated[
+        tuple[str, ...] | None,
+        Meta(description="names of measures, `file.py:NAME` for one of your own; none: all there are"),
+    ] = None
     baseline: Annotated[str | None, Meta(description="the variant that the others are compared with by seed")] = None
     mode: Annotated[
         Literal["grid", "paired"], Meta(description="grid: all combinations of the axes; paired: their values in step")

@@ -1,14 +1,18 @@
 """Which run is which: a name that follows from everything a run's facts follow from.
 
 The rule this file owns: a run is named by a hash of its checked scenario with all defaults (the seed is in it, its
-`name` for people is not), of roamcast's own sources that a run executes, and of every file from outside that it reads:
-a protocol of someone's own, a recorded movement. Runs of equal names have equal facts, so one of them is enough; what
-is edited gets another name, and so never old numbers.
+`name` for people is not), of roamcast's own sources that this run executes (`sources.py`), of every file from outside
+that it reads (a protocol of someone's own, a recorded movement), and of the versions of Python, numpy and numba.
+Runs of equal names have equal facts, so one of them is enough; what is edited gets another name, and so never old
+numbers.
 """
 
+import functools
 import hashlib
+import importlib.metadata
 import inspect
 import json
+import platform
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
@@ -16,18 +20,22 @@ from typing import Any, Final, TypeVar
 import msgspec
 
 import roamcast
+from roamcast.campaign.sources import digests_of, executed, imports
 from roamcast.errors import RoamcastError
 from roamcast.sim.mobility.recorded import Recorded
 from roamcast.sim.scenario import Scenario, parameters
 
-_ROOT: Final = Path(roamcast.__file__).parent
-_EXECUTED: Final = ("content", "protocols", "facts", "sim")
-"""What of the package decides what a run records."""
 _DIGITS: Final = 16
 
 PROTOCOL: Final = "protocol"
 MOVEMENT: Final = "movement"
 INSTALLED: Final = "installed protocol"
+
+VERSIONS: Final = {
+    "python": platform.python_version(),
+    **{name: importlib.metadata.version(name) for name in ("numpy", "numba")},
+}
+"""What could change a bit of a run beside its code."""
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 
@@ -43,22 +51,6 @@ def canonical_hash(value: Any) -> str:  # noqa: ANN401  # any value of JSON
 
 def digests(files: Files) -> dict[str, str]:
     return {what: hashlib.sha256(content).hexdigest() for what, content in files.items()}
-
-
-def executed_sources() -> list[Path]:
-    """The package's files that a run executes."""
-    places = [_ROOT / part for part in _EXECUTED]
-    return sorted(path for place in places for path in ([place] if place.is_file() else place.rglob("*.py")))
-
-
-def _code_version() -> str:
-    sources = executed_sources()
-    return canonical_hash(digests({path.relative_to(_ROOT).as_posix(): path.read_bytes() for path in sources}))
-
-
-# When this is imported, and not when it is asked for: then it is of the code that this process has loaded, and not of
-# what someone has edited since.
-CODE_VERSION: Final = _code_version()
 
 
 def completed(scenario: Scenario, folder: Path) -> Scenario:
@@ -109,7 +101,22 @@ def run_id(scenario: Scenario, files: Files) -> str:
     """The name of the run of a completed scenario."""
     said = msgspec.to_builtins(scenario)
     del said["name"]
-    return canonical_hash([said, CODE_VERSION, digests(files) | _installed(scenario)])[:_DIGITS]
+    return canonical_hash([said, code(scenario, files), digests(files) | _installed(scenario), VERSIONS])[:_DIGITS]
+
+
+def code(scenario: Scenario, files: Files) -> dict[str, str]:
+    """Digests of roamcast's own modules that the run executes, by name."""
+    if PROTOCOL in files:
+        first = tuple(imports(files[PROTOCOL]))
+    else:
+        broker = scenario.entry(Path()).broker
+        first = (broker.__module__,) if _is_ours(broker) else tuple(imports(_source(broker)))
+    return _digests_from(first)
+
+
+@functools.cache
+def _digests_from(first: tuple[str, ...]) -> dict[str, str]:
+    return digests_of(executed(first))
 
 
 def _file_names(scenario: Scenario) -> Iterator[tuple[str, str]]:
@@ -125,8 +132,14 @@ def _installed(scenario: Scenario) -> dict[str, str]:
     if ":" in scenario.protocol.name:
         return {}
     broker = scenario.entry(Path()).broker
-    if broker.__module__.partition(".")[0] == roamcast.__name__:
-        return {}
-    source = inspect.getsourcefile(broker)
-    assert source is not None, f"{broker} has no source"
-    return {INSTALLED: hashlib.sha256(Path(source).read_bytes()).hexdigest()}
+    return {} if _is_ours(broker) else {INSTALLED: hashlib.sha256(_source(broker)).hexdigest()}
+
+
+def _is_ours(broker: type) -> bool:
+    return broker.__module__.partition(".")[0] == roamcast.__name__
+
+
+def _source(broker: type) -> bytes:
+    file = inspect.getsourcefile(broker)
+    assert file is not None, f"{broker} has no source"
+    return Path(file).read_bytes()

@@ -95,7 +95,7 @@ def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:
     for one in experiments:
         mine = [row for row in rows if row["experiment"] == one.name]
         measured = list(dict.fromkeys(row["measure"] for row in mine))
-        wanted = one.spec.measures or [*(figure.y for figure in one.spec.figures), *measured]
+        wanted = [*(one.spec.measures or (figure.y for figure in one.spec.figures)), *measured]
         columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MAX_COLUMNS]
         labels = [axis.name for axis in one.spec.axes]
         table = Table(box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left", pad_edge=False)

@@ -58,11 +58,11 @@ def run_here(
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.
-    from roamcast.pipeline.measures import MEASURES
+    from roamcast.pipeline.measures import MEASURES, with_names
     from roamcast.pipeline.run import run_campaign
     from roamcast.pipeline.simulate import look
 
-    check_measures(experiments, MEASURES)
+    check_measures(with_names(experiments), MEASURES)
     console = Console(stderr=True)
     announce(planned, look(planned, out), console, retry_failed)
     try:

@@ -20,6 +20,9 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
     return pa.schema([pa.field(name, kind) for name, kind in columns.items()])
 
 
+FACTS_VERSION: Final = 2
+"""Of the tables and columns below. It goes up with every change of one that is there; see CHANGELOG.md."""
+
 _I, _F, _S, _B = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 
 _TYPED_VALUE: Final = {"kind": _S, "integer": _I, "real": _F, "text": _S, "flag": _B}
@@ -27,7 +30,8 @@ LOSSES: Final = ("collision", "half_duplex", "random_loss", "queue_full", "unrea
 """Why a frame, or a message, did not arrive."""
 COUNTERS: Final = ("packets", "bits", "airtime", "receptions", *LOSSES)
 """What is counted of frames, in this order; `airtime` is in ns."""
-_COUNTED: Final = dict.fromkeys(COUNTERS, _I)
+_COUNTED: Final = dict.fromkeys(("messages", *COUNTERS), _I)
+"""Beside frames, the messages of brokers that they were for: one, however often the link layer repeats it."""
 
 # Contexts are told as their text, which reads back as the same; none: null
 TABLES: Final[dict[str, pa.Schema]] = {

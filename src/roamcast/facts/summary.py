@@ -9,8 +9,9 @@ The definitions this file owns:
 * **Delivered** is an expected pair (event, subscription) that was delivered at least once; its delay and hops are those
   of the first time. A pair that nobody expected is counted apart, and so is every further delivery of the same pair.
 * **Delivery** is the mean, over the measured events that somebody wants, of the share of their pairs delivered.
-* **Cost** is what the whole network sent, of every kind, for each delivered pair. The cost of *carriers* counts only
-  the kinds of messages in which some event of the run was delivered (`via`): no beacons, no other control.
+* **Cost** is what the whole network sent, of every kind but background traffic, which only loads the network, for each
+  delivered pair. The cost of *carriers* counts only the kinds of messages in which some event of the run was delivered
+  (`via`): no beacons, no other control.
 * **Percentiles** are exact, by the nearest rank: the least delay that at least that share of the pairs do not exceed.
 
 What is undefined, such as a mean of nothing, is None.
@@ -29,7 +30,7 @@ from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
 from roamcast.content.rows import BOOL, FLOAT, INT, STR
 from roamcast.content.text import parse_filter
-from roamcast.facts.schema import LOSSES, TABLES
+from roamcast.facts.schema import BACKGROUND_ROLE, LOSSES, TABLES
 from roamcast.units import SECOND
 
 READ: Final = ("subscribe", "publish", "event_attribute", "deliver", "series", "note")
@@ -55,6 +56,8 @@ class Sent:
     bits: int
     airtime: float
     """Seconds."""
+    background: bool
+    """Whether it only loads the network, and is no cost of a protocol."""
     carrier: bool
     """Whether some event was delivered in such a message."""
 
@@ -98,12 +101,13 @@ class Summary:
 def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float | None = None) -> Summary:
     """The summary of a run; `warmup` and `duration` in s. Without a duration there is no share of airtime."""
     start = round(warmup * SECOND)
-    expected = _expected(facts, start)
+    expected = expected_pairs(facts, start)
     first, unexpected, repeated = _deliveries(facts, start, expected)
     delays = sorted(delay for delay, _ in first.values())
     sent = _sent(facts, warmup)
     losses, receptions = _received(facts, warmup)
-    packets, bits = sum(kind.packets for kind in sent), sum(kind.bits for kind in sent)
+    costs = [kind for kind in sent if not kind.background]
+    packets, bits = sum(kind.packets for kind in costs), sum(kind.bits for kind in costs)
     carriers = [kind for kind in sent if kind.carrier]
     wanted = Counter(pair.event for pair in expected)
     reached = Counter(pair.event for pair in first)
@@ -138,8 +142,11 @@ def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float |
 # --- Ground truth ---------------------------------------------------------------------------------------------------
 
 
-def _expected(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
-    """A sweep through time, with an index of the filters in force. At one instant, ends come last."""
+def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
+    """Those of the events published at or after `start` (ns), by a sweep with an index of the filters in force.
+
+    At one instant, ends come last.
+    """
     subscribing, publishing, ending = range(3)
     acts: list[tuple[int, int, int]] = []
     terms = _terms(facts)
@@ -234,12 +241,12 @@ def _deliveries(
 
 def _sent(facts: Mapping[str, pa.Table], warmup: float) -> tuple[Sent, ...]:
     carriers = set(_columns(facts, "deliver", "via")[0])
-    totals: defaultdict[str, list[int]] = defaultdict(lambda: [0, 0, 0])
-    for kind, *counted in _measured(facts, warmup, "kind", "packets", "bits", "airtime"):
-        totals[kind] = [total + more for total, more in zip(totals[kind], counted, strict=True)]
+    totals: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
+    for kind, role, *counted in _measured(facts, warmup, "kind", "role", "packets", "bits", "airtime"):
+        totals[kind, role] = [total + more for total, more in zip(totals[kind, role], counted, strict=True)]
     return tuple(
-        Sent(kind, packets, bits, airtime / SECOND, kind in carriers)
-        for kind, (packets, bits, airtime) in sorted(totals.items())
+        Sent(kind, packets, bits, airtime / SECOND, role == BACKGROUND_ROLE, kind in carriers)
+        for (kind, role), (packets, bits, airtime) in sorted(totals.items())
     )
 
 

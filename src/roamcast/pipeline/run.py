@@ -24,6 +24,7 @@ def run_campaign(
 
     The results are in `out`: facts, `measures/summary.parquet` and the rest. What was interrupted goes on.
     """
+    experiments = measures.with_names(experiments)
     check_measures(experiments, measures.MEASURES)
     planned = planned or plan(experiments)
     with session.session(master, conf) as spark:

@@ -34,15 +34,14 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.sql import SparkSession
 
+from roamcast.campaign.folder import CAMPAIGN_FILE, check_version, done_file
 from roamcast.campaign.plan import CampaignError, Plan, Run
 from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
-from roamcast.facts.schema import TABLES
-from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, done_file, perform, read_done
+from roamcast.facts.schema import FACTS_VERSION, TABLES
+from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, perform, read_done
 
-CAMPAIGN_FILE: Final = "campaign.json"
 _LOCK_FILE: Final = ".lock"
-_VERSION: Final = 1
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
 _INTERVAL: Final = 0.25
 """Seconds between two looks at how far Spark is."""
@@ -110,6 +109,7 @@ def _compare(plan: Plan, out: Path) -> list[str]:
         if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
             raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
         return []
+    check_version(out)
     try:
         former = {one["name"]: one for one in json.loads(file.read_bytes())["experiments"]}
     except (ValueError, KeyError, TypeError):
@@ -171,7 +171,7 @@ def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
         _compare(plan, out)  # again: another process may have been faster
         versions = {name: importlib.metadata.version(name) for name in ("roamcast", "pyspark")}
         record = {
-            "version": _VERSION,
+            "version": FACTS_VERSION,
             "command": command,
             "versions": {**versions, "python": platform.python_version()},
             "experiments": plan.experiments,

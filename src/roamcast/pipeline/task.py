@@ -11,7 +11,6 @@ The rules this file owns, which make a campaign safe to kill at any instant:
 """
 
 import contextlib
-import hashlib
 import json
 import re
 import shutil
@@ -29,9 +28,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 import roamcast
+from roamcast.campaign.folder import done_file, facts_file, manifest_row
 from roamcast.campaign.identity import canonical_hash, digests, relocated, run_id, write_files
 from roamcast.campaign.plan import Run
-from roamcast.campaign.schemas import FAILED, OK, with_run
+from roamcast.campaign.schemas import with_run
 from roamcast.facts.schema import TABLES
 from roamcast.sim import run as simulation
 from roamcast.sim.scenario import Scenario
@@ -51,14 +51,6 @@ class Outcome(NamedTuple):
     status: str
     problem: str = ""
     """Why it is blocked."""
-
-
-def facts_file(out: Path, table: str, run: str) -> Path:
-    return out / "facts" / table / f"{run}.parquet"
-
-
-def done_file(out: Path, run: str) -> Path:
-    return out / "done" / f"{run}.json"
 
 
 def read_done(out: Path, run: str) -> dict[str, Any] | None:
@@ -107,18 +99,7 @@ def _attempt(run: Run, out: Path, attempt: Path) -> Outcome:
             "started the campaign, or they have changed since: have the same everywhere, and start again"
         )
     result = _simulate(run, scenario, attempt)
-    status = FAILED if result.error else OK
-    row = {
-        "run": run.run,
-        "status": status,
-        "error": result.error,
-        "simulated": None if result.error else scenario.duration,
-        "warmup": scenario.warmup,
-        "nodes": scenario.nodes,
-        "protocol": scenario.protocol.name,
-        "rows": result.rows,
-        "digest": _digest(attempt, result.rows),
-    }
+    row = manifest_row(run.run, scenario, result.error, attempt, result.rows)
     sizes = {table: _file(attempt, table).stat().st_size for table in result.rows}
     for table in result.rows:
         place = facts_file(out, table, run.run)
@@ -136,7 +117,7 @@ def _attempt(run: Run, out: Path, attempt: Path) -> Outcome:
     last = attempt / "done.json"
     last.write_text(json.dumps(record), encoding="utf-8")
     last.replace(done_file(out, run.run))
-    return Outcome(run.run, status)
+    return Outcome(run.run, row["status"])
 
 
 class _AnotherVersion(Exception):
@@ -233,15 +214,6 @@ class RunSink:
 
 def _file(attempt: Path, table: str) -> Path:
     return attempt / f"{table}.parquet"
-
-
-def _digest(attempt: Path, tables: dict[str, int]) -> str:
-    """Of all files of a run together."""
-    whole = hashlib.sha256()
-    for table in tables:
-        with _file(attempt, table).open("rb") as file:
-            whole.update(f"{table} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return whole.hexdigest()
 
 
 def describe(problem: BaseException, folder: Path) -> str:

@@ -13,12 +13,11 @@ The rules this file owns:
 
 import contextlib
 import dataclasses
-import hashlib
 import json
 import shutil
 import socket
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
@@ -27,13 +26,14 @@ import msgspec
 import pyarrow.parquet as pq
 
 from roamcast.campaign.experiment import experiment
+from roamcast.campaign.folder import done_file, facts_file, manifest_row
 from roamcast.campaign.identity import canonical_hash
 from roamcast.campaign.plan import Experiment, Plan, Run, plan
 from roamcast.campaign.schemas import FAILED, OK
 from roamcast.facts.recorder import Sink
 from roamcast.pipeline import measures, simulate
 from roamcast.pipeline.session import session
-from roamcast.pipeline.task import RunSink, done_file, facts_file
+from roamcast.pipeline.task import RunSink
 from roamcast.sim.scenario import Scenario
 
 LIVE: Final = "live"
@@ -150,17 +150,7 @@ def _live(run: Run, out: Path, run_live: RunLive) -> None:
         problems = run_live(scenario, sink)
         sink.finish()
         rows = {} if problems else sink.rows
-    row = {
-        "run": run.run,
-        "status": FAILED if problems else OK,
-        "error": "; ".join(problems) or None,
-        "simulated": None if problems else scenario.duration,
-        "warmup": scenario.warmup,
-        "nodes": scenario.nodes,
-        "protocol": scenario.protocol.name,
-        "rows": rows,
-        "digest": _digest(place, rows),
-    }
+    row = manifest_row(run.run, scenario, "; ".join(problems) or None, place, rows)
     record = {
         "row": row,
         "sizes": {table: (place / f"{table}.parquet").stat().st_size for table in rows},
@@ -173,13 +163,6 @@ def _live(run: Run, out: Path, run_live: RunLive) -> None:
     draft = place / "draft.json"
     draft.write_text(json.dumps(record), encoding="utf-8")
     draft.replace(place / _DONE)
-
-
-def _digest(place: Path, rows: Mapping[str, int]) -> str:
-    whole = hashlib.sha256()
-    for table in rows:
-        whole.update(f"{table} {hashlib.sha256((place / f'{table}.parquet').read_bytes()).hexdigest()}\n".encode())
-    return whole.hexdigest()
 
 
 def _put_in_place(out: Path, run: str) -> None:

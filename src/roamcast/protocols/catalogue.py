@@ -6,22 +6,31 @@
 """
 
 import difflib
-import functools
 import importlib.metadata
-import sys
 from pathlib import Path
-from types import ModuleType
-from typing import Any, Final
+from typing import Final
 
+from roamcast.outside import from_file, is_file_name
 from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
+from roamcast.protocols.odmrp import broker as odmrp
+from roamcast.protocols.opportunistic import broker as opportunistic
 from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (flooding.ENTRY, gossip.ENTRY, hint.ENTRY, tree.MAODV, tree.COMAN, context.ENTRY)
+_OURS: Final = (
+    flooding.ENTRY,
+    gossip.ENTRY,
+    hint.ENTRY,
+    tree.MAODV,
+    tree.COMAN,
+    opportunistic.ENTRY,
+    odmrp.ENTRY,
+    context.ENTRY,
+)
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
@@ -29,8 +38,8 @@ def find(name: str, folder: Path = Path()) -> Entry:
     """The protocol of that name; `folder` is where a relative file name starts."""
     if name in CATALOGUE:
         return CATALOGUE[name]
-    if ":" in name:
-        return _from_file(name, folder)
+    if is_file_name(name):
+        return _checked(from_file(name, folder, "protocol", ProtocolError), repr(name))
     offered = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
     if name in offered:
         return _checked(offered[name].load(), f"entry point {name!r}")
@@ -40,30 +49,6 @@ def find(name: str, folder: Path = Path()) -> Entry:
     raise ProtocolError(
         f"no protocol is named {name!r}; {hint}known are {', '.join(known)}; one of your own is 'file.py:name'"
     )
-
-
-def _from_file(name: str, folder: Path) -> Entry:
-    file, _, attribute = name.rpartition(":")
-    path = folder / file
-    if not path.is_file():
-        raise ProtocolError(f"protocol {name!r}: there is no file {path}")
-    try:
-        contents = _contents(path.resolve(), path.stat().st_mtime_ns)
-    except (Exception, SystemExit) as problem:
-        raise ProtocolError(f"protocol {name!r}: {path} raised {type(problem).__name__}: {problem}") from problem
-    if attribute not in contents:
-        raise ProtocolError(f"protocol {name!r}: {path} defines no {attribute!r}")
-    return _checked(contents[attribute], f"{name!r}")
-
-
-@functools.cache
-def _contents(path: Path, changed: int) -> dict[str, Any]:
-    """What a file defines. It runs once for each change, as a module that stays: annotations are looked up in it."""
-    module = ModuleType(f"{path}@{changed}")
-    module.__file__ = str(path)
-    sys.modules[module.__name__] = module
-    exec(compile(path.read_bytes(), path, "exec"), vars(module))
-    return vars(module)
 
 
 def _checked(thing: object, where: str) -> Entry:

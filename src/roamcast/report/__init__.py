@@ -27,7 +27,7 @@ def draw(out: Path, figure: str) -> str:
     plans = [(experiment, plan) for experiment in results.campaign.experiments for plan in experiment.figures]
     for experiment, plan in plans:
         if plan.id == figure:
-            drawing, _, _ = standalone(make_chart(experiment, plan, results.drawn(plan)))
+            drawing, _, _ = standalone(make_chart(experiment, plan, results.drawn(plan), results.measured))
             return drawing
     raise RoamcastError(f"{out}: has no figure {figure!r}; there are {', '.join(plan.id for _, plan in plans)}")
 
@@ -84,7 +84,7 @@ class _Writer:
         return DrawnExperiment(experiment, figures, rows, files)
 
     def _figure(self, experiment: Experiment, plan: FigurePlan) -> DrawnFigure:
-        chart = make_chart(experiment, plan, self.results.drawn(plan))
+        chart = make_chart(experiment, plan, self.results.drawn(plan), self.results.measured)
         wanted = (experiment.name, plan.y, plan.against or experiment.baseline)
         paired = [row for row in self.results.paired if (row.experiment, row.measure, row.baseline) == wanted]
         name = f"{experiment.name}-{plan.id}"

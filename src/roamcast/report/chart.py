@@ -10,9 +10,10 @@ from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
+from roamcast.campaign.measured import Measured
 from roamcast.report.numbers import value_text
 from roamcast.report.source import Axis, Experiment, FigurePlan, Row
-from roamcast.report.titles import axis_title, difference_title, measure_title
+from roamcast.report.titles import axis_title, difference_title
 
 
 @dataclass(frozen=True)
@@ -35,6 +36,8 @@ class Chart:
     x_values: tuple[Any, ...]
     """Every value of x that has a row, in order."""
     curves: tuple[Curve, ...]
+    whole: bool = False
+    """Whether y goes from 0 to 1 whatever was measured."""
 
     @property
     def title(self) -> str:
@@ -57,8 +60,9 @@ def is_number(value: Any) -> bool:  # noqa: ANN401
     return isinstance(value, int | float) and not isinstance(value, bool)
 
 
-def make_chart(experiment: Experiment, plan: FigurePlan, rows: Iterable[Row]) -> Chart:
+def make_chart(experiment: Experiment, plan: FigurePlan, rows: Iterable[Row], measured: Measured) -> Chart:
     """The chart of a figure; `rows` may be those of all experiments and measures."""
+    about = measured[plan.y]
     fixed = {variant.name for variant in experiment.variants if variant.fixed}
     wanted = (experiment.name, plan.y, plan.against)
     mine = [row for row in rows if (row.experiment, row.measure, row.baseline) == wanted]
@@ -79,9 +83,10 @@ def make_chart(experiment: Experiment, plan: FigurePlan, rows: Iterable[Row]) ->
         plan=plan,
         experiment=experiment.name,
         x_title=axis_title(plan.x, axis.field or ""),
-        y_title=measure_title(plan.y) if plan.against is None else difference_title(plan.y, plan.against),
+        y_title=about.title if plan.against is None else difference_title(about, plan.against),
         x_values=tuple(values),
         curves=tuple(curves),
+        whole=about.whole and plan.against is None,
     )
 
 

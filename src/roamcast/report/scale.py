@@ -7,7 +7,6 @@ from typing import Any, Final
 
 from roamcast.report.chart import Chart
 from roamcast.report.numbers import value_text
-from roamcast.report.titles import is_whole_share
 
 Place = Callable[[Any], float]
 
@@ -28,7 +27,7 @@ def y_ticks(chart: Chart) -> list[float]:
 
     An interval far wider than its mean, as of two seeds that disagree, does not make the axis: it is cut at the frame.
     """
-    if chart.plan.against is None and is_whole_share(chart.plan.y):
+    if chart.whole:
         return [0, 0.2, 0.4, 0.6, 0.8, 1]
     rows = [row for curve in chart.curves for row in curve.rows]
     means = [0.0, *(row.mean for row in rows if row.mean is not None)]

@@ -14,16 +14,22 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roamcast.campaign.folder import (
+    CAMPAIGN_FILE,
+    CLAIMS_FILE,
+    MANIFEST_FILE,
+    PAIRED_FILE,
+    RUNS_FILE,
+    SUMMARY_FILE,
+    check_version,
+)
+from roamcast.campaign.measured import About, Measured, read_about
 from roamcast.errors import RoamcastError
 
 T = TypeVar("T")
 
-CAMPAIGN_FILE: Final = "campaign.json"
-SUMMARY_FILE: Final = "measures/summary.parquet"
-PAIRED_FILE: Final = "measures/paired.parquet"
-MANIFEST_FILE: Final = "manifest.parquet"
-RUNS_FILE: Final = "runs.parquet"
-CLAIMS_FILE: Final = "claims.json"
+_UNDESCRIBED: Final = About(name="")
+
 _RELATIVE: Final = "relative_"
 
 
@@ -79,7 +85,7 @@ class Experiment(msgspec.Struct, frozen=True):
 class Campaign(msgspec.Struct, frozen=True):
     """What was asked for."""
 
-    version: Literal[1]
+    version: int
     command: str
     experiments: list[Experiment]
     versions: dict[str, str] = {}
@@ -95,6 +101,10 @@ class Check(msgspec.Struct, frozen=True):
     verdict: Verdict
     measured: str
     judged: bool = True
+    main: bool = False
+    """The paper's main point."""
+    misses: str = ""
+    """By how much, if it does."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -108,6 +118,13 @@ class Claim(msgspec.Struct, frozen=True):
     measured: str | None = None
     reading: str | None = None
     explanation: str | None = None
+    tested: bool | None = None
+    """Whether the explanation was; none: there is none, or it does not say."""
+    held: int = 0
+    of: int = 0
+    """So many checks hold, of so many judged."""
+    main: Verdict | None = None
+    """What became of the paper's main point."""
     checks: list[Check] = []
 
 
@@ -127,6 +144,8 @@ class Row:
     baseline: str | None = None
     percent: bool = False
     """Of a difference: whether it is in per cent of the baseline."""
+    about: About = _UNDESCRIBED
+    """What is known of the measure."""
 
 
 @dataclass(frozen=True)
@@ -152,6 +171,7 @@ class Results:
     runs: int
     failures: list[Failure]
     claims: list[Claim]
+    measured: Measured
 
     def drawn(self, plan: FigurePlan) -> list[Row]:
         """The rows that a figure is made of, among others."""
@@ -165,14 +185,16 @@ def read_results(out: Path) -> Results:
     manifest = _table(out, MANIFEST_FILE, campaign, ["run", "status", "error", "protocol"])
     paired = _table(out, PAIRED_FILE, campaign) if (out / PAIRED_FILE).exists() else None
     claims = out / CLAIMS_FILE
+    measured = read_about(out)
     return Results(
         campaign=campaign,
-        rows=_rows(summary),
-        paired=[] if paired is None else _rows(paired),
-        relative=[] if paired is None else _relative_rows(paired),
+        rows=[_clipped(row) for row in _rows(summary, measured)],
+        paired=[] if paired is None else _rows(paired, measured),
+        relative=[] if paired is None else _relative_rows(paired, measured),
         runs=manifest.num_rows,
         failures=_failures(manifest, _wanted(out, campaign)),
         claims=_decoded(claims, list[Claim]) if claims.exists() else [],
+        measured=measured,
     )
 
 
@@ -183,6 +205,7 @@ def _campaign(out: Path) -> Campaign:
             f"{out}: is no campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
             "`roamcast papers` wrote"
         )
+    check_version(out)
     return _decoded(file, Campaign)
 
 
@@ -203,18 +226,27 @@ def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None =
         raise RoamcastError(f"{file}: cannot be read: {problem}") from problem
 
 
-def _rows(table: pa.Table) -> list[Row]:
+def _clipped(row: Row) -> Row:
+    """An interval ends where the measure does: a share of 0.98 ± 0.05 reaches up to 1."""
+    low, high = (None if end is None else row.about.clipped(end) for end in (row.low, row.high))
+    return replace(row, low=low, high=high)
+
+
+def _rows(table: pa.Table, measured: Measured) -> list[Row]:
     names = [name for name in Row.__dataclass_fields__ if name in table.column_names]
     records = table.sort_by("point").select(names).to_pylist()
-    return [Row(**{**_defined(record), "axes": json.loads(record["axes"] or "{}")}) for record in records]
+    return [
+        Row(**{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]])
+        for record in records
+    ]
 
 
-def _relative_rows(table: pa.Table) -> list[Row]:
+def _relative_rows(table: pa.Table, measured: Measured) -> list[Row]:
     """The statistics in per cent in the place of the others; none from a campaign measured before there were any."""
     found = [name for name in table.column_names if name.startswith(_RELATIVE)]
     plain = table.drop_columns([name.removeprefix(_RELATIVE) for name in found])
     renamed = plain.rename_columns([name.removeprefix(_RELATIVE) for name in plain.column_names])
-    return [replace(row, percent=True) for row in _rows(renamed)] if found else []
+    return [replace(row, percent=True) for row in _rows(renamed, measured)] if found else []
 
 
 def _defined(record: dict[str, Any]) -> dict[str, Any]:

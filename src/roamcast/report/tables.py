@@ -9,7 +9,6 @@ from roamcast.report.chart import Chart
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import ABSENT, number, value_text
 from roamcast.report.source import Claim, Experiment, Row
-from roamcast.report.titles import measure_title
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")
 
@@ -50,13 +49,13 @@ def paired_table(rows: Sequence[Row]) -> Markup:
     """Differences from the baseline; all rows have the same one and the same measure."""
     head = ("variant", "at", "mean difference", "95 % interval", "standard deviation", "seeds")
     body = [(row.variant, _point(row), *_shown(row)) for row in rows]
-    caption = f"{measure_title(rows[0].measure)}: difference from {rows[0].baseline}, seed by seed"
+    caption = f"{rows[0].about.title}: difference from {rows[0].baseline}, seed by seed"
     return table(head, body, numeric=4, caption=caption)
 
 
 def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
     head = ("measure", "variant", "at", "mean", "95 % interval", "standard deviation", "seeds")
-    body = [(measure_title(row.measure), row.variant, _point(row), *_shown(row)) for row in rows]
+    body = [(row.about.title, row.variant, _point(row), *_shown(row)) for row in rows]
     return table(head, body, numeric=4, caption=experiment.title or experiment.name)
 
 
@@ -95,7 +94,10 @@ def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
 
 
 def claims_csv(claims: Iterable[Claim]) -> str:
-    names = ("id", "paper", "figure", "text", "verdict", "measured", "reading", "explanation")
+    names = (
+        *("id", "paper", "figure", "text", "verdict", "held", "of", "main"),
+        *("measured", "reading", "explanation", "tested"),
+    )
     return _csv(names, ([getattr(claim, name) for name in names] for claim in claims))
 
 

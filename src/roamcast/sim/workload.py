@@ -166,6 +166,10 @@ class Publishers(_Group, frozen=True, kw_only=True):
         dict[str, Drawn],
         Meta(description="a value; a list to draw from; or {low, high} to draw between"),
     ] = {}
+    contents: Annotated[
+        tuple[dict[str, Scalar], ...],
+        Meta(description="more attributes: those of the first event, of the second, and so on, over and over"),
+    ] = ()
     size: Annotated[
         int, Meta(ge=1, le=1 << 20, description="bytes an event, encoded; its payload fills what its content leaves")
     ] = 256
@@ -193,6 +197,8 @@ class Publishers(_Group, frozen=True, kw_only=True):
     def event(self, rng: Random, id: int) -> Event:
         """One event with drawn content, padded to its size."""
         content = {name: draw(drawn, rng) for name, drawn in self.attributes.items()}
+        if self.contents:
+            content |= self.contents[((id & 0xFFFFFFFF) - 1) % len(self.contents)]
         bare = Event.of(self.type, content, id=id)
         # A payload of n bytes takes n and a header of 2 (as none does), 3 or 5 bytes. Where the header grows, two or
         # three sizes cannot be had; the event is then as much smaller.
@@ -210,7 +216,8 @@ class Publishers(_Group, frozen=True, kw_only=True):
                 yield f"attributes.{name}", str(problem)
                 return
         try:
-            content = Event.of(self.type, largest, id=event_id(nodes, 2**31)).size
+            contents = [largest | content for content in self.contents or ({},)]
+            content = max(Event.of(self.type, content, id=event_id(nodes, 2**31)).size for content in contents)
         except ContentError as problem:
             yield "type", str(problem)
         else:

@@ -1,28 +1,36 @@
 """Measures: numbers about runs, and what they say over seeds.
 
 `MEASURES` has all that are known, by name; `measure` computes them for a campaign and writes three tables. A measure
-from outside the package is named by an entry point of the group `roamcast.measures`; see docs/measures.md.
+from outside the package is named by an entry point of the group `roamcast.measures`, or by an experiment as
+`file.py:NAME`; see docs/measures.md.
 """
 
 import os
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
 from functools import reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.experiment import Experiment
+from roamcast.campaign.measured import write_about
 from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.errors import RoamcastError
+from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
     cost,
     delay,
     delivery,
+    incoming,
+    possible,
     repairs,
     satisfaction,
     stable_core,
@@ -34,10 +42,22 @@ from roamcast.pipeline.measures import (
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
 
-__all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read"]
+__all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read", "with_names"]
 
 GROUP: Final = "roamcast.measures"
-_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction, tree, repairs, stable_core)
+_FAMILIES: Final = (
+    delivery,
+    cost,
+    delay,
+    traffic,
+    topology,
+    satisfaction,
+    possible,
+    tree,
+    repairs,
+    stable_core,
+    incoming,
+)
 
 
 def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:
@@ -54,6 +74,27 @@ def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:
 
 
 MEASURES: Final = catalogue(entry_points(group=GROUP))
+
+
+def with_names(experiments: Sequence[Experiment]) -> list[Experiment]:
+    """The experiments with measures of files (`mine.py:BUSIEST`) under their own names, which `MEASURES` then has."""
+    return [_with_names(one) for one in experiments]
+
+
+def _with_names(one: Experiment) -> Experiment:
+    if one.spec.measures is None:
+        return one
+    names = tuple(_name(name, one) if is_file_name(name) else name for name in one.spec.measures)
+    return replace(one, spec=msgspec.structs.replace(one.spec, measures=names))
+
+
+def _name(name: str, one: Experiment) -> str:
+    theirs = from_file(name, one.folder, f"{one.source}: measure")
+    if not isinstance(theirs, Measure):
+        raise RoamcastError(f"{one.source}: measure {name!r} is {type(theirs).__name__}, not a Measure")
+    if MEASURES.setdefault(theirs.name, theirs) is not theirs:
+        raise RoamcastError(f"{one.source}: measure {name!r}: {theirs.name!r} is the name of another")
+    return theirs.name
 
 
 def read(spark: SparkSession, out: Path) -> Facts:
@@ -78,8 +119,10 @@ def measure(spark: SparkSession, out: Path, names: Iterable[str] | None = None) 
     measured = spark.createDataFrame(by_run, RUN_MEASURES)
     summary = statistics.summary(runs, measured, wanted, seeds).toArrow().cast(SUMMARY_ARROW)
     _write(out, "summary", summary, ["experiment", "variant", "point", "measure"])
-    paired = statistics.paired(runs, measured, wanted, seeds).toArrow().cast(PAIRED_ARROW)
+    floors = {one.name: one.about.floor for one in chosen if one.about.floor is not None}
+    paired = statistics.paired(runs, measured, wanted, seeds, floors).toArrow().cast(PAIRED_ARROW)
     _write(out, "paired", paired, ["experiment", "point", "variant", "baseline", "measure"])
+    write_about(out, (one.about for one in chosen))
 
 
 def _chosen(names: Iterable[str] | None) -> list[Measure]:

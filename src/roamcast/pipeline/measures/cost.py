@@ -5,12 +5,11 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.measured import About
+from roamcast.facts.schema import BACKGROUND_ROLE
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import pairs
 from roamcast.pipeline.measures.traffic import counted
-
-_BACKGROUND: Final = "background"
-"""The kind of traffic that only loads the network: no protocol's cost."""
 
 
 def costs(facts: Facts) -> DataFrame:
@@ -19,7 +18,7 @@ def costs(facts: Facts) -> DataFrame:
     carriers = outcome.select("run", F.explode("carriers").alias("kind"), F.lit(True).alias("carrier"))
     sent = (
         facts.once(counted)
-        .where(F.col("kind") != _BACKGROUND)
+        .where(F.col("role") != BACKGROUND_ROLE)
         .join(carriers, ["run", "kind"], "left")
         .groupBy("run")
         .agg(
@@ -37,19 +36,41 @@ def costs(facts: Facts) -> DataFrame:
     )
 
 
-def _for_each_pair(name: str, unit: str, column: str, description: str) -> Measure:
+def _for_each_pair(name: str, unit: str, column: str, title: str, description: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         ratio = F.try_divide(F.coalesce(column, F.lit(0)), F.col("delivered"))
         return facts.once(costs).select("run", ratio.alias("value"))
 
-    return Measure(name, unit, description, function)
+    return Measure(About(name=name, title=title, unit=unit, description=description, good="low"), function)
 
 
 MEASURES: Final = (
-    _for_each_pair("overhead", "packets", "packets", "Packets sent for each delivered pair, beacons included"),
     _for_each_pair(
-        "overhead_data", "packets", "packets_data", "Packets of the kinds that carried events, for each delivered pair"
+        "overhead",
+        "packets",
+        "packets",
+        "overhead (packets per delivery)",
+        "Packets sent for each delivered pair, beacons included, background traffic not",
     ),
-    _for_each_pair("bits_per_delivery", "bit", "bits", "Bits on the air for each delivered pair, beacons included"),
-    _for_each_pair("duplicates", "", "duplicates", "Events that brokers received once more, for each delivered pair"),
+    _for_each_pair(
+        "overhead_data",
+        "packets",
+        "packets_data",
+        "overhead without control (packets per delivery)",
+        "Packets of the kinds that carried events, for each delivered pair",
+    ),
+    _for_each_pair(
+        "bits_per_delivery",
+        "bit",
+        "bits",
+        "cost (bits per delivery)",
+        "Bits on the air for each delivered pair, beacons included, background traffic not",
+    ),
+    _for_each_pair(
+        "duplicates",
+        "",
+        "duplicates",
+        "duplicates (per delivery)",
+        "Events that brokers received once more, for each delivered pair",
+    ),
 )

@@ -2,16 +2,32 @@
 
 from typing import Final
 
+from roamcast.campaign.measured import About
 from roamcast.pipeline.measures.delivery import of_pairs
 from roamcast.pipeline.measures.pairs import PERCENTILES
 
+_TITLES: Final = {50: "median delay (s)"}
+
 MEASURES: Final = (
-    of_pairs("delay_mean", "s", "Mean delay of the delivered pairs", "delay_mean"),
+    of_pairs(
+        About(
+            name="delay_mean",
+            title="mean delay (s)",
+            unit="s",
+            description="Mean delay of the delivered pairs",
+            good="low",
+        ),
+        "delay_mean",
+    ),
     *(
         of_pairs(
-            f"delay_p{percent}",
-            "s",
-            f"Least delay that at least {percent} % of the delivered pairs do not exceed",
+            About(
+                name=f"delay_p{percent}",
+                title=_TITLES.get(percent, f"delay, {percent}th percentile (s)"),
+                unit="s",
+                description=f"Least delay that at least {percent} % of the delivered pairs do not exceed",
+                good="low",
+            ),
             f"delay_p{percent}",
         )
         for percent in PERCENTILES

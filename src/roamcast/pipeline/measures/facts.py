@@ -18,6 +18,8 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql.types import StructType
 
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_version, facts_file
+from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import MANIFEST_ARROW, OK, RUNS_ARROW
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.schemas import FACTS, spark_schema
@@ -33,20 +35,16 @@ _LISTED_HERE: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _GLOB: Final = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?"})
 
 
-def facts_file(out: Path, table: str, run: str) -> Path:
-    """Where a run's facts of one table are, if it has any."""
-    return out / "facts" / table / f"{run}.parquet"
-
-
 class Facts:
     """The facts of the runs that are ok."""
 
     def __init__(self, spark: SparkSession, out: Path) -> None:
         self.spark = spark
         self.out = out.resolve()
-        manifest = _read(self.out / "manifest.parquet", MANIFEST_ARROW).to_pylist()
+        check_version(self.out)
+        manifest = _read(self.out / MANIFEST_FILE, MANIFEST_ARROW).to_pylist()
         self._rows = {row["run"]: dict(row["rows"] or ()) for row in manifest if row["status"] == OK}
-        self.planned: Final = _read(self.out / "runs.parquet", RUNS_ARROW)
+        self.planned: Final = _read(self.out / RUNS_FILE, RUNS_ARROW)
         """RUNS, whatever became of them."""
         scenarios = dict(zip(*(self.planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
         described = [row | {"scenario": scenarios.get(row["run"])} for row in manifest if row["status"] == OK]
@@ -76,15 +74,17 @@ class Facts:
                 with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
                     self._tables[name] = self.spark.read.schema(self._schema(name)).parquet(*paths)
             else:
-                self._tables[name] = self.spark.createDataFrame([], FACTS[name])
+                self._tables[name] = self.spark.createDataFrame([], self._schema(name))
         return self._tables[name]
 
     def _schema(self, name: str) -> StructType:
         """Of a table that every run has; or of one that a protocol has declared, as its runs have written it."""
         if name in FACTS:
             return FACTS[name]
-        first = min(self.having(name))
-        return spark_schema(pq.read_schema(facts_file(self.out, name, first)))
+        having = self.having(name)
+        if not having:
+            raise RoamcastError(f"there is no table {name!r}: no run has recorded such facts, and not every run would")
+        return spark_schema(pq.read_schema(facts_file(self.out, name, min(having))))
 
     def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
         """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.
@@ -101,12 +101,13 @@ class Facts:
 class Measure:
     """One number about a run. `docs/measures.md` shows how to write one."""
 
-    name: str
-    unit: str
-    """Empty for a plain number."""
-    description: str
+    about: About
     function: Callable[[Facts], DataFrame]
     """Gives rows (run, value): at most one a run. A run without one, or with null, has no value."""
+
+    @property
+    def name(self) -> str:
+        return self.about.name
 
 
 def _read(path: Path, schema: pa.Schema) -> pa.Table:

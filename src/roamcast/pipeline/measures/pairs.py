@@ -23,8 +23,9 @@ from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.folder import facts_file
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures.facts import Facts, facts_file
+from roamcast.pipeline.measures.facts import Facts
 from roamcast.pipeline.measures.truth import filters, matched
 from roamcast.units import SECOND
 
@@ -77,7 +78,7 @@ def _outcome_of_run(
     terms = terms_of(run, _file(out, "subscribe", run, subscribing), dict(named))
     deliver = _file(out, "deliver", run, delivering)
     found = follow(
-        _column(matched, "event"), _column(matched, "published"), _column(matched, "filter_constraint"), terms, deliver
+        _column(matched, "event"), _column(matched, "published"), _column(matched, "filter_id"), terms, deliver
     )
     row = {"run": run, "carriers": sorted(deliver["via"].unique().to_pylist()), **found.figures(first["end"])}
     return pa.Table.from_pylist([row], _PAIRS_ARROW)

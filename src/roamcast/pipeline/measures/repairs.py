@@ -7,7 +7,8 @@ The rules this file owns:
 * A **repair** is a cause that first appears in a row of `tree` with the change `broken`; its node is the initiator, and
   the parent that this node had until then is the *former parent*. Repairs that begin before the warm-up do not count.
   It **succeeded** if the initiator has a row `repaired` with that cause. Merges have causes of their own, and are none.
-* **Control messages** are counted as packets: repetitions of the link layer are included, for nothing else is recorded.
+* **MS** counts messages of the role `control`, one each however often the link layer repeats it; what the repetitions
+  add is in `repair_transmissions`. **NI** counts nodes that sent a RREQ or RREP.
 * The **reconfiguration path** leads over tree links from the initiator to its former parent. The initiator may say
   `repaired` before the other nodes on the way have changed their places, so what counts is the first path there is
   within `SETTLED` of that row, as long as the initiator has not begun another repair. There is none if the two are in
@@ -25,19 +26,30 @@ import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.measured import About
+from roamcast.pipeline.measures.by_run import rows_of
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.tree import of_runs_with_a_tree, rows_of, tree_of
+from roamcast.pipeline.measures.tree import of_runs_with_a_tree, tree_of
 from roamcast.units import SECOND
 
-CONTROL: Final = ("rreq", "rrep", "mact", "grph", "chkup", "chkack")
-"""The kinds of messages that keep a tree together, without beacons. The link layer's acknowledgements, of the kind
-`ack`, are not among them."""
+CONTROL: Final = "control"
+"""The role of messages that keep the tree and its routes, without beacons; not that of acknowledgements."""
 SEARCH: Final = ("rreq", "rrep")
 SETTLED: Final = SECOND // 10
 """How long after `repaired` the nodes on a new path may take to change their places, ns: longer than a message takes
 over a few hops, and shorter than another repair, whose path it would be."""
 
-_FIGURES: Final = ("repairs", "succeeded", "time", "same_parent", "path", "messages", "nodes", "breaks")
+_FIGURES: Final = (
+    "repairs",
+    "succeeded",
+    "time",
+    "same_parent",
+    "path",
+    "messages",
+    "transmissions",
+    "nodes",
+    "breaks",
+)
 
 
 @dataclass
@@ -139,7 +151,11 @@ def _repairs_of_run(
 ) -> dict[str, float | None]:
     tree = tree_of(out, run)
     repairs = [repair for repair in repairs_of(tree) if repair.began >= start]
-    sent = rows_of(out, "transmit", run, ["node", "kind", "cause", "packets"]) if run in sending else None
+    sent = (
+        rows_of(out, "transmit", run, ["node", "kind", "role", "cause", "messages", "packets"])
+        if run in sending
+        else None
+    )
     breaks = pc.sum(pc.and_(pc.equal(tree["change"], "broken"), pc.greater_equal(tree["time"], start))).as_py()
     minutes = (end - start) / (60 * SECOND)
     return figures(repairs) | costs(repairs, sent) | {"breaks": breaks / minutes if minutes > 0 else None}
@@ -158,19 +174,26 @@ def figures(repairs: list[Repair]) -> dict[str, float | None]:
 
 
 def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
-    """Control messages a repair, and nodes that took part in the search; `sent` are rows of `transmit`, if any."""
+    """Control messages and their transmissions for each repair, and nodes that took part in the search.
+
+    `sent` are rows of `transmit`, if there are any.
+    """
     if not repairs:
-        return {"messages": None, "nodes": None}
+        return dict.fromkeys(("messages", "transmissions", "nodes"))
     if sent is None:
-        return {"messages": 0.0, "nodes": 0.0}
+        return dict.fromkeys(("messages", "transmissions", "nodes"), 0.0)
     causes = pa.array([repair.cause for repair in repairs], pa.int64())
-    ours = sent.filter(pc.and_(pc.is_in(sent["cause"], causes), pc.greater(sent["packets"], 0)))
-    control = ours.filter(pc.is_in(ours["kind"], pa.array(CONTROL)))
+    ours = sent.filter(pc.and_(pc.is_in(sent["cause"], causes), pc.greater(sent["messages"], 0)))
+    control = ours.filter(pc.equal(ours["role"], CONTROL))
     search = control.filter(pc.is_in(control["kind"], pa.array(SEARCH)))
     # Several rows may have one key.
     involved = search.group_by(["cause", "node"]).aggregate([]).num_rows
-    messages = pc.sum(control["packets"]).as_py() or 0
-    return {"messages": messages / len(repairs), "nodes": involved / len(repairs)}
+    totals = {
+        "messages": pc.sum(control["messages"]).as_py() or 0,
+        "transmissions": pc.sum(control["packets"]).as_py() or 0,
+        "nodes": involved,
+    }
+    return {name: total / len(repairs) for name, total in totals.items()}
 
 
 def _mean(values: Iterable[float]) -> float | None:
@@ -178,24 +201,94 @@ def _mean(values: Iterable[float]) -> float | None:
     return sum(known) / len(known) if known else None
 
 
-def _of_repairs(name: str, unit: str, column: str, description: str) -> Measure:
+def _of_repairs(about: About, column: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         return facts.once(repaired).select("run", F.col(column).alias("value"))
 
-    return Measure(name, unit, description, function)
+    return Measure(about, function)
 
 
 MEASURES: Final = (
-    _of_repairs("repairs", "", "repairs", "Repairs of the tree that began after the warm-up"),
-    _of_repairs("repairs_succeeded", "", "succeeded", "Share of the repairs in which the initiator found a new parent"),
-    _of_repairs("repair_time", "s", "time", "Mean time that a successful repair took"),
-    _of_repairs("repair_messages", "packets", "messages", "Control messages sent for each repair"),
-    _of_repairs("repair_nodes", "nodes", "nodes", "Mean number of nodes that sent a RREQ or RREP in a repair"),
     _of_repairs(
-        "repairs_same_parent", "", "same_parent", "Share of the successful repairs that led to the same parent"
+        About(name="repairs", title="repairs (begun)", description="Repairs of the tree that began after the warm-up"),
+        "repairs",
     ),
     _of_repairs(
-        "reconfiguration_nodes", "nodes", "path", "Mean number of nodes on the way from the initiator to its old parent"
+        About(
+            name="repairs_succeeded",
+            title="repairs that succeeded (share of repairs)",
+            description="Share of the repairs in which the initiator found a new parent",
+            share=True,
+            good="high",
+        ),
+        "succeeded",
     ),
-    _of_repairs("link_breaks", "1/min", "breaks", "Links of the tree that broke, a minute"),
+    _of_repairs(
+        About(
+            name="repair_time",
+            title="mean time of a repair (s)",
+            unit="s",
+            description="Mean time that a successful repair took",
+            good="low",
+        ),
+        "time",
+    ),
+    _of_repairs(
+        About(
+            name="repair_messages",
+            title="control messages, MS (per repair)",
+            unit="messages",
+            description="Control messages sent for each repair",
+            good="low",
+        ),
+        "messages",
+    ),
+    _of_repairs(
+        About(
+            name="repair_transmissions",
+            title="transmissions of control messages (per repair)",
+            unit="packets",
+            description="Transmissions of control messages for each repair, repetitions of the link layer included",
+            good="low",
+        ),
+        "transmissions",
+    ),
+    _of_repairs(
+        About(
+            name="repair_nodes",
+            title="nodes involved, NI (per repair)",
+            unit="nodes",
+            description="Mean number of nodes that sent a RREQ or RREP in a repair",
+            good="low",
+        ),
+        "nodes",
+    ),
+    _of_repairs(
+        About(
+            name="repairs_same_parent",
+            title="repairs to the same parent (share of successful ones)",
+            description="Share of the successful repairs that led to the same parent",
+            share=True,
+        ),
+        "same_parent",
+    ),
+    _of_repairs(
+        About(
+            name="reconfiguration_nodes",
+            title="reconfiguration path, NR (nodes per successful repair)",
+            unit="nodes",
+            description="Mean number of nodes on the way from the initiator to its old parent",
+            good="low",
+        ),
+        "path",
+    ),
+    _of_repairs(
+        About(
+            name="link_breaks",
+            title="link breaks, DF (per minute)",
+            unit="1/min",
+            description="Links of the tree that broke, a minute",
+        ),
+        "breaks",
+    ),
 )

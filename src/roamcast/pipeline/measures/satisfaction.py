@@ -9,6 +9,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.measured import About
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import AGES, pairs
 
@@ -17,7 +18,15 @@ def _within(place: int, age: int) -> Measure:
     def function(facts: Facts) -> DataFrame:
         return facts.once(pairs).select("run", F.col("satisfaction")[place].alias("value"))
 
-    return Measure(f"satisfaction_{age}", "", f"Share of the expected pairs delivered within {age // 60} min", function)
+    about = About(
+        name=f"satisfaction_{age}",
+        title=f"satisfaction within {age // 60} min (share of pairs)",
+        description=f"Share of the expected pairs delivered within {age // 60} min",
+        share=True,
+        whole=True,
+        good="high",
+    )
+    return Measure(about, function)
 
 
 MEASURES: Final = tuple(_within(place, age) for place, age in enumerate(AGES))

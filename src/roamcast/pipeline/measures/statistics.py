@@ -6,7 +6,7 @@ The rules this file owns:
   quantile of Student's t for n − 1 degrees of freedom; both are undefined for fewer than two values.
 * Differences are taken seed by seed: variants of a point see the same movement, subscriptions and publications.
 * Relative differences are 100 · (variant − baseline) / baseline, taken seed by seed too. A seed whose baseline is 0, or
-  below the measure's floor (`FLOORS`), has none: a share of next to nothing says nothing.
+  below the measure's floor, has none: a share of next to nothing says nothing.
 * Sums go through the seeds in their order, so that equal runs give equal bytes however Spark cuts its partitions.
 """
 
@@ -16,10 +16,11 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.statistics import FLOORS, LEVEL, t_quantile
+from roamcast.campaign.statistics import LEVEL, t_quantile
 from roamcast.pipeline.schemas import PAIRED, SUMMARY
 
 _VALUE: Final = {"value": ""}
+_NO_FLOORS: Final[Mapping[str, float]] = {}
 
 
 def summary(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -> DataFrame:
@@ -28,8 +29,10 @@ def summary(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -
     return _intervals(_values(runs, measured, names), by, most).select(*SUMMARY.names)
 
 
-def paired(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -> DataFrame:
-    """Every variant against every other of its experiment, by point and measure."""
+def paired(
+    runs: DataFrame, measured: DataFrame, names: list[str], most: int, floors: Mapping[str, float] = _NO_FLOORS
+) -> DataFrame:
+    """Every variant against every other of its experiment, by point and measure; `floors` are by measure."""
     values = _values(runs, measured, names)
     same = ["experiment", "point", "seed", "measure"]
     baselines = values.select(*same, F.col("variant").alias("baseline"), F.col("value").alias("base"))
@@ -37,16 +40,16 @@ def paired(runs: DataFrame, measured: DataFrame, names: list[str], most: int) ->
         values.join(baselines, same, "inner")
         .where(F.col("variant") != F.col("baseline"))
         .withColumn("value", F.col("value") - F.col("base"))
-        .withColumn("relative", F.when(_comparable(), 100 * F.col("value") / F.col("base")))
+        .withColumn("relative", F.when(_comparable(floors), 100 * F.col("value") / F.col("base")))
     )
     by = ["experiment", "point", "axes", "variant", "baseline", "measure"]
     return _intervals(differences, by, most, {"value": "", "relative": "relative_"}).select(*PAIRED.names)
 
 
-def _comparable() -> Column:
+def _comparable(floors: Mapping[str, float]) -> Column:
     """Whether a difference in parts of the baseline means something."""
     comparable = F.col("base") != 0
-    for measure, floor in FLOORS.items():
+    for measure, floor in floors.items():
         comparable &= (F.col("measure") != measure) | (F.col("base") >= floor)
     return comparable
 

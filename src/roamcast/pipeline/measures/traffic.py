@@ -5,21 +5,22 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.campaign.measured import About
 from roamcast.facts.schema import LOSSES
 from roamcast.pipeline.measures.facts import Facts, Measure
 
-_COUNTED: Final = ("packets", "bits", "receptions", *LOSSES)
+_COUNTED: Final = ("messages", "packets", "bits", "receptions", *LOSSES)
 
 
 def counted(facts: Facts) -> DataFrame:
-    """(run, kind, and totals) of the seconds that begin at or after the warm-up. For `Facts.once`."""
+    """(run, kind, role, and totals) of the seconds that begin at or after the warm-up. For `Facts.once`."""
     return (
         facts.table("series")
         .join(F.broadcast(facts.runs.select("run", "warmup")), "run", "inner")
         .where(F.col("second") >= F.col("warmup"))
-        .groupBy("run", "kind")
+        .groupBy("run", "kind", "role")
         .agg(*(F.sum(column).alias(column) for column in _COUNTED))
-        .select("run", "kind", *_COUNTED)
+        .select("run", "kind", "role", *_COUNTED)
     )
 
 
@@ -31,18 +32,43 @@ def fates(facts: Facts) -> DataFrame:
     return by_run.select("run", meant.alias("meant"), *LOSSES)
 
 
-def _share(name: str, column: str, description: str) -> Measure:
+def _share(name: str, column: str, title: str, description: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
         share = F.try_divide(F.col(column), F.col("meant"))
         return facts.once(fates).select("run", share.alias("value"))
 
-    return Measure(name, "", description, function)
+    return Measure(About(name=name, title=title, description=description, share=True, good="low"), function)
 
 
 MEASURES: Final = (
-    _share("lost_collision", "collision", "Share of frames lost to other frames"),
-    _share("lost_half_duplex", "half_duplex", "Share of frames lost because the receiver was sending"),
-    _share("lost_random", "random_loss", "Share of frames lost by chance: the radio's or the link's loss"),
-    _share("queue_full", "queue_full", "Share of messages that found the sender's queue full and were never sent"),
-    _share("unreachable", "unreachable", "Share of unicast messages that the sender gave up"),
+    _share(
+        "lost_collision",
+        "collision",
+        "lost by collision (share of receptions)",
+        "Share of frames lost to other frames",
+    ),
+    _share(
+        "lost_half_duplex",
+        "half_duplex",
+        "lost while sending (share of receptions)",
+        "Share of frames lost because the receiver was sending",
+    ),
+    _share(
+        "lost_random",
+        "random_loss",
+        "lost by chance (share of receptions)",
+        "Share of frames lost by chance: the radio's or the link's loss",
+    ),
+    _share(
+        "queue_full",
+        "queue_full",
+        "dropped by a full queue (share of frames)",
+        "Share of messages that found the sender's queue full and were never sent",
+    ),
+    _share(
+        "unreachable",
+        "unreachable",
+        "unreachable (share of frames)",
+        "Share of unicast messages that the sender gave up",
+    ),
 )

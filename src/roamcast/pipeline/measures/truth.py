@@ -53,8 +53,8 @@ def filters(facts: Facts) -> DataFrame:
     )
     return (
         single.groupBy("run", "filter")
-        .agg(F.min("subscription").alias("filter_constraint"))
-        .select("run", "filter", "filter_constraint")
+        .agg(F.min("subscription").alias("filter_id"))
+        .select("run", "filter", "filter_id")
     )
 
 
@@ -68,13 +68,13 @@ def matched(facts: Facts) -> DataFrame:
         .agg(
             _satisfied(filter_id).alias("satisfied"),
             F.min("needed").alias("needed"),
-            F.min("filter_constraint").alias("filter_constraint"),
+            F.min("filter_id").alias("filter_id"),
         )
         .where(F.col("satisfied") == F.col("needed"))
-        .select("run", "event", "filter_constraint")
+        .select("run", "event", "filter_id")
         .distinct()
     )
-    return held.join(published, ["run", "event"], "inner").select("run", "event", "published", "filter_constraint")
+    return held.join(published, ["run", "event"], "inner").select("run", "event", "published", "filter_id")
 
 
 def measured_events(facts: Facts) -> DataFrame:
@@ -93,7 +93,7 @@ def constraints(facts: Facts) -> DataFrame:
     a word: an event whose attribute has several values may satisfy it more than once, and bits do not add up.
     """
     columns = list(_COLUMN.values())
-    filter_id = facts.table("filter_constraint").withColumnRenamed("subscription", "filter_constraint")
+    filter_id = facts.table("filter_constraint").withColumnRenamed("subscription", "filter_id")
     rows = F.struct("constraint", "attribute", "operator", "kind", *columns)
     conjunctions = (
         filter_id.join(F.broadcast(facts.once(filters)), ["run", "filter_id"], "left_semi")

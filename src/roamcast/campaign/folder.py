@@ -1,0 +1,77 @@
+"""A campaign's folder: what lies where, and what a finished run says of itself.
+
+```
+campaign.json              the experiments, the command, the version of the facts
+runs.parquet               a row for each planned run        manifest.parquet   a row for each run that was done
+facts/<table>/<run>.parquet                                  done/<run>.json
+measures/                  run, summary and paired .parquet, about.json
+claims.json                what became of the claims, if a paper's
+```
+"""
+
+import hashlib
+import json
+from collections.abc import Iterable, Mapping
+from pathlib import Path
+from typing import Any, Final
+
+from roamcast.campaign.schemas import FAILED, OK
+from roamcast.errors import RoamcastError
+from roamcast.facts.schema import FACTS_VERSION
+from roamcast.sim.scenario import Scenario
+
+CAMPAIGN_FILE: Final = "campaign.json"
+MANIFEST_FILE: Final = "manifest.parquet"
+RUNS_FILE: Final = "runs.parquet"
+SUMMARY_FILE: Final = "measures/summary.parquet"
+PAIRED_FILE: Final = "measures/paired.parquet"
+CLAIMS_FILE: Final = "claims.json"
+
+
+def facts_file(out: Path, table: str, run: str) -> Path:
+    """Where a run's facts of one table are, if it has any."""
+    return out / "facts" / table / f"{run}.parquet"
+
+
+def done_file(out: Path, run: str) -> Path:
+    """What a run writes last: it counts when this is there."""
+    return out / "done" / f"{run}.json"
+
+
+def check_version(out: Path) -> None:
+    """Refuses a folder whose facts are those of another version; one that is no campaign's is for others to refuse."""
+    try:
+        version = json.loads((out / CAMPAIGN_FILE).read_bytes()).get("version")
+    except (OSError, ValueError, AttributeError):
+        return
+    if version != FACTS_VERSION:
+        raise RoamcastError(
+            f"{out}: holds facts of version {version}, and this roamcast reads and writes version {FACTS_VERSION}: "
+            "run the campaign again into another folder"
+        )
+
+
+def manifest_row(
+    run: str, scenario: Scenario, error: str | None, folder: Path, rows: Mapping[str, int]
+) -> dict[str, Any]:
+    """What the manifest says of a run whose files are in `folder`; `rows` by table."""
+    return {
+        "run": run,
+        "status": FAILED if error else OK,
+        "error": error,
+        "simulated": None if error else scenario.duration,
+        "warmup": scenario.warmup,
+        "nodes": scenario.nodes,
+        "protocol": scenario.protocol.name,
+        "rows": dict(rows),
+        "digest": digest(folder, rows),
+    }
+
+
+def digest(folder: Path, tables: Iterable[str]) -> str:
+    """Of all files of a run together, in that order."""
+    whole = hashlib.sha256()
+    for table in tables:
+        with (folder / f"{table}.parquet").open("rb") as file:
+            whole.update(f"{table} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
+    return whole.hexdigest()

@@ -1,0 +1,76 @@
+"""What is known of a measure beside its numbers: its title, its unit, where it can lie, which way is good.
+
+A measure declares it (`roamcast.pipeline.measures`); a campaign's folder carries it in `measures/about.json`, so that
+report, judge and terminal read it there, for measures from outside the package too, and need no Spark for it.
+"""
+
+import math
+from collections.abc import Iterable
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from roamcast.errors import RoamcastError
+
+ABOUT_FILE: Final = "measures/about.json"
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """One measure."""
+
+    name: str
+    title: str = ""
+    """What stands beside an axis, such as `mean delay (s)`."""
+    unit: str = ""
+    description: str = ""
+    share: bool = False
+    """Whether it lies between 0 and 1: it is compared by difference, others in per cent."""
+    whole: bool = False
+    """Whether it is a share to be seen against 1. Others that stay close to 0, such as losses, would be a line at the
+    bottom of such an axis."""
+    signed: bool = False
+    """Whether it can be below 0."""
+    floor: float | None = None
+    """The least value of which others are taken in per cent: a share of next to nothing says nothing."""
+    good: Literal["high", "low"] | None = None
+    """Which way is better, where one is."""
+
+    def __post_init__(self) -> None:
+        if not self.title:
+            msgspec.structs.force_setattr(self, "title", self.name.replace("_", " "))
+
+    @property
+    def bounds(self) -> tuple[float, float]:
+        """Between which numbers it lies, whatever was measured."""
+        return (-math.inf if self.signed else 0.0), (1.0 if self.share else math.inf)
+
+    def clipped(self, value: float) -> float:
+        """The end of an interval, as it is shown: not where the measure cannot be."""
+        low, high = self.bounds
+        return min(max(value, low), high)
+
+
+def write_about(out: Path, measures: Iterable[About]) -> None:
+    draft = out / f"{ABOUT_FILE}.draft"
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(list(measures)), indent=2))
+    draft.replace(out / ABOUT_FILE)
+
+
+class Measured(dict[str, About]):
+    """What is known of the measures of a campaign, by name; of one that nobody described, its name."""
+
+    def __missing__(self, name: str) -> About:
+        return About(name=name)
+
+
+def read_about(out: Path) -> Measured:
+    """Of a campaign's folder; nothing where no measures are."""
+    file = out / ABOUT_FILE
+    try:
+        known = msgspec.json.decode(file.read_bytes(), type=list[About])
+        return Measured({about.name: about for about in known})
+    except FileNotFoundError:
+        return Measured()
+    except (OSError, msgspec.MsgspecError) as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem}") from problem

@@ -1,0 +1,70 @@
+"""Which of roamcast's own modules a run executes: those of the simulator and of its protocol, and what they import.
+
+The rules this file owns:
+
+* Imports are followed from the simulator and from the module that has the protocol's broker. The catalogue of protocols
+  is not followed: it imports all of them, and a run uses one. So an edit of one protocol leaves the runs of the others
+  what they were.
+* Sources are read when this module is imported, not when they are asked for: they are those of the code that this
+  process has loaded, and not of what someone has edited since.
+"""
+
+import ast
+import functools
+import hashlib
+from collections.abc import Iterable, Iterator
+from pathlib import Path
+from typing import Final
+
+import roamcast
+
+_ROOT: Final = Path(roamcast.__file__).parent
+_SIMULATOR: Final = "roamcast.sim.run"
+_NOT_FOLLOWED: Final = frozenset({"roamcast.protocols.catalogue"})
+
+
+def _module(path: Path) -> str:
+    parts = path.relative_to(_ROOT.parent).with_suffix("").parts
+    return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
+
+
+_SOURCES: Final = {_module(path): path.read_bytes() for path in sorted(_ROOT.rglob("*.py"))}
+
+
+def imports(source: bytes) -> Iterator[str]:
+    """The modules of roamcast that a source imports, wherever in it."""
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.Import):
+            names = [alias.name for alias in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            names = [node.module, *(f"{node.module}.{alias.name}" for alias in node.names)]
+        else:
+            continue
+        yield from (name for name in names if name in _SOURCES)
+
+
+@functools.cache
+def _imported(module: str) -> tuple[str, ...]:
+    return () if module in _NOT_FOLLOWED else tuple(dict.fromkeys(imports(_SOURCES[module])))
+
+
+def executed(first: Iterable[str]) -> list[str]:
+    """The modules of the simulator, these, and all that they import, by name."""
+    found: set[str] = set()
+    waiting = [_SIMULATOR, *first]
+    while waiting:
+        module = waiting.pop()
+        if module not in found and module in _SOURCES:
+            found.add(module)
+            package = module.rpartition(".")[0]
+            waiting += [*_imported(module), package]  # a package's own file runs too
+    return sorted(found)
+
+
+def digests_of(modules: Iterable[str]) -> dict[str, str]:
+    return {module: _digest(module) for module in modules}
+
+
+@functools.cache
+def _digest(module: str) -> str:
+    return hashlib.sha256(_SOURCES[module]).hexdigest()

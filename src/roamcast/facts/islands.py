@@ -1,0 +1,176 @@
+"""The network over time: into which islands it falls, and how far a tree over it holds them together.
+
+The rules this file owns:
+
+* Two nodes are on one *island* at an instant if mutual contacts of that instant lead from one to the other. A node that
+  hears nobody is an island; one that is away is on none.
+* The network is looked at whenever a contact begins or ends, and what is seen counts for as long as it lasts: the
+  figures are exact. Only the width of islands may be looked at in steps instead, where there are too many nodes.
+* The *width* of an island is the greatest number of hops between two of its nodes over the shortest way: 0 for a node
+  alone.
+"""
+
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from roamcast.errors import RoamcastError
+from roamcast.facts import compiled
+from roamcast.facts.compiled import Ints
+from roamcast.facts.contacts import Contacts, changes
+from roamcast.units import SECOND
+
+
+@dataclass(frozen=True)
+class Islands:
+    """What was seen, look by look."""
+
+    weight: Ints
+    """For how long it was so, ns."""
+    present: Ints
+    """How many nodes were there."""
+    number: Ints
+    """How many islands there were."""
+    largest: Ints
+    """Nodes of the largest."""
+    squares: Ints
+    """Sum of the squared numbers of nodes: over `present`, the size of the island a node is on."""
+    widths: Ints | None
+    """Sum of the islands' widths; None: not looked at."""
+    node_widths: Ints | None
+    """Sum over nodes of the width of the island each is on."""
+    widest: Ints | None
+
+    def number_mean(self) -> float | None:
+        return _ratio(self.number * self.weight, self.weight)
+
+    def largest_share(self) -> float | None:
+        """Mean share of the nodes present that are on the largest."""
+        some = self.present > 0
+        return _ratio(self.largest[some] / self.present[some] * self.weight[some], self.weight[some])
+
+    def size(self) -> float | None:
+        """Mean number of nodes on an island."""
+        return _ratio(self.present * self.weight, self.number * self.weight)
+
+    def size_by_node(self) -> float | None:
+        """Mean number of nodes on the island that a node is on."""
+        return _ratio(self.squares * self.weight, self.present * self.weight)
+
+    def width(self) -> float | None:
+        """Mean width of an island."""
+        return None if self.widths is None else _ratio(self.widths * self.weight, self.number * self.weight)
+
+    def width_by_node(self) -> float | None:
+        """Mean width of the island that a node is on."""
+        return None if self.node_widths is None else _ratio(self.node_widths * self.weight, self.present * self.weight)
+
+    def greatest_width(self) -> int | None:
+        return None if self.widest is None or not len(self.widest) else int(self.widest.max())
+
+
+def islands(network: Contacts, start: int, *, widths: bool = False, step: int | None = None) -> Islands:
+    """Those from `start` to the end of the contacts; looked at every `step` ns, or exactly."""
+    _need_mutual(network)
+    on = network.present
+    if step is None:
+        looks, weight = _looks(start, network.end, network.begin, network.until, on.begin, on.until)
+    else:
+        looks = np.arange(start, network.end, step, dtype=np.int64)
+        weight = np.full(len(looks), step)
+    on_time, on_which, on_up = changes(on.begin, on.until)
+    links = network.target, *changes(network.begin, network.until)
+    seen = compiled.look(network.nodes, looks, *links, on_time, on.node[on_which], on_up, widths)
+    present, number, largest, squares, *wide = seen.T
+    return Islands(weight, present, number, largest, squares, *(wide if widths else (None, None, None)))
+
+
+class Agreement(NamedTuple):
+    """How far the links of a tree connect what the network connects. None: undefined."""
+
+    connected: float | None
+    """Share of the time in which all nodes are in one part of the tree."""
+    parts: float | None
+    """Mean number of the tree's parts; a node on no tree is one."""
+    matched: float | None
+    """Share of the time in which the tree's parts are exactly the network's."""
+    reach: float | None
+    """Mean, over the time in which any two nodes are connected by the network, of the share of those pairs that the
+    tree connects too."""
+
+
+def agreement(tree: Contacts, network: Contacts | None, start: int) -> Agreement:
+    """From `start` to the end. Here every node counts, and one that is away is a part of its own."""
+    against = tree if network is None else network
+    _need_mutual(tree)
+    _need_mutual(against)
+    looks, weight = _looks(start, tree.end, tree.begin, tree.until, against.begin, against.until)
+    if not len(looks):
+        return Agreement(None, None, None, None)
+    parts, same, both, physical = compiled.compare(
+        *(tree.nodes, looks, tree.target, *changes(tree.begin, tree.until)),
+        *(against.target, *changes(against.begin, against.until)),
+    ).T
+    connected, mean = _ratio((parts == 1) * weight, weight), _ratio(parts * weight, weight)
+    if network is None:
+        return Agreement(connected, mean, None, None)
+    some = physical > 0
+    reach = _ratio(both[some] / physical[some] * weight[some], weight[some])
+    return Agreement(connected, mean, _ratio(same * weight, weight), reach)
+
+
+# --- Contacts themselves --------------------------------------------------------------------------------------------
+
+
+def degree(network: Contacts, start: int) -> float | None:
+    """Mean number of neighbours of a node that is there."""
+    _need_mutual(network)
+    on = network.present
+    together = np.maximum(network.until - np.maximum(network.begin, start), 0)
+    there = np.maximum(on.until - np.maximum(on.begin, start), 0)
+    return _ratio(2 * together, there)
+
+
+def durations(network: Contacts, start: int) -> Ints:
+    """How long contacts lasted, ns: those that began after `start` and ended before the end, so that both are known."""
+    whole = (network.begin > start) & (network.until < network.end)
+    lasted: Ints = (network.until - network.begin)[whole]
+    return lasted
+
+
+def gaps(network: Contacts, start: int) -> Ints:
+    """How long pairs were apart between two contacts, ns: those gaps that began after `start`."""
+    again = (network.pair[1:] == network.pair[:-1]) & (network.until[:-1] > start)
+    apart: Ints = (network.begin[1:] - network.until[:-1])[again]
+    return apart
+
+
+def breaks_per_minute(network: Contacts, start: int) -> float | None:
+    """How many contacts ended, a minute."""
+    if start >= network.end:
+        return None
+    broken = int(((network.until > start) & (network.until < network.end)).sum())
+    return broken * 60 * SECOND / (network.end - start)
+
+
+# --- Small things ---------------------------------------------------------------------------------------------------
+
+
+def _looks(start: int, end: int, *times: Ints) -> tuple[Ints, Ints]:
+    """When something changed, with `start` itself, and how long it stayed so."""
+    changed = np.unique(np.concatenate(times))
+    within = changed[(changed > start) & (changed < end)]
+    looks = np.concatenate([np.array([start], np.int64), within]) if start < end else within[:0]
+    return looks, np.diff(looks, append=np.int64(end)) if len(looks) else looks
+
+
+def _need_mutual(network: Contacts) -> None:
+    if not network.mutual:
+        raise RoamcastError("islands are made of mutual contacts: these have directions")
+
+
+def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> float | None:
+    total = float(whole.sum(dtype=np.float64))
+    return float(part.sum(dtype=np.float64)) / total if total else None

@@ -1,0 +1,1 @@
+"""Documents that people carry: content-based dissemination in networks that are never connected (Haillot, Guidec)."""

@@ -1,0 +1,179 @@
+"""The cache: the documents that a node has, within its bounds.
+
+Bounded in documents and in bytes. When there is no room, its policy says which documents go first: a policy is a
+function that gives a document's rank, and the lowest goes. Of equals the one that came first goes, but a newcomer
+never drives out its equal: two nodes could go on exchanging the two for ever.
+
+**What the policy would drop on arrival is never taken.** `admits` says so before a document is asked for: with "oldest"
+in a full cache, one that is older than all others.
+"""
+
+import heapq
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from roamcast.content.event import EventId
+from roamcast.protocols.opportunistic.documents import Document
+from roamcast.protocols.opportunistic.params import Policy
+
+COST: Final = 256
+"""Bytes that a document takes beyond its own."""
+
+
+class Traits(NamedTuple):
+    """What a policy looks at."""
+
+    published: int
+    """When, by this node's clock, ns."""
+    arrived: int
+    requested: int
+    """When it was last asked for; at first, when it arrived."""
+    wanted: bool
+    """Whether the node itself wants it."""
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """A document in a cache."""
+
+    document: Document
+    published: int
+    arrived: int
+    requested: int
+    wanted: bool
+    expires: int | None
+    """When, by this node's clock, ns; None: never."""
+    hops: int
+    """Transmissions since its publication."""
+
+    @property
+    def traits(self) -> Traits:
+        return Traits(self.published, self.arrived, self.requested, self.wanted)
+
+    @property
+    def octets(self) -> int:
+        return self.document.length + COST
+
+
+Rank = tuple[int, ...]
+POLICIES: Final[dict[Policy, Callable[[Traits | Held], Rank]]] = {
+    "oldest": lambda held: (held.published,),
+    "oldest arrival": lambda held: (held.arrived,),
+    "least requested": lambda held: (held.requested,),
+    "others first": lambda held: (held.wanted, held.published),
+}
+
+
+class Cache:
+    def __init__(self, documents: int, octets: int, policy: Policy) -> None:
+        """Up to so many documents and bytes; 0: no limit."""
+        self._documents = documents
+        self._limit = octets
+        self._rank = POLICIES[policy]
+        self._held: dict[EventId, Held] = {}
+        self._expiring: list[tuple[int, EventId]] = []  # a heap; those of documents that have left are skipped
+        self._lowest: Rank | None = None  # the rank of what goes first; None: not known
+        self.octets = 0
+
+    def get(self, id: EventId) -> Held | None:
+        return self._held.get(id)
+
+    def admits(self, length: int, traits: Traits) -> bool:
+        """Whether a document of that length would stay on arrival."""
+        if self._has_room(length + COST):
+            return True
+        if self._limit and length + COST > self._limit:
+            return False
+        rank = self._rank(traits)
+        if self._lowest is None:
+            self._lowest = min(map(self._rank, self._held.values()))
+        return rank > self._lowest and self._victims(length + COST, rank) is not None
+
+    def put(self, held: Held) -> list[Held] | None:
+        """Takes a document in; gives those that had to go for it, or None if it cannot stay itself."""
+        assert held.document.id not in self._held
+        victims: list[Held] | None = []
+        if not self._has_room(held.octets):
+            victims = self._victims(held.octets, self._rank(held))
+            if victims is None:
+                return None
+            for victim in victims:
+                self.remove(victim.document.id)
+        self._held[held.document.id] = held
+        self.octets += held.octets
+        self._lowest = None
+        if held.expires is not None:
+            if len(self._expiring) > 2 * len(self._held) + 16:  # mostly of documents that have left
+                self._expiring = [
+                    (other.expires, id)
+                    for id, other in self._held.items()
+                    if other.expires is not None and other != held
+                ]
+                heapq.heapify(self._expiring)
+            heapq.heappush(self._expiring, (held.expires, held.document.id))
+        return victims
+
+    def remove(self, id: EventId) -> None:
+        self.octets -= self._held.pop(id).octets
+        self._lowest = None
+
+    def requested(self, held: Held, now: int) -> None:
+        """Somebody has asked for it."""
+        held.requested = now
+        self._lowest = None
+
+    def set_wanted(self, held: Held, wanted: bool) -> None:
+        """The node's own interests have changed."""
+        held.wanted = wanted
+        self._lowest = None
+
+    def expired(self, now: int) -> list[Held]:
+        """Takes out what may no longer be delivered, and gives it."""
+        gone = []
+        while self._expiring and self._expiring[0][0] <= now:
+            expires, id = heapq.heappop(self._expiring)
+            held = self._held.get(id)
+            if held is not None and held.expires == expires:
+                self.remove(id)
+                gone.append(held)
+        return gone
+
+    @property
+    def next_expiry(self) -> int | None:
+        """When something may expire next."""
+        return self._expiring[0][0] if self._expiring else None
+
+    def _has_room(self, octets: int) -> bool:
+        return not (
+            (self._documents and len(self._held) >= self._documents)
+            or (self._limit and self.octets + octets > self._limit)
+        )
+
+    def _victims(self, octets: int, rank: Rank) -> list[Held] | None:
+        """Those that go, the lowest first, until there is room; None if the newcomer itself comes first."""
+        if self._limit and octets > self._limit:
+            return None
+        too_many = len(self._held) + 1 - self._documents if self._documents else 0
+        too_heavy = self.octets + octets - self._limit if self._limit else 0
+        victims = []
+        ordered = [min(self._held.values(), key=self._rank)] if too_many == 1 and too_heavy <= 0 else None
+        for held in ordered or sorted(self._held.values(), key=self._rank):
+            if too_many <= 0 and too_heavy <= 0:
+                break
+            if self._rank(held) >= rank:
+                return None
+            victims.append(held)
+            too_many -= 1
+            too_heavy -= held.octets
+        return victims
+
+    def __contains__(self, id: EventId) -> bool:
+        return id in self._held
+
+    def __iter__(self) -> Iterator[Held]:
+        """In the order of arrival."""
+        return iter(self._held.values())
+
+    def __len__(self) -> int:
+        return len(self._held)

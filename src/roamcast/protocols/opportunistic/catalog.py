@@ -1,0 +1,179 @@
+"""The catalog: which documents of the cache an announce offers, fitted to what the neighbours want.
+
+Section 2.1 of the paper, "Announcing": only what a known neighbour within the scope is interested in. Fitting naively
+means asking every neighbour's profile about every document at every announce, which costs more than all the rest. Here
+each pair of profile and document is asked once: for each profile that was heard there is a table of the documents in
+the cache that match it, brought up to date when a document comes or goes. An announce is the union of some tables.
+
+* Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
+* An announce that may not have everything lists first what was not listed for longest.
+* Bounded: neighbours, profiles (twice as many), and what each neighbour is known to have.
+"""
+
+from collections.abc import Iterable
+from typing import Final, Literal
+
+from roamcast.bounded import put
+from roamcast.content.event import EventId
+from roamcast.content.filter import Filter
+from roamcast.content.index import FilterIndex
+from roamcast.protocols.neighbours import NeighbourTable
+from roamcast.protocols.opportunistic.cache import Held
+
+MAX_KNOWN: Final = 1024
+"""Documents that one neighbour is known to have."""
+
+
+class _Profile:
+    """A profile that was heard, and the documents here that match it."""
+
+    __slots__ = ("filter", "matched", "number")
+
+    def __init__(self, number: int, filter: Filter) -> None:
+        self.number = number
+        self.filter = filter
+        self.matched: dict[EventId, Held] = {}
+
+
+class _Neighbour:
+    __slots__ = ("has", "profile")
+
+    def __init__(self, profile: _Profile) -> None:
+        self.profile = profile
+        self.has: dict[EventId, None] = {}
+
+
+class Catalog:
+    def __init__(self, fit: Literal["wanted", "missing"], lifetime: int, neighbours: int) -> None:
+        self._missing_only = fit == "missing"
+        self._neighbours: NeighbourTable[_Neighbour] = NeighbourTable(lifetime, neighbours)
+        self._most_profiles = 2 * neighbours
+        self._profiles: dict[Filter, _Profile] = {}
+        self._numbers: dict[int, _Profile] = {}
+        self._index: FilterIndex[int] = FilterIndex()
+        self._serial = 0
+        self._held: dict[EventId, Held] = {}
+        self._matching: dict[EventId, list[int]] = {}  # the profiles that want each document
+        self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
+        self._announces = 0
+
+    # --- What there is ----------------------------------------------------------------------------------------------
+
+    def enter(self, held: Held) -> None:
+        """A document is in the cache from now on."""
+        id = held.document.id
+        self._held[id] = held
+        self._matching[id] = numbers = self._index.match(held.document.descriptor.event)
+        for number in numbers:
+            self._numbers[number].matched[id] = held
+
+    def leave(self, id: EventId) -> None:
+        del self._held[id]
+        self._listed.pop(id, None)
+        for number in self._matching.pop(id):
+            del self._numbers[number].matched[id]
+
+    # --- Who wants what ---------------------------------------------------------------------------------------------
+
+    def hear(self, now: int, node: int, filter: Filter) -> None:
+        """A node within the scope has said what it wants."""
+        known = self._neighbours.get(node)
+        if known is None:
+            neighbour = _Neighbour(self._profile(filter))
+        else:
+            neighbour = known.value
+            if neighbour.profile.filter is not filter and neighbour.profile.filter != filter:
+                neighbour.profile = self._profile(filter)
+        self._neighbours.hear(now, node, neighbour)
+
+    def has(self, node: int, ids: Iterable[EventId]) -> None:
+        """A neighbour has shown that it has these documents."""
+        if not self._missing_only:
+            return
+        known = self._neighbours.get(node)
+        if known is not None:
+            for id in ids:
+                put(known.value.has, id, None, MAX_KNOWN)
+
+    def expire(self, now: int) -> None:
+        """Forgets neighbours not heard of for too long."""
+        self._neighbours.expire(now)
+
+    def _profile(self, filter: Filter) -> _Profile:
+        profile = self._profiles.get(filter)
+        if profile is None:
+            if len(self._profiles) >= self._most_profiles:
+                self._make_room()
+            self._serial += 1
+            profile = self._profiles[filter] = self._numbers[self._serial] = _Profile(self._serial, filter)
+            self._index.add(self._serial, filter)
+            for id, held in self._held.items():
+                if filter.matches(held.document.descriptor.event):
+                    profile.matched[id] = held
+                    self._matching[id].append(self._serial)
+        return profile
+
+    def _make_room(self) -> None:
+        """The oldest profile that no neighbour has goes; there is one, since profiles may be twice the neighbours."""
+        used = {known.value.profile.number for node in self._neighbours if (known := self._neighbours.get(node))}
+        oldest = next(number for number in self._numbers if number not in used)
+        profile = self._numbers.pop(oldest)
+        for id in profile.matched:
+            self._matching[id].remove(oldest)
+        del self._profiles[profile.filter]
+        self._index.remove(oldest)
+
+    # --- What is announced ------------------------------------------------------------------------------------------
+
+    def fitted(self, budget: int) -> list[Held]:
+        """What to announce now, in at most so many bytes; 0: no limit."""
+        wanted: dict[EventId, Held] = {}
+        for node in self._neighbours:
+            known = self._neighbours.get(node)
+            assert known is not None
+            neighbour = known.value
+            if self._missing_only:
+                has = neighbour.has
+                wanted.update((id, held) for id, held in neighbour.profile.matched.items() if id not in has)
+            else:
+                wanted.update(neighbour.profile.matched)
+        return self._chosen(wanted, budget) if budget else list(wanted.values())
+
+    def _chosen(self, wanted: dict[EventId, Held], budget: int) -> list[Held]:
+        sizes = {id: held.document.listed for id, held in wanted.items()}
+        if sum(sizes.values()) <= budget:
+            return list(wanted.values())
+        self._announces += 1
+        chosen, spent = [], 0
+        for id in sorted(wanted, key=lambda id: self._listed.get(id, 0)):
+            spent += sizes[id]
+            if spent > budget:
+                break
+            chosen.append(wanted[id])
+            self._listed[id] = self._announces
+        return chosen
+
+    @property
+    def profiles(self) -> int:
+        return len(self._profiles)
+
+    def __len__(self) -> int:
+        """Neighbours that are known."""
+        return len(self._neighbours)
+
+
+def parts(catalog: list[Held], first: int, room: int) -> list[list[Held]]:
+    """A catalog cut into parts of at most `room` bytes, `first` in the first one; each has one document or more.
+
+    The first may be empty: it has the profile.
+    """
+    cut: list[list[Held]] = [[]]
+    left = first
+    for held in catalog:
+        size = held.document.listed
+        if size > left and (cut[-1] or len(cut) == 1):
+            cut.append([])
+            left = room
+        cut[-1].append(held)
+        left -= size
+    return cut

@@ -1,0 +1,61 @@
+"""Documents on disk: what a node carries survives its crash, and what a publisher was promised does too.
+
+A document is two records, its payload as it is and a small one about it. So in a simulator, where what is kept is a
+dictionary, no payload is copied.
+"""
+
+from collections.abc import Iterator, Mapping
+from typing import Final
+
+import msgspec
+
+from roamcast.content.event import Event, Scalar
+from roamcast.errors import ContentError
+from roamcast.protocols.api import Port
+from roamcast.protocols.opportunistic.cache import Held
+from roamcast.protocols.opportunistic.documents import Document
+
+_ABOUT: Final = "document/"
+_PAYLOAD: Final = "payload/"
+
+
+class _About(msgspec.Struct, frozen=True, array_like=True):
+    type: str
+    attributes: dict[str, tuple[Scalar, ...]]
+    published: int
+    arrived: int
+    expires: int | None
+    hops: int
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(_About).decode
+
+
+def keep(port: Port, held: Held) -> None:
+    event = held.document.event
+    about = _About(event.type, event.attributes, held.published, held.arrived, held.expires, held.hops)
+    port.keep(f"{_ABOUT}{event.id}", _encode(about))
+    port.keep(f"{_PAYLOAD}{event.id}", event.payload)
+
+
+def forget(port: Port, held: Held) -> None:
+    port.forget(f"{_ABOUT}{held.document.id}")
+    port.forget(f"{_PAYLOAD}{held.document.id}")
+
+
+def restored(kept: Mapping[str, bytes]) -> Iterator[Held]:
+    """What a former life had, in the order of arrival. Records that are no longer understood are left out."""
+    found = []
+    for key, value in kept.items():
+        id = key.removeprefix(_ABOUT)
+        payload = kept.get(f"{_PAYLOAD}{id}")
+        if id == key or payload is None:
+            continue
+        try:
+            about = _decode(value)
+            document = Document(Event(about.type, about.attributes, payload, int(id)))
+        except (msgspec.MsgspecError, ContentError, ValueError):
+            continue
+        found.append(Held(document, about.published, about.arrived, about.arrived, False, about.expires, about.hops))
+    yield from sorted(found, key=lambda held: (held.arrived, held.document.id))

@@ -1,0 +1,140 @@
+"""Partial documents: something long that comes in numbered pieces, from one sender or several, until it is whole.
+
+The rules this file owns:
+
+* A document is `length` bytes cut into pieces of `size`; the last has the rest. Pieces of a document that is cut
+  otherwise cannot be put together with those that are here: whoever is newest counts.
+* Which pieces are here is a bit mask. In a simulator that shares objects, the pieces refer to the one whole that they
+  are pieces of, and no byte is copied; on a device, the pieces' own bytes are held.
+* Bounded in documents and in bytes: what made no progress for longest goes first.
+"""
+
+from typing import Final, Generic, NamedTuple, TypeVar
+
+K = TypeVar("K")
+W = TypeVar("W")
+
+PIECE_COST: Final = 64
+"""Bytes of memory that a piece takes beyond its own."""
+
+
+class Cut(NamedTuple):
+    """How a document is cut."""
+
+    length: int
+    size: int
+
+    @property
+    def pieces(self) -> int:
+        """How many there are; an empty document is one empty piece."""
+        return max(1, -(-self.length // self.size))
+
+    @property
+    def all(self) -> int:
+        """The mask of all pieces."""
+        return (1 << self.pieces) - 1
+
+    def span(self, number: int) -> tuple[int, int]:
+        """From which byte to which a piece reaches."""
+        return number * self.size, min(self.length, (number + 1) * self.size)
+
+
+class Partial(Generic[W]):
+    """The pieces of one document that are here."""
+
+    __slots__ = ("cut", "have", "octets", "whole")
+
+    def __init__(self, cut: Cut) -> None:
+        self.cut = cut
+        self.have = 0
+        """Bit n: piece n is here."""
+        self.octets: dict[int, bytes] = {}
+        """Pieces that came as bytes."""
+        self.whole: W | None = None
+        """What the other pieces are pieces of."""
+
+    @property
+    def complete(self) -> bool:
+        return self.have == self.cut.all
+
+    @property
+    def missing(self) -> int:
+        return self.cut.all & ~self.have
+
+    def prefix(self) -> bytes:
+        """The bytes of the first pieces, up to the first one that is missing or did not come as bytes."""
+        pieces: list[bytes] = []
+        while len(pieces) in self.octets:
+            pieces.append(self.octets[len(pieces)])
+        return b"".join(pieces)
+
+    @property
+    def cost(self) -> int:
+        """Bytes that it takes; what is shared costs its holder as much as on a device."""
+        return self.have.bit_count() * (self.cut.size + PIECE_COST)
+
+
+class Partials(Generic[K, W]):
+    """Documents of which only some pieces are here."""
+
+    def __init__(self, documents: int, octets: int) -> None:
+        """Up to so many documents, and so many bytes in all."""
+        if documents < 1 or octets < 0:
+            raise ValueError(f"partial documents need room for one, not for {documents} of {octets} bytes")
+        self._documents = documents
+        self._octets = octets
+        self._partials: dict[K, Partial[W]] = {}  # longest without progress first
+        self.cost = 0
+
+    def get(self, key: K) -> Partial[W] | None:
+        return self._partials.get(key)
+
+    def add(self, key: K, cut: Cut, number: int, octets: bytes) -> Partial[W] | None:
+        """A piece has come as bytes; gives what is here of its document, or None if the piece is not one of it."""
+        if not 0 <= number < cut.pieces or len(octets) != cut.span(number)[1] - cut.span(number)[0]:
+            return None
+        partial = self._touched(key, cut)
+        if not partial.have >> number & 1:
+            partial.octets[number] = octets
+            self._set(partial, 1 << number)
+        return self._within_bounds(key, partial)
+
+    def add_shared(self, key: K, cut: Cut, pieces: int, whole: W) -> Partial[W] | None:
+        """Pieces of a whole that is at hand have come."""
+        partial = self._touched(key, cut)
+        partial.whole = whole
+        self._set(partial, pieces & cut.all)
+        return self._within_bounds(key, partial)
+
+    def pop(self, key: K) -> Partial[W] | None:
+        """Takes a document out."""
+        partial = self._partials.pop(key, None)
+        if partial is not None:
+            self.cost -= partial.cost
+        return partial
+
+    def _touched(self, key: K, cut: Cut) -> Partial[W]:
+        partial = self.pop(key)
+        if partial is None or partial.cut != cut:
+            partial = Partial(cut)
+        self._partials[key] = partial
+        self.cost += partial.cost
+        return partial
+
+    def _set(self, partial: Partial[W], pieces: int) -> None:
+        before = partial.cost
+        partial.have |= pieces
+        self.cost += partial.cost - before
+
+    def _within_bounds(self, key: K, partial: Partial[W]) -> Partial[W]:
+        """Others make room; one that is too long for the bound stays until another comes."""
+        while len(self._partials) > 1 and (len(self._partials) > self._documents or self.cost > self._octets):
+            oldest = next(iter(self._partials))
+            self.pop(oldest)
+        return partial
+
+    def __contains__(self, key: K) -> bool:
+        return key in self._partials
+
+    def __len__(self) -> int:
+        return len(self._partials)

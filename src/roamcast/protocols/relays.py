@@ -1,0 +1,98 @@
+"""Multipoint relays: which neighbours pass a node's broadcasts on, so that few do and all nodes two hops away hear it.
+
+Qayyum, Viennot, Laouiti, "Multipoint Relaying for Flooding Broadcast Messages in Mobile Wireless Networks" (2002), as
+OLSR uses it. The rules this file owns:
+
+* **Only links confirmed both ways count.** Nodes tell their neighbours whom they hear. Who is heard and says that it
+  hears us is a neighbour. Of a neighbour's own links only those count that it has confirmed itself.
+* **The choice.** First the neighbours that alone reach some node two hops away; then, again and again, the one that
+  reaches most nodes not yet reached. Of equals the one with more links to nodes two hops away, then the lowest number.
+* What was not heard for `lifetime` is forgotten; the table is bounded, and so is what one neighbour can claim.
+"""
+
+from collections.abc import Collection, Mapping
+from typing import Final, NamedTuple
+
+from roamcast.protocols.neighbours import NeighbourTable
+
+MAX_CLAIMED: Final = 256
+"""Neighbours that one node can name."""
+
+
+def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple[int, ...]:
+    """The relays of a node, sorted: `neighbours` has the confirmed neighbours of each of its own."""
+    reach = {
+        neighbour: {two for two in theirs if two != node and two not in neighbours}
+        for neighbour, theirs in neighbours.items()
+    }
+    reached_by: dict[int, list[int]] = {}
+    for neighbour, beyond in reach.items():
+        for two in beyond:
+            reached_by.setdefault(two, []).append(neighbour)
+    chosen = {only[0] for only in reached_by.values() if len(only) == 1}
+    left = set(reached_by).difference(*(reach[relay] for relay in chosen))
+    while left:
+        best = max(
+            (neighbour for neighbour in reach if neighbour not in chosen),
+            key=lambda neighbour: (len(reach[neighbour] & left), len(reach[neighbour]), -neighbour),
+        )
+        chosen.add(best)
+        left -= reach[best]
+    return tuple(sorted(chosen))
+
+
+class Claim(NamedTuple):
+    """What a neighbour says of its own neighbourhood."""
+
+    confirmed: tuple[int, ...]
+    """Whom it hears and who hears it."""
+    heard: tuple[int, ...]
+    """Whom it hears, and does not know to hear it."""
+
+
+class Neighbourhood:
+    """What a node knows of the nodes around it, from what they say; and so its relays."""
+
+    def __init__(self, node: int, lifetime: int, capacity: int) -> None:
+        self._node = node
+        self._table: NeighbourTable[Claim] = NeighbourTable(lifetime, capacity)
+        self._relays: tuple[int, ...] | None = ()  # None: to be chosen again
+
+    def hear(self, now: int, neighbour: int, claim: Claim) -> None:
+        """A neighbour was heard directly, and says whom it hears."""
+        known = self._table.get(neighbour)
+        bounded = Claim(claim.confirmed[:MAX_CLAIMED], claim.heard[:MAX_CLAIMED])
+        evicted = self._table.hear(now, neighbour, bounded)
+        if known is None or known.value != bounded or evicted is not None:
+            self._relays = None
+
+    def expire(self, now: int) -> None:
+        """Forgets who was not heard for too long."""
+        if self._table.expire(now):
+            self._relays = None
+
+    @property
+    def claim(self) -> Claim:
+        """What this node can say of itself."""
+        confirmed: list[int] = []
+        heard: list[int] = []
+        for neighbour in sorted(self._table):
+            (confirmed if self.confirmed(neighbour) else heard).append(neighbour)
+        return Claim(tuple(confirmed[:MAX_CLAIMED]), tuple(heard[:MAX_CLAIMED]))
+
+    def confirmed(self, neighbour: int) -> bool:
+        """Whether the link works both ways, as far as is known."""
+        known = self._table.get(neighbour)
+        return known is not None and (self._node in known.value.confirmed or self._node in known.value.heard)
+
+    @property
+    def relays(self) -> tuple[int, ...]:
+        """Who passes this node's broadcasts on."""
+        if self._relays is None:
+            claims = {node: self._table.get(node) for node in self._table if self.confirmed(node)}
+            known = {node: heard.value.confirmed for node, heard in claims.items() if heard is not None}
+            self._relays = select_relays(self._node, known)
+        return self._relays
+
+    def __len__(self) -> int:
+        return len(self._table)

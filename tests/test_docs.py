@@ -1,0 +1,164 @@
+"""The documentation: its links lead somewhere, the files and functions it names exist, and its examples run."""
+
+import ast
+import re
+import runpy
+import shlex
+import tomllib
+from pathlib import Path
+from typing import Any
+
+import click
+import pytest
+
+from roamcast.cli.main import main
+from roamcast.content.event import Event
+from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.facts import Decision
+from roamcast.protocols.testing import Mesh
+from roamcast.sim.mobility import ScenarioError
+from roamcast.sim.scenario import check
+from roamcast.units import SECOND
+
+ROOT = Path(__file__).parents[1]
+WRITING = ROOT / "docs/writing-a-protocol.md"
+ARCHITECTURE = ROOT / "docs/architecture.md"
+PICTURES = ROOT / "docs/pictures"
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+def anchors(page: Path) -> set[str]:
+    """What a link can name in a page: its headings, as GitHub spells them."""
+    headings = re.findall(r"^#+ (.*)$", page.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", heading.lower()).replace(" ", "-") for heading in headings}
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_relative_link_leads_somewhere(name: str) -> None:
+    page = ROOT / name
+    for link in LINK.findall(CODE.sub("", page.read_text())):
+        if "://" in link:
+            continue
+        target, _, anchor = link.partition("#")
+        place = (page.parent / target).resolve() if target else page
+        assert place.exists(), f"{name}: {link}"
+        assert not anchor or anchor in anchors(place), f"{name}: {link}"
+
+
+COMMAND = re.compile(r"^(?:    |\$ |)(?:sudo )?(?:\.venv/bin/)?(roamcast [a-z].*?)(?:   .*)?$", re.MULTILINE)
+
+
+def verb_of(words: list[str]) -> click.Command:
+    """The command that a line calls."""
+    group: click.Command = main
+    context = click.Context(main)
+    for word in words:
+        if not isinstance(group, click.Group):
+            break
+        found = group.get_command(context, word)
+        assert found is not None, f"roamcast has no command {word!r}"
+        group = found
+    return group
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_exists_with_the_options_and_files_it_names(name: str) -> None:
+    for line in COMMAND.findall((ROOT / name).read_text()):
+        words = shlex.split(line.partition(" > ")[0], comments=True)[1:]
+        verb = verb_of(words)
+        known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
+        for word in words:
+            if word.startswith("--"):
+                assert word in known, f"{name}: {line}"
+            elif word.startswith(("examples/", "src/")):
+                assert (ROOT / word).exists(), f"{name}: {line}"
+
+
+def defined(file: Path) -> set[str]:
+    """The functions and classes of a module, and the methods of its classes as `Class.method`."""
+    found = set()
+    for node in ast.parse(file.read_text()).body:
+        if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef):
+            found.add(node.name)
+        if isinstance(node, ast.ClassDef):
+            methods = (part for part in node.body if isinstance(part, ast.FunctionDef | ast.AsyncFunctionDef))
+            found |= {f"{node.name}.{method.name}" for method in methods}
+    return found
+
+
+def test_the_walks_name_functions_that_exist() -> None:
+    rows = re.findall(r"^\| \d+ \| \[`\S+`\]\((\S+)\) \| (.*?) \|", ARCHITECTURE.read_text(), re.MULTILINE)
+    assert len(rows) > 40
+    for file, functions in rows:
+        named = set(re.findall(r"`([\w.]+)`", functions))
+        assert named, file
+        assert named <= defined(ARCHITECTURE.parent / file), file
+
+
+def test_paths_in_the_text_of_the_architecture_exist() -> None:
+    named = re.findall(r"`([\w/]+(?:/|\.py|\.toml|\.txt))`", ARCHITECTURE.read_text())
+    assert len(named) > 60
+    for path in named:
+        places = [ROOT / path, ROOT / "src/roamcast" / path, ROOT / "docs" / path]
+        assert any(place.exists() for place in places), path
+
+
+@pytest.mark.parametrize("name", sorted(path.stem for path in PICTURES.glob("*.txt")))
+def test_a_picture_is_drawn_from_its_text(name: str) -> None:
+    draw = runpy.run_path(str(PICTURES / "draw.py"))["draw"]
+    assert (PICTURES / f"{name}.svg").read_text() == draw((PICTURES / f"{name}.txt").read_text())
+
+
+def test_the_second_example_of_the_page_on_protocols_runs() -> None:
+    blocks = re.findall(r"^```py\n(.*?)^```$", WRITING.read_text(), re.DOTALL | re.MULTILINE)
+    page: dict[str, object] = {}
+    exec(compile("\n".join(blocks), WRITING, "exec"), page)
+    mesh = Mesh(page["ENTRY"], range(3), [(0, 1), (1, 2)])  # type: ignore[arg-type]  # as the page defines it
+    mesh[2].subscribe(0, Subscription(1, EVERYTHING))
+    mesh.run(until=SECOND)  # beacons
+    mesh.cut(0, 1)
+    mesh[1].publish(mesh.now, Publication(Event("alarm", id=7)))
+    mesh.run(until=mesh.now)
+    assert [delivery.hops for delivery in mesh.ports[2].delivered] == [1]
+    decided = [(fact.decision, fact.to) for _, fact in mesh.ports[1].facts if isinstance(fact, Decision)]
+    assert decided == [("forwarded", 0), ("forwarded", 2), ("given up", 0)]
+    document = page["Document"](Event("map", payload=b"x" * 2500, id=9))  # type: ignore[operator]
+    assert [len(document[number].content) for number in range(len(document))] == [1024, 1024, 452]
+
+
+SCENARIO = ROOT / "docs/scenario.md"
+SMALL = {"nodes": 20, "duration": 60, "area": {"width": 1000, "height": 1000}}
+
+
+def shown_under(heading: str) -> dict[str, Any]:
+    """The TOML that stands indented under a heading of the page on scenarios."""
+    section = SCENARIO.read_text().split(f"# {heading}\n")[1].split("\n#")[0]
+    lines = re.findall(r"^(?:    (?!error:).*)?$", section, re.MULTILINE)
+    return tomllib.loads("\n".join(lines))
+
+
+def test_the_absences_by_place_of_the_page_on_scenarios_are_understood(tmp_path: Path) -> None:
+    shown = shown_under("Nodes that are not always there")
+    moving = {"movement": {"model": "buildings"}}
+    scenario = check(SMALL | moving | shown, "page", tmp_path)
+    assert [(group.nodes, group.where) for group in scenario.away] == [((8, 9), "travelling")]
+
+
+def test_the_lifetimes_of_the_page_on_scenarios_are_understood_or_refused_as_it_says(tmp_path: Path) -> None:
+    shown = SMALL | shown_under("Lifetimes")
+    scenario = check(shown, "page", tmp_path)
+    assert (scenario.workload.publishers[0].lifetimes, scenario.protocol.name) == ((30.0,), "opportunistic")
+    with pytest.raises(ScenarioError) as refusal:
+        check(shown | {"protocol": {"name": "flooding"}}, "mine.toml", tmp_path)
+    told = str(refusal.value).splitlines()
+    assert f"error: {told[-1]}\n" in SCENARIO.read_text()
+
+
+def test_the_contexts_of_the_page_on_scenarios_are_refused_only_for_lack_of_a_protocol(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        check(SMALL | shown_under("Contexts"), "mine.toml", tmp_path)
+    reasons = {line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines()}
+    assert reasons == {"flooding does not understand contexts", "flooding does not understand domains"}
