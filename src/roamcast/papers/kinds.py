@@ -31,6 +31,7 @@ from roamcast.papers.reached import common, reached, reaches, typical
 RATIOS: Final = (
     *("delivery", "mdr", "satisfaction_", "lost_", "queue_full", "unreachable", "largest_partition"),
     *("tree_connected", "tree_matched", "tree_reach", "repairs_succeeded", "repairs_same_parent"),
+    "requests_share",
 )
 """Measures, or how their names begin, that lie between 0 and 1: they are compared by difference, others in per cent."""
 
