@@ -26,6 +26,7 @@ from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_
 from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
+    contexts,
     cost,
     delay,
     delivery,
@@ -57,6 +58,7 @@ _FAMILIES: Final = (
     repairs,
     stable_core,
     incoming,
+    contexts,
 )
 
 
