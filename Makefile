@@ -3,7 +3,7 @@
 #   make demo     the main job on a small scale: a campaign, its measures, its report
 #   make test     all checks and all tests
 #   make install  the set-up alone          make check   format, lint, types, layers
-#   make bench    the benchmarks            make fuzz    a million generated inputs a reader
+#   make bench    the benchmarks            make fuzz    every property with all its examples, a million inputs a reader
 #   make lock     new exact versions        make clean   what the above made
 
 PYTHON ?= python3
@@ -11,13 +11,19 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test install check bench fuzz lock clean
+.PHONY: demo test install check compile bench fuzz lock clean
 
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 
-test: check
-	$(BIN)/pytest -n 2 --dist worksteal
+# The checks beside the compilation, which every worker of the tests would otherwise do for itself. Tests that share a
+# Spark session, or a browser, run in one worker (loadgroup).
+test: install
+	$(MAKE) --no-print-directory -j2 check compile
+	$(BIN)/pytest -n 2 --dist loadgroup --durations=15
+
+compile: install
+	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null
 
 install: $(READY)
 
@@ -47,6 +53,7 @@ bench: install
 	$(BIN)/python -m bench
 
 fuzz: install
+	ROAMCAST_EXAMPLES=all $(BIN)/pytest -n 2 --dist loadgroup -m hypothesis
 	$(BIN)/python -m bench.fuzz
 
 # The universal lock needs uv; it is a tool for maintainers, not for users.

@@ -10,12 +10,14 @@ from bench import (
     content_index,
     content_summary,
     hint_reference,
+    judge,
     lab_chaos,
     lab_parity,
     live,
     live_fuzz,
     live_fuzz_node,
     measures,
+    odmrp,
     simulator,
     trees,
 )
@@ -26,7 +28,9 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
     "trees": trees.run,
+    "odmrp": odmrp.run,
     "measures": measures.run,
+    "judge": judge.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {

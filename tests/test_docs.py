@@ -3,12 +3,15 @@
 import ast
 import re
 import runpy
+import shlex
 import tomllib
 from pathlib import Path
 from typing import Any
 
+import click
 import pytest
 
+from roamcast.cli.main import main
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
@@ -43,6 +46,35 @@ def test_every_relative_link_leads_somewhere(name: str) -> None:
         place = (page.parent / target).resolve() if target else page
         assert place.exists(), f"{name}: {link}"
         assert not anchor or anchor in anchors(place), f"{name}: {link}"
+
+
+COMMAND = re.compile(r"^(?:    |\$ |)(?:sudo )?(?:\.venv/bin/)?(roamcast [a-z].*?)(?:   .*)?$", re.MULTILINE)
+
+
+def verb_of(words: list[str]) -> click.Command:
+    """The command that a line calls."""
+    group: click.Command = main
+    context = click.Context(main)
+    for word in words:
+        if not isinstance(group, click.Group):
+            break
+        found = group.get_command(context, word)
+        assert found is not None, f"roamcast has no command {word!r}"
+        group = found
+    return group
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_command_exists_with_the_options_and_files_it_names(name: str) -> None:
+    for line in COMMAND.findall((ROOT / name).read_text()):
+        words = shlex.split(line.partition(" > ")[0], comments=True)[1:]
+        verb = verb_of(words)
+        known = {option for parameter in verb.params for option in parameter.opts} | {"--help"}
+        for word in words:
+            if word.startswith("--"):
+                assert word in known, f"{name}: {line}"
+            elif word.startswith(("examples/", "src/")):
+                assert (ROOT / word).exists(), f"{name}: {line}"
 
 
 def defined(file: Path) -> set[str]:
@@ -108,19 +140,25 @@ def shown_under(heading: str) -> dict[str, Any]:
     return tomllib.loads("\n".join(lines))
 
 
-def test_the_absences_of_the_page_on_scenarios_are_understood(tmp_path: Path) -> None:
+def test_the_absences_by_place_of_the_page_on_scenarios_are_understood(tmp_path: Path) -> None:
     shown = shown_under("Nodes that are not always there")
     moving = {"movement": {"model": "buildings"}}
     scenario = check(SMALL | moving | shown, "page", tmp_path)
-    assert [group.mode for group in scenario.away] == ["restart", "suspended", "suspended"]
+    assert [(group.nodes, group.where) for group in scenario.away] == [((8, 9), "travelling")]
 
 
-def test_the_lifetimes_of_the_page_on_scenarios_are_refused_as_it_says(tmp_path: Path) -> None:
+def test_the_lifetimes_of_the_page_on_scenarios_are_understood_or_refused_as_it_says(tmp_path: Path) -> None:
+    shown = SMALL | shown_under("Lifetimes")
+    scenario = check(shown, "page", tmp_path)
+    assert (scenario.workload.publishers[0].lifetimes, scenario.protocol.name) == ((30.0,), "opportunistic")
     with pytest.raises(ScenarioError) as refusal:
-        check(SMALL | shown_under("Lifetimes"), "mine.toml", tmp_path)
+        check(shown | {"protocol": {"name": "flooding"}}, "mine.toml", tmp_path)
     told = str(refusal.value).splitlines()
-    assert [line.split(": ")[1] for line in told] == [
-        "workload.subscribers[0].lifetime",
-        "workload.publishers[0].lifetime",
-    ]
-    assert f"error: {told[1]}\n" in SCENARIO.read_text()
+    assert f"error: {told[-1]}\n" in SCENARIO.read_text()
+
+
+def test_the_contexts_of_the_page_on_scenarios_are_refused_only_for_lack_of_a_protocol(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        check(SMALL | shown_under("Contexts"), "mine.toml", tmp_path)
+    reasons = {line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines()}
+    assert reasons == {"flooding does not understand contexts", "flooding does not understand domains"}

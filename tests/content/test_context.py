@@ -15,6 +15,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from content.strategies import ATTRIBUTE_NAMES, ordered_numbers, scalars, strings
+from examples import examples
 from roamcast.content.context.evaluate import evaluate, holds
 from roamcast.content.context.expression import (
     MAX_DEPTH,
@@ -397,7 +398,7 @@ class Model:
         return sorted(numbers)[0 if aggregate.function is Function.MIN else -1]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(contexts, st.lists(hosts, min_size=1, max_size=4))
 def test_it_selects_the_hosts_that_the_sets_select(context: Context, present: list[HostView]) -> None:
     found = set()
@@ -415,7 +416,7 @@ def test_it_selects_the_hosts_that_the_sets_select(context: Context, present: li
     assert found == Model(present).selected(context.expression)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(contexts)
 def test_a_printed_context_reads_back_as_an_equal_one(context: Context) -> None:
     again = parse_context(str(context))
@@ -425,7 +426,7 @@ def test_a_printed_context_reads_back_as_an_equal_one(context: Context) -> None:
     assert str(context).isprintable()
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(contexts)
 def test_a_context_goes_over_the_air(context: Context) -> None:
     assert decoder.decode(msgspec.msgpack.encode(context)) == context

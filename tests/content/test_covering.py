@@ -8,6 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from content.strategies import constraints, events, filters
+from examples import examples
 from roamcast.content.covering import covers, merge, summarise
 from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import (
@@ -122,7 +123,7 @@ def meetings(pairs: st.SearchStrategy[tuple[Filter, Filter]]) -> tuple[int, int]
     """Among 400 drawn pairs whose second matches the drawn event: in how many the first covers it; in how many not."""
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=400, derandomize=True, database=None)
+    @settings(max_examples=examples(400), derandomize=True, database=None)
     @given(pairs, small_events)
     def count(pair: tuple[Filter, Filter], event: Event) -> None:
         counts[covers(*pair)] += pair[1].matches(event)
@@ -137,7 +138,7 @@ def test_the_related_filters_do_meet_events() -> None:
     assert uncovered >= 15
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(related_filters(), st.lists(small_events, min_size=1, max_size=6))
 def test_what_covers_matches_whatever_the_covered_matches(pair: tuple[Filter, Filter], some: list[Event]) -> None:
     wide, narrow = pair
@@ -146,7 +147,7 @@ def test_what_covers_matches_whatever_the_covered_matches(pair: tuple[Filter, Fi
             assert wide.matches(event) or not narrow.matches(event)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(constraints, constraints, events)
 def test_covering_is_sound_at_the_extremes(one: Constraint, other: Constraint, event: Event) -> None:
     # Both constraints on every attribute of the event, so that they meet.
@@ -156,7 +157,7 @@ def test_covering_is_sound_at_the_extremes(one: Constraint, other: Constraint, e
             assert wide.matches(event) or not narrow.matches(event)
 
 
-@settings(max_examples=200)
+@settings(max_examples=examples(200))
 @given(filters, filters)
 def test_a_filter_covers_its_narrowings_and_is_covered_by_its_widenings(one: Filter, other: Filter) -> None:
     assert covers(one, one & other)
@@ -199,7 +200,7 @@ def test_merged(name: str) -> None:
     assert merge(other, one) == expected
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(related_filters(), st.lists(small_events, min_size=1, max_size=6))
 def test_a_merger_is_exactly_the_union(pair: tuple[Filter, Filter], some: list[Event]) -> None:
     one, other = pair
@@ -253,7 +254,7 @@ def test_more_constraints_than_a_filter_may_have_are_widened_whatever_the_budget
         assert summary.matches(Event.of("t", {f"p{number}": number, "q": number}))
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(st.lists(small_filters, max_size=6), st.integers(3, 90), st.lists(small_events, max_size=8), st.randoms())
 def test_a_summary_lets_through_all_that_it_must(
     some: list[Filter], budget: int, published: list[Event], rng: random.Random
@@ -267,7 +268,7 @@ def test_a_summary_lets_through_all_that_it_must(
     assert msgspec.msgpack.encode(summarise(shuffled, budget)) == msgspec.msgpack.encode(summary)
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(st.lists(filters, max_size=4), st.integers(3, 300), st.lists(events, max_size=4))
 def test_a_summary_is_sound_at_the_extremes(some: list[Filter], budget: int, published: list[Event]) -> None:
     summary = summarise(some, budget)

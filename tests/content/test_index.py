@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
 
 from content.strategies import constraints, events, filters, scalars
+from examples import examples
 from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import EVERYTHING, NOTHING, STRING_ONLY, Constraint, Filter, Operator
 from roamcast.content.index import FilterIndex, _Entry, _Table
@@ -254,7 +255,7 @@ crowded_filters = st.lists(
 crowded_events = st.lists(scalars, min_size=1, max_size=3).map(lambda values: Event.of("", {"price": values}))
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(st.lists(crowded_filters, min_size=1, max_size=12), st.lists(crowded_events, min_size=1, max_size=4))
 def test_agrees_with_one_by_one(held: list[Filter], asked: list[Event]) -> None:
     index: FilterIndex[int] = FilterIndex()
@@ -308,4 +309,4 @@ class Changing(RuleBasedStateMachine):
 
 
 TestChanging = Changing.TestCase
-TestChanging.settings = settings(max_examples=100, stateful_step_count=25)
+TestChanging.settings = settings(max_examples=examples(100), stateful_step_count=25)

@@ -10,6 +10,7 @@ import pytest
 from hypothesis import assume, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from roamcast.content.region import (
     MAX_COORDINATE,
     MAX_CORNERS,
@@ -240,7 +241,7 @@ columns = st.builds(
 regions: st.SearchStrategy[Region] = rectangles | circles | columns.map(lambda bars: bars.polygon)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(columns, st.lists(points, min_size=1, max_size=5), st.data())
 def test_a_polygon_contains_what_its_bars_contain(
     bars: Columns, seen: list[tuple[float, float]], data: st.DataObject
@@ -250,7 +251,7 @@ def test_a_polygon_contains_what_its_bars_contain(
         assert bars.polygon.contains(x, y) == bars.contains(x, y)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(regions, points)
 def test_distance_is_zero_inside_and_bounded_by_the_box(region: Region, point: tuple[float, float]) -> None:
     distance = region.distance(*point)
@@ -260,7 +261,7 @@ def test_distance_is_zero_inside_and_bounded_by_the_box(region: Region, point: t
         assert region.box.contains(*point)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(columns, points)
 def test_distance_to_a_polygon_is_that_to_its_nearest_bar(bars: Columns, point: tuple[float, float]) -> None:
     (a, b), (dx, dy) = bars.turn, bars.at
@@ -273,7 +274,7 @@ def test_distance_to_a_polygon_is_that_to_its_nearest_bar(bars: Columns, point: 
     assert bars.polygon.distance(*point) == pytest.approx(nearest * size, abs=1e-9)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(regions, points, st.integers(0, 30) | st.floats(0, 30))
 def test_enlarged_contains_all_within_the_distance(region: Region, point: tuple[float, float], by: float) -> None:
     if region.distance(*point) <= by:
@@ -282,7 +283,7 @@ def test_enlarged_contains_all_within_the_distance(region: Region, point: tuple[
     assert region.enlarged(distance).contains(*point)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(regions, regions)
 def test_regions_with_a_common_point_may_intersect(a: Region, b: Region) -> None:
     assert may_intersect(a, b) == may_intersect(b, a)
@@ -297,14 +298,14 @@ def test_regions_with_a_common_point_may_intersect(a: Region, b: Region) -> None
         assert not may_intersect(a, b)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(rectangles, rectangles)
 def test_rectangles_intersect_if_the_corner_of_both_is_common(a: Rectangle, b: Rectangle) -> None:
     corner = max(a.x0, b.x0), max(a.y0, b.y0)
     assert may_intersect(a, b) == (a.contains(*corner) and b.contains(*corner))
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(circles, rectangles, circles)
 def test_circles_intersect_what_comes_near(circle: Circle, rectangle: Rectangle, other: Circle) -> None:
     nearest = min(max(circle.x, rectangle.x0), rectangle.x1), min(max(circle.y, rectangle.y0), rectangle.y1)
@@ -316,7 +317,7 @@ def test_circles_intersect_what_comes_near(circle: Circle, rectangle: Rectangle,
     assert may_intersect(circle, other) == (gap < 0)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(columns, st.lists(st.integers(1, 5), min_size=1, max_size=5), st.integers(-8, 8), st.integers(-8, 8))
 def test_polygons_intersect_if_two_of_their_bars_do(bars: Columns, heights: list[int], right: int, up: int) -> None:
     other = Columns(heights, bars.turn, bars.placed(right, up))
@@ -388,7 +389,7 @@ def test_when_a_movement_is_inside(
         assert got == pytest.approx(expected, abs=1e-12)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(regions, points, points)
 def test_between_its_ends_a_movement_is_inside_exactly_then(
     region: Region, start: tuple[float, float], end: tuple[float, float]

@@ -6,6 +6,7 @@ import pytest
 from hypothesis import given, settings
 
 from content.strategies import constraints, events, filters
+from examples import examples
 from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Event, Scalar
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
 from roamcast.content.rows import EventRow, Row, event_rows, filter_rows
@@ -59,13 +60,13 @@ def joined(filter: Filter, event: Event) -> bool:
     return any(len(found.get(number, ())) == count for number, count in needed.items())
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(filters, events)
 def test_the_join_agrees_with_matching(filter: Filter, event: Event) -> None:
     assert joined(filter, event) == filter.matches(event)
 
 
-@settings(max_examples=600)
+@settings(max_examples=examples(600))
 @given(constraints, events)
 def test_the_join_agrees_with_matching_one_constraint(constraint: Constraint, event: Event) -> None:
     # The same constraint on every attribute of the event: most pairs meet on a value.

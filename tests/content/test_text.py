@@ -13,6 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from content.strategies import constraints, events, filters, scalars
+from examples import examples
 from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Event, Scalar
 from roamcast.content.filter import EVERYTHING, MAX_CONSTRAINTS, NOTHING, Constraint, Filter, Operator
 from roamcast.content.text import MAX_DEPTH, MAX_LENGTH, format_filter, parse_filter
@@ -176,7 +177,7 @@ def test_a_subclass_of_float_prints_as_the_number_it_is() -> None:
     assert format_filter(where("a", "<", Measured(2.5))) == "a < 2.5"
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(filters)
 def test_what_is_printed_reads_back(filter_: Filter) -> None:
     text = format_filter(filter_)
@@ -186,7 +187,7 @@ def test_what_is_printed_reads_back(filter_: Filter) -> None:
     assert text.isprintable()
 
 
-@settings(max_examples=300, deadline=None)
+@settings(max_examples=examples(300), deadline=None)
 @given(scalars)
 def test_values_read_back_identical(value: Scalar) -> None:
     parsed = only(format_filter(where("a", "!=", value))).value
@@ -318,7 +319,7 @@ def written_trees(draw: st.DrawFn) -> tuple[str, Tree]:
     return Writer(draw).text(tree), tree
 
 
-@settings(max_examples=400, deadline=None)
+@settings(max_examples=examples(400), deadline=None)
 @given(written_trees(), st.lists(events, min_size=1, max_size=4))
 def test_a_text_matches_what_its_tree_matches(written: tuple[str, Tree], seen: list[Event]) -> None:
     text, tree = written

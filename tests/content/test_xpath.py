@@ -9,6 +9,7 @@ from hypothesis import given, reject, settings
 from hypothesis import strategies as st
 from lxml import etree
 
+from examples import examples
 from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.xml import event_from_xml
@@ -201,7 +202,7 @@ def by_lxml(expression: str, document: str) -> bool:
     return bool(etree.fromstring(document).getroottree().xpath(expression))
 
 
-@settings(max_examples=1000)
+@settings(max_examples=examples(1000))
 @given(EXPRESSIONS, elements("r", 1))
 def test_a_filter_decides_as_xpath_does(expression: str, document: str) -> None:
     # "001" is an identifier here and the number 1 in XPath: the one difference that stands in the documentation.
@@ -209,7 +210,7 @@ def test_a_filter_decides_as_xpath_does(expression: str, document: str) -> None:
     assert by_us(expression, document) is by_lxml(expression, document)
 
 
-@settings(max_examples=300)
+@settings(max_examples=examples(300))
 @given(EXPRESSIONS, elements("r", 3))
 def test_with_repeated_inner_elements_a_filter_errs_on_the_side_of_matching(expression: str, document: str) -> None:
     expression, document = expression.replace("001", "n001"), document.replace("001", "n001")
@@ -367,7 +368,7 @@ def test_bounds_of_length_depth_and_count() -> None:
 TOKENS = ["/", "//", "[", "]", "(", ")", "@", ".", "..", "a", "and", "or", "=", "!=", "<", "'x'", '"1"', "2", "-", " "]
 
 
-@settings(max_examples=500)
+@settings(max_examples=examples(500))
 @given(
     st.lists(st.sampled_from(TOKENS), max_size=20).map(lambda tokens: "/a[" + "".join(tokens)) | st.text(max_size=30)
 )

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from facts.rows import complete
 from roamcast.errors import RoamcastError
 from roamcast.facts.contacts import Contacts, Drawn, Reach, contacts
@@ -212,7 +213,7 @@ def instants(found: Contacts | None) -> set[tuple[int, int, int]]:
     return {(a, b, t) for a, b, begin, until in rows(found) for t in range(begin, until)}
 
 
-@settings(max_examples=200, deadline=None)  # the first example compiles
+@settings(max_examples=examples(200), deadline=None)  # the first example compiles
 @given(walks(), AWAY, REACH)
 def test_movement_agrees_with_looking_at_every_nanosecond(
     legs: list[tuple[Any, ...]], away: list[tuple[int, int, bool, bool]], reach: Reach
@@ -244,7 +245,7 @@ LINKS = st.lists(
 ).map(lambda some: sorted(some, key=lambda row: row[0]))
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(LINKS, AWAY)
 def test_links_agree_with_looking_at_every_nanosecond(
     link: list[tuple[int, int, int, float | None]], away: list[tuple[int, int, bool, bool]]
@@ -260,7 +261,7 @@ def test_links_agree_with_looking_at_every_nanosecond(
     assert instants(contacts(recorded, NODES, END, None)) == mutual
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(st.integers(0, 2**32))
 def test_at_real_speeds_the_edges_are_exact_to_the_nanosecond(seed: int) -> None:
     """Kilometres and minutes: one nanosecond earlier and one later it is as the core would decide."""

@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from roamcast.errors import RoamcastError
 from roamcast.facts import islands as network
 from roamcast.facts.contacts import Contacts, Spans, ordered
@@ -24,8 +25,8 @@ def made(rows: Iterable[Row], nodes: int, end: int, away: Iterable[tuple[int, in
     for node in range(nodes):
         edges = [0, *(edge for who, *span in sorted(away) if who == node for edge in span), end]
         on += [(node, a, b) for a, b in zip(edges[::2], edges[1::2], strict=True) if a < b]
-    columns = np.array(sorted(rows), np.int64).reshape(-1, 4).T
-    return ordered(nodes, end, True, *columns, Spans(*np.array(on, np.int64).reshape(-1, 3).T))
+    a, b, begin, until = np.array(sorted(rows), np.int64).reshape(-1, 4).T
+    return ordered(nodes, end, True, a, b, begin, until, Spans(*np.array(on, np.int64).reshape(-1, 3).T))
 
 
 # --- By hand --------------------------------------------------------------------------------------------------------
@@ -132,7 +133,7 @@ def mean(values: Iterable[Fraction]) -> float | None:
     return float(sum(some) / len(some)) if some else None
 
 
-@settings(max_examples=100, deadline=None)  # the first example compiles
+@settings(max_examples=examples(100), deadline=None)  # the first example compiles
 @given(some_contacts(), st.integers(0, END - 1), st.booleans())
 def test_islands_agree_with_looking_at_every_nanosecond(rows: list[Row], start: int, stepwise: bool) -> None:
     widths, sizes, by_node = [], [], []
@@ -154,7 +155,7 @@ def test_islands_agree_with_looking_at_every_nanosecond(rows: list[Row], start: 
     assert seen.greatest_width() == max(widths)
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(some_contacts(), some_contacts(), st.integers(0, END - 1))
 def test_agreement_is_that_of_every_nanosecond(tree: list[Row], line: list[Row], start: int) -> None:
     connected, parts, matched, reach = [], [], [], []
@@ -170,7 +171,7 @@ def test_agreement_is_that_of_every_nanosecond(tree: list[Row], line: list[Row],
     assert found == pytest.approx((mean(connected), mean(parts), mean(matched), mean(reach)))
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(some_contacts(), some_contacts())
 def test_while_in_is_what_both_have(ours: list[Row], theirs: list[Row]) -> None:
     shared = made(ours, NODES, END).while_in(made(theirs, NODES, END))

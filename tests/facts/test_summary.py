@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from facts.rows import KNOWN, complete
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import TABLES
@@ -210,7 +211,7 @@ offers = st.lists(st.tuples(times, st.integers(0, 4)), max_size=6)
 
 
 @given(terms=terms, offers=offers, warmup=times, reached=st.sets(st.tuples(st.integers(0, 5), st.integers(0, 4))))
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 def test_expected_delivered_and_delivery_are_those_of_a_slow_model(
     terms: list[tuple[int, int | None, int]],
     offers: list[tuple[int, int]],

@@ -8,6 +8,7 @@ import pyarrow.parquet as pq
 
 from facts.rows import complete
 from roamcast.content.event import Event
+from roamcast.content.subscription import Publication
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
 from roamcast.lab.gather import Names, Said, gather
@@ -50,7 +51,10 @@ def test_times_are_of_the_run_and_what_is_outside_of_it_is_left_out(tmp_path: Pa
     write(tmp_path / "0", "subscribe", (START - 7, 0, 1, True, "true"), (START + 5, 0, 1, False, None))
     sink = gathered({0: [tmp_path / "0"]})
     assert [(row[0], row[2]) for row in rows(sink, "publish")] == [(0, 2), (END - 1, 3)]
-    assert rows(sink, "subscribe") == [(0, 0, 1, True, "true", None), (5, 0, 1, False, None, None)]
+    assert rows(sink, "subscribe") == [
+        complete("subscribe", (0, 0, 1, True, "true")),
+        complete("subscribe", (5, 0, 1, False, None)),
+    ]
     assert rows(sink, "link") == [(0, 0, 1, 0.0)]
 
 
@@ -77,7 +81,7 @@ def test_when_an_event_was_published_is_filled_in_from_where_it_was(tmp_path: Pa
 
 def test_ids_are_the_workloads(tmp_path: Path) -> None:
     meant = Event.of("t", {"price": 3}, id=70)
-    names = Names({(0, 1): 11, (1, 1): 12}, [Said(100, 0, 7, meant)])
+    names = Names({(0, 1): 11, (1, 1): 12}, [Said(100, 0, 7, Publication(meant))])
     write(tmp_path / "0", "publish", (START + 100, 0, 7, "t", 20))
     write(
         tmp_path / "0",
@@ -103,9 +107,9 @@ def test_the_nodes_seconds_add_up_to_the_networks(tmp_path: Path) -> None:
     write(tmp_path / "1", "series", (10, "data", *counts(4, 1)), (10, "ack", *counts(8)), (15, "data", *counts(100)))
     sink = gathered({0: [tmp_path / "0"], 1: [tmp_path / "1"]})
     assert rows(sink, "series") == [
-        (0, "ack", "ack", *counts(8)),
-        (0, "data", "data", *counts(5, 1)),
-        (2, "data", "data", *counts(2)),
+        (0, "ack", "ack", 0, *counts(8)),
+        (0, "data", "data", 0, *counts(5, 1)),
+        (2, "data", "data", 0, *counts(2)),
     ]
 
 
@@ -117,8 +121,8 @@ def test_totals_of_several_parts_and_lives_add_up(tmp_path: Path) -> None:
     write(tmp_path / "b", "note", (0, "duplicate", 4))
     sink = gathered({0: [tmp_path / "a", tmp_path / "b"]})
     assert rows(sink, "transmit") == [
-        (0, "data", "data", 0, *counts(13)),
-        (0, "data", "data", 5, *counts(2)),
+        (0, "data", "data", 0, 0, *counts(13)),
+        (0, "data", "data", 5, 0, *counts(2)),
     ]
     assert rows(sink, "note") == [(0, "duplicate", 7)]
 
@@ -126,8 +130,8 @@ def test_totals_of_several_parts_and_lives_add_up(tmp_path: Path) -> None:
 def test_an_acknowledged_publication_that_no_fact_tells_of_is_put_in(tmp_path: Path) -> None:
     lost = Event.of("t", {"price": 3}, id=71)
     write(tmp_path / "1", "deliver", (START + 500, 1, 8, 1, None, 1, "data"))
-    sink = gathered({0: [tmp_path / "none"], 1: [tmp_path / "1"]}, Names({}, [Said(300, 0, 8, lost)]))
-    assert rows(sink, "publish") == [(300, 0, 71, "t", lost.size, None)]
+    sink = gathered({0: [tmp_path / "none"], 1: [tmp_path / "1"]}, Names({}, [Said(300, 0, 8, Publication(lost))]))
+    assert rows(sink, "publish") == [complete("publish", (300, 0, 71, "t", lost.size))]
     assert rows(sink, "event_attribute") == [
         (71, "", "str", None, None, "t", None),
         (71, "price", "int", 3, None, None, None),

@@ -8,6 +8,7 @@ import pytest
 
 from live.nodes import address, facts, run, settings
 from roamcast.content.event import Event, event_id
+from roamcast.content.subscription import Publication
 from roamcast.errors import RoamcastError
 from roamcast.live import facts as module
 from roamcast.live.client import Client
@@ -57,7 +58,7 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
         told: list[int] = []
         recorder.on_recorded = told.append
         for serial in range(1, 26):
-            recorder.published(serial, Event("t", id=event_id(3, serial)), None)
+            recorder.published(serial, Publication(Event("t", id=event_id(3, serial))))
             if recorder._writing is not None:
                 await recorder._written_out()
         await recorder.close(SECOND)
@@ -70,7 +71,7 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
 def test_without_a_folder_nothing_is_held(tmp_path: Path) -> None:
     async def test() -> None:
         recorder = Facts(None, 3, find("flooding"))
-        recorder.published(1, Event("t", id=5), None)
+        recorder.published(1, Publication(Event("t", id=5)))
         recorder.count(1, "data", packets=1)
         await recorder.close(SECOND)
         assert (recorder._held, recorder._seconds, recorder.counted) == (0, {}, {"data": {"packets": 1}})
@@ -82,7 +83,7 @@ def test_facts_that_cannot_be_written_do_not_end_the_node(tmp_path: Path, caplog
     async def test() -> None:
         recorder = Facts(tmp_path / "facts", 3, find("flooding"))
         shutil.rmtree(tmp_path / "facts")
-        recorder.published(1, Event("t", id=5), None)
+        recorder.published(1, Publication(Event("t", id=5)))
         await recorder.cut(SECOND)
         assert recorder.notes["facts lost"] == 1
         await recorder.close(SECOND)

@@ -114,6 +114,8 @@ def test_facts_are_those_of_the_simulator(tmp_path: Path) -> None:
         "type": "offer",
         "size": 0,
         "lifetime": None,
+        "relevance": None,
+        "subscription_domain": None,
     }
     assert 100 * SECOND < published["time"] < 200 * SECOND
     assert [(row["attribute"], row["integer"], row["text"]) for row in one["event_attribute"]] == [

@@ -55,8 +55,8 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
         store.add_publication(1, b"one", 10)
         store.add_publication(2, b"two", 20)
         store.hand(1)
-        store.add_subscription(7, "price < 20", 99)
-        store.add_subscription(8, "true", None)
+        store.add_subscription(7, "price < 20", 99, "x < 5", None)
+        store.add_subscription(8, "true", None, None, "y > 5")
         store.remove_subscription(8)
         store.mark_replay({3: 5, 2: 2**64 - 1})
         store.mark_replay({4: 9, 3: 2**63})
@@ -76,7 +76,7 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
         (5, 2, 4096),
         ({"a": b"4"}, {"a": b"3"}),
         ([(2, b"two", 20)], [(1, b"one", 10), (2, b"two", 20)]),
-        ([(7, "price < 20", 99)], {3: 2**63, 2: 2**64 - 1}),
+        ([(7, "price < 20", 99, "x < 5", None)], {3: 2**63, 2: 2**64 - 1}),
     )
 
 
@@ -213,7 +213,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "s")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    assert "is a store of version 99; this roamcast reads version 2" in refused(tmp_path / "s")
+    assert "is a store of version 99; this roamcast reads version 3" in refused(tmp_path / "s")
 
 
 def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:

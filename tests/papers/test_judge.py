@@ -5,6 +5,7 @@ and the 95 % t-interval m ± 12.706 d √2 / √2 = m ± 12.706 d.
 """
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -15,8 +16,11 @@ import pytest
 
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import WANTS, Check, Claim
-from roamcast.papers.curves import VALUES, Curves, estimate, read_values
-from roamcast.papers.judge import KINDS, CheckResult, evaluate, judge
+from roamcast.papers.curves import VALUES, Curves, read_values
+from roamcast.papers.evidence import Sample
+from roamcast.papers.judge import evaluate, judge
+from roamcast.papers.kinds import KINDS
+from roamcast.papers.verdict import CheckResult
 
 Seeds = tuple[float, ...]
 Line = dict[float, Seeds] | Seeds
@@ -47,25 +51,31 @@ def term(name: str, **place: Any) -> dict[str, Any]:  # noqa: ANN401  # as in TO
 
 
 def result(kind: str, values: pa.Table, of: dict[str, Any], **more: Any) -> CheckResult:  # noqa: ANN401  # as in TOML
-    check = msgspec.convert({"says": "so", "kind": kind, "of": of, **more}, Check)
+    """Of numbers that are exact, unless said otherwise: two seeds that say the same are enough."""
+    check = msgspec.convert({"says": "so", "kind": kind, "of": of, "exact": True, **more}, Check)
     return evaluate(check, Curves(values))
 
 
 # --- Estimates ------------------------------------------------------------------------------------------------------
 
 
-def test_an_estimate_is_the_mean_and_its_t_interval() -> None:
-    assert estimate({1: 3.0, 2: 5.0}) == pytest.approx((4, 4 - 12.706, 4 + 12.706), abs=1e-3)
+def test_a_sample_has_the_mean_and_its_t_interval() -> None:
+    def of(*values: float) -> tuple[float, ...]:
+        return Sample(values).interval(0.95)
+
+    assert of(3.0, 5.0) == pytest.approx((4, 4 - 12.706, 4 + 12.706), abs=1e-3)
     # 1, 2, 3: deviation 1, t = 4.303 for 2 degrees of freedom.
-    assert estimate({7: 1.0, 8: 2.0, 9: 3.0}) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), abs=1e-3)
+    assert of(1.0, 2.0, 3.0) == pytest.approx((2, 2 - 4.303 / 3**0.5, 2 + 4.303 / 3**0.5), abs=1e-3)
     # Ten values 1 … 10: deviation 3.02765, t = 2.262 for 9.
     half = 2.262 * 3.02765 / 10**0.5
-    assert estimate({n: float(n) for n in range(1, 11)}) == pytest.approx((5.5, 5.5 - half, 5.5 + half), abs=1e-3)
+    assert of(*map(float, range(1, 11))) == pytest.approx((5.5, 5.5 - half, 5.5 + half), abs=1e-3)
 
 
 def test_one_seed_says_nothing_about_the_interval() -> None:
-    assert result("about", table(a_delivery={0: (0.7,)}), term("a_delivery"), value=0.7).outcome == OPEN
-    assert result("rises", table(a_delivery={0: (0.1,), 1: (0.9,)}), term("a_delivery")).outcome == OPEN
+    one = table(a_delivery={0: (0.7,)})
+    assert result("about", one, term("a_delivery"), value=0.7, exact=False).outcome == OPEN
+    rising = table(a_delivery={0: (0.1,), 1: (0.9,)})
+    assert result("rises", rising, term("a_delivery"), exact=False).outcome == OPEN
 
 
 # --- Against a value ------------------------------------------------------------------------------------------------
@@ -143,10 +153,11 @@ def test_a_number_of_its_own() -> None:
         ("falls", "overhead", {0: (4.0, 5.0), 1: (5.0, 6.0)}, FAILS),
         ("falls", "overhead", {0: (5.0, 6.0), 1: (4.0, 5.5)}, OPEN),
         ("steadily rises", "overhead", {0: (1.0, 1.0), 1: (2.0, 2.0), 2: (3.0, 3.0)}, HOLDS),
-        ("steadily rises", "overhead", {0: (1.0, 1.0), 1: (2.0, 2.5), 2: (3.0, 3.0)}, HOLDS),  # the mean decides
+        ("steadily rises", "overhead", {0: (1.0, 1.0), 1: (2.0, 2.5), 2: (3.0, 3.0)}, OPEN),  # 1.25 ± 3.2
+        ("steadily rises", "overhead", {0: (1.0, 1.0), 1: (2.0, 2.02), 2: (3.0, 3.0)}, HOLDS),  # 1.01 and 0.99 ± 0.13
         ("steadily rises", "overhead", {0: (1.0, 1.0), 1: (2.0, 2.0), 2: (1.5, 1.5)}, FAILS),
         ("steadily rises", "overhead", {0: (1.0, 1.0), 1: (2.0, 2.0), 2: (1.5, 2.1)}, OPEN),
-        ("steadily falls", "overhead", {0: (3.0, 3.0), 1: (2.0, 2.0), 2: (1.0, 1.5)}, HOLDS),
+        ("steadily falls", "overhead", {0: (3.0, 3.0), 1: (2.0, 2.0), 2: (1.0, 1.02)}, HOLDS),
         ("steadily falls", "overhead", {0: (3.0, 3.0), 1: (3.0, 3.0), 2: (1.0, 1.0)}, FAILS),
         ("steadily falls", "overhead", {0: (3.0, 3.0), 1: (2.9, 3.2), 2: (1.0, 1.0)}, OPEN),
         # The whole range counts, not its ends: 0.74 - 0.70 and 0.76 - 0.70.
@@ -254,16 +265,34 @@ GOSSIP: dict[str, Line] = {
 
 
 @pytest.mark.parametrize(
-    ("delivery", "measured"),
+    ("delivery", "place", "mean"),
     [
-        (0.7, "where delivery = 0.7: 6 (−0.353 to 12.4)"),  # three quarters of the way from 4.5 to 6.5
-        (0.2, "where delivery = 0.2: 2.5 (−3.85 to 8.85)"),
-        (0.1, "where delivery = 0.1: 2.5 (−3.85 to 8.85)"),  # the first point has it already
+        (0.7, "where delivery = 0.7", 6.0),  # three quarters of the way from 4.5 to 6.5
+        (0.2, "where delivery = 0.2", 2.5),
+        (0.1, "where delivery = 0.1", 2.5),  # the first point has it already
     ],
 )
-def test_where_a_curve_reaches_a_value(delivery: float, measured: str) -> None:
+def test_where_a_curve_reaches_a_value(delivery: float, place: str, mean: float) -> None:
+    """The seeds agree on the place, and are 1 apart there: the mean ± 12.7 / 2, by draws."""
     of = term("g_overhead", reaching={"measure": "delivery", "value": delivery})
-    assert result("about", table(**GOSSIP), of, value=6.0).measured == measured
+    measured = result("about", table(**GOSSIP), of, value=6.0).measured
+    said, _, numbers = measured.partition(": ")
+    found, low, high = map(float, re.findall(r"-?[0-9.]+", numbers.replace("−", "-")))
+    assert (said, found) == (place, mean)
+    assert (low, high) == pytest.approx((mean - 6.35, mean + 6.35), abs=0.7)
+
+
+def test_the_place_that_a_curve_reaches_is_inside_the_interval() -> None:
+    """Each seed costs 10 times what it delivers, so at a delivery of 0.5 the cost is about 5 with any seed.
+
+    Where that is, the seeds disagree on, and at one place their costs are 1 apart: an interval of ± 1.2 at least that
+    would leave out what is known.
+    """
+    levels = {p: tuple(p + shift for shift in (-0.05, -0.02, 0.0, 0.02, 0.05)) for p in (0.2, 0.4, 0.6, 0.8)}
+    costs = {p: tuple(10 * level for level in line) for p, line in levels.items()}
+    of = term("g_overhead", reaching={"measure": "delivery", "value": 0.5})
+    found = result("about", table(g_delivery=levels, g_overhead=costs), of, value=5.0)
+    assert (found.outcome, found.measured) == (HOLDS, "where delivery = 0.5: 5 (5 to 5)")
 
 
 def test_a_curve_that_never_reaches_a_value() -> None:
@@ -276,7 +305,7 @@ def test_cost_at_equal_delivery() -> None:
     """With 1 credit 0.6, as gossip at (4 + 6) / 2 and (5 + 7) / 2; with 2 more than gossip ever has: left out."""
     values = table(
         **GOSSIP,
-        h_delivery={1: (0.5, 0.7), 2: (0.9, 0.9)},
+        h_delivery={1: (0.6, 0.6), 2: (0.9, 0.9)},
         h_overhead={1: (2.5, 3.0), 2: (8.0, 8.0)},
     )
     than = term("g_overhead", reaching={"measure": "delivery"})
@@ -284,6 +313,14 @@ def test_cost_at_equal_delivery() -> None:
     assert (found.outcome, found.measured) == (HOLDS, "x = 1: 2.75 against 5.5, −50 % (−50 to −50 %)")
     found = result("clearly below", values, term("h_overhead", at={"x": 2}), than=than)
     assert (found.outcome, found.measured) == (MISSING, "no point to look at")
+
+
+def test_equal_delivery_that_may_not_be_reached_decides_nothing() -> None:
+    """0.79 ± 0.13 against a curve that ends at 0.8."""
+    values = table(**GOSSIP, h_delivery={1: (0.78, 0.80)}, h_overhead={1: (2.5, 2.5)})
+    than = term("g_overhead", reaching={"measure": "delivery"})
+    found = result("clearly below", values, term("h_overhead"), than=than)
+    assert (found.outcome, found.measured) == (OPEN, "x = 1: 2.5 against 6.45, −61 % (no interval)")
 
 
 @pytest.mark.parametrize(("last", "outcome"), [((0.9, 0.9), HOLDS), ((0.99, 0.99), FAILS), ((0.9, 0.93), OPEN)])
@@ -333,18 +370,61 @@ def test_points_below_the_floor_have_no_relative_difference() -> None:
     )
     of, than = term("a_tree_connected"), term("b_tree_connected")
     # Only x = 2, of which one seed is left, and x = 3 remain.
-    found = result("falls against", values, of, than=than)
+    found = result("falls against", values, of, than=than, exact=False)
     assert (found.outcome, found.measured[:44]) == (OPEN, "x = 2 to x = 3: from +100 % to +50 %, by −50")
-    found = result("clearly above", values, term("a_tree_connected", at={"x": 1}), than=than)
-    assert (found.outcome, found.measured) == (MISSING, "no seed has a value")
-    found = result("rises against", values, term("a_tree_connected", at="last"), than=than)
+    found = result("clearly above", values, term("a_tree_connected", at={"x": 1}), than=than, exact=False)
+    assert (found.outcome, found.measured) == (MISSING, "x = 1: no seed has a value")
+    found = result("clearly above", values, of, than=than)
+    assert (found.outcome, found.measured) == (
+        HOLDS,
+        "at 2 of 2 places, the tightest x = 3: 0.15 against 0.1, +50 % (+50 to +50 %) "
+        "(2 more not measured: x = 1: no seed has a value)",
+    )
+    found = result("rises against", values, term("a_tree_connected", at="last"), than=than, exact=False)
     assert (found.outcome, found.measured) == (MISSING, "fewer than two points to compare at")
-    assert result("higher than", values, of, than=than).outcome == OPEN  # by difference, every point counts
+    assert (
+        result("higher than", values, of, than=than, exact=False).outcome == OPEN
+    )  # by difference, every point counts
+
+
+# --- No variance is no certainty ------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("kind", "more"),
+    [
+        ("lower than", {"than": term("b_delivery")}),
+        ("higher than", {"than": term("b_delivery")}),  # would not hold
+        ("comparable with", {"than": term("b_delivery")}),
+        ("falls", {}),
+        ("rises", {}),
+        ("steadily falls", {}),
+        ("hardly moves", {}),
+        ("gap shrinks to", {"than": term("b_delivery")}),
+        ("above", {"value": 0.1}),
+        ("below", {"value": 0.1}),
+    ],
+)
+def test_seeds_that_all_say_the_same_decide_nothing(kind: str, more: dict[str, Any]) -> None:
+    """But for rounding: 0.3 − 0.2 is not 0.2 − 0.1 in doubles."""
+    values = table(
+        a_delivery={0: (0.3, 0.3, 0.3), 1: (0.2, 0.2, 0.2), 2: (0.1, 0.1, 0.1)},
+        b_delivery={0: (0.6, 0.6, 0.6), 1: (0.6, 0.6, 0.6), 2: (0.6, 0.6, 0.6)},
+    )
+    assert result(kind, values, term("a_delivery"), **more, exact=False).outcome == OPEN
+    assert result(kind, values, term("a_delivery"), **more).outcome in (HOLDS, FAILS)
+    shifted = table(a_delivery={0: (0.3, 0.7), 1: (0.2, 0.6)})
+    assert result("falls", shifted, term("a_delivery"), exact=False).outcome == OPEN
+
+
+def test_exact_numbers_that_vary_are_no_exception() -> None:
+    values = table(a_delivery={0: (0.86, 0.87)})
+    assert result("above", values, term("a_delivery"), value=0.85).outcome == OPEN
 
 
 # --- Claims ---------------------------------------------------------------------------------------------------------
 
-LINES: dict[str, Line] = {"a_delivery": {0: (0.7, 0.7), 1: (0.74, 0.78)}}
+LINES: dict[str, Line] = {"a_delivery": {0: (0.6999, 0.7001), 1: (0.74, 0.78)}}
 GOOD = {"says": "good", "kind": "about", "of": term("a_delivery", at={"x": 0}), "value": 0.7}
 BAD = {"says": "bad", "kind": "below", "of": term("a_delivery", at={"x": 0}), "value": 0.5}
 UNSURE = {"says": "unsure", "kind": "above", "of": term("a_delivery", at={"x": 1}), "value": 0.7}
@@ -376,24 +456,56 @@ def test_a_verdict_as_json() -> None:
         "figure": "1",
         "text": "It is so.",
         "explanation": "Chance.",
-        "checks": [GOOD, ASIDE, ABSENT | {"judged": False}],  # nothing is to be said of the last
+        "checks": [GOOD, BAD | {"main": True}, ASIDE, ABSENT | {"judged": False}],  # nothing to be said of the last
     }
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
-    shown = "x = 0: 0.7 (0.7 to 0.7)"
-    assert json.loads(json.dumps(verdict.as_dict())) == {
+    shown = "x = 0: 0.7 (0.699 to 0.701)"
+    said = verdict.as_dict()
+    assert json.loads(json.dumps(said)) == {
         "id": "T1",
         "paper": "p",
         "figure": "1",
         "text": "It is so.",
-        "verdict": "holds",
-        "measured": f"good: {shown}, holds; bad: {shown}, for comparison only",
+        "verdict": "does not hold",
+        "held": 1,
+        "of": 2,
+        "main": "does not hold",
+        "measured": f"good: {shown}, holds; bad: {shown}, does not hold, misses by 0.2; "
+        f"bad: {shown}, for comparison only",
         "reading": "",
         "explanation": "Chance.",
+        "tested": False,
         "checks": [
-            {"says": "good", "verdict": "holds", "measured": shown, "judged": True},
-            {"says": "bad", "verdict": "does not hold", "measured": shown, "judged": False},
+            {"says": "good", "verdict": "holds", "measured": shown, "judged": True, "main": False, "misses": ""},
+            {"says": "bad", "verdict": FAILS, "measured": shown, "judged": True, "main": True, "misses": "0.2"},
+            {"says": "bad", "verdict": FAILS, "measured": shown, "judged": False, "main": False, "misses": "0.2"},
         ],
     }
+
+
+def test_the_main_point_is_the_first_check_unless_another_is_named() -> None:
+    raw: dict[str, Any] = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "checks": [ASIDE, GOOD, UNSURE]}
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
+    assert (verdict.outcome, verdict.main and verdict.main.says) == (OPEN, "good")
+    raw["checks"] = [GOOD, UNSURE | {"main": True}]
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
+    assert verdict.main
+    assert (verdict.main.says, verdict.main.outcome) == ("unsure", OPEN)
+
+
+@pytest.mark.parametrize(
+    ("kind", "measure", "seeds", "more", "misses"),
+    [
+        ("about", "overhead", (3.0, 3.0), {"value": 2.5}, "0.125"),  # beyond 2.875
+        ("above", "delivery", (0.8, 0.8), {"value": 0.85}, "0.05"),
+        ("far below", "overhead", (2.7, 2.7), {"than": term("b_overhead")}, "4 points"),  # −46 % of 5, not −50 %
+        ("above", "delivery", (0.8, 0.88), {"value": 0.85}, "0.01"),  # inconclusive, and the mean is on the wrong side
+        ("above", "delivery", (0.8, 0.92), {"value": 0.85}, ""),  # inconclusive, on the right side
+    ],
+)
+def test_by_how_much_a_check_misses(kind: str, measure: str, seeds: Seeds, more: dict[str, Any], misses: str) -> None:
+    lines: dict[str, Line] = {f"a_{measure}": {0: seeds}, "b_overhead": {0: (5.0, 5.0)}}
+    assert result(kind, table(**lines), term(f"a_{measure}"), **more).misses == misses
 
 
 def test_what_is_missing_is_named() -> None:

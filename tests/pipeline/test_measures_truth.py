@@ -12,6 +12,7 @@ from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from content.strategies import constraints, events, filters
+from examples import examples
 from pipeline.measured import Run, S, tables, write_campaign
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
@@ -138,7 +139,7 @@ def matching(facts: dict[str, pa.Table]) -> tuple[Ints, Ints, Ints]:
     return event, time, number
 
 
-@settings(max_examples=400)
+@settings(max_examples=examples(400))
 @given(small_runs())
 def test_pairs_in_force_agree_with_the_summary(facts: dict[str, pa.Table]) -> None:
     summary = summarise(facts, 0)

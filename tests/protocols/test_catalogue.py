@@ -7,6 +7,10 @@ from pathlib import Path
 import msgspec
 import pytest
 
+from roamcast.content.context.text import parse_context
+from roamcast.content.event import Event
+from roamcast.content.filter import Filter
+from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
 from roamcast.protocols.catalogue import CATALOGUE, find
 from roamcast.protocols.entry import Entry, ProtocolError
@@ -122,3 +126,19 @@ def test_an_entry_lists_its_messages() -> None:
     with pytest.raises(ProtocolError, match="'silent' names no messages"):
         Entry("silent", "", Flooding, FloodingBroker, ())
     assert Entry("e", "", Flooding, FloodingBroker, (Data,)).codec()
+
+
+def test_what_a_protocol_does_not_understand_it_refuses_by_name() -> None:
+    here, cheap = parse_context("within(circle(0, 0, 5))"), Filter.where("price", "<", 20)
+    event = Event("t", id=1)
+    flooding = find("flooding")
+    assert list(flooding.refusals(Publication(event))) == list(flooding.refusals(Subscription(1, cheap))) == []
+    assert list(flooding.refusals(Publication(event, 0, here, here))) == [
+        "flooding does not understand lifetimes",
+        "flooding does not understand contexts, such as a context of relevance",
+        "flooding does not understand domains, such as a subscription domain",
+    ]
+    assert list(flooding.refusals(Subscription(1, cheap, None, here, here))) == [
+        "flooding does not understand contexts, such as a context of interest",
+        "flooding does not understand domains, such as a publication domain",
+    ]

@@ -92,6 +92,24 @@ def test_the_checks_of_a_claim_stand_one_by_one(tmp_path: Path) -> None:
     assert texts(page, "//section[@id='claims']//td/p") == ["About: within 15 %.", "too few seeds"]
 
 
+def test_beside_the_verdict_stands_what_of_a_claim_survives(tmp_path: Path) -> None:
+    checks = [
+        {"says": "cheap", "verdict": "does not hold", "measured": "−46 %", "main": True, "misses": "4 points"},
+        {"says": "quick", "verdict": "holds", "measured": "0.1 s"},
+    ]
+    claim = {**CLAIMS[0], "checks": checks, "held": 1, "of": 2, "main": "does not hold", "tested": False}
+    page = page_of(write_folder(tmp_path / "out", claims=[claim]))
+    assert texts(page, "//*[@class='checks']/li") == [
+        "✗ cheap (main point): −46 %; misses by 4 points",
+        "✓ quick: 0.1 s",
+    ]
+    assert texts(page, "//section[@id='claims']//td/p") == [
+        "1 of 2 checks hold",
+        "main point: ✗ does not hold",
+        "A guess, not tested: too few seeds",
+    ]
+
+
 def test_without_claims_there_is_no_ledger(tmp_path: Path) -> None:
     page = page_of(write_folder(tmp_path / "out", claims=None))
     assert page.xpath("//*[@id='claims']") == []

@@ -3,6 +3,7 @@
 import msgspec
 import pytest
 
+from roamcast.sim.drawn_links import Cycle, Tree
 from roamcast.sim.links import Change, Links
 
 S = 1_000_000_000
@@ -68,3 +69,71 @@ def test_problems(links: Links, problems: list[tuple[str, str]]) -> None:
 def test_values_out_of_range_are_refused(raw: dict[str, object]) -> None:
     with pytest.raises(msgspec.ValidationError):
         msgspec.convert(raw, Links)
+
+
+# --- Drawn from the seed ----------------------------------------------------------------------------------------------
+
+TREE = Tree(root=0, forwarders=(1, 2, 3, 4), leaves=(5, 6, 7, 8, 9))
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_a_tree_connects_all_its_nodes_and_no_forwarder_is_an_end(seed: int) -> None:
+    pairs = [(a, b) for time, a, b, loss in Links(tree=TREE, loss=0.2).flips(seed) if (time, loss) == (0, 0.2)]
+    assert len(pairs) == 2 * 9
+    assert all((b, a) in pairs for a, b in pairs)
+    reached = {0}
+    for _ in range(9):
+        reached |= {b for a, b in pairs if a in reached}
+    assert reached == set(range(10))
+    for leaf in TREE.leaves:
+        (above,) = [a for a, b in pairs if b == leaf]
+        assert above in TREE.forwarders
+    for forwarder in TREE.forwarders:
+        assert len([a for a, b in pairs if b == forwarder]) >= 2
+
+
+def test_trees_of_other_seeds_are_others() -> None:
+    assert len({tuple(Links(tree=TREE).flips(seed)) for seed in range(20)}) > 15
+
+
+def test_links_take_turns() -> None:
+    cycle = Cycle(states=(((0, 1), (0, 2)), ((0, 2), (0, 3)), ()), every=2.0)
+    links = Links(cycle=(cycle,), up=((4, 5),), change=(Change(at=3, down=((4, 5),)),))
+    assert [flip for flip in links.flips(1, 7 * S) if flip[1] < flip[2]] == [
+        (0, 4, 5, 0.0),
+        (0, 0, 1, 0.0),
+        (0, 0, 2, 0.0),
+        (2 * S, 0, 1, None),
+        (2 * S, 0, 3, 0.0),
+        (3 * S, 4, 5, None),
+        (4 * S, 0, 2, None),
+        (4 * S, 0, 3, None),
+        (6 * S, 0, 1, 0.0),
+        (6 * S, 0, 2, 0.0),
+    ]
+
+
+def test_turns_vary_by_the_seed_and_never_overtake_each_other() -> None:
+    cycle = Cycle(states=(((0, 1),), ()), every=1.0, jitter=1.0)
+    times = [time for time, *_ in Links(cycle=(cycle,)).flips(3, 50 * S)]
+    assert times == sorted(times)
+    late = [time - (number // 2) * S for number, time in enumerate(times)]
+    assert min(late) >= -S / 2
+    assert max(late) <= S / 2
+    assert len(set(late)) > 40
+    assert times != [time for time, *_ in Links(cycle=(cycle,)).flips(4, 50 * S)]
+
+
+@pytest.mark.parametrize(
+    ("links", "problem"),
+    [
+        (Links(tree=Tree(root=0, forwarders=(1, 1), leaves=())), ("tree", "a node is named more than once")),
+        (Links(tree=Tree(root=0, forwarders=(9,), leaves=())), ("tree", "9: nodes are numbered from 0 to 2")),
+        (
+            Links(cycle=(Cycle(states=(((0, 5),), ()), every=1.0),)),
+            ("cycle[0].states", "[0, 5]: nodes are numbered from 0 to 2"),
+        ),
+    ],
+)
+def test_drawn_links_that_cannot_be(links: Links, problem: tuple[str, str]) -> None:
+    assert list(links.problems(3)) == [problem]

@@ -11,6 +11,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from roamcast.sim.mobility import (
     FOREVER,
     Area,
@@ -84,7 +85,7 @@ models: st.SearchStrategy[Model] = st.one_of(
 )
 
 
-@settings(max_examples=150, deadline=None)
+@settings(max_examples=examples(150), deadline=None)
 @given(model=models, area=areas, seed=st.integers(0, 2**64))
 def test_legs_start_at_0_join_last_and_stay_in_the_area(model: Model, area: Area, seed: int) -> None:
     assert list(model.problems(area, 5)) == []
@@ -104,7 +105,7 @@ def test_legs_start_at_0_join_last_and_stay_in_the_area(model: Model, area: Area
             assert (after.start, after.x0, after.y0) == (before.end, before.x1, before.y1)
 
 
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 @given(model=models, area=areas, seed=st.integers(0, 2**64), order=st.permutations(range(5)))
 def test_a_walk_depends_on_seed_and_node_alone(model: Model, area: Area, seed: int, order: list[int]) -> None:
     one_by_one = [until(walk, 200) for walk in model.walks(area, 5, seed, HERE)]

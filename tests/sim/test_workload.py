@@ -8,6 +8,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.sim.draw import Span
@@ -33,7 +34,7 @@ def published_size(size: int) -> int:
 
 
 @given(subscribing=groups, publishing=groups, timing=timings, seed=st.integers(0, 2**63 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_the_same_seed_gives_the_same_acts_in_order_by_whom_was_asked(
     subscribing: list[int], publishing: list[int], timing: Timing, seed: int
 ) -> None:
@@ -145,7 +146,7 @@ intervals = st.floats(0.5, 20.0)
 
 
 @given(change=intervals, start=st.floats(0, 5), stop=st.none() | st.floats(6, 40), seed=st.integers(0, 2**63 - 1))
-@settings(max_examples=60, deadline=None)
+@settings(max_examples=examples(60), deadline=None)
 def test_a_node_that_changes_has_one_subscription_at_a_time_and_never_the_same_twice(
     change: float, start: float, stop: float | None, seed: int
 ) -> None:
@@ -264,3 +265,22 @@ def test_a_scenario_file_may_ask_for_changes() -> None:
 )
 def test_problems(workload: Workload, problem: tuple[str, str]) -> None:
     assert list(workload.problems(3, 10.0)) == [problem]
+
+
+def test_contents_come_in_turn_over_drawn_attributes() -> None:
+    contents: tuple[dict[str, str | int | float | bool], ...] = ({"a": 1}, {"a": 2, "b": "x"})
+    group = Publishers(nodes=(1,), rate=1, attributes={"c": 7}, contents=contents)
+    events = [
+        act.what.event
+        for act in publications(Workload(publishers=(group,)), end=4 * S)
+        if type(act.what) is Publication
+    ]
+    assert [event.attributes for event in events] == [
+        {"c": (7,), "a": (1,)},
+        {"c": (7,), "a": (2,), "b": ("x",)},
+        {"c": (7,), "a": (1,)},
+        {"c": (7,), "a": (2,), "b": ("x",)},
+    ]
+    assert {event.size for event in events} == {256}
+    long = Publishers(nodes=(1,), rate=1, contents=({"a": 1}, {"a": "x" * 300}))
+    assert [field for field, _ in long.problems(2)] == ["size"]

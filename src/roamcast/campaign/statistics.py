@@ -4,6 +4,7 @@ The rule this file owns: the seeds are the sample. The standard deviation divide
 mean ± t · sd / √n with the quantile of Student's t for n − 1 degrees of freedom.
 """
 
+import functools
 import math
 from collections.abc import Sequence
 from typing import Final, NamedTuple
@@ -55,6 +56,7 @@ def agree(one: Sequence[float], other: Sequence[float]) -> bool:
     return first.has(second.mean) and second.has(first.mean)
 
 
+@functools.cache
 def t_quantile(level: float, freedom: int) -> float:
     """The t within which a share `level` of Student's distribution lies, on both sides of 0."""
     if not (0 < level < 1 and freedom >= 1):
@@ -67,6 +69,12 @@ def t_quantile(level: float, freedom: int) -> float:
         else:
             high = middle
     return math.sqrt(freedom) * math.tan(middle)
+
+
+def t_tail(t: float, freedom: int) -> float:
+    """The share of Student's distribution above t."""
+    within = _within(math.atan(abs(t) / math.sqrt(freedom)), freedom)
+    return max((1 - within) / 2 if t >= 0 else (1 + within) / 2, 0.0)
 
 
 def _within(theta: float, freedom: int) -> float:

@@ -7,6 +7,8 @@ from typing import Any, TypeVar
 
 import click
 
+from roamcast.content.context.expression import Context
+from roamcast.content.context.text import parse_context
 from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, read_token
 
 T = TypeVar("T")
@@ -30,6 +32,11 @@ def connecting(verb: F) -> F:
         help=f"The token that the node wants.  [default: {TOKEN_VARIABLE}, or none]",
     )
     return control(token(verb))
+
+
+def read_context(text: str | None) -> Context | None:
+    """An option that is a context: refused here, with a caret under the place."""
+    return None if text is None else parse_context(text)
 
 
 def with_node(control: str, token_file: Path | None, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:

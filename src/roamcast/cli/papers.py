@@ -3,14 +3,13 @@
 import json
 import os
 import sys
-from collections.abc import Sequence
+import textwrap
+from collections import Counter
+from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from roamcast import papers as data
 from roamcast.campaign.plan import Experiment, plan
@@ -26,6 +25,8 @@ from roamcast.cli.campaign_options import (
 from roamcast.papers.claims import Claim, load_claims
 
 MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
+WIDTH: Final = 100
+"""Columns of what is printed."""
 CLAIMS_FILE: Final = "claims.json"
 PREVIEW: Final = "A preview of shorter runs, fewer points and fewer seeds: the verdict is not that of the claim."
 
@@ -83,13 +84,13 @@ def papers(
 
 
 def _judge(claims: Sequence[Claim], out: Path, quick: bool) -> None:
-    from roamcast.papers.curves import read_values  # they import Spark
+    from roamcast.papers.curves import read_values  # they import Arrow and numpy
     from roamcast.papers.judge import judge
     from roamcast.report import write_report
 
     verdicts = [verdict.as_dict() for verdict in judge(claims, read_values(out))]
     for verdict in verdicts if quick else ():
-        verdict["explanation"] = PREVIEW if verdict["checks"] else ""
+        verdict |= {"explanation": PREVIEW if verdict["checks"] else "", "tested": None}
     draft = out / f".{CLAIMS_FILE}.{os.getpid()}"
     draft.write_text(json.dumps(verdicts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     draft.replace(out / CLAIMS_FILE)
@@ -116,13 +117,37 @@ def _list(experiments: Sequence[Experiment], claims: Sequence[Claim]) -> None:
 
 
 def _show(verdicts: Sequence[dict[str, Any]]) -> None:
-    """The ledger; claims without checks only in a line each."""
-    table = Table("claim", "figure", "verdict", "what it says, and what was measured", box=box.SIMPLE_HEAD)
+    """The ledger: of each claim the verdict, what was measured, and why; claims without checks in a line each."""
     for verdict in verdicts:
-        lines = [verdict["text"]]
-        for check in verdict["checks"]:
-            mark = MARKS[check["verdict"]] if check["judged"] else "·"
-            lines.append(f"{mark} {check['says']}: {check['measured']}")
-        word = f"{MARKS[verdict['verdict']]} {verdict['verdict']}"
-        table.add_row(verdict["id"], verdict["figure"], word, "\n".join(lines))
-    Console(markup=False, highlight=False).print(table)
+        click.echo("\n".join(_claim(verdict)))
+    counts = Counter(verdict["verdict"] for verdict in verdicts)
+    click.echo("claims: " + ", ".join(f"{counts[word]} {word}" for word in MARKS if counts[word]))
+
+
+def _claim(verdict: dict[str, Any]) -> Iterator[str]:
+    head = [f"{verdict['id']:<3} {_marked(verdict['verdict'])}"]
+    if verdict["of"]:
+        head += [f"{verdict['held']} of {verdict['of']} checks hold", f"main point (*): {_marked(verdict['main'])}"]
+    yield " · ".join(head)
+    yield from _wrapped(verdict["text"])
+    for check in verdict["checks"]:
+        if check["judged"]:
+            mark = f"{MARKS[check['verdict']]}{'*' if check['main'] else ' '}"
+            missed = f"; misses by {check['misses']}" if check["misses"] else ""
+            yield from _wrapped(f"{check['says']}: {check['measured']}{missed}", f"{mark} ")
+    beside = sum(not check["judged"] for check in verdict["checks"])
+    if beside:
+        yield from _wrapped(f"{beside} more for comparison, without a say: in the report", "·  ")
+    if verdict["explanation"] and verdict["explanation"] != PREVIEW and verdict["verdict"] != "holds":
+        how = "tested" if verdict["tested"] else "a guess, not tested"
+        yield from _wrapped(f"Explanation ({how}): {verdict['explanation']}")
+    yield ""
+
+
+def _marked(word: str) -> str:
+    return f"{MARKS[word]} {word}"
+
+
+def _wrapped(text: str, mark: str = "") -> list[str]:
+    first = " " * 4 + mark
+    return textwrap.wrap(text, WIDTH, initial_indent=first, subsequent_indent=" " * len(first), break_long_words=False)

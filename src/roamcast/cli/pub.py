@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from roamcast.cli.connection import connecting, with_node
+from roamcast.cli.connection import connecting, read_context, with_node
 from roamcast.config.values import typed_value
 from roamcast.content.event import Event
 from roamcast.errors import ContentError
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     help="How long it may be delivered; not every protocol knows lifetimes.  [default: no limit]",
 )
 @click.option(
+    "--relevant",
+    metavar="CONTEXT",
+    help="Whom it concerns, such as 'within(circle(500, 500, 100))'; not every protocol knows contexts.  "
+    "[default: everybody]",
+)
+@click.option("--subscribers", metavar="CONTEXT", help="Which subscribers may get it.  [default: all]")
+@click.option(
     "--lines",
     is_flag=True,
     help='Publish one event a line of stdin: {"type": …, "attributes": {…}}.  [default: the event of the arguments]',
@@ -40,6 +47,8 @@ def pub(
     kind: str,
     file: Path | None,
     lifetime: float | None,
+    relevant: str | None,
+    subscribers: str | None,
     lines: bool,
     control: str,
     token_file: Path | None,
@@ -52,17 +61,23 @@ def pub(
     \b
     Examples:
       roamcast pub --type offer category=jazz price=12.5
+      roamcast pub --type accident --lifetime 600 --relevant 'within(rect(20, 0, 32, 1)) and heading = "east"'
       generate-events | roamcast pub --lines
     """
-    if lines and (attributes or kind or file or lifetime is not None):
+    options = {
+        "lifetime": lifetime,
+        "relevance": read_context(relevant),
+        "subscription_domain": read_context(subscribers),
+    }
+    if lines and (attributes or kind or file or any(value is not None for value in options.values())):
         raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
     event = None if lines else Event.of(kind, _attributes(attributes), _payload(file))
-    with_node(control, token_file, lambda client: _publish(client, event, lifetime))
+    with_node(control, token_file, lambda client: _publish(client, event, options))
 
 
-async def _publish(client: "Client", event: Event | None, lifetime: float | None) -> None:
+async def _publish(client: "Client", event: Event | None, options: dict[str, Any]) -> None:
     if event is not None:
-        click.echo(await client.publish(event, lifetime=lifetime))
+        click.echo(await client.publish(event, **options))
         return
     number = 0
     while line := await asyncio.to_thread(sys.stdin.readline):

@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any
 
 import click
 
-from roamcast.cli.connection import connecting, with_node
+from roamcast.cli.connection import connecting, read_context, with_node
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
@@ -30,6 +30,13 @@ if TYPE_CHECKING:
     metavar="SECONDS",
     help="End the subscription after this time; not every protocol knows lifetimes.  [default: no limit]",
 )
+@click.option(
+    "--interest",
+    metavar="CONTEXT",
+    help="Where events must be relevant, such as 'within(rect(0, 0, 100, 100))'; not every protocol knows contexts.  "
+    "[default: anywhere]",
+)
+@click.option("--publishers", metavar="CONTEXT", help="From which publishers events are wanted.  [default: all]")
 @click.option("--end", type=click.IntRange(0), metavar="ID", help="End a durable subscription.  [default: subscribe]")
 @connecting
 def sub(
@@ -38,6 +45,8 @@ def sub(
     number: int | None,
     durable: bool,
     lifetime: float | None,
+    interest: str | None,
+    publishers: str | None,
     end: int | None,
     control: str,
     token_file: Path | None,
@@ -56,9 +65,12 @@ def sub(
     if durable and number is None:
         raise click.UsageError("--durable needs --id, to find the subscription by again")
     wanted = parse_filter(filter)  # refused here, with a caret under the place
+    contexts = {"interest": read_context(interest), "publication_domain": read_context(publishers)}
 
     async def listen(client: "Client") -> None:
-        events = client.subscribe(wanted, id=number, durable=durable, lifetime=lifetime, on_missed=_tell_missed)
+        events = client.subscribe(
+            wanted, id=number, durable=durable, lifetime=lifetime, on_missed=_tell_missed, **contexts
+        )
         await _print(events, count)
 
     with_node(control, token_file, listen)

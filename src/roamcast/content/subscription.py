@@ -1,7 +1,12 @@
-"""What an application hands to its broker: subscriptions and publications."""
+"""What an application hands to its broker: subscriptions and publications.
+
+The contexts are the paper's of Frey and Roman (2007), section 2.3; `matching.py` says what they mean together. Without
+them both are plain: wanted and relevant everywhere, from and for everybody.
+"""
 
 import msgspec
 
+from roamcast.content.context.expression import Context
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 
@@ -16,6 +21,10 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     filter: Filter
     lifetime: Time | None = None
     """How long it is wanted, ns; None: until it is unsubscribed."""
+    interest: Context | None = None
+    """The context of interest: events are wanted that are relevant to a host in it; None: everywhere."""
+    publication_domain: Context | None = None
+    """The publishers from whom events are wanted; None: from all."""
 
 
 class Publication(msgspec.Struct, frozen=True, array_like=True):
@@ -24,3 +33,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     event: Event
     lifetime: Time | None = None
     """How long it may be delivered after its publication, ns; None: as long as a broker has it."""
+    relevance: Context | None = None
+    """The context of relevance: the hosts that it concerns; None: everywhere."""
+    subscription_domain: Context | None = None
+    """The subscribers that may get it; None: all."""

@@ -13,18 +13,14 @@ The rules this file owns:
 from dataclasses import dataclass
 from typing import Any, NamedTuple
 
-import numba
 import numpy as np
 from numpy.typing import NDArray
 
 from roamcast.errors import RoamcastError
-from roamcast.facts.contacts import Contacts, Ints
-from roamcast.facts.unionfind import join, separate, settle
+from roamcast.facts import compiled
+from roamcast.facts.compiled import Ints
+from roamcast.facts.contacts import Contacts, changes
 from roamcast.units import SECOND
-
-Bools = NDArray[np.bool_]
-Labels = NDArray[np.int32]
-"""The smallest node of each node's part."""
 
 
 @dataclass(frozen=True)
@@ -84,12 +80,10 @@ def islands(network: Contacts, start: int, *, widths: bool = False, step: int | 
     else:
         looks = np.arange(start, network.end, step, dtype=np.int64)
         weight = np.full(len(looks), step)
-    on_time, on_which, on_up = _changes(on.begin, on.until)
-    seen = _look(
-        *(network.nodes, looks, network.sender, network.receiver, *_changes(network.begin, network.until)),
-        *(on_time, on.node[on_which], on_up, widths),
-    )
-    present, number, largest, squares, *wide = seen
+    on_time, on_which, on_up = changes(on.begin, on.until)
+    links = network.target, *changes(network.begin, network.until)
+    seen = compiled.look(network.nodes, looks, *links, on_time, on.node[on_which], on_up, widths)
+    present, number, largest, squares, *wide = seen.T
     return Islands(weight, present, number, largest, squares, *(wide if widths else (None, None, None)))
 
 
@@ -115,10 +109,10 @@ def agreement(tree: Contacts, network: Contacts | None, start: int) -> Agreement
     looks, weight = _looks(start, tree.end, tree.begin, tree.until, against.begin, against.until)
     if not len(looks):
         return Agreement(None, None, None, None)
-    parts, same, both, physical = _compare(
-        *(tree.nodes, looks, tree.sender, tree.receiver, *_changes(tree.begin, tree.until)),
-        *(against.sender, against.receiver, *_changes(against.begin, against.until)),
-    )
+    parts, same, both, physical = compiled.compare(
+        *(tree.nodes, looks, tree.target, *changes(tree.begin, tree.until)),
+        *(against.target, *changes(against.begin, against.until)),
+    ).T
     connected, mean = _ratio((parts == 1) * weight, weight), _ratio(parts * weight, weight)
     if network is None:
         return Agreement(connected, mean, None, None)
@@ -142,13 +136,15 @@ def degree(network: Contacts, start: int) -> float | None:
 def durations(network: Contacts, start: int) -> Ints:
     """How long contacts lasted, ns: those that began after `start` and ended before the end, so that both are known."""
     whole = (network.begin > start) & (network.until < network.end)
-    return (network.until - network.begin)[whole]
+    lasted: Ints = (network.until - network.begin)[whole]
+    return lasted
 
 
 def gaps(network: Contacts, start: int) -> Ints:
     """How long pairs were apart between two contacts, ns: those gaps that began after `start`."""
     again = (network.pair[1:] == network.pair[:-1]) & (network.until[:-1] > start)
-    return (network.begin[1:] - network.until[:-1])[again]
+    apart: Ints = (network.begin[1:] - network.until[:-1])[again]
+    return apart
 
 
 def breaks_per_minute(network: Contacts, start: int) -> float | None:
@@ -159,7 +155,7 @@ def breaks_per_minute(network: Contacts, start: int) -> float | None:
     return broken * 60 * SECOND / (network.end - start)
 
 
-# --- Looks and changes ----------------------------------------------------------------------------------------------
+# --- Small things ---------------------------------------------------------------------------------------------------
 
 
 def _looks(start: int, end: int, *times: Ints) -> tuple[Ints, Ints]:
@@ -170,13 +166,6 @@ def _looks(start: int, end: int, *times: Ints) -> tuple[Ints, Ints]:
     return looks, np.diff(looks, append=np.int64(end)) if len(looks) else looks
 
 
-def _changes(begin: Ints, until: Ints) -> tuple[Ints, Ints, Bools]:
-    """Every begin and end in the order of time: when, of which, and whether it is a begin."""
-    time, which = np.concatenate([begin, until]), np.tile(np.arange(len(begin)), 2)
-    order = np.argsort(time, kind="stable")
-    return time[order], which[order], order < len(begin)
-
-
 def _need_mutual(network: Contacts) -> None:
     if not network.mutual:
         raise RoamcastError("islands are made of mutual contacts: these have directions")
@@ -185,215 +174,3 @@ def _need_mutual(network: Contacts) -> None:
 def _ratio(part: NDArray[Any], whole: NDArray[Any]) -> float | None:
     total = float(whole.sum(dtype=np.float64))
     return float(part.sum(dtype=np.float64)) / total if total else None
-
-
-# --- Compiled -------------------------------------------------------------------------------------------------------
-
-
-@numba.njit(cache=True)
-def _advance(
-    now: int, row: int, count: int, time: Ints, which: Ints, up: Bools, active: Ints, place: Ints
-) -> tuple[int, int, bool]:
-    """Takes the changes up to `now`: the next row, how many contacts are active, and whether one has ended."""
-    ended = False
-    while row < len(time) and time[row] <= now:
-        one = which[row]
-        if up[row]:
-            active[count], place[one] = one, count
-            count += 1
-        else:
-            count -= 1
-            last = active[count]
-            active[place[one]], place[last] = last, place[one]
-            ended = True
-        row += 1
-    return row, count, ended
-
-
-@numba.njit(cache=True)
-def _relabel(root: Labels, afresh: bool, active: Ints, count: int, sender: Ints, receiver: Ints) -> None:
-    """The labels by the active contacts. New contacts only join; when one ends, all begins afresh."""
-    if afresh:
-        separate(root)
-    for number in range(count):
-        join(root, sender[active[number]], receiver[active[number]])
-    settle(root)
-
-
-@numba.njit(cache=True)
-def _look(
-    nodes: int,
-    looks: Ints,
-    sender: Ints,
-    receiver: Ints,
-    time: Ints,
-    which: Ints,
-    up: Bools,
-    on_time: Ints,
-    on_node: Ints,
-    on_up: Bools,
-    widths: bool,
-) -> tuple[Ints, Ints, Ints, Ints, Ints, Ints, Ints]:
-    found = np.zeros((7, len(looks)), np.int64)
-    active, place = np.empty(len(sender), np.int64), np.empty(len(sender), np.int64)
-    row, count, on_row = 0, 0, 0
-    on = np.zeros(nodes, np.bool_)
-    root, size, width = np.arange(nodes).astype(np.int32), np.zeros(nodes, np.int64), np.zeros(nodes, np.int64)
-    touched = np.zeros(nodes, np.bool_)  # islands, by label, whose width must be worked out again
-    for number in range(len(looks)):
-        before = row
-        row, count, ended = _advance(looks[number], row, count, time, which, up, active, place)
-        while on_row < len(on_time) and on_time[on_row] <= looks[number]:
-            on[on_node[on_row]] = on_up[on_row]
-            on_row += 1
-        if row > before:
-            _relabel(root, ended, active, count, sender, receiver)
-            if widths:
-                # An island without an end of a changed contact has the same nodes and the same contacts as before.
-                touched[:] = False
-                for change in range(before, row):
-                    touched[root[sender[which[change]]]] = True
-                    touched[root[receiver[which[change]]]] = True
-                _measure_widths(root, touched, active, count, sender, receiver, width)
-        size[:] = 0
-        for node in range(nodes):
-            if on[node]:
-                size[root[node]] += 1
-        for label in range(nodes):
-            many = size[label]
-            if many:
-                found[0, number] += many
-                found[1, number] += 1
-                found[2, number] = max(found[2, number], many)
-                found[3, number] += many * many
-                found[4, number] += width[label]
-                found[5, number] += many * width[label]
-                found[6, number] = max(found[6, number], width[label])
-    return found[0], found[1], found[2], found[3], found[4], found[5], found[6]
-
-
-@numba.njit(cache=True)
-def _measure_widths(
-    root: Labels, touched: Bools, active: Ints, count: int, sender: Ints, receiver: Ints, width: Ints
-) -> None:
-    """The widths of the touched islands.
-
-    A search from one node bounds the farthest of every other node on its island: between `far - d` or d, and `far + d`.
-    Nodes that cannot be farther from any than what is known need no search of their own: a few searches do.
-    """
-    nodes = len(root)
-    first, near = neighbours(nodes, active, count, sender, receiver)
-    high = np.full(nodes, nodes)
-    distance, queue = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-    members = np.argsort(root, kind="mergesort")
-    begin = 0
-    while begin < nodes:
-        label = root[members[begin]]
-        end = begin
-        while end < nodes and root[members[end]] == label:
-            end += 1
-        if touched[label]:
-            width[label] = 0
-            while end - begin > 1:
-                centre = members[begin]
-                for number in range(begin, end):
-                    if high[members[number]] > high[centre]:
-                        centre = members[number]
-                if high[centre] <= width[label]:
-                    break
-                reached = search(centre, nodes, first, near, distance, queue)
-                far = distance[queue[reached - 1]]
-                width[label] = max(width[label], far)
-                for number in range(reached):
-                    node = queue[number]
-                    high[node] = min(high[node], far + distance[node])
-                high[centre] = far
-        begin = end
-
-
-@numba.njit(cache=True)
-def neighbours(nodes: int, active: Ints, count: int, sender: Ints, receiver: Ints) -> tuple[Ints, Ints]:
-    """The neighbours of node n are those from first[n] to first[n + 1]."""
-    first = np.zeros(nodes + 2, np.int64)
-    for number in range(count):
-        first[sender[active[number]] + 2] += 1
-        first[receiver[active[number]] + 2] += 1
-    for node in range(2, nodes + 2):
-        first[node] += first[node - 1]
-    near = np.empty(2 * count, np.int64)
-    for number in range(count):
-        a, b = sender[active[number]], receiver[active[number]]
-        near[first[a + 1]] = b
-        first[a + 1] += 1
-        near[first[b + 1]] = a
-        first[b + 1] += 1
-    return first, near
-
-
-@numba.njit(cache=True)
-def search(source: int, hops: int, first: Ints, near: Ints, distance: Ints, queue: Ints) -> int:
-    """Breadth first, at most so many hops: how many nodes were reached. They are in `queue`, the nearest first."""
-    distance[:] = -1
-    distance[source], queue[0] = 0, source
-    head, tail = 0, 1
-    while head < tail:
-        node = queue[head]
-        head += 1
-        if distance[node] == hops:
-            break
-        for place in range(first[node], first[node + 1]):
-            other = near[place]
-            if distance[other] < 0:
-                distance[other] = distance[node] + 1
-                queue[tail] = other
-                tail += 1
-    return tail
-
-
-@numba.njit(cache=True)
-def _compare(
-    nodes: int,
-    looks: Ints,
-    sender: Ints,
-    receiver: Ints,
-    time: Ints,
-    which: Ints,
-    up: Bools,
-    sender2: Ints,
-    receiver2: Ints,
-    time2: Ints,
-    which2: Ints,
-    up2: Bools,
-) -> tuple[Ints, Bools, Ints, Ints]:
-    """By look: the parts of the first, whether both divide alike, the ordered pairs that both connect, and that the
-    second does."""
-    parts, same = np.empty(len(looks), np.int64), np.empty(len(looks), np.bool_)
-    both, physical = np.zeros(len(looks), np.int64), np.zeros(len(looks), np.int64)
-    active, place = np.empty(len(sender), np.int64), np.empty(len(sender), np.int64)
-    active2, place2 = np.empty(len(sender2), np.int64), np.empty(len(sender2), np.int64)
-    row, count, row2, count2 = 0, 0, 0, 0
-    root, root2 = np.arange(nodes).astype(np.int32), np.arange(nodes).astype(np.int32)
-    for number in range(len(looks)):
-        row, count, ended = _advance(looks[number], row, count, time, which, up, active, place)
-        row2, count2, ended2 = _advance(looks[number], row2, count2, time2, which2, up2, active2, place2)
-        _relabel(root, ended, active, count, sender, receiver)
-        _relabel(root2, ended2, active2, count2, sender2, receiver2)
-        parts[number] = 0
-        same[number] = True
-        for node in range(nodes):
-            parts[number] += root[node] == node
-            same[number] &= root[node] == root2[node]
-        both[number] = _pairs(root.astype(np.int64) * nodes + root2)
-        physical[number] = _pairs(root2.astype(np.int64))
-    return parts, same, both, physical
-
-
-@numba.njit(cache=True)
-def _pairs(labels: Ints) -> int:
-    """How many ordered pairs of nodes share their label."""
-    alike = np.sort(labels)  # nodes that share theirs stand side by side
-    found, run = 0, 0
-    for place in range(len(alike)):
-        run = run + 1 if place and alike[place] == alike[place - 1] else 1
-        found += 2 * (run - 1)
-    return found

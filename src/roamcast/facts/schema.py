@@ -30,16 +30,20 @@ LOSSES: Final = ("collision", "half_duplex", "random_loss", "queue_full", "unrea
 """Why a frame, or a message, did not arrive."""
 COUNTERS: Final = ("packets", "bits", "airtime", "receptions", *LOSSES)
 """What is counted of frames, in this order; `airtime` is in ns."""
-_COUNTED: Final = dict.fromkeys(COUNTERS, _I)
+_COUNTED: Final = dict.fromkeys(("messages", *COUNTERS), _I)
+"""Beside frames, the messages of brokers that they were for: one, however often the link layer repeats it."""
 
+# Contexts are told as their text, which reads back as the same; none: null
 TABLES: Final[dict[str, pa.Schema]] = {
     # Who asked for what, and when it was over (`active` false)
-    "subscribe": _schema(time=_I, node=_I, subscription=_I, active=_B, filter=_S, lifetime=_I),
+    "subscribe": _schema(
+        time=_I, node=_I, subscription=_I, active=_B, filter=_S, lifetime=_I, interest=_S, publication_domain=_S
+    ),
     # A subscription's filter as rows, see content/rows.py
     "filter_constraint": _schema(
         subscription=_I, conjunction=_I, needed=_I, constraint=_I, attribute=_S, operator=_S, **_TYPED_VALUE
     ),
-    "publish": _schema(time=_I, node=_I, event=_I, type=_S, size=_I, lifetime=_I),
+    "publish": _schema(time=_I, node=_I, event=_I, type=_S, size=_I, lifetime=_I, relevance=_S, subscription_domain=_S),
     # An event's attributes as rows
     "event_attribute": _schema(event=_I, attribute=_S, **_TYPED_VALUE),
     "deliver": _schema(time=_I, node=_I, event=_I, subscription=_I, published=_I, hops=_I, via=_S),

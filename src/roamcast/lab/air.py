@@ -36,7 +36,7 @@ class LinkedAir:
 
     def __init__(self, scenario: Scenario) -> None:
         assert scenario.links is not None
-        self._flips = list(scenario.links.flips())
+        self._flips = list(scenario.links.flips(scenario.seed, scenario.end))
         self._next = 0
         self._links: list[dict[int, float]] = [{} for _ in range(scenario.nodes)]
         self._heard: list[list[tuple[int, float]]] = [[] for _ in range(scenario.nodes)]
@@ -125,7 +125,7 @@ def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
 def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
     """The movement or the links as the simulator records them, up to the scenario's end."""
     if scenario.links is not None:
-        for flip in scenario.links.flips():
+        for flip in scenario.links.flips(scenario.seed, scenario.end):
             if flip[0] < scenario.end:
                 yield "link", flip
         return

@@ -11,8 +11,9 @@ The rules this file owns:
 
 import asyncio
 import contextlib
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from itertools import takewhile
+from pathlib import Path
 
 import aiohttp
 
@@ -20,8 +21,9 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
 from roamcast.lab.gather import Names, Said
 from roamcast.live.client import Client, Events
+from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario
-from roamcast.sim.workload import Act, acts
+from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
 Watch = Callable[[str, float, float], None]
@@ -32,7 +34,13 @@ class Driver:
     """`clients` by node: the list is looked at anew for every act, since a node that came back has another."""
 
     def __init__(
-        self, clients: Sequence[Client], names: Names, clock: Callable[[], int], *, durable: bool = False
+        self,
+        clients: Sequence[Client],
+        names: Names,
+        clock: Callable[[], int],
+        folder: Path = Path(),
+        *,
+        durable: bool = False,
     ) -> None:
         self.refused: list[str] = []
         self.missed = 0
@@ -42,12 +50,13 @@ class Driver:
         self._names = names
         self._clock = clock
         self._durable = durable
+        self._folder = folder
         self._listening: dict[int, asyncio.Task[None]] = {}
         self._events: dict[int, Events] = {}
 
     async def prepare(self, scenario: Scenario) -> None:
         """What the workload has for time 0. Publications wait for the run."""
-        first = takewhile(lambda act: act.time == 0, _acts(scenario))
+        first = takewhile(lambda act: act.time == 0, scenario_acts(scenario, self._folder))
         await asyncio.gather(*(self._do(act) for act in first if not isinstance(act.what, Publication)))
 
     async def run(self, scenario: Scenario, watch: Watch | None = None) -> None:
@@ -55,7 +64,7 @@ class Driver:
         queues: dict[int, asyncio.Queue[Act]] = {}
         async with asyncio.TaskGroup() as workers:
             started = []
-            for act in _acts(scenario):
+            for act in scenario_acts(scenario, self._folder):
                 if act.time == 0 and not isinstance(act.what, Publication):
                     continue
                 await self._sleep_until(act.time, scenario, watch)
@@ -104,15 +113,24 @@ class Driver:
         event = publication.event
         asked = self._clock()
         # An event gets its id from its node; the workload's is put back when the facts are gathered.
-        lifetime = None if publication.lifetime is None else publication.lifetime / SECOND
         unnamed = type(event)(event.type, event.attributes, event.payload)
-        named = await self._clients[node].publish(unnamed, lifetime=lifetime)
-        self._names.said.append(Said(asked, node, named, event, publication.lifetime))
+        named = await self._clients[node].publish(
+            unnamed,
+            lifetime=None if publication.lifetime is None else publication.lifetime / SECOND,
+            relevance=publication.relevance,
+            subscription_domain=publication.subscription_domain,
+        )
+        self._names.said.append(Said(asked, node, named, publication))
 
     async def _subscribe(self, node: int, subscription: Subscription) -> None:
         lifetime = None if subscription.lifetime is None else subscription.lifetime / SECOND
         events = self._clients[node].subscribe(
-            subscription.filter, id=subscription.id, durable=self._durable, lifetime=lifetime
+            subscription.filter,
+            id=subscription.id,
+            durable=self._durable,
+            lifetime=lifetime,
+            interest=subscription.interest,
+            publication_domain=subscription.publication_domain,
         )
         await events.open()
         self._events[subscription.id] = events
@@ -126,10 +144,6 @@ class Driver:
         events = self._events.get(subscription)
         if events is not None:
             await events.close()
-
-
-def _acts(scenario: Scenario) -> Iterator[Act]:
-    return acts(scenario.workload, scenario.nodes, scenario.seed, scenario.end)
 
 
 async def _drain(events: Events) -> None:

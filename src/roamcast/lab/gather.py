@@ -22,8 +22,9 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.content.event import Event
 from roamcast.content.rows import event_rows
+from roamcast.content.subscription import Publication
+from roamcast.facts.asked import publish_row
 from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.schema import LASTING, TABLES
 from roamcast.lab.air import Fact
@@ -48,9 +49,8 @@ class Said:
     node: int
     event: int
     """As the node named it."""
-    meant: Event
+    meant: Publication
     """As the workload has it."""
-    lifetime: int | None = None
 
 
 @dataclass
@@ -97,7 +97,7 @@ class _Gathering:
         self._names = names
         self._shift = shift
         self._end = end
-        self._events = {said.event: said.meant.id for said in names.said}
+        self._events = {said.event: said.meant.event.id for said in names.said}
         self._published: dict[int, int] = {}
         self._tables = tables
         self._timed: dict[str, list[Row]] = {table: [] for table, schema in tables.items() if "time" in schema.names}
@@ -141,16 +141,16 @@ class _Gathering:
 
     def add_lost(self) -> None:
         for said in self._names.said:
-            event = said.meant
+            event = said.meant.event
             if event.id not in self._published and 0 <= said.time < self._end:
                 self._published[event.id] = said.time
-                row = (said.time, said.node, event.id, event.type, event.size, said.lifetime)
+                row = publish_row(said.time, said.node, said.meant)
                 self._timed["publish"].append(dict(zip(TABLES["publish"].names, row, strict=True)))
         described = {row["event"] for row in self._plain["event_attribute"]}
         for said in self._names.said:
-            if said.meant.id not in described:
-                rows = (dict(zip(TABLES["event_attribute"].names, row, strict=True)) for row in event_rows(said.meant))
-                self._plain["event_attribute"].extend(rows)
+            if said.meant.event.id not in described:
+                names, rows = TABLES["event_attribute"].names, event_rows(said.meant.event)
+                self._plain["event_attribute"].extend(dict(zip(names, row, strict=True)) for row in rows)
 
     def facts(self) -> Iterator[Fact]:
         for table, rows in self._timed.items():

@@ -228,7 +228,7 @@ class Lab:
         switches = away_times(scenario, self._folder)
         # A subscription outlives its node's restart only if it is durable; in the simulator it does too.
         durable = any(switch.restart for switch in switches)
-        driver = Driver(self.clients, self.names, lambda: self.now, durable=durable)
+        driver = Driver(self.clients, self.names, lambda: self.now, self._folder, durable=durable)
         feeder = Feeder(scenario, self._folder, self.clients, lambda: self.now)
         around: list[asyncio.Task[None]] = []
         try:

@@ -20,6 +20,7 @@ from typing import Any, Final, Self
 import aiohttp
 import msgspec
 
+from roamcast.content.context.expression import Context
 from roamcast.content.event import Event, Scalar
 from roamcast.content.filter import Filter
 from roamcast.errors import RoamcastError
@@ -150,14 +151,18 @@ class Client:
         payload: bytes = b"",
         *,
         lifetime: float | None = None,
+        relevance: str | Context | None = None,
+        subscription_domain: str | Context | None = None,
     ) -> int:
         """Publishes an event, given whole or by its parts; returns its id when the node has it on disk.
 
-        `lifetime` is how long it may be delivered, in s; not every protocol knows lifetimes.
+        `lifetime` is how long it may be delivered, in s; `relevance` whom it concerns and `subscription_domain` who may
+        get it, as contexts. Not every protocol knows these.
         """
         event = attributes if isinstance(attributes, Event) else Event.of(type, attributes, payload)
         form = EventForm.of(event)
         form.lifetime = lifetime
+        form.relevance, form.subscription_domain = _text(relevance), _text(subscription_domain)
         body = encode(form, MSGPACK)
         answer = await self._request("POST", "/publish", body, MSGPACK)
         return decode(answer, Named, MSGPACK).id
@@ -169,12 +174,16 @@ class Client:
         id: int | None = None,
         durable: bool = False,
         lifetime: float | None = None,
+        interest: str | Context | None = None,
+        publication_domain: str | Context | None = None,
         on_missed: Callable[[int], None] | None = None,
     ) -> Events:
         """The events that match, from when the iterator is entered. A durable subscription needs an id, and goes on
         without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it ends by
-        itself."""
-        events = Events(self, Ask(str(filter), id, durable, lifetime), on_missed)
+        itself. `interest` and `publication_domain` are contexts: where events must be relevant, and who must have
+        published them."""
+        asked = Ask(str(filter), id, durable, lifetime, _text(interest), _text(publication_domain))
+        events = Events(self, asked, on_missed)
         self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
         self._open.append(events)
         return events
@@ -236,3 +245,7 @@ class Client:
             f"no node answers at {self._address} ({reason}): start one with 'roamcast node', or say where it is with "
             f"--control or {CONTROL_VARIABLE}"
         )
+
+
+def _text(context: str | Context | None) -> str | None:
+    return None if context is None else str(context)

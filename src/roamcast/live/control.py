@@ -195,7 +195,7 @@ class Control:
         kind = MSGPACK if first.type is WSMsgType.BINARY else JSON
         try:
             asked = decode(first.data, Ask, kind)
-            mailbox = await self._node.host.subscribe(asked.filter, asked.id, asked.durable, asked.lifetime)
+            mailbox = await self._node.host.subscribe(asked)
         except RoamcastError as problem:
             await _tell(listener, Told(error=str(problem)), kind)
             await listener.close(code=1008)

@@ -30,6 +30,9 @@ class EventForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     id: int = 0
     lifetime: float | None = None
     """Seconds for which it may be delivered; None: no limit."""
+    relevance: str | None = None
+    subscription_domain: str | None = None
+    """Contexts, as text."""
 
     @classmethod
     def of(cls, event: Event) -> "EventForm":
@@ -53,6 +56,9 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     durable: bool = False
     lifetime: float | None = None
     """Seconds after which the subscription ends by itself; None: it does not."""
+    interest: str | None = None
+    publication_domain: str | None = None
+    """Contexts, as text."""
 
 
 class Told(msgspec.Struct, omit_defaults=True):

@@ -22,10 +22,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
-from roamcast.content.event import Event, Scalar
+from roamcast.content.event import Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
-from roamcast.content.subscription import Subscription
+from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
+from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Row, batch_of
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
@@ -39,6 +40,7 @@ INTERVAL: Final = 5.0
 """Seconds between two parts."""
 MAX_ROWS: Final = 50_000
 """Rows that are held; with more, a part is cut earlier."""
+_AMOUNTS: Final = ("messages", *COUNTERS)
 _PART: Final = re.compile(r"\w+-(\d+)\.parquet")
 
 
@@ -90,19 +92,18 @@ class Facts:
     def subscribed(self, now: Time, subscription: Subscription) -> None:
         if self._folder is None:
             return
-        wanted = str(subscription.filter)
-        self._add("subscribe", now, self._node, subscription.id, True, wanted, subscription.lifetime)
+        self._add("subscribe", *subscribe_row(now, self._node, subscription))
         for row in filter_rows(subscription.id, subscription.filter):
             self._add("filter_constraint", *row)
 
     def unsubscribed(self, now: Time, number: int) -> None:
-        self._add("subscribe", now, self._node, number, False, None, None)
+        self._add("subscribe", *unsubscribe_row(now, self._node, number))
 
-    def published(self, now: Time, event: Event, lifetime: Time | None) -> None:
+    def published(self, now: Time, publication: Publication) -> None:
         if self._folder is None:
             return
-        self._add("publish", now, self._node, event.id, event.type, event.size, lifetime)
-        for row in event_rows(event):
+        self._add("publish", *publish_row(now, self._node, publication))
+        for row in event_rows(publication.event):
             self._add("event_attribute", *row)
 
     def delivered(
@@ -167,7 +168,7 @@ class Facts:
     def _settle(self, second: int, last: bool) -> None:
         """Turns what was counted into rows."""
         for (kind, cause), amounts in sorted(self._totals.items()):
-            self._add("transmit", self._node, kind, self._roles[kind], cause, *(amounts[name] for name in COUNTERS))
+            self._add("transmit", self._node, kind, self._roles[kind], cause, *(amounts[name] for name in _AMOUNTS))
         for fact, count in sorted(self._notes.items()):
             self._add("note", self._node, fact, count)
         self._totals.clear()
@@ -175,7 +176,7 @@ class Facts:
         for key in sorted(self._seconds):
             if last or key[0] < second:
                 amounts = self._seconds.pop(key)
-                self._add("series", *key, self._roles[key[1]], *(amounts[name] for name in COUNTERS))
+                self._add("series", *key, self._roles[key[1]], *(amounts[name] for name in _AMOUNTS))
 
     def _begin_part(self) -> None:
         assert self._writer is not None

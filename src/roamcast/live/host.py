@@ -21,13 +21,16 @@ from typing import Any, Final
 import msgspec
 
 from roamcast.bounded import put
+from roamcast.content.context.expression import Context
+from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event, event_id
+from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
-from roamcast.live.control_messages import MAX_EVENT, EventForm
+from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
 from roamcast.live.facts import Facts
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
@@ -102,12 +105,13 @@ class Host:
         self.port.now = self._clock.now()
         self.broker.start(self.port.now, kept)
         self.port.release()
-        for number, text, until in self._store.subscriptions():
+        for number, text, until, *contexts in self._store.subscriptions():
             left = None if until is None else until - self._clock.epoch - self._clock.now()
             if left is not None and left <= 0:
                 self._store.remove_subscription(number)
                 continue
-            mailbox = self.subscribers.add(Subscription(number, parse_filter(text), left), durable=True)
+            stored_subscription = Subscription(number, parse_filter(text), left, *map(_context, contexts))
+            mailbox = self.subscribers.add(stored_subscription, durable=True)
             self._begin(mailbox.subscription)
         self._record_the_rest()
         for stored in self._store.unhanded():
@@ -129,7 +133,7 @@ class Host:
         for stored in self._store.publications():
             if stored.serial > recorded:
                 publication = msgspec.msgpack.decode(stored.publication, type=Publication)
-                self._facts.published(stored.time - self._clock.epoch, publication.event, publication.lifetime)
+                self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
         """From now on the broker is left alone."""
@@ -165,7 +169,9 @@ class Host:
         if form.id:
             raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
-        publication = Publication(event, _lifetime(form.lifetime))
+        publication = Publication(
+            event, _lifetime(form.lifetime), _context(form.relevance), _context(form.subscription_domain)
+        )
         self._refuse_unsupported(publication)
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
@@ -175,7 +181,7 @@ class Host:
         self._serial += 1
         now = self._clock.now()
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
-        self._facts.published(now, event, publication.lifetime)
+        self._facts.published(now, publication)
         self.counters["published"] += 1
         self._hand_over(self._serial, publication, now)
         self._unstored += 1
@@ -186,7 +192,7 @@ class Host:
         return event.id
 
     def _refuse_unsupported(self, asked: Publication | Subscription) -> None:
-        for refusal in self._entry.refusals(asked):
+        for refusal in self._entry.refusals(asked, self.broker.params):
             raise ContentError(f"{refusal}: this node runs {self.protocol}")
 
     def _hand_over(self, serial: int, publication: Publication, published: Time) -> None:
@@ -194,14 +200,15 @@ class Host:
         put(self._published, publication.event.id, published, _MAX_REMEMBERED)
         if publication.lifetime is not None:
             left = publication.lifetime - max(0, self._clock.now() - published)
-            publication = Publication(publication.event, max(0, left))
+            publication = msgspec.structs.replace(publication, lifetime=max(0, left))
         self._call(self.broker.publish, publication)
         # After the commit that has the publication, so that the mark goes with a later one.
         self._store.then(lambda problem: self._handed.append(serial))
 
-    async def subscribe(self, text: str, number: int | None, durable: bool, lifetime: float | None = None) -> Mailbox:
+    async def subscribe(self, asked: Ask) -> Mailbox:
         """An mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
-        wanted = parse_filter(text)
+        wanted, number, durable = parse_filter(asked.filter), asked.id, asked.durable
+        contexts = _context(asked.interest), _context(asked.publication_domain)
         if durable and number is None:
             raise ContentError("a durable subscription needs an id, to be found by again")
         if number is not None and not 0 <= number < 2**63:
@@ -209,12 +216,11 @@ class Host:
         former = self.subscribers.get(number) if number is not None else None
         if former is not None and former.listening:
             raise Busy(f"subscription {number} has a listener already")
-        if former is not None and former.durable and durable and former.subscription.filter == wanted:
+        if former is not None and former.durable and durable and _wants(former.subscription) == (wanted, *contexts):
             former.listening = True
             return former
-        subscription = Subscription(
-            self.subscribers.next_number if number is None else number, wanted, _lifetime(lifetime)
-        )
+        given = self.subscribers.next_number if number is None else number
+        subscription = Subscription(given, wanted, _lifetime(asked.lifetime), *contexts)
         self._refuse_unsupported(subscription)
         return await self._subscribe_anew(subscription, number, durable)
 
@@ -225,7 +231,10 @@ class Host:
             self._store.set_number("subscriptions", self.subscribers.made)
         elif durable:
             life, wall = subscription.lifetime, self._clock.epoch + self._clock.now()
-            self._store.add_subscription(number, str(subscription.filter), None if life is None else wall + life)
+            texts = (None if part is None else str(part) for part in _wants(subscription)[1:])
+            self._store.add_subscription(
+                number, str(subscription.filter), life if life is None else wall + life, *texts
+            )
         else:
             self._store.remove_subscription(number)
         self._begin(mailbox.subscription)
@@ -301,6 +310,15 @@ class Host:
     def tables(self) -> dict[str, int]:
         """How full the tables are: the broker's own, and the port's."""
         return self.broker.tables() | self.port.tables
+
+
+def _context(text: str | None) -> Context | None:
+    return None if text is None else parse_context(text)
+
+
+def _wants(subscription: Subscription) -> tuple[Filter, Context | None, Context | None]:
+    """What makes it the same subscription, but for its id and its end."""
+    return subscription.filter, subscription.interest, subscription.publication_domain
 
 
 def _lifetime(amount: float | None) -> Time | None:

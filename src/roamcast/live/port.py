@@ -161,7 +161,7 @@ class LivePort:
         to, message = flown
         kind, now = kind_of(type(message)), self._clock.now()
         if datagrams:
-            self._facts.count(now, kind, message.cause, packets=datagrams, bits=8 * octets)
+            self._facts.count(now, kind, message.cause, messages=1, packets=datagrams, bits=8 * octets)
         if not delivered:
             # What never left found the queue full. Losses are counted under no cause, as in the simulator.
             self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})

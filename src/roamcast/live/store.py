@@ -27,7 +27,7 @@ from typing import Any, Final, Literal, NamedTuple
 from roamcast.errors import RoamcastError
 from roamcast.live import log
 
-VERSION: Final = 2
+VERSION: Final = 3
 APPLICATION: Final = 0x726F616D
 """`roam`: how a file of ours is known."""
 LOGGED: Final = 10_000
@@ -41,7 +41,9 @@ CREATE TABLE kept (protocol TEXT, key TEXT, value BLOB NOT NULL, PRIMARY KEY (pr
 CREATE TABLE publication (
     serial INTEGER PRIMARY KEY, publication BLOB NOT NULL, time INTEGER NOT NULL, handed INTEGER NOT NULL
 );
-CREATE TABLE subscription (id INTEGER PRIMARY KEY, filter TEXT NOT NULL, until INTEGER);
+CREATE TABLE subscription (
+    id INTEGER PRIMARY KEY, filter TEXT NOT NULL, until INTEGER, interest TEXT, publication_domain TEXT
+);
 CREATE TABLE replay (sender INTEGER PRIMARY KEY, mark BLOB NOT NULL);
 """
 _NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "counter")
@@ -148,9 +150,9 @@ class Store:
             for row in self._read("SELECT serial, publication, time FROM publication ORDER BY serial")
         ]
 
-    def subscriptions(self) -> list[tuple[int, str, int | None]]:
-        """The durable ones: ids, filters in text, and when they end (wall-clock ns) if they do."""
-        return self._read("SELECT id, filter, until FROM subscription ORDER BY id")
+    def subscriptions(self) -> list[tuple[int, str, int | None, str | None, str | None]]:
+        """The durable ones: ids, filters in text, when they end (wall-clock ns) if they do, and their contexts."""
+        return self._read("SELECT id, filter, until, interest, publication_domain FROM subscription ORDER BY id")
 
     def replay_marks(self) -> dict[int, int]:
         """The highest frame counter taken, by sender, the lowest first."""
@@ -225,8 +227,11 @@ class Store:
             self._logged_bytes -= freed
             self._queue("DELETE FROM publication WHERE serial = ?", oldest)
 
-    def add_subscription(self, number: int, filter_text: str, until: int | None) -> None:
-        self._queue("INSERT OR REPLACE INTO subscription VALUES (?, ?, ?)", number, filter_text, until)
+    def add_subscription(
+        self, number: int, filter_text: str, until: int | None, interest: str | None, publication_domain: str | None
+    ) -> None:
+        statement = "INSERT OR REPLACE INTO subscription VALUES (?, ?, ?, ?, ?)"
+        self._queue(statement, number, filter_text, until, interest, publication_domain)
 
     def remove_subscription(self, number: int) -> None:
         self._queue("DELETE FROM subscription WHERE id = ?", number)

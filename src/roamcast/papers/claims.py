@@ -64,8 +64,12 @@ class Check(_Part, frozen=True, kw_only=True):
     where: Where | None = None
     number: float | None = None
     """Instead of the number that the kind has for all claims."""
+    exact: bool = False
+    """The same in every seed by construction, so that no variance is certainty; else it is a lack of data."""
     reason: str = ""
-    """Why another number."""
+    """Why another number, or why exact."""
+    main: bool = False
+    """The paper's main point, of all that a claim says. One check at most; if none, it is the first that is judged."""
     judged: bool = True
     """False: measured and shown for comparison, without a say in the verdict."""
 
@@ -96,8 +100,16 @@ class Claim(_Part, frozen=True, kw_only=True):
     """How words without a fixed meaning, or choices that the paper leaves open, were taken; before measuring."""
     explanation: str = ""
     """Why it does not hold, as far as is known; after measuring."""
+    tested: bool = False
+    """Whether the supposed cause was removed and the claim measured again; if not, the explanation is a guess."""
     checks: tuple[Check, ...] = ()
     """All must hold. None: the claim is not measured yet."""
+
+    @property
+    def main(self) -> Check | None:
+        """The check that stands for the paper's main point."""
+        judged = [check for check in self.checks if check.judged]
+        return next((check for check in judged if check.main), judged[0] if judged else None)
 
 
 class _Ledger(_Part, frozen=True, kw_only=True):
@@ -142,12 +154,20 @@ def _problems(claim: Claim) -> Iterator[str]:
             if (getattr(check, name) is not None) != (name == wanted):
                 rule = "needs" if name == wanted else "takes no"
                 yield f"the check {check.says!r}: {check.kind!r} {rule} {name!r}"
-        if (check.number is not None) != bool(check.reason):
-            yield f"the check {check.says!r}: a number of its own goes with a reason, and only with one"
+        if (check.number is not None or check.exact) != bool(check.reason):
+            yield f"the check {check.says!r}: a number of its own, or `exact`, goes with a reason, and only with one"
+        if check.main and not check.judged:
+            yield f"the check {check.says!r}: the main point is judged"
         for term in check.terms:
             if term.at is not None and term.reaching is not None:
                 yield f"the check {check.says!r}: a term is either at a point or where it reaches a value"
         if check.of.reaching is not None and check.of.reaching.value is None:
             yield f"the check {check.says!r}: of.reaching.value is missing: there is nothing to the left of it"
+        if any(term.at == "best" for term in check.terms) and any(term.reaching for term in check.terms):
+            yield f"the check {check.says!r}: the best is not compared with where a curve reaches a value"
+    if sum(check.main for check in claim.checks) > 1:
+        yield "it has more than one main point"
+    if claim.tested and not claim.explanation:
+        yield "there is no explanation that could have been tested"
     if claim.checks and not any(check.judged for check in claim.checks):
         yield "none of its checks is judged"

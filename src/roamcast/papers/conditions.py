@@ -1,7 +1,8 @@
 """When a condition on a measured number holds.
 
-The rule this file owns: a condition *holds* if the whole interval satisfies it, *does not hold* if no part of it does,
-and is *inconclusive* if the interval covers both.
+The rule this file owns: a condition *holds* if there is evidence for it on every side that it bounds: the whole
+interval satisfies it. `against` is the evidence that it is violated, as a p-value; whether it is enough is for the
+judge to say, who knows how many conditions there are. Neither: *inconclusive*.
 """
 
 import math
@@ -9,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from roamcast.campaign.statistics import Estimate
+from roamcast.papers.evidence import Evidence
 
 INF: Final = math.inf
 
@@ -37,13 +38,24 @@ class Band(NamedTuple):
     high: float
     closed: bool = False
 
-    def has(self, low: float, high: float) -> bool:
-        """Whether all between these two is in the band."""
-        return self.low <= low and high <= self.high if self.closed else self.low < low and high < self.high
+    def has(self, value: float) -> bool:
+        return self.low <= value <= self.high if self.closed else self.low < value < self.high
 
-    def misses(self, low: float, high: float) -> bool:
-        """Whether nothing between these two is in the band."""
-        return high < self.low or low > self.high if self.closed else high <= self.low or low >= self.high
+    def inside(self, found: Evidence) -> float:
+        """The p-value of being in the band: of the weaker side."""
+        above = found.above(self.low, strict=not self.closed) if self.low > -INF else 0.0
+        below = found.below(self.high, strict=not self.closed) if self.high < INF else 0.0
+        return max(above, below)
+
+    def outside(self, found: Evidence) -> float:
+        """The p-value of being outside: of the stronger side."""
+        below = found.below(self.low, strict=self.closed) if self.low > -INF else 1.0
+        above = found.above(self.high, strict=self.closed) if self.high < INF else 1.0
+        return min(below, above)
+
+    def slack(self, value: float) -> float:
+        """How far inside a value is; negative outside."""
+        return min(value - self.low, self.high - value)
 
 
 class Condition(NamedTuple):
@@ -52,12 +64,8 @@ class Condition(NamedTuple):
     mean: Band
     interval: Band | None = None
 
-    def outcome(self, found: Estimate) -> Outcome:
-        if self.mean.misses(found.low, found.high):
-            return Outcome.FAILS
-        held = (self.interval or self.mean).has(found.low, found.high) and self.mean.has(found.mean, found.mean)
-        return Outcome.HOLDS if held else Outcome.OPEN
+    def holds(self, found: Evidence, alpha: float) -> bool:
+        return (self.interval or self.mean).inside(found) <= alpha and self.mean.has(found.mean)
 
-    def slack(self, found: Estimate) -> float:
-        """How far inside the mean is; negative outside."""
-        return min(found.mean - self.mean.low, self.mean.high - found.mean)
+    def against(self, found: Evidence) -> float:
+        return self.mean.outside(found)

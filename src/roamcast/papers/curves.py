@@ -1,10 +1,10 @@
 """Measured values as curves: for each experiment, variant and measure its points, and at each a value by seed.
 
 What `judge.py` looks at. The rule this file owns: nothing is averaged before it is compared. A term gives values by
-seed, and so does a place between two points; means and intervals are taken of what is asked for, at the end.
+seed; means and intervals are taken of what is asked for, at the end. Where a choice depends on the values, such as the
+best point or the place where a curve reaches a value, all that may be chosen is given.
 """
 
-import itertools
 import json
 import math
 from collections import defaultdict
@@ -17,9 +17,8 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from roamcast.campaign.statistics import Estimate, interval
 from roamcast.errors import RoamcastError
-from roamcast.papers.claims import Reaching, Term
+from roamcast.papers.claims import Term
 
 VALUES: Final = pa.schema(
     [
@@ -41,12 +40,6 @@ class Missing(Exception):
     """What a check asks for was not measured; the text says what."""
 
 
-def estimate(values: BySeed) -> Estimate:
-    if not values:
-        raise Missing("no seed has a value")
-    return interval(list(values.values()))
-
-
 @dataclass(frozen=True)
 class Point:
     """A place on a curve, with a value by seed."""
@@ -65,6 +58,12 @@ class Point:
             raise Missing(f"{value!r} has no place on a numeric axis")
         return value
 
+    @property
+    def mean(self) -> float:
+        if not self.values:
+            raise Missing("no seed has a value")
+        return math.fsum(self.values.values()) / len(self.values)
+
     def minus(self, other: "Point") -> BySeed:
         """The difference, of the seeds that both have."""
         return {seed: value - other.values[seed] for seed, value in self.values.items() if seed in other.values}
@@ -73,6 +72,19 @@ class Point:
         """The difference in parts of the other, where that is neither 0 nor below the floor."""
         bases = {seed: base for seed, base in other.values.items() if base and base >= floor}
         return {seed: part / bases[seed] for seed, part in self.minus(other).items() if seed in bases}
+
+
+@dataclass(frozen=True)
+class Crossing:
+    """The place on a curve where another measure first comes up to a value."""
+
+    values: list[Point]
+    """The curve."""
+    levels: list[Point]
+    """The other measure at the same points."""
+    target: float | Point
+    """The value, or what has it: the same measure of the term on the left of a comparison."""
+    place: str
 
 
 class Curves:
@@ -87,24 +99,15 @@ class Curves:
         self._curves = {key: _points(curve) for key, curve in raw.items()}
 
     def points(self, term: Term) -> list[Point]:
-        """The points that a term means, in the order of the axis."""
-        if term.reaching is not None:
-            assert term.reaching.value is not None
-            found = self._where(term, term.reaching, term.reaching.value)
-            if found is None:
-                reached = f"{term.reaching.measure} of {term.reaching.value:g}"
-                raise Missing(f"{term.variant} in {term.experiment} never comes up to a {reached}")
-            return [found]
+        """The points that a term means, in the order of the axis; of the best, all that it may be."""
         points = self._curve(term, term.measure)
         match term.at:
-            case None:
+            case None | "best":
                 return points
             case "first":
                 return points[:1]
             case "last":
                 return points[-1:]
-            case "best":
-                return [max(points, key=lambda point: estimate(point.values).mean)]
             case axes:
                 chosen = [point for point in points if axes.items() <= point.axes.items()]
                 if not chosen:
@@ -118,40 +121,35 @@ class Curves:
                 return other
         raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured at {point.place}")
 
-    def opposite(self, of: Term, left: Point, than: Term) -> Point | None:
+    def opposite(self, of: Term, left: Point, than: Term) -> Point | Crossing | None:
         """What stands against a point of `of`; None where there is nothing to compare with."""
-        if than.reaching is not None and than.reaching.value is None:
-            return self._where(than, than.reaching, estimate(self.beside(of, left, than.reaching.measure).values).mean)
+        if than.reaching is not None:
+            if than.reaching.value is not None:
+                return self.crossing(than)
+            level = self.beside(of, left, than.reaching.measure)
+            return self.crossing(than, level, left.place)
         points = self.points(than)
         level_line = not points[0].axes
-        if level_line or than.at is not None or than.reaching is not None:
+        if level_line or than.at is not None:
             return points[0]
         return next((point for point in points if point.axes == left.axes), None)
+
+    def crossing(self, term: Term, level: Point | None = None, place: str = "") -> Crossing:
+        """Where a term is whose place is given by what it reaches, a value or the level of another curve."""
+        reaching = term.reaching
+        assert reaching is not None
+        values = self._curve(term, term.measure)
+        levels = [self.beside(term, point, reaching.measure) for point in values]
+        if level is not None:
+            return Crossing(values, levels, level, place)
+        assert reaching.value is not None
+        return Crossing(values, levels, reaching.value, f"where {reaching.measure} = {reaching.value:.3g}")
 
     def _curve(self, term: Term, measure: str) -> list[Point]:
         points = self._curves.get((term.experiment, term.variant, measure))
         if points is None:
             raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured")
         return points
-
-    def _where(self, term: Term, reaching: Reaching, value: float) -> Point | None:
-        """The term where the mean of the other measure first comes up to the value.
-
-        The place comes from the means and is the same for all seeds; between two points, each seed's value is that on
-        the straight line.
-        """
-        points = self._curve(term, term.measure)
-        levels = [estimate(self.beside(term, point, reaching.measure).values).mean for point in points]
-        place = f"where {reaching.measure} = {value:.3g}"
-        if levels[0] >= value:
-            return Point(points[0].number, points[0].axes, points[0].values, place)
-        for (low, before), (high, after) in itertools.pairwise(zip(levels, points, strict=True)):
-            if low < value <= high:
-                share = (value - low) / (high - low)
-                common = sorted(before.values.keys() & after.values.keys())
-                values = {seed: (1 - share) * before.values[seed] + share * after.values[seed] for seed in common}
-                return Point(before.number, before.axes, values, place)
-        return None
 
 
 def _points(curve: Mapping[int, tuple[str, dict[int, float]]]) -> list[Point]:

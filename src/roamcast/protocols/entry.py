@@ -1,9 +1,10 @@
 """What a world needs to know of a protocol to host it, and what the protocol can and cannot do."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from typing import Any, Literal
 
+from roamcast.content.context.rules import INTEREST, PUBLICATION_DOMAIN, RELEVANCE, SUBSCRIPTION_DOMAIN
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
 from roamcast.protocols.api import Broker, Parameters
@@ -15,6 +16,8 @@ Understood = Literal["lifetimes", "contexts", "domains"]
 """What of a publication or subscription, beyond event and filter, a protocol may understand."""
 Needed = Literal["positions", "attributes"]
 """What a protocol may need to know of its node."""
+Rules = Callable[[Any, Publication | Subscription], Iterator[str]]
+"""Given a protocol's parameters: why a publication or subscription cannot be used, in words."""
 
 
 class ProtocolError(RoamcastError):
@@ -36,6 +39,8 @@ class Entry:
     """Every class of fact its brokers record, decisions apart."""
     understands: frozenset[Understood] = frozenset()
     needs: frozenset[Needed] = frozenset()
+    rules: Rules | None = None
+    """What of the understood it refuses all the same, such as a context without a region."""
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -49,7 +54,17 @@ class Entry:
     def codec(self) -> Codec:
         return Codec(self.messages)
 
-    def refusals(self, asked: Publication | Subscription) -> Iterator[str]:
-        """What of a publication or subscription this protocol does not understand, in words."""
+    def refusals(self, asked: Publication | Subscription, params: Parameters | None = None) -> Iterator[str]:
+        """What of a publication or subscription this protocol does not understand or refuses, in words."""
         if asked.lifetime is not None and "lifetimes" not in self.understands:
             yield f"{self.name} does not understand lifetimes"
+        if isinstance(asked, Publication):
+            place, domain, names = asked.relevance, asked.subscription_domain, (RELEVANCE, SUBSCRIPTION_DOMAIN)
+        else:
+            place, domain, names = asked.interest, asked.publication_domain, (INTEREST, PUBLICATION_DOMAIN)
+        if place is not None and "contexts" not in self.understands:
+            yield f"{self.name} does not understand contexts, such as a {names[0]}"
+        if domain is not None and "domains" not in self.understands:
+            yield f"{self.name} does not understand domains, such as a {names[1]}"
+        if self.rules is not None:
+            yield from self.rules(self.parameters() if params is None else params, asked)

@@ -156,8 +156,12 @@ def _claim_cells(claim: Claim) -> Iterator[Markup]:
     yield tag("td", claim.text)
     checks = tag("ul", *map(_check, claim.checks), class_="checks") if claim.checks else claim.measured
     yield tag("td", checks, data_label="Measured:")
-    yield tag("td", _badge(claim.verdict))
-    yield tag("td", *(tag("p", text) for text in (claim.reading, claim.explanation) if text))
+    beside = [f"{claim.held} of {claim.of} checks hold"] if claim.of else []
+    beside += [f"main point: {VERDICTS[claim.main]} {claim.main}"] if claim.main else []
+    yield tag("td", _badge(claim.verdict), *(tag("p", text, class_="muted") for text in beside))
+    how = "" if claim.tested is None else "Tested: " if claim.tested else "A guess, not tested: "
+    explanation = f"{how}{claim.explanation}" if claim.explanation else None
+    yield tag("td", *(tag("p", text) for text in (claim.reading, explanation) if text))
 
 
 def _check(check: Check) -> Markup:
@@ -165,7 +169,9 @@ def _check(check: Check) -> Markup:
     symbol = tag(
         "span", VERDICTS[check.verdict] if check.judged else "·", title=verdict, role="img", aria_label=verdict
     )
-    return tag("li", symbol, f" {check.says}: {check.measured}")
+    missed = f"; misses by {check.misses}" if check.misses and check.judged else ""
+    main = " (main point)" if check.main else ""
+    return tag("li", symbol, f" {check.says}{main}: {check.measured}{missed}")
 
 
 def _badge(verdict: str, count: str = "") -> Markup:

@@ -101,6 +101,10 @@ class Check(msgspec.Struct, frozen=True):
     verdict: Verdict
     measured: str
     judged: bool = True
+    main: bool = False
+    """The paper's main point."""
+    misses: str = ""
+    """By how much, if it does."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -114,6 +118,13 @@ class Claim(msgspec.Struct, frozen=True):
     measured: str | None = None
     reading: str | None = None
     explanation: str | None = None
+    tested: bool | None = None
+    """Whether the explanation was; none: there is none, or it does not say."""
+    held: int = 0
+    of: int = 0
+    """So many checks hold, of so many judged."""
+    main: Verdict | None = None
+    """What became of the paper's main point."""
     checks: list[Check] = []
 
 

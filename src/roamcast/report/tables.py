@@ -94,7 +94,10 @@ def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
 
 
 def claims_csv(claims: Iterable[Claim]) -> str:
-    names = ("id", "paper", "figure", "text", "verdict", "measured", "reading", "explanation")
+    names = (
+        *("id", "paper", "figure", "text", "verdict", "held", "of", "main"),
+        *("measured", "reading", "explanation", "tested"),
+    )
     return _csv(names, ([getattr(claim, name) for name in names] for claim in claims))
 
 

@@ -1,14 +1,16 @@
 """Scripted links: who hears whom when there are no positions, as in small topologies drawn by hand."""
 
+import heapq
 from collections.abc import Iterator
+from random import Random
 from typing import Annotated
 
 import msgspec
 from msgspec import Meta
 
+from roamcast.sim.drawn_links import Cycle, Pair, Tree
 from roamcast.units import SECOND
 
-Pair = tuple[int, int]
 Flip = tuple[int, int, int, float | None]
 """A time in ns, the two ends, and the loss of the link, or None where it goes."""
 
@@ -27,6 +29,8 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     up: Annotated[tuple[Pair, ...], Meta(description="links at the start, [a, b] each, in both directions")] = ()
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a frame is lost on a link")] = 0.0
     change: Annotated[tuple[Change, ...], Meta(description="links that come and go, in the order of time")] = ()
+    tree: Annotated[Tree | None, Meta(description="a random tree, drawn from the seed")] = None
+    cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         for field, pairs in self._pairs():
@@ -38,20 +42,51 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         for number, (earlier, later) in enumerate(zip(self.change, self.change[1:], strict=False), 1):
             if later.at < earlier.at:
                 yield f"change[{number}].at", f"{later.at:g} s comes after {earlier.at:g} s: changes go by time"
+        if self.tree is not None:
+            yield from (("tree", rule) for rule in _tree_problems(self.tree, nodes))
 
     def _pairs(self) -> Iterator[tuple[str, tuple[Pair, ...]]]:
         yield "up", self.up
         for number, change in enumerate(self.change):
             yield f"change[{number}].up", change.up
             yield f"change[{number}].down", change.down
+        for number, cycle in enumerate(self.cycle):
+            yield from ((f"cycle[{number}].states", state) for state in cycle.states)
 
-    def flips(self) -> Iterator[Flip]:
-        """Every change of one direction of a link, in order; the first are those at the start."""
-        for a, b in self.up:
-            yield from ((0, a, b, self.loss), (0, b, a, self.loss))
+    def flips(self, seed: int = 0, end: int = 0) -> Iterator[Flip]:
+        """Every change of one direction of a link, in order; the first are those at the start.
+
+        What is drawn follows from the seed; links take turns until `end`.
+        """
+        cycles = [self._taking_turns(cycle, n, seed, end) for n, cycle in enumerate(self.cycle)]
+        return heapq.merge(self._scripted(seed), *cycles, key=lambda flip: flip[0])
+
+    def _scripted(self, seed: int) -> Iterator[Flip]:
+        drawn = [] if self.tree is None else self.tree.links(Random(f"{seed}/links/tree"))
+        for a, b in (*self.up, *drawn):
+            yield from _both_ways(0, a, b, self.loss)
         for change in self.change:
             at = round(change.at * SECOND)
             for a, b in change.down:
-                yield from ((at, a, b, None), (at, b, a, None))
+                yield from _both_ways(at, a, b, None)
             for a, b in change.up:
-                yield from ((at, a, b, self.loss), (at, b, a, self.loss))
+                yield from _both_ways(at, a, b, self.loss)
+
+    def _taking_turns(self, cycle: Cycle, number: int, seed: int, end: int) -> Iterator[Flip]:
+        for at, down, up in cycle.changes(Random(f"{seed}/links/cycle/{number}"), end):
+            for a, b in down:
+                yield from _both_ways(at, a, b, None)
+            for a, b in up:
+                yield from _both_ways(at, a, b, self.loss)
+
+
+def _both_ways(at: int, a: int, b: int, loss: float | None) -> tuple[Flip, Flip]:
+    return (at, a, b, loss), (at, b, a, loss)
+
+
+def _tree_problems(tree: Tree, nodes: int) -> Iterator[str]:
+    if len(set(tree.nodes)) < len(tree.nodes):
+        yield "a node is named more than once"
+    for node in tree.nodes:
+        if not 0 <= node < nodes:
+            yield f"{node}: nodes are numbered from 0 to {nodes - 1}"

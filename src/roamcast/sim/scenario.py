@@ -10,20 +10,27 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
+from random import Random
 from typing import Annotated, Any, Literal, get_args
 
 import msgspec
 from msgspec import Meta
 
+from roamcast.content.context.expression import Context
+from roamcast.content.context.text import parse_context
+from roamcast.content.event import Event
+from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
 from roamcast.sim.attributes import Attributes
 from roamcast.sim.away import Away
+from roamcast.sim.contexts import Placed, choices
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
 from roamcast.sim.links import Links
 from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, ScenarioError
-from roamcast.sim.workload import Workload
+from roamcast.sim.workload import Publishers, Subscribers, Workload
 from roamcast.units import SECOND
 
 MAX_FLOOD_NODES = 3000
@@ -56,6 +63,10 @@ class Radio(Part, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="the range inside buildings, m; none: the same as outside"),
     ] = None
+    walls: Annotated[
+        Literal["none", "opaque"],
+        Meta(description="opaque: nodes notice each other only in the same building, or both outdoors"),
+    ] = "none"
     sense: Annotated[float, Meta(ge=1, description="how far a frame is sensed and interferes, in ranges (two-ray)")] = (
         2.2
     )
@@ -82,6 +93,9 @@ class Mac(Part, frozen=True, kw_only=True):
     mtu: Annotated[
         int, Meta(ge=64, le=65535, description="longest message in one frame, bytes; longer ones are cut")
     ] = 1472
+    cca: Annotated[
+        float, Meta(ge=0, le=100, description="from the start of a frame until others sense it (CCA), µs; 0: at once")
+    ] = 4.0
     queue: Annotated[int, Meta(ge=1, description="messages that wait at a node before more are dropped")] = 50
     retries: Annotated[int, Meta(ge=0, le=100, description="repetitions of an unacknowledged frame")] = 7
 
@@ -168,6 +182,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             basic_kbps=round((mac.basic_rate or min(mac.rate, 2)) * 1000),
             header=mac.header,
             mtu=mac.mtu,
+            cca=round(mac.cca * 1000),
             queue=mac.queue,
             retries=mac.retries,
             background_interval=round(SECOND / noise.rate) if noise else 0,
@@ -194,9 +209,11 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
         if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
             yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+        if self.radio.walls == "opaque" and not isinstance(self.movement, Buildings):
+            yield "radio.walls", 'opaque walls go with movement.model = "buildings"'
         if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:
             yield "background.reach", f"floods among {self.nodes} nodes: at most {MAX_FLOOD_NODES} are supported"
-        for field, rule in self.workload.problems(self.nodes, self.duration):
+        for field, rule in self.workload.problems(self.nodes, self.duration, self.area):
             yield f"workload.{field}", rule
         for number, attributes in enumerate(self.attributes):
             yield from ((f"attributes[{number}].{field}", rule) for field, rule in attributes.problems(self.nodes))
@@ -282,15 +299,43 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
 
 def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
     """What the scenario asks of its protocol that the protocol cannot do: (field, rule)."""
-    groups = (("subscribers", scenario.workload.subscribers), ("publishers", scenario.workload.publishers))
+    groups: tuple[tuple[str, tuple[Subscribers | Publishers, ...]], ...] = (
+        ("subscribers", scenario.workload.subscribers),
+        ("publishers", scenario.workload.publishers),
+    )
     for name, some in groups:
         for number, group in enumerate(some):
             if group.lifetime is not None and "lifetimes" not in entry.understands:
                 yield f"workload.{name}[{number}].lifetime", f"{entry.name} does not understand lifetimes: leave it out"
+            yield from (
+                (f"workload.{name}[{number}].{field}", rule) for field, rule in _refused(scenario, entry, group)
+            )
     if "positions" in entry.needs and scenario.radio.propagation == "links":
         yield "radio.propagation", f'{entry.name} needs positions, which "links" do not have: use two-ray or unit-disk'
     if "attributes" in entry.needs and not scenario.attributes:
         yield "attributes", f"{entry.name} needs attributes of its nodes: give [[attributes]]"
+
+
+def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) -> Iterator[tuple[str, str]]:
+    """Contexts of a group that the protocol does not take, each asked for as one of its nodes would."""
+    try:
+        params = msgspec.convert(scenario.protocol.parameters, entry.parameters)
+    except msgspec.ValidationError:  # told by `parameters`
+        return
+    for field, place, domain_field, domain in group.contexts:
+        if isinstance(place, Placed):
+            context: Context | None = place.draw(0, 0, Random(0), scenario.area, lambda node, time: (0.0, 0.0))
+        else:
+            context = None if place is None else parse_context(place)
+        asked: list[tuple[str, Context | None, Context | None]] = [(field, context, None)]
+        asked += [(domain_field, None, parse_context(text)) for text in choices(domain)]
+        for name, one, other in asked:
+            sample: Publication | Subscription
+            if isinstance(group, Publishers):
+                sample = Publication(Event(group.type, id=1), None, one, other)
+            else:
+                sample = Subscription(1, EVERYTHING, None, one, other)
+            yield from ((name, refusal) for refusal in entry.refusals(sample, params))
 
 
 def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # noqa: ANN401  # it is TOML

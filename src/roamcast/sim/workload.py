@@ -2,7 +2,7 @@
 
 It follows from the scenario and the seed alone, never from the protocol, so that every protocol of a comparison gets
 the same. Each publisher, and each subscriber that changes its mind, draws from a stream of its own; who takes part, and
-what is wanted first, is drawn from one stream for all.
+what is wanted first, is drawn from one stream for all. Lifetimes and contexts have streams of their own.
 """
 
 import heapq
@@ -14,12 +14,16 @@ from typing import Annotated, Final, Literal, NamedTuple
 import msgspec
 from msgspec import Meta
 
+from roamcast.content.context.expression import Context
+from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event, Scalar, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError
+from roamcast.sim.contexts import Here, Placed, choices, domain_problems, place_problems
 from roamcast.sim.draw import Drawn, draw, values_of
+from roamcast.sim.mobility import Area
 from roamcast.units import SECOND, seconds
 
 MIN_CHANGE: Final = 0.001
@@ -38,7 +42,11 @@ class _Group(_Part, frozen=True, kw_only=True):
     start: Annotated[float, Meta(ge=0, description="from when, s")] = 0.0
     stop: Annotated[float | None, Meta(description="until when, s; none: to the end")] = None
 
-    lifetime: float | None = None
+    lifetime: float | tuple[float, ...] | None = None
+
+    @property
+    def lifetimes(self) -> tuple[float, ...]:
+        return () if self.lifetime is None else self.lifetime if isinstance(self.lifetime, tuple) else (self.lifetime,)
 
     @property
     def members(self) -> int:
@@ -54,8 +62,21 @@ class _Group(_Part, frozen=True, kw_only=True):
                 yield "nodes", f"{node}: nodes are numbered from 0 to {nodes - 1}"
         if self.stop is not None and self.stop <= self.start:
             yield "stop", f"{self.stop:g} s is not after the start at {self.start:g} s"
-        if self.lifetime is not None and self.lifetime < 0:
-            yield "lifetime", f"{self.lifetime:g} s: 0 or more"
+        for lifetime in self.lifetimes:
+            if not lifetime >= 0:
+                yield "lifetime", f"{lifetime:g} s: 0 or more"
+        if self.lifetime == ():
+            yield "lifetime", "an empty list: at least one to draw from"
+
+    def context_problems(self, area: Area | None) -> Iterator[tuple[str, str]]:
+        """What is wrong with its contexts."""
+        for name, place, domain_name, domain in self.contexts:
+            yield from ((name, rule) for rule in place_problems(place, area))
+            yield from ((domain_name, rule) for rule in domain_problems(domain))
+
+    @property
+    def contexts(self) -> tuple[tuple[str, str | Placed | None, str, str | tuple[str, ...] | None], ...]:
+        return ()
 
 
 class Subscribers(_Group, frozen=True, kw_only=True):
@@ -64,6 +85,13 @@ class Subscribers(_Group, frozen=True, kw_only=True):
     filter: Annotated[
         str | tuple[str, ...], Meta(description="what they want, as text; of several, each node draws one")
     ] = "true"
+    every: Annotated[
+        float | None,
+        Meta(
+            description="s between two subscriptions that a node makes, from a random point of the first such time; "
+            "each ends with its lifetime, and none is ended before; none: one from the start"
+        ),
+    ] = None
     change: Annotated[
         float | None,
         Meta(
@@ -73,8 +101,28 @@ class Subscribers(_Group, frozen=True, kw_only=True):
     ] = None
 
     lifetime: Annotated[
-        float | None, Meta(description="s after which a subscription ends by itself; none: it lasts until it is ended")
+        float | tuple[float, ...] | None,
+        Meta(
+            description="s after which a subscription ends by itself, 0: at once; of several, each draws one; none: it "
+            "lasts until it is ended"
+        ),
     ] = None
+    interest: Annotated[
+        str | Placed | None,
+        Meta(description="the context of interest, as text, or a rectangle that is placed; none: everywhere"),
+    ] = None
+    publication_domain: Annotated[
+        str | tuple[str, ...] | None,
+        Meta(description="a context that publishers must be in; of several, each subscription draws one; none: any"),
+    ] = None
+    domain_share: Annotated[
+        float,
+        Meta(ge=0, le=1, description="share of the subscriptions that have a publication domain, if one is given"),
+    ] = 1.0
+
+    @property
+    def contexts(self) -> tuple[tuple[str, str | Placed | None, str, str | tuple[str, ...] | None], ...]:
+        return (("interest", self.interest, "publication_domain", self.publication_domain),)
 
     @property
     def filters(self) -> tuple[str, ...]:
@@ -92,8 +140,14 @@ class Subscribers(_Group, frozen=True, kw_only=True):
                 yield "filter", str(problem)
         if self.change is not None and not self.change >= MIN_CHANGE:
             yield "change", f"{self.change:g} s: at least {MIN_CHANGE:g} s between two changes"
+        elif self.change is not None and self.every is not None:
+            yield "change", "goes not with every, by which subscriptions end with their lifetimes"
         elif self.change is not None and len(different) == 1:
             yield "change", f"every {self.change:g} s, but there is no other filter to change to"
+        if self.every is not None and not self.every >= MIN_CHANGE:
+            yield "every", f"{self.every:g} s: at least {MIN_CHANGE:g} s between two subscriptions"
+        elif self.every is not None and self.lifetime is None:
+            yield "every", "needs a lifetime: subscriptions that never end would pile up"
 
 
 class Publishers(_Group, frozen=True, kw_only=True):
@@ -112,17 +166,39 @@ class Publishers(_Group, frozen=True, kw_only=True):
         dict[str, Drawn],
         Meta(description="a value; a list to draw from; or {low, high} to draw between"),
     ] = {}
+    contents: Annotated[
+        tuple[dict[str, Scalar], ...],
+        Meta(description="more attributes: those of the first event, of the second, and so on, over and over"),
+    ] = ()
     size: Annotated[
         int, Meta(ge=1, le=1 << 20, description="bytes an event, encoded; its payload fills what its content leaves")
     ] = 256
 
     lifetime: Annotated[
-        float | None, Meta(description="s after which an event is no longer delivered; none: no limit")
+        float | tuple[float, ...] | None,
+        Meta(
+            description="s after which an event is no longer delivered, 0: instantaneous; of several, each draws one; "
+            "none: no limit"
+        ),
     ] = None
+    relevance: Annotated[
+        str | Placed | None,
+        Meta(description="the context of relevance, as text, or a rectangle that is placed; none: everywhere"),
+    ] = None
+    subscription_domain: Annotated[
+        str | tuple[str, ...] | None,
+        Meta(description="a context that subscribers must be in; of several, each event draws one; none: any"),
+    ] = None
+
+    @property
+    def contexts(self) -> tuple[tuple[str, str | Placed | None, str, str | tuple[str, ...] | None], ...]:
+        return (("relevance", self.relevance, "subscription_domain", self.subscription_domain),)
 
     def event(self, rng: Random, id: int) -> Event:
         """One event with drawn content, padded to its size."""
         content = {name: draw(drawn, rng) for name, drawn in self.attributes.items()}
+        if self.contents:
+            content |= self.contents[((id & 0xFFFFFFFF) - 1) % len(self.contents)]
         bare = Event.of(self.type, content, id=id)
         # A payload of n bytes takes n and a header of 2 (as none does), 3 or 5 bytes. Where the header grows, two or
         # three sizes cannot be had; the event is then as much smaller.
@@ -140,7 +216,8 @@ class Publishers(_Group, frozen=True, kw_only=True):
                 yield f"attributes.{name}", str(problem)
                 return
         try:
-            content = Event.of(self.type, largest, id=event_id(nodes, 2**31)).size
+            contents = [largest | content for content in self.contents or ({},)]
+            content = max(Event.of(self.type, content, id=event_id(nodes, 2**31)).size for content in contents)
         except ContentError as problem:
             yield "type", str(problem)
         else:
@@ -155,14 +232,23 @@ class Workload(_Part, frozen=True, kw_only=True):
     publishers: Annotated[tuple[Publishers, ...], Meta(description="groups of publishing nodes")] = ()
     disjoint: Annotated[bool, Meta(description="whether nodes drawn to publish must not subscribe")] = True
 
-    def problems(self, nodes: int, duration: float) -> Iterator[tuple[str, str]]:
+    @property
+    def placed(self) -> bool:
+        """Whether a region is placed around a node, so that its place must be known."""
+        return any(
+            isinstance(place, Placed) and place.around == "node"
+            for group in (*self.subscribers, *self.publishers)
+            for _, place, _, _ in group.contexts
+        )
+
+    def problems(self, nodes: int, duration: float, area: Area | None = None) -> Iterator[tuple[str, str]]:
         sides: tuple[tuple[str, tuple[Subscribers, ...] | tuple[Publishers, ...]], ...] = (
             ("subscribers", self.subscribers),
             ("publishers", self.publishers),
         )
         for field, groups in sides:
             for number, group in enumerate(groups):
-                for name, rule in group.problems(nodes):
+                for name, rule in (*group.problems(nodes), *group.context_problems(area)):
                     yield f"{field}[{number}].{name}", rule
                 if group.start >= duration:
                     yield f"{field}[{number}].start", f"{group.start:g} s is not before the end at {duration:g} s"
@@ -192,16 +278,22 @@ class Act(NamedTuple):
     what: Subscription | Publication | int
 
 
-def acts(workload: Workload, nodes: int, seed: int, end: int) -> Iterator[Act]:
-    """Everything the applications do before `end`, in the order of time, made as it is asked for."""
+def acts(
+    workload: Workload, nodes: int, seed: int, end: int, area: Area | None = None, here: Here | None = None
+) -> Iterator[Act]:
+    """Everything the applications do before `end`, in the order of time, made as it is asked for.
+
+    `area` and `here` are for regions that are placed.
+    """
+    making = _Contexts(seed, area, here)
     rng = Random(f"{seed}/workload")
     named = {node for group in workload.publishers for node in group.nodes or ()}
     subscribing = _draw_nodes([*workload.subscribers], nodes, rng, named if workload.disjoint else set())
     taken = {node for group in subscribing for node in group} if workload.disjoint else set()
     publishing = _draw_nodes([*workload.publishers], nodes, rng, taken)
-    streams: list[Iterator[Act]] = [_subscribing(workload.subscribers, subscribing, rng, seed, end)]
+    streams: list[Iterator[Act]] = [_subscribing(workload.subscribers, subscribing, rng, seed, end, making)]
     for group, members in zip(workload.publishers, publishing, strict=True):
-        streams.extend(_publishing(group, node, seed, end) for node in members)
+        streams.extend(_publishing(group, node, seed, end, making) for node in members)
     return heapq.merge(*streams, key=lambda act: (act.time, act.node))
 
 
@@ -220,22 +312,50 @@ def _draw_nodes(groups: list[Subscribers | Publishers], nodes: int, rng: Random,
     return members
 
 
+class _Contexts:
+    """Draws lifetimes and contexts."""
+
+    def __init__(self, seed: int, area: Area | None, here: Here | None) -> None:
+        self._seed = seed
+        self._area = area
+        self._here = here
+
+    def stream(self, side: str, node: int) -> Random:
+        return Random(f"{self._seed}/context/{side}/{node}")
+
+    def lifetime(self, group: _Group, rng: Random) -> int | None:
+        lifetimes = group.lifetimes
+        return seconds(rng.choice(lifetimes)) if lifetimes else None
+
+    def place(self, place: str | Placed | None, node: int, time: int, rng: Random) -> Context | None:
+        if isinstance(place, Placed):
+            return place.draw(node, time, rng, self._area, self._here)
+        return None if place is None else parse_context(place)
+
+    def domain(self, domain: str | tuple[str, ...] | None, rng: Random) -> Context | None:
+        texts = choices(domain)
+        return parse_context(rng.choice(texts)) if texts else None
+
+
 def _subscribing(
-    groups: tuple[Subscribers, ...], members: list[list[int]], rng: Random, seed: int, end: int
+    groups: tuple[Subscribers, ...], members: list[list[int]], rng: Random, seed: int, end: int, making: _Contexts
 ) -> Iterator[Act]:
     acts = []
     subscription = 0
     for group, nodes in zip(groups, members, strict=True):
         filters: list[Filter] = [parse_filter(text) for text in group.filters]
         stop = end if group.stop is None else min(end, round(group.stop * SECOND))
-        lifetime = None if group.lifetime is None else seconds(group.lifetime)
         for node in nodes:
             terms = list(_terms(group, node, filters, rng.choice(filters), seed, stop))
-            ends = [*(time for time, _ in terms[1:]), stop]
+            ends = [*(time for time, _ in terms[1:]), stop][: len(terms)]
+            own = making.stream("subscriber", node)
             for (time, wanted), until in zip(terms, ends, strict=True):
                 subscription += 1
-                acts.append(Act(time, node, Subscription(subscription, wanted, lifetime)))
-                if until < end:
+                lifetime = making.lifetime(group, own)
+                interest = making.place(group.interest, node, time, own)
+                domain = making.domain(group.publication_domain, own) if own.random() < group.domain_share else None
+                acts.append(Act(time, node, Subscription(subscription, wanted, lifetime, interest, domain)))
+                if until < end and group.every is None:
                     acts.append(Act(until, node, subscription))
     # The sort is stable: at one instant an old subscription ends before a new one begins.
     return iter(sorted(acts, key=lambda act: (act.time, act.node)))
@@ -245,26 +365,32 @@ def _terms(
     group: Subscribers, node: int, filters: list[Filter], wanted: Filter, seed: int, stop: int
 ) -> Iterator[tuple[int, Filter]]:
     """From when a node wants what, until it wants something else."""
-    yield round(group.start * SECOND), wanted
-    if group.change is None:
+    if group.every is None:
+        yield round(group.start * SECOND), wanted
+    interval = group.change or group.every
+    if interval is None:
         return
     rng = Random(f"{seed}/subscriber/{node}")
-    interval = group.change * SECOND
+    interval *= SECOND
     time = group.start * SECOND + interval * rng.random()
     while round(time) < stop:
-        wanted = rng.choice([other for other in filters if other != wanted])
+        wanted = rng.choice([other for other in filters if other != wanted or group.every is not None])
         yield round(time), wanted
         time += interval
 
 
-def _publishing(group: Publishers, node: int, seed: int, end: int) -> Iterator[Act]:
+def _publishing(group: Publishers, node: int, seed: int, end: int, making: _Contexts) -> Iterator[Act]:
     rng = Random(f"{seed}/publisher/{node}")
     end = end if group.stop is None else min(end, round(group.stop * SECOND))
-    lifetime = None if group.lifetime is None else seconds(group.lifetime)
+    own = making.stream("publisher", node)
     for number, time in enumerate(_times(group, rng), 1):
         if time >= end:
             return
-        yield Act(round(time), node, Publication(group.event(rng, event_id(node, number)), lifetime))
+        lifetime = making.lifetime(group, own)
+        relevance = making.place(group.relevance, node, round(time), own)
+        domain = making.domain(group.subscription_domain, own)
+        event = group.event(rng, event_id(node, number))
+        yield Act(round(time), node, Publication(event, lifetime, relevance, domain))
 
 
 def _times(group: Publishers, rng: Random) -> Iterator[float]:

@@ -5,10 +5,12 @@ What is claimed, and checked after every single thing that happens to a node:
 * With `activation = "confirmed"`, parent pointers never form a cycle, whatever is lost, late, or out of date, and
   whoever begins anew with what it had kept.
 * With `activation = "at-once"`, in a network that loses nothing, a cycle is gone within `cycle_life`.
+* A reply passes a node once per request, and its path has no node twice.
 * In a network that stays as it is and loses nothing for `settling` (rough.py), every connected part is one tree with
   one leader, and parents and children agree.
 """
 
+import random
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -17,10 +19,12 @@ from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
 from protocols.tree.rough import RoughMesh, cycles, settled
+from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Subscription
 from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
-from roamcast.protocols.tree.coman import Coman
-from roamcast.protocols.tree.maodv import Maodv
+from roamcast.protocols.tree.messages import Rrep
+from roamcast.protocols.tree.parameters import Coman, Maodv
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.units import SECOND, seconds
 
@@ -86,8 +90,8 @@ class Run:
         """Wrong ancestors and a wrong distance, as if news had not come for long."""
         node, ancestors, distance = stale
         tree = self.mesh.tree(node)
-        if tree.parent is not None:
-            tree.ancestors, tree.distance = tuple(ancestors), distance
+        if tree.position.parent is not None:
+            tree.position.ancestors, tree.position.distance = tuple(ancestors), distance
 
 
 @st.composite
@@ -102,7 +106,7 @@ def timings(draw: st.DrawFn) -> dict[str, Any]:
         "reply_wait": draw(st.sampled_from([0.0, 0.03, 0.1])),
         "retry_wait": 0.5,
         "jitter": draw(st.sampled_from([0.0, 0.01])),
-        "routing": draw(st.sampled_from(["messages", "subscriptions"])),
+        "routing": {"by": draw(st.sampled_from(["messages", "subscriptions"]))},
     }
 
 
@@ -185,6 +189,29 @@ def test_forty_nodes_that_all_start_at_once_become_one_tree(protocol: str, seed:
     assert settled(mesh) == []
 
 
+@pytest.mark.parametrize("members", ["all", "clients"])
+@pytest.mark.parametrize("protocol", ["maodv", "coman"])
+def test_late_copies_of_a_request_send_no_reply_round_in_a_ring(protocol: str, members: str) -> None:
+    """The mesh fails if a reply passes a node twice.
+
+    Thirty nodes, links that come and go all the time, and messages that take up to 0.2 s: copies of a request are under
+    way while the path that its first reply prepared is turned round.
+    """
+    timing = {"hello": 0.5, "group_hello": 1.0, "reply_wait": 0.1, "jitter": 0.1, "members": members}
+    for seed in (0, 4):
+        chance = random.Random(seed)
+        every = [(a, b) for a in range(30) for b in range(a)]
+        links = chance.sample(every, 60)
+        mesh = RoughMesh(CATALOGUE[protocol], range(30), links, timing, seed=seed, delay=SECOND // 5, loss=0.1)
+        for node in range(30):
+            mesh[node].subscribe(0, Subscription(1, EVERYTHING))
+        for _ in range(30):
+            mesh.wait(chance.random())
+            for pair in (chance.choice(links), chance.choice(links)):
+                (mesh.cut if pair in mesh.links else mesh.link)(*pair)
+        assert sum(isinstance(message, Rrep) for _, _, _, message in mesh.passed) > 30
+
+
 # --- That the tests above can fail ------------------------------------------------------------------------------------
 
 
@@ -193,18 +220,18 @@ def line(nodes: int) -> RoughMesh:
     mesh = RoughMesh(CATALOGUE["maodv"], range(nodes), [(n, n + 1) for n in range(nodes - 1)], {}, watch=False)
     for node in range(nodes - 1):
         tree = mesh.tree(node)
-        tree.parent, tree.leader = node + 1, nodes - 1
-        mesh.tree(node + 1).children = {node: 0}
+        tree.position.parent, tree.position.leader = node + 1, nodes - 1
+        mesh.tree(node + 1).position.children = {node: 0}
     return mesh
 
 
 def test_cycles_are_found() -> None:
     mesh = line(5)
     assert cycles(mesh.brokers) == []
-    mesh.tree(3).parent = 1
+    mesh.tree(3).position.parent = 1
     assert cycles(mesh.brokers) == [frozenset({1, 2, 3})]
-    mesh.tree(4).parent = 0
-    mesh.tree(0).parent = 4
+    mesh.tree(4).position.parent = 0
+    mesh.tree(0).position.parent = 4
     assert cycles(mesh.brokers) == [frozenset({0, 4}), frozenset({1, 2, 3})]
     mesh.watch = True
     with pytest.raises(AssertionError, match="frozenset"):
@@ -215,7 +242,7 @@ def test_how_long_a_cycle_lasts_is_written_down() -> None:
     mesh = line(3)
     for at, parent in ((5, 0), (9, None)):
         mesh._set_clock(at)
-        mesh.tree(2).parent = parent
+        mesh.tree(2).position.parent = parent
         mesh.look(2)
     assert mesh.ended == [(frozenset({0, 1, 2}), 4)]
 
@@ -223,16 +250,16 @@ def test_how_long_a_cycle_lasts_is_written_down() -> None:
 def test_what_is_not_settled_is_found() -> None:
     assert settled(line(4)) == []
     mesh = line(4)
-    mesh.tree(1).parent = None
+    mesh.tree(1).position.parent = None
     assert [words.split()[0] for words in settled(mesh)] == ["trees", "2", "[0,"]
     mesh = line(4)
-    mesh.tree(0).leader = 0
+    mesh.tree(0).position.leader = 0
     assert settled(mesh) == [
         "[0, 1, 2, 3] has the leaders {0, 3}",
         "[0, 1, 2, 3] has the roots [3] and the leaders {0, 3}",
     ]
     mesh = line(4)
-    mesh.tree(3).children = {}
+    mesh.tree(3).position.children = {}
     assert settled(mesh) == ["3 has the children [] instead of [2]"]
 
 

@@ -29,6 +29,8 @@ from roamcast.pipeline.measures import (
     cost,
     delay,
     delivery,
+    incoming,
+    possible,
     repairs,
     satisfaction,
     stable_core,
@@ -43,7 +45,19 @@ from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
 __all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read", "with_names"]
 
 GROUP: Final = "roamcast.measures"
-_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction, tree, repairs, stable_core)
+_FAMILIES: Final = (
+    delivery,
+    cost,
+    delay,
+    traffic,
+    topology,
+    satisfaction,
+    possible,
+    tree,
+    repairs,
+    stable_core,
+    incoming,
+)
 
 
 def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:

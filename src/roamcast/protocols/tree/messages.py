@@ -88,6 +88,8 @@ class Rrep(_Repairing, frozen=True, tag="rrep"):
     """How many transmissions it has behind it."""
     rank: Rank
     """Of the node whose child the far end of the path would become."""
+    placed: bool
+    """That node is the sender: it keeps its place, and `rank` is its own."""
     path: Path
     """COMAN: from the leader to whoever sends this."""
 

@@ -1,0 +1,65 @@
+"""What was possible: the earliest moment at which an event could have been anywhere, by contacts alone.
+
+No protocol can deliver earlier, whatever it stores, carries and forwards; so what a protocol delivered can be told as a
+share of this limit. The rules this file owns:
+
+* An event is with its publisher from its publication on. Whoever has it and *carries* keeps it, and passes it on in
+  every contact it has.
+* A transfer takes `transfer` ns, during which the contact must last; an instantaneous one takes none, and then an event
+  crosses a whole island at once. Channels do not fill up: any number of transfers go on at a time.
+* Carriers are all nodes, or only those that are told, such as the interested. Then others may still relay: a frame
+  travels up to so many hops at one instant through nodes that keep nothing (`relayed`).
+* There was an *instantaneous path* at publication exactly if an event could arrive, without transfer times and with
+  everybody carrying, at the very instant of its publication.
+"""
+
+import numpy as np
+
+from roamcast.errors import RoamcastError
+from roamcast.facts import compiled
+from roamcast.facts.compiled import NEVER, Bools, Ints
+from roamcast.facts.contacts import Contacts, changes, ordered
+
+__all__ = ["NEVER", "earliest", "relayed"]
+
+
+def earliest(
+    contacts: Contacts, publisher: Ints, published: Ints, *, carriers: Bools | None = None, transfer: int = 0
+) -> Ints:
+    """When each event could have been at each node, at the earliest: a row an event, a column a node; `NEVER`.
+
+    `carriers` has the same shape; None: everybody carries. A publisher always does.
+    """
+    publisher, published = np.asarray(publisher, np.int64), np.asarray(published, np.int64)
+    if transfer < 0:
+        raise RoamcastError(f"a transfer of {transfer} ns: it must take 0 or more")
+    if len(publisher) and not 0 <= publisher.min() <= publisher.max() < contacts.nodes:
+        raise RoamcastError(f"publishers are numbered from 0 to {contacts.nodes - 1}")
+    if carriers is None:
+        carriers = np.ones((1, contacts.nodes), np.bool_)
+    elif carriers.shape != (len(publisher), contacts.nodes):
+        raise RoamcastError(f"carriers: {carriers.shape} instead of {len(publisher)} events by {contacts.nodes} nodes")
+    arcs = contacts.both_ways()
+    # A transfer must begin by `last`. Contacts too short for one are of no use.
+    last = arcs.until - max(transfer, 1)
+    usable = last >= arcs.begin
+    sender, receiver, begin, last = (column[usable] for column in (arcs.sender, arcs.receiver, arcs.begin, last))
+    # The contacts of a pair stand together: one stretch of columns from `first[p]` to `first[p + 1]`.
+    pairs, first = np.unique(sender * contacts.nodes + receiver, return_index=True)
+    of_node = np.searchsorted(pairs, np.arange(contacts.nodes + 1) * contacts.nodes)
+    first = np.append(first, len(begin)).astype(np.int64)
+    met = pairs % contacts.nodes if len(pairs) else pairs
+    found: Ints = compiled.earliest(publisher, published, carriers, transfer, of_node, met, first, begin, last)
+    return found
+
+
+def relayed(contacts: Contacts, hops: int) -> Contacts:
+    """When two nodes could hear each other over at most so many hops at one instant, as directed contacts."""
+    if hops < 1:
+        raise RoamcastError(f"{hops} hops: a contact has one or more")
+    arcs = contacts.both_ways()
+    if hops == 1:
+        return arcs
+    rows = compiled.relayed(contacts.nodes, hops, arcs.target, *changes(arcs.begin, arcs.until))
+    sender, receiver, begin, until = rows.T
+    return ordered(contacts.nodes, contacts.end, False, sender, receiver, begin, until, contacts.present)

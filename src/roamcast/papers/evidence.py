@@ -1,0 +1,182 @@
+"""What the seeds say about a number: how strong the evidence is that it lies above or below a value.
+
+The rules this file owns:
+
+* Evidence is a one-sided p-value: how often seeds would speak so clearly for it if it were not so. `interval` shows the
+  same in numbers: what lies outside a 95 % interval has a p-value below 2.5 %.
+* No variance is no certainty. A sample of one seed, or of seeds that all say the same, is no evidence of anything,
+  unless the number is *exact*: the same whatever the seed, by construction.
+* The greatest (or least) of several numbers is chosen by the data that judges it. That the greatest lies above a value
+  is shown if one of n does at 1/n of the p-value (Bonferroni), that it lies below if all of them do. So the choice is
+  inside the interval. A bootstrap of the greatest would be wrong too often: with five seeds and twenty numbers, all
+  equal, 6 % of the time instead of 2.5 % (`bench/judge.py`).
+* A number read off where a curve reaches a value is drawn again with `bootstrap.py`; a draw in which the value is never
+  reached speaks against everything.
+"""
+
+import bisect
+import math
+from collections.abc import Callable, Sequence
+from typing import Final, Protocol
+
+import numpy as np
+
+from roamcast.campaign.statistics import Estimate, interval, t_tail
+from roamcast.papers.bootstrap import Array
+
+ROUNDING: Final = 1e-9
+"""Values as close as this are the same: less than a nanosecond, a billionth of a share."""
+_FARTHEST: Final = 100.0
+"""Shares of a rise are looked for between minus and plus so many."""
+
+
+class Evidence(Protocol):
+    """About one number. `strict`: above, not at; which only matters for exact numbers."""
+
+    @property
+    def mean(self) -> float: ...
+
+    def above(self, value: float, strict: bool = True) -> float: ...
+
+    def below(self, value: float, strict: bool = True) -> float: ...
+
+    def interval(self, level: float) -> Estimate: ...
+
+
+class Sample:
+    """The mean of a number measured with each seed."""
+
+    def __init__(self, values: Sequence[float], exact: bool = False) -> None:
+        self.values = tuple(values)
+        self.mean = math.fsum(values) / len(values)
+        spread = max(values) - min(values)
+        self.same = spread <= ROUNDING * max(1.0, abs(self.mean))
+        self.exact = exact and self.same
+        self._error = 0.0
+        if not self.same:
+            squares = math.fsum((value - self.mean) ** 2 for value in values)
+            self._error = math.sqrt(squares / (len(values) - 1) / len(values))
+
+    def above(self, value: float, strict: bool = True) -> float:
+        if self.exact:
+            return 0.0 if self.mean > value or (self.mean == value and not strict) else 1.0
+        if self.same:
+            return 1.0
+        return t_tail((self.mean - value) / self._error, len(self.values) - 1)
+
+    def below(self, value: float, strict: bool = True) -> float:
+        if self.exact:
+            return 0.0 if self.mean < value or (self.mean == value and not strict) else 1.0
+        if self.same:
+            return 1.0
+        return t_tail((value - self.mean) / self._error, len(self.values) - 1)
+
+    def interval(self, level: float) -> Estimate:
+        if self.exact:
+            return Estimate(self.mean, self.mean, self.mean)
+        if self.same:
+            return Estimate(self.mean, -math.inf, math.inf)
+        return interval(self.values, level)
+
+
+class Chosen:
+    """The greatest over the rows of the least in each row.
+
+    One column: the greatest of several numbers. One row: the least of several.
+    """
+
+    def __init__(self, rows: Sequence[Sequence[Sample]]) -> None:
+        self._rows = rows
+        self._columns = len(rows[0])
+        leasts = [min(range(self._columns), key=lambda column: row[column].mean) for row in rows]
+        row = max(range(len(rows)), key=lambda index: rows[index][leasts[index]].mean)
+        self.place = row, leasts[row]
+        """Where it is, by the means: row and column."""
+        self.mean = rows[row][leasts[row]].mean
+
+    def above(self, value: float, strict: bool = True) -> float:
+        best = min(max(sample.above(value, strict) for sample in row) for row in self._rows)
+        return min(1.0, len(self._rows) * best)
+
+    def below(self, value: float, strict: bool = True) -> float:
+        best = min(max(row[column].below(value, strict) for row in self._rows) for column in range(self._columns))
+        return min(1.0, self._columns * best)
+
+    def interval(self, level: float) -> Estimate:
+        lows = 1 - (1 - level) / len(self._rows)
+        highs = 1 - (1 - level) / self._columns
+        low = max(min(sample.interval(lows).low for sample in row) for row in self._rows)
+        high = min(max(row[column].interval(highs).high for row in self._rows) for column in range(self._columns))
+        return Estimate(self.mean, low, high)
+
+
+class ShareOfRise:
+    """The greatest part of a rise, as a share of it; parts and rise by seed, in the same order.
+
+    That part / rise > x, for a rise > 0, is that part − x · rise > 0: a plain mean over seeds, so there is no quotient
+    of two uncertain numbers to be taken (Fieller). The rise itself must be there beyond chance.
+    """
+
+    def __init__(self, parts: Sequence[Sequence[float]], rise: Sequence[float], exact: bool = False) -> None:
+        self._parts, self._rise, self._exact = parts, rise, exact
+        whole = Sample(rise, exact)
+        self._no_rise = whole.above(0.0)
+        means = [math.fsum(part) / len(part) for part in parts]
+        self.place = max(range(len(parts)), key=means.__getitem__)
+        self.mean = means[self.place] / whole.mean
+
+    def _at(self, share: float) -> Chosen:
+        lines = ([one - share * whole for one, whole in zip(part, self._rise, strict=True)] for part in self._parts)
+        return Chosen([[Sample(line, self._exact)] for line in lines])
+
+    def above(self, value: float, strict: bool = True) -> float:
+        return max(self._no_rise, self._at(value).above(0.0, strict))
+
+    def below(self, value: float, strict: bool = True) -> float:
+        return max(self._no_rise, self._at(value).below(0.0, strict))
+
+    def interval(self, level: float) -> Estimate:
+        alpha = (1 - level) / 2
+        low = _last(lambda share: self.above(share) <= alpha, self.mean, -_FARTHEST)
+        high = _last(lambda share: self.below(share) <= alpha, self.mean, _FARTHEST)
+        return Estimate(self.mean, low, high)
+
+
+def _last(shown: Callable[[float], bool], near: float, far: float) -> float:
+    """The value closest to `near` for which it is shown; infinite if it is not even for `far`."""
+    if not shown(far):
+        return math.copysign(math.inf, far)
+    for _ in range(35):
+        middle = (near + far) / 2
+        near, far = (near, middle) if shown(middle) else (middle, far)
+    return far
+
+
+class Drawn:
+    """A number computed again in every draw; NaN where it does not exist."""
+
+    def __init__(self, mean: float, draws: Array, exact: bool = False) -> None:
+        self.mean = mean
+        absent = np.isnan(draws)
+        self._lows = np.sort(np.where(absent, -np.inf, draws))
+        self._highs = np.sort(np.where(absent, np.inf, draws))
+        same = bool(self._highs[-1] - self._lows[0] <= ROUNDING * max(1.0, abs(mean)))
+        self._fixed = Sample([mean, mean], exact) if same else None
+
+    def above(self, value: float, strict: bool = True) -> float:
+        if self._fixed:
+            return self._fixed.above(value, strict)
+        return (1 + bisect.bisect_right(self._lows, value)) / (1 + len(self._lows))
+
+    def below(self, value: float, strict: bool = True) -> float:
+        if self._fixed:
+            return self._fixed.below(value, strict)
+        return (1 + len(self._highs) - bisect.bisect_left(self._highs, value)) / (1 + len(self._highs))
+
+    def interval(self, level: float) -> Estimate:
+        if self._fixed:
+            return self._fixed.interval(level)
+        beyond = int((1 - level) / 2 * (1 + len(self._lows)))
+        if not beyond:
+            return Estimate(self.mean, -math.inf, math.inf)
+        return Estimate(self.mean, float(self._lows[beyond - 1]), float(self._highs[-beyond]))

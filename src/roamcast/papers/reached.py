@@ -1,0 +1,86 @@
+"""Numbers at the place where a curve reaches a value: the place is drawn again with everything else.
+
+The rule this file owns: a place given by what is reached there is uncertain as well. In every draw of the seeds'
+weights (`bootstrap.py`) the place comes from that draw's means, and the number is taken there.
+"""
+
+from collections.abc import Sequence
+
+import numpy as np
+
+from roamcast.papers.bootstrap import Array, crossing, plain, weights
+from roamcast.papers.claims import Check
+from roamcast.papers.curves import Crossing, Missing, Point
+from roamcast.papers.evidence import Drawn, Evidence, Sample
+
+
+def reached(check: Check, left: Point | Crossing, right: Point | Crossing | None, floor: float | None) -> Evidence:
+    """What is on the left, or its difference from the right; with a floor, in parts of the right, if not below it."""
+    sides = [left] if right is None else [left, right]
+    seeds = common([point for side in sides for point in _involved(side)])
+    if not seeds:
+        raise Missing("no seed has a value at every point")
+
+    def compute(drawn: Array) -> Array:
+        ours, *theirs = (_at_place(side, seeds, drawn) for side in sides)
+        if theirs:
+            base = theirs[0]
+            ours = ours - base
+            if floor is not None:
+                ours = ours / np.where((base != 0) & (base >= floor), base, np.nan)
+        total: Array = (drawn * ours).sum(axis=1)
+        return total
+
+    mean = float(compute(plain(len(seeds)))[0])
+    if np.isnan(mean):
+        raise Missing(_never(check))
+    if len(seeds) < 2:
+        return Sample([mean], check.exact)
+    return Drawn(mean, compute(weights(len(seeds))), check.exact)
+
+
+def _never(check: Check) -> str:
+    term = check.of if check.of.reaching else check.than
+    assert term is not None
+    assert term.reaching is not None
+    of = "" if term.reaching.value is None else f" of {term.reaching.value:g}"
+    return f"{term.variant} in {term.experiment} never comes up to a {term.reaching.measure}{of}"
+
+
+def _at_place(side: Point | Crossing, seeds: Sequence[int], drawn: Array) -> Array:
+    """By draw and by seed."""
+    if isinstance(side, Point):
+        return _column(side, seeds)[np.newaxis, :]
+    target = side.target
+    wanted = _column(target, seeds) if isinstance(target, Point) else np.full(len(seeds), target)
+    levels = np.column_stack([_column(point, seeds) for point in side.levels])
+    return crossing(drawn, levels, np.column_stack([_column(point, seeds) for point in side.values]), wanted)
+
+
+def reaches(side: Crossing) -> bool:
+    """Whether the means do."""
+    seeds = common(_involved(side))
+    return bool(seeds) and not np.isnan(_at_place(side, seeds, plain(len(seeds)))).any()
+
+
+def _involved(side: Point | Crossing) -> list[Point]:
+    if isinstance(side, Point):
+        return [side]
+    return [*side.values, *side.levels, *([side.target] if isinstance(side.target, Point) else [])]
+
+
+def common(points: Sequence[Point]) -> list[int]:
+    """The seeds that all have."""
+    return sorted(set.intersection(*(set(point.values) for point in points)))
+
+
+def _column(point: Point, seeds: Sequence[int]) -> Array:
+    return np.array([point.values[seed] for seed in seeds])
+
+
+def typical(side: Point | Crossing) -> float:
+    """The mean, at the place that the means have."""
+    if isinstance(side, Point):
+        return side.mean
+    seeds = common(_involved(side))
+    return float(_at_place(side, seeds, plain(len(seeds))).mean())

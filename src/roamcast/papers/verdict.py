@@ -1,0 +1,81 @@
+"""What became of a claim and of its checks, as `claims.json` tells it.
+
+The rule this file owns: the verdict is strict, one check that does not hold decides. Beside it stands what a reader
+needs to see what of a claim survives: how many checks hold, what became of the paper's main point, and by how much the
+checks that do not hold miss.
+"""
+
+from dataclasses import dataclass
+from typing import Any
+
+from roamcast.papers.claims import Claim
+from roamcast.papers.conditions import Outcome
+
+
+@dataclass(frozen=True)
+class CheckResult:
+    """What became of one check."""
+
+    says: str
+    outcome: Outcome
+    measured: str
+    judged: bool
+    main: bool = False
+    misses: str = ""
+    """By how much the mean, at the worst place, is beyond what was asked for; empty if it is not."""
+
+    def as_dict(self) -> dict[str, Any]:
+        return {
+            "says": self.says,
+            "verdict": str(self.outcome),
+            "measured": self.measured,
+            "judged": self.judged,
+            "main": self.main,
+            "misses": self.misses,
+        }
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A claim, and what became of it."""
+
+    claim: Claim
+    outcome: Outcome
+    checks: tuple[CheckResult, ...]
+
+    @property
+    def judged(self) -> list[CheckResult]:
+        return [check for check in self.checks if check.judged]
+
+    @property
+    def main(self) -> CheckResult | None:
+        return next((check for check in self.checks if check.main), None)
+
+    def as_dict(self) -> dict[str, Any]:
+        """An entry of `claims.json`."""
+        claim = self.claim
+        # A preview leaves out what only stands beside a claim, and there is nothing to say of it.
+        checks = [check for check in self.checks if check.judged or check.outcome is not Outcome.MISSING]
+        return {
+            "id": claim.id,
+            "paper": claim.paper,
+            "figure": claim.figure,
+            "text": claim.text,
+            "verdict": str(self.outcome),
+            "held": sum(check.outcome is Outcome.HOLDS for check in self.judged),
+            "of": len(self.judged),
+            "main": str(self.main.outcome) if self.main else None,
+            "measured": "; ".join(map(_in_words, checks)),
+            "reading": claim.reading,
+            "explanation": claim.explanation,
+            "tested": claim.tested if claim.explanation else None,
+            "checks": [check.as_dict() for check in checks],
+        }
+
+
+def _in_words(check: CheckResult) -> str:
+    words = [f"{check.says}: {check.measured}"]
+    words.append(str(check.outcome) if check.judged else "for comparison only")
+    if check.judged and check.misses:
+        words.append(f"misses by {check.misses}")
+    return ", ".join(words)

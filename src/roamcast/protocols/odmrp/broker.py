@@ -1,0 +1,354 @@
+"""ODMRP (Chiang et al. 1999) extended by content (Yoneki, Bacon 2004): a mesh of forwarders for each group.
+
+The rules this file owns:
+
+1. **Join Request.** A source that has an event for a group floods a Join Request with the event inside, if its last
+   one for that group is `refresh` ago. Every node, receivers included, passes on the first copy it hears, after a
+   random wait, and notes from whom it came: its upstream for (source, group). Chance decides between equal neighbours.
+   A source without events floods nothing; when it stops, all that it built expires.
+2. **Join Table.** A node that belongs to the group answers with a Join Table: for each source the upstream node, and
+   what it wants. A node that is named in one sets its flag for the group, and sends a Join Table of its own, with
+   those it was told of; so up to the source. What comes within `gather` goes as one. Each step names the Join Request
+   it was learned from. Requests only ascend on the way, and one and the same request leads strictly towards the
+   source, so that no Join Table can go round in circles.
+3. **Change.** When its subscriptions change, a node sends Join Tables to all sources it has heard of within `timeout`
+   whose groups it belongs to now. Nobody says that it leaves.
+4. **Data.** Between Join Requests a source broadcasts events as Data. Who hears the first copy delivers it, and passes
+   it on if its flag is set. A node that belongs to the group but has no flag only listens.
+5. **Soft state.** Routes, flags and members last `timeout`. A source knows its members and what they want; an event
+   that none of them wants is not sent.
+6. **Beginnings.** For `settle` after the first Join Request of a group, and while no member is known, there is no route
+   for Data. Events wait, with `unknown = "hold"` until a member is known but no longer than `refresh`.
+
+Routing takes what a group means from an `Extension`; plain ODMRP is the same code with fixed channels.
+"""
+
+from collections.abc import Hashable, Mapping
+from random import Random
+from typing import Final
+
+from roamcast.bounded import put
+from roamcast.content.event import Event
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.api import Broker, Node, Port, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.messages import MAX_HOPS, Message
+from roamcast.protocols.odmrp.content import Content
+from roamcast.protocols.odmrp.extension import Channels, Extension, Offer
+from roamcast.protocols.odmrp.messages import (
+    MAX_MEMBERS,
+    MAX_ROWS,
+    GroupData,
+    JoinEvent,
+    JoinRequest,
+    JoinTable,
+    Member,
+    Row,
+    cause_of,
+)
+from roamcast.protocols.odmrp.parameters import Odmrp
+from roamcast.protocols.odmrp.tables import Flags, Held, Members, MeshChanged, Pending, Route, Routes, Sending
+from roamcast.protocols.window import DuplicateWindow
+from roamcast.units import seconds
+
+_PERIOD: Final = "period"
+_LIVES: Final = "odmrp/lives"
+"""Under which a node keeps how often it has begun: its Join Requests must not look like those of its former life."""
+
+_MAX_TOLD: Final = 4 * MAX_MEMBERS
+"""Members that a node is told of before it sends a Join Table; beyond `MAX_MEMBERS` it speaks for them all."""
+
+
+class OdmrpBroker(Broker[Odmrp]):
+    def __init__(self, node: Node, params: Odmrp, port: Port, rng: Random) -> None:
+        super().__init__(node, params, port, rng)
+        self._refresh, self._timeout, self._settle = map(seconds, (params.refresh, params.timeout, params.settle))
+        self._extension: Extension = Content(node, params) if params.mode == "extended" else Channels(params.channels)
+        self._sequence = 0
+        self._routes = Routes(self._timeout, params.table)
+        self._flags = Flags(port, self._timeout, params.table)
+        self._members = Members(self._timeout, params.table)
+        self._sending: dict[int, Sending] = {}
+        self._pending: dict[int, Pending] = {}
+        self._requests = DuplicateWindow(params.window)
+        self._events = DuplicateWindow(params.window)  # of (group, event): an event may go to several groups
+
+    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        super().start(now, kept)
+        lives = int.from_bytes(kept.get(_LIVES, b""), "big")
+        self.port.keep(_LIVES, (lives + 1).to_bytes(4, "big"))
+        self._sequence = (lives & 0x7FFFFFFF) << 32
+        if self.params.tables == "period":
+            self.port.set_timer(now + round(self.rng.random() * self._refresh), _PERIOD)
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        super().subscribe(now, subscription)
+        self._change(now)
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        super().unsubscribe(now, subscription_id)
+        self._change(now)
+
+    def _change(self, now: Time) -> None:
+        self._extension.change(self.local.filters)
+        self._report_all(now)
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if isinstance(message, JoinRequest):
+            self._hear_request(now, sender, message)
+        elif isinstance(message, JoinTable):
+            self._hear_table(now, sender, message)
+        elif isinstance(message, GroupData):
+            self._hear_data(now, message)
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        if key == _PERIOD and self.params.tables == "period":
+            self.port.set_timer(now + self._varied(), _PERIOD)
+            self._report_all(now)
+            return
+        match key:
+            case ("table", int(group)):
+                self._send_table(now, group)
+            case ("flag", int(group)):
+                self._flags.check(now, group)
+            case ("held", int(group)):
+                self._release(now, group)
+
+    # --- Join Requests ----------------------------------------------------------------------------------------------
+
+    def _request(self, now: Time, sending: Sending, offer: Offer, event: Event, inside: bool) -> None:
+        self._sequence += 1
+        sending.latest, sending.due = now, now + self._varied()
+        about = self._extension.about(event, offer, lambda: self._known(now))
+        self._requests.add(_one(self.node, self._sequence))
+        head = self.node, offer.group, self._sequence, 0, about
+        if inside:
+            self.port.decide(event.id, "forwarded")
+            self.port.broadcast(JoinEvent(*head, event))
+        else:
+            self.port.broadcast(JoinRequest(*head))
+
+    def _hear_request(self, now: Time, sender: Node, message: JoinRequest) -> None:
+        source, group = message.source, message.group
+        if not self._requests.add(_one(source, message.sequence)):
+            self._hear_copy(now, sender, message)
+            return
+        if source == self.node:
+            return  # of a former life, or a stranger's
+        known = self._routes.get(now, source, group)
+        if known is None or known.sequence < message.sequence:  # else a later one has overtaken it
+            self._routes.set(source, group, Route(message.sequence, message.hops, [sender], message.about, now))
+            if self.params.keep_flag == "request":
+                self._flags.keep(now, group)
+            if (self.params.tables == "reply" or known is None) and self._extension.joins(group, message.about):
+                self._report(now, source, group)
+        self._pass_on(message)
+
+    def _hear_copy(self, now: Time, sender: Node, message: JoinRequest) -> None:
+        if isinstance(message, JoinEvent):
+            self.port.note("duplicate")
+        route = self._routes.get(now, message.source, message.group)
+        if (
+            self.params.upstream == "all"
+            and route is not None
+            and (message.sequence == route.sequence and message.hops <= route.hops)
+        ):
+            route.add(sender)
+
+    def _pass_on(self, message: JoinRequest) -> None:
+        hops = min(message.hops + 1, MAX_HOPS)
+        head = message.source, message.group, message.sequence, hops, message.about
+        if isinstance(message, JoinEvent):
+            if self._events.add(_one(message.group, message.event.id)):
+                self.local.deliver(message.event, hops, "join_event")
+            self.port.decide(message.event.id, "forwarded")
+            self.port.broadcast(JoinEvent(*head, message.event), self._jitter())
+        else:
+            self.port.broadcast(JoinRequest(*head), self._jitter())
+
+    # --- Join Tables ------------------------------------------------------------------------------------------------
+
+    def _report_all(self, now: Time) -> None:
+        """Has a Join Table sent for every group that this node belongs to."""
+        for source, group, route in self._routes.live(now):
+            if self._extension.joins(group, route.about):
+                self._report(now, source, group)
+
+    def _report(self, now: Time, source: Node, group: int) -> Pending:
+        pending = self._pending.get(group)
+        if pending is None:
+            pending = Pending()
+            put(self._pending, group, pending, self.params.table)
+            self.port.set_timer(now + seconds(self.rng.random() * self.params.gather), ("table", group))
+        put(pending.sources, source, None, MAX_ROWS)
+        return pending
+
+    def _send_table(self, now: Time, group: int) -> None:
+        pending = self._pending.pop(group, None)
+        if pending is None:
+            return
+        routes = [(source, self._routes.get(now, source, group)) for source in pending.sources]
+        live = [(source, route) for source, route in routes if route is not None]
+        rows = [Row(source, node, route.sequence) for source, route in live for node in route.upstream]
+        if not rows:
+            return
+        members, own = pending.members, self._extension.wanted()
+        if own and any(self._extension.joins(group, route.about) for _, route in live):
+            members[self.node] = own
+        if members and (self.params.merge or len(members) > MAX_MEMBERS):
+            # It takes the place of what this node said before, so those go in who told it a little earlier.
+            below = self._members.since(now - self._refresh, group)
+            members = {self.node: self._extension.merge([*members.values(), *below])}
+        listed = tuple(Member(node, wanted) for node, wanted in members.items())
+        self.port.broadcast(JoinTable(group, tuple(rows[:MAX_ROWS]), listed))
+
+    def _hear_table(self, now: Time, sender: Node, message: JoinTable) -> None:
+        group = message.group
+        named = [row for row in message.rows if row.next_hop == self.node and self._leads_on(now, group, row)]
+        if not named:
+            return
+        for member in message.members or (Member(sender, b""),):
+            if member.node != self.node:
+                self._members.hear(now, group, member.node, member.wanted)
+        for row in named:
+            if row.source == self.node:
+                self._release(now, group)
+            else:
+                self._flags.set(now, group, cause_of(row.source, row.sequence))
+                pending = self._report(now, row.source, group)
+                for member in message.members:
+                    put(pending.members, member.node, member.wanted, _MAX_TOLD)
+
+    def _leads_on(self, now: Time, group: int, row: Row) -> bool:
+        """Whether this node is the row's source, or knows a way there that is as new as the row or newer."""
+        if row.source == self.node:
+            return group in self._sending
+        route = self._routes.get(now, row.source, group)
+        return route is not None and row.sequence <= route.sequence
+
+    # --- Events -----------------------------------------------------------------------------------------------------
+
+    def publish(self, now: Time, publication: Publication) -> None:
+        event = publication.event
+        self.local.deliver(event, 0, "local")
+        offers = self._extension.offers(event, lambda: self._known(now))
+        if not offers:
+            self.port.decide(event.id, "not wanted")
+        for offer in offers:
+            self._events.add(_one(offer.group, event.id))
+            self._send(now, offer, event)
+
+    def _known(self, now: Time) -> list[bytes]:
+        """What the members of this source's groups want, each wish once."""
+        wishes = (wanted for group in self._sending for wanted in self._members.of(now, group))
+        return [wanted for wanted in dict.fromkeys(wishes) if wanted]
+
+    def _send(self, now: Time, offer: Offer, event: Event) -> None:
+        sending = self._sending.get(offer.group)
+        if sending is None or now - sending.latest > self._timeout:
+            sending = Sending(now, now, now)
+            put(self._sending, offer.group, sending, self.params.table)
+        if now >= sending.due:
+            inside = self.params.request != "advertisement"
+            self._request(now, sending, offer, event, inside)
+            if inside:
+                return
+        held = Held(event, offer, now + self._refresh)
+        if not self._try(now, sending, held):
+            self._hold(now, sending, held)
+
+    def _try(self, now: Time, sending: Sending, held: Held) -> bool:
+        """Sends an event between two Join Requests, or decides against it; False: it must wait."""
+        if now < sending.started + self._settle:
+            return False
+        event, group = held.event, held.offer.group
+        members = self._members.of(now, group)
+        if members and not any(self._extension.wants(wanted, event) for wanted in members):
+            self.port.decide(event.id, "not wanted")
+        elif members or self.params.unknown == "data":
+            self.port.decide(event.id, "forwarded")
+            self.port.broadcast(GroupData(group, event, 0))
+        elif self.params.unknown == "request":
+            self._request(now, sending, held.offer, event, inside=True)
+        elif now >= held.until:
+            self.port.decide(event.id, "no route")
+        else:
+            return False
+        return True
+
+    def _hold(self, now: Time, sending: Sending, held: Held) -> None:
+        group = held.offer.group
+        oldest = put(sending.held, held.event.id, held, self.params.held)
+        if oldest is not None:
+            self.port.decide(oldest, "no route")
+        settled = sending.started + self._settle
+        if now < settled:
+            self.port.set_timer(settled, ("held", group))
+        self.port.set_timer(held.until, ("held", group))
+
+    def _release(self, now: Time, group: int) -> None:
+        """Something has changed for what waits: a member is known, or time has passed."""
+        sending = self._sending.get(group)
+        if sending is None:
+            return
+        for held in list(sending.held.values()):
+            if self._try(now, sending, held):
+                del sending.held[held.event.id]
+
+    def _hear_data(self, now: Time, message: GroupData) -> None:
+        group, event = message.group, message.event
+        if not self._events.add(_one(group, event.id)):
+            self.port.note("duplicate")
+            return
+        hops = min(message.hops + 1, MAX_HOPS)
+        self.local.deliver(event, hops, "data")
+        if not self._flags.is_set(now, group):
+            self.port.decide(event.id, "no route")
+        elif not self._is_wanted_below(now, group, event):
+            self.port.decide(event.id, "not wanted")
+        else:
+            self.port.decide(event.id, "forwarded")
+            self.port.broadcast(GroupData(group, event, hops), self._jitter())
+
+    def _is_wanted_below(self, now: Time, group: int, event: Event) -> bool:
+        if self.params.forwarding == "flag":
+            return True
+        members = self._members.of(now, group)
+        return not members or any(self._extension.wants(wanted, event) for wanted in members)
+
+    # --- Chance -----------------------------------------------------------------------------------------------------
+
+    def _jitter(self) -> Time:
+        return seconds(self.rng.random() * self.params.jitter)
+
+    def _varied(self) -> Time:
+        """`refresh`, a little more or less, so that it falls into no step with anything."""
+        return round(self._refresh * (1 + self.params.spread * (2 * self.rng.random() - 1)))
+
+    def tables(self) -> dict[str, int]:
+        return {
+            **super().tables(),
+            "routes": len(self._routes),
+            "flags": len(self._flags),
+            "groups of members": len(self._members),
+            "groups sent to": len(self._sending),
+            "held": sum(len(sending.held) for sending in self._sending.values()),
+            "join tables": len(self._pending),
+            "requests": len(self._requests),
+            "seen": len(self._events),
+        }
+
+
+def _one(first: int, second: int) -> int:
+    """Two numbers, the second of up to 64 bits, as one for a window."""
+    return first << 64 | second & 0xFFFFFFFFFFFFFFFF
+
+
+ENTRY: Final = Entry(
+    "odmrp",
+    "a mesh of forwarders for each content, kept by floods (Yoneki, Bacon 2004), or for fixed channels",
+    Odmrp,
+    OdmrpBroker,
+    (JoinRequest, JoinEvent, JoinTable, GroupData),
+    (MeshChanged,),
+)

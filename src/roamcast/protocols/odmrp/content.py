@@ -1,0 +1,231 @@
+"""The extension by content: Join Requests say what an event is like, Join Tables what subscribers want.
+
+The rules this file owns:
+
+* `grouping = "digest"`: events with the same digest make a group. A node joins if its summary passes the digest.
+* `grouping = "source"`: all events of a source make a group. Its Join Requests say nothing of content, and whoever
+  has a subscription joins; the source, and forwarders with `forwarding = "summary"`, look at what members want.
+* `grouping = "subscription"`, the paper's choice: which of two subscriptions is less constrained cannot be read from
+  summaries, so Join Tables carry filters. Of the alternatives of all known filters that match an event, those that no
+  other one covers are its groups: it is sent to each, usually one. A node joins if an alternative of its own is
+  covered by the group's, or if its summary passes the digest of the event, so that sources learn of other wishes. An
+  event that no known filter matches makes a group by its digest. When members come, change or go, events move to other
+  groups by themselves: that is how groups split and combine.
+* With `request = "event"` a Join Request says nothing but the event's digest, whatever the grouping. Unless groups are
+  made by digests too, members then join for some events and miss others of the same group. It is there to be measured.
+* A digest carries the prefixes and suffixes for which a known member asks, since without them a string passes. The
+  number of a group never depends on them.
+* What cannot be decoded joins nothing and wants nothing.
+"""
+
+import functools
+from collections.abc import Iterable, Sequence
+from hashlib import blake2b
+from typing import Final
+
+import msgspec
+
+from roamcast.bounded import put
+from roamcast.content.covering import covers, summarise
+from roamcast.content.event import Event
+from roamcast.content.filter import NOTHING, Filter
+from roamcast.content.summary.columns import Columns
+from roamcast.content.summary.digest import Affixes, Digest
+from roamcast.content.summary.hashing import type_hash
+from roamcast.content.summary.summary import Summary
+from roamcast.protocols.odmrp.extension import Extension, Known, Offer
+from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
+from roamcast.protocols.odmrp.parameters import Odmrp
+
+MAX_FILTER: Final = 4096
+"""Bytes of a filter in an attachment: comparing filters costs more than reading them."""
+_REMEMBERED: Final = 256
+"""Answers to the latest different Join Requests."""
+_NO_AFFIXES: Final = Affixes()
+
+
+class About(msgspec.Struct, frozen=True, array_like=True):
+    """What a Join Request says of its group. Nothing: anything may come."""
+
+    digest: Digest | None = None
+    filter: Filter | None = None
+
+
+class Wanted(msgspec.Struct, frozen=True, array_like=True):
+    """What a Join Table says of a member."""
+
+    summary: Summary | None = None
+    filter: Filter | None = None
+
+
+_ABOUT: Final = msgspec.msgpack.Decoder(About)
+_WANTED: Final = msgspec.msgpack.Decoder(Wanted)
+_encode: Final = msgspec.msgpack.encode
+
+
+# The same bytes arrive at many nodes, and again with every refresh.
+
+
+@functools.lru_cache(maxsize=1024)
+def about_of(attachment: bytes) -> About | None:
+    try:
+        about = _ABOUT.decode(attachment)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return about if about.filter is None or len(attachment) <= MAX_FILTER else None
+
+
+@functools.lru_cache(maxsize=1024)
+def wanted_of(attachment: bytes) -> Wanted | None:
+    try:
+        wanted = _WANTED.decode(attachment)
+    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+        return None
+    return wanted if wanted.filter is None or len(attachment) <= MAX_FILTER else None
+
+
+@functools.lru_cache(maxsize=1024)
+def affixes_of(attachment: bytes) -> Affixes:
+    """The prefixes and suffixes that a member asks for."""
+    wanted = wanted_of(attachment)
+    return _NO_AFFIXES if wanted is None or wanted.summary is None else wanted.summary.affixes
+
+
+def number_of(what: Digest | Filter | int) -> int:
+    """The number of a group, the same on every node."""
+    return int.from_bytes(blake2b(_encode(what), digest_size=8).digest(), "big") >> 1
+
+
+class Content(Extension):
+    def __init__(self, node: int, params: Odmrp) -> None:
+        self._node = node
+        self._params = params
+        self._columns = _columns(params.columns)
+        self._filters = params.grouping == "subscription"
+        self._alternatives: list[Filter] = []
+        self._summary = Summary()
+        self._wanted = b""
+        self._joins: dict[bytes, bool] = {}  # by what was said of a group; forgotten when subscriptions change
+        self._latest: tuple[int, Digest] | None = None  # the event looked at last
+
+    # --- The node's own subscriptions -------------------------------------------------------------------------------
+
+    def change(self, filters: Sequence[Filter]) -> None:
+        self._joins.clear()
+        self._alternatives = _alternatives(filters)
+        self._summary = Summary.of(filters, self._params.summary, self._columns)
+        if not filters:
+            self._wanted = b""
+        elif self._filters:
+            self._wanted = _encode(Wanted(filter=summarise(filters, self._budget)))
+        else:
+            self._wanted = _encode(Wanted(summary=self._summary))
+
+    @property
+    def _budget(self) -> int:
+        """Of a filter in an attachment, whose other bytes are few."""
+        return min(self._params.summary.budget, MAX_FILTER - 16)
+
+    def wanted(self) -> bytes:
+        return self._wanted
+
+    def joins(self, group: int, about: bytes) -> bool:
+        answer = self._joins.get(about)
+        if answer is None:
+            answer = self._compare(about)
+            put(self._joins, about, answer, _REMEMBERED)
+        return answer
+
+    def _compare(self, attachment: bytes) -> bool:
+        about = about_of(attachment)
+        if about is None or not self._alternatives:
+            return False
+        if about.digest is None and about.filter is None:
+            return True
+        if about.digest is not None and self._summary.passes(about.digest):
+            return True
+        return about.filter is not None and any(covers(about.filter, mine) for mine in self._alternatives)
+
+    # --- Those of others --------------------------------------------------------------------------------------------
+
+    def merge(self, wanted: Iterable[bytes]) -> bytes:
+        known = [one for one in map(wanted_of, wanted) if one is not None]
+        if self._filters:
+            filters = [one.filter for one in known if one.filter is not None]
+            return _encode(Wanted(filter=summarise(filters, self._budget) if filters else NOTHING))
+        summaries = [one.summary for one in known if one.summary is not None]
+        return _encode(Wanted(summary=Summary().union(*summaries, budget=self._params.summary.budget)))
+
+    def wants(self, wanted: bytes, event: Event) -> bool:
+        known = wanted_of(wanted)
+        if known is None:
+            return False
+        if known.filter is not None:
+            return known.filter.matches(event)
+        return known.summary is not None and known.summary.passes(self._digest(event))
+
+    def _digest(self, event: Event) -> Digest:
+        """With all prefixes and suffixes: it is not sent."""
+        if self._latest is None or self._latest[0] != event.id:
+            self._latest = event.id, Digest.of(event, self._columns)
+        return self._latest[1]
+
+    # --- Own events -------------------------------------------------------------------------------------------------
+
+    def offers(self, event: Event, known: Known) -> list[Offer]:
+        if self._params.grouping == "source":
+            return [Offer(number_of(self._node))]
+        least = self._least_constrained(event, known()) if self._filters else []
+        # The bare digest is always the same, whatever is known.
+        return [Offer(number_of(one), one) for one in least] or [Offer(number_of(self._bare_digest(event)))]
+
+    def about(self, event: Event, offer: Offer, known: Known) -> bytes:
+        group = self._params.request != "event"
+        if group and offer.filter is not None:
+            return _fitting(About(self._bare_digest(event), offer.filter), About(None, offer.filter))
+        if group and self._params.grouping == "source":
+            return _encode(About())
+        asked = [affixes_of(wanted) for wanted in known()]
+        affixes = Affixes(
+            frozenset().union(*(one.prefix for one in asked)), frozenset().union(*(one.suffix for one in asked))
+        )
+        return _fitting(
+            About(Digest.of(event, self._columns, affixes)),
+            About(self._bare_digest(event)),
+            About(Digest(type_hash(event.type), self._columns.fingerprint, more=True)),
+        )
+
+    def _bare_digest(self, event: Event) -> Digest:
+        return Digest.of(event, self._columns, _NO_AFFIXES)
+
+    def _least_constrained(self, event: Event, known: Sequence[bytes]) -> list[Filter]:
+        """Of the alternatives that match the event, those that no other covers."""
+        members = map(wanted_of, known)
+        filters = [one.filter for one in members if one is not None and one.filter is not None]
+        matching = [alternative for alternative in _alternatives(filters) if alternative.matches(event)]
+        least: list[Filter] = []
+        for one in matching:
+            if not any(covers(other, one) for other in least):
+                least = [other for other in least if not covers(one, other)]
+                least.append(one)
+        return least
+
+
+def _alternatives(filters: Iterable[Filter]) -> list[Filter]:
+    """Each once, the shortest first, then in the order of their encodings."""
+    found = {Filter((conjunction,)) for filter in filters for conjunction in filter.alternatives}
+    return sorted(found, key=lambda one: (len(one.alternatives[0]), _encode(one)))
+
+
+def _fitting(*choices: About) -> bytes:
+    """The first that fits into a message; the last always does."""
+    for choice in choices:
+        attachment = _encode(choice)
+        if len(attachment) <= (MAX_ATTACHMENT if choice.filter is None else MAX_FILTER):
+            break
+    return attachment
+
+
+@functools.lru_cache(maxsize=64)
+def _columns(names: tuple[str, ...]) -> Columns:
+    return Columns(names)

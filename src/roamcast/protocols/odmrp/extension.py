@@ -1,0 +1,103 @@
+"""The interface between routing and what is above it, and plain ODMRP's side of it.
+
+The paper calls this interface its key contribution. Routing knows groups: numbers for which it builds meshes. What
+a group means is the business of an `Extension`, which routing asks six things:
+
+* to which groups an event goes;
+* what a Join Request for one of them says (*attach to a Join Request*);
+* whether this node belongs to a group of which a Join Request says that (*compare*);
+* what this node wants (*attach to a Join Table*);
+* one attachment for many, when a forwarder speaks for those below it (*merge*);
+* whether somebody who attached this wants an event (*compare*).
+
+Plain ODMRP attaches nothing. Its groups are channels that were agreed on beforehand, each with a filter; with one
+channel the filter is `true`.
+"""
+
+import abc
+import functools
+from collections.abc import Callable, Iterable, Sequence
+from typing import Final, NamedTuple
+
+from roamcast.content.covering import covers
+from roamcast.content.event import Event
+from roamcast.content.filter import EVERYTHING, Filter
+from roamcast.content.text import parse_filter
+
+
+class Offer(NamedTuple):
+    """A group that an event goes to."""
+
+    group: int
+    filter: Filter | None = None
+    """What its members want, where the group was made for that."""
+
+
+Known = Callable[[], Sequence[bytes]]
+"""What the members of this source's groups have attached, each wish once; collected when it is asked for."""
+
+
+class Extension(abc.ABC):
+    @abc.abstractmethod
+    def change(self, filters: Sequence[Filter]) -> None:
+        """The node's own subscriptions are these now."""
+
+    @abc.abstractmethod
+    def offers(self, event: Event, known: Known) -> list[Offer]:
+        """The groups that an event goes to."""
+
+    def about(self, event: Event, offer: Offer, known: Known) -> bytes:
+        """What a Join Request for the event and one of its groups says."""
+        return b""
+
+    @abc.abstractmethod
+    def joins(self, group: int, about: bytes) -> bool:
+        """Whether this node belongs to a group."""
+
+    def wanted(self) -> bytes:
+        """What this node wants, for a Join Table; empty: nothing to attach."""
+        return b""
+
+    def merge(self, wanted: Iterable[bytes]) -> bytes:
+        """One attachment that stands for all of these."""
+        return b""
+
+    def wants(self, wanted: bytes, event: Event) -> bool:
+        """Whether a member that attached this to its Join Table may want the event."""
+        return True
+
+
+class Channels(Extension):
+    """Groups that were agreed on: an event goes to every channel whose filter matches it."""
+
+    def __init__(self, filters: Sequence[str]) -> None:
+        self._channels = _parsed(tuple(filters)) if filters else ONE_CHANNEL
+        self._joined: frozenset[int] = frozenset()
+
+    def change(self, filters: Sequence[Filter]) -> None:
+        self._joined = frozenset(channel for filter in filters for channel in self._channels_for(filter))
+
+    def _channels_for(self, wanted: Filter) -> list[int]:
+        """The channel that is the subscription; or one that covers it; or, to be sure, all of them."""
+        for channel, filter in self._channels.items():
+            if filter == wanted:
+                return [channel]
+        for channel, filter in self._channels.items():
+            if covers(filter, wanted):
+                return [channel]
+        return list(self._channels)
+
+    def offers(self, event: Event, known: Known) -> list[Offer]:
+        return [Offer(channel) for channel, filter in self._channels.items() if filter.matches(event)]
+
+    def joins(self, group: int, about: bytes) -> bool:
+        return group in self._joined
+
+
+@functools.lru_cache(maxsize=64)
+def _parsed(texts: tuple[str, ...]) -> dict[int, Filter]:
+    """Numbered from 1. All brokers of a simulation share them."""
+    return {number: parse_filter(text) for number, text in enumerate(texts, 1)}
+
+
+ONE_CHANNEL: Final = {1: EVERYTHING}

@@ -1,0 +1,81 @@
+"""Contexts of a workload: regions that are placed, and texts to draw from.
+
+What is drawn here comes from streams of its own, so that the same scenario without contexts has the same events at the
+same times.
+"""
+
+from collections.abc import Callable, Iterator
+from random import Random
+from typing import Annotated, Literal
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.context.expression import And, Context, Within
+from roamcast.content.context.text import parse_context
+from roamcast.content.geometry import Point
+from roamcast.content.region import Rectangle
+from roamcast.errors import ContentError
+from roamcast.sim.mobility import Area
+
+Here = Callable[[int, int], Point]
+"""Where a node is at a time."""
+
+
+class Placed(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """A rectangle that is placed anew for each event or subscription."""
+
+    width: Annotated[float, Meta(gt=0, le=1e6, description="extent in x, m")]
+    height: Annotated[float, Meta(gt=0, le=1e6, description="extent in y, m")]
+    around: Annotated[
+        Literal["area", "node"],
+        Meta(
+            description="area: anywhere in the area, wholly inside; node: centred where the node is when it publishes "
+            "or subscribes"
+        ),
+    ] = "area"
+    where: Annotated[str | None, Meta(description="what must hold besides, a context as text")] = None
+
+    def problems(self, area: Area | None) -> Iterator[str]:
+        if self.where is not None:
+            yield from _unreadable(self.where)
+        if area is None:
+            yield "needs an [area] to be placed in"
+        elif self.around == "area" and (self.width > area.width or self.height > area.height):
+            yield f"{self.width:g} m × {self.height:g} m does not fit into the area of {area}"
+
+    def draw(self, node: int, time: int, rng: Random, area: Area | None, here: Here | None) -> Context:
+        if self.around == "node":
+            assert here is not None
+            x, y = here(node, time)
+            x, y = x - self.width / 2, y - self.height / 2
+        else:
+            assert area is not None
+            x, y = rng.uniform(0, area.width - self.width), rng.uniform(0, area.height - self.height)
+        within = Within(Rectangle(x, y, x + self.width, y + self.height))
+        return Context(within if self.where is None else And((within, parse_context(self.where).expression)))
+
+
+def place_problems(place: str | Placed | None, area: Area | None) -> Iterator[str]:
+    if isinstance(place, Placed):
+        yield from place.problems(area)
+    elif place is not None:
+        yield from _unreadable(place)
+
+
+def domain_problems(domain: str | tuple[str, ...] | None) -> Iterator[str]:
+    if domain == ():
+        yield "an empty list: at least one context to draw from"
+    for text in choices(domain):
+        yield from _unreadable(text)
+
+
+def choices(domain: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    return () if domain is None else (domain,) if isinstance(domain, str) else domain
+
+
+def _unreadable(text: str) -> Iterator[str]:
+    try:
+        parse_context(text)
+    except ContentError as problem:
+        yield str(problem)

@@ -1,0 +1,66 @@
+"""Links that follow from the seed: a random tree, and links that take turns at times which vary."""
+
+from collections.abc import Iterator
+from random import Random
+from typing import Annotated
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.units import SECOND
+
+Pair = tuple[int, int]
+
+
+class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    pass
+
+
+class Tree(_Part, frozen=True, kw_only=True):
+    """A random tree: forwarders hang on the root or on each other, and leaves on forwarders.
+
+    As far as there are leaves enough, no forwarder has nothing below it.
+    """
+
+    root: Annotated[int, Meta(description="the node at its root")]
+    forwarders: Annotated[tuple[int, ...], Meta(min_length=1, description="nodes in between")]
+    leaves: Annotated[tuple[int, ...], Meta(description="nodes at the ends")]
+
+    @property
+    def nodes(self) -> tuple[int, ...]:
+        return (self.root, *self.forwarders, *self.leaves)
+
+    def links(self, rng: Random) -> Iterator[Pair]:
+        placed = [self.root]
+        bare: list[int] = []
+        for node in rng.sample(self.forwarders, len(self.forwarders)):
+            above = rng.choice(placed)
+            yield above, node
+            placed.append(node)
+            bare = [*(other for other in bare if other != above), node]
+        for leaf in rng.sample(self.leaves, len(self.leaves)):
+            yield (bare.pop() if bare else rng.choice(self.forwarders)), leaf
+
+
+class Cycle(_Part, frozen=True, kw_only=True):
+    """Links that take turns, as those of a node that walks past others: one state after the other, over and over."""
+
+    states: Annotated[
+        tuple[tuple[Pair, ...], ...],
+        Meta(min_length=2, description="the links that are there in each state, [a, b] each, in both directions"),
+    ]
+    every: Annotated[float, Meta(ge=0.001, le=1e7, description="from one state to the next, s")]
+    jitter: Annotated[
+        float, Meta(ge=0, le=1, description="how far the time of a change varies at random, in parts of `every`")
+    ] = 0.0
+
+    def changes(self, rng: Random, end: int) -> Iterator[tuple[int, list[Pair], list[Pair]]]:
+        """When links go and which come, ns; the first state is there from the start."""
+        time, number = 0, 0
+        former: tuple[Pair, ...] = ()
+        while time < end:
+            state = self.states[number % len(self.states)]
+            yield time, [pair for pair in former if pair not in state], [pair for pair in state if pair not in former]
+            former = state
+            number += 1
+            time = round((number + self.jitter * (rng.random() - 0.5)) * self.every * SECOND)

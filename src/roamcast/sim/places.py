@@ -1,0 +1,36 @@
+"""Where nodes will be: the same walks as the run's, read ahead, for a workload that places regions around nodes."""
+
+from bisect import bisect_right
+from collections.abc import Iterator
+from pathlib import Path
+
+from roamcast.content.geometry import Point
+from roamcast.sim.mobility import Leg, position
+from roamcast.sim.scenario import Scenario
+from roamcast.sim.workload import Act, acts
+
+
+class Places:
+    """Legs are made as they are asked for and stay, so that times may come in any order."""
+
+    def __init__(self, walks: list[Iterator[Leg]]) -> None:
+        self._walks = walks
+        self._legs: list[list[Leg]] = [[] for _ in walks]
+
+    def here(self, node: int, time: int) -> Point:
+        legs = self._legs[node]
+        while not legs or legs[-1].end <= time:
+            leg = next(self._walks[node], None)
+            if leg is None:
+                break
+            legs.append(leg)
+        return position(legs[bisect_right(legs, time, key=lambda leg: leg.start) - 1], time)
+
+
+def scenario_acts(scenario: Scenario, folder: Path) -> Iterator[Act]:
+    """Everything the applications of a scenario do, in the order of time."""
+    workload, area = scenario.workload, scenario.area
+    if area is None or not workload.placed:
+        return acts(workload, scenario.nodes, scenario.seed, scenario.end, area)
+    places = Places(scenario.moving.walks(area, scenario.nodes, scenario.seed, folder))
+    return acts(workload, scenario.nodes, scenario.seed, scenario.end, area, places.here)
