@@ -136,6 +136,9 @@ BY_HAND = {
     "satisfaction_3600": None,
     "satisfaction_5400": None,
     "satisfaction_7200": None,
+    "throughput": 2 / 1.08,  # 11 and 12, from 5 s to the last delivery at 6.08 s
+    # No frames were recorded, and it is not ODMRP.
+    **dict.fromkeys(("bytes_in", "messages_in", "bytes_in_receivers", "bytes_in_unserved", "in_join_requests")),
     # There is no tree: see test_measures_tree.py.
     **{one.name: None for family in (tree, repairs, stable_core) for one in family.MEASURES},
 }
