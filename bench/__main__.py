@@ -17,6 +17,7 @@ from bench import (
     live_fuzz,
     live_fuzz_node,
     measures,
+    odmrp,
     simulator,
     trees,
 )
@@ -27,6 +28,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "simulator": simulator.run_all,
     "hint": hint_reference.run,
     "trees": trees.run,
+    "odmrp": odmrp.run,
     "measures": measures.run,
     "judge": judge.run,
     "live": live.run,

@@ -16,7 +16,10 @@ from roamcast.units import SECOND
 
 TREES = ["coman"]
 """Protocols that first settle into a tree: they get time for it, and timers so short that it does not take long."""
-FAST = {"hello": 0.1, "group_hello": 0.4, "retry_wait": 0.1, "defer": 1.0}
+FAST: dict[str, dict[str, float]] = {
+    "coman": {"hello": 0.1, "group_hello": 0.4, "retry_wait": 0.1, "defer": 1.0},
+    "odmrp": {"refresh": 0.7, "timeout": 3.0},  # every second event of one content goes in a Join Request
+}
 SETTLING = 4.0
 SEEDS = (1, 2, 3, 4, 5)
 
@@ -41,10 +44,10 @@ def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0) -> dict[str
 
 
 @pytest.mark.parametrize("links", [LINE, RING, GRID], ids=["line", "ring", "grid"])
-@pytest.mark.parametrize("protocol", ["flooding", "coman"])
+@pytest.mark.parametrize("protocol", ["flooding", "odmrp", "coman"])
 async def test_on_a_static_topology_the_same_pairs_are_delivered(protocol: str, links: Links) -> None:
     tree = protocol in TREES
-    scenario = linked(links, protocol, parameters=FAST if tree else {}, **busy(SETTLING if tree else 0.3))
+    scenario = linked(links, protocol, parameters=FAST.get(protocol, {}), **busy(SETTLING if tree else 0.3))
     expected = delivered(simulated(scenario))
     assert len(expected) >= 12
     assert delivered(await live(scenario)) == expected
@@ -61,7 +64,7 @@ def changing(protocol: str, period: float) -> Scenario:
     publishers = [{"nodes": [0], "rate": 1 / period, "start": start, "stop": start + 6 * period}]
     workload = {"subscribers": [{"nodes": [2]}, {"nodes": [4]}], "publishers": publishers}
     common: dict[str, Any] = {"duration": start + 6 * period + 0.5, "workload": workload}
-    common["parameters"] = FAST if tree else {}
+    common["parameters"] = FAST.get(protocol, {})
     still = linked(LINE, protocol, **common)
     times = [act.time / SECOND for act in acts(still.workload, 5, still.seed, still.end) if act.time]
     assert len(times) == 6
@@ -69,7 +72,7 @@ def changing(protocol: str, period: float) -> Scenario:
     return linked(LINE, protocol, change=[broken, closed], **common)
 
 
-@pytest.mark.parametrize("protocol", ["flooding", "coman"])
+@pytest.mark.parametrize("protocol", ["flooding", "odmrp", "coman"])
 async def test_on_links_that_change_slowly_the_same_pairs_are_delivered(protocol: str) -> None:
     """A tree gets two seconds to merge: five of its group hellos."""
     scenario = changing(protocol, 2.0 if protocol in TREES else 0.5)

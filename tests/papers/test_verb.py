@@ -41,8 +41,10 @@ def test_papers_are_listed() -> None:
     ]
     assert lines[1] == "    hint-6   Impact of the forwarding probability"
     assert "    claims H1 to H8, 8 of them with checks" in lines
-    assert roamcast("papers", "--list", "odmrp").stdout.splitlines()[1:] == [
-        "    claims O1 to O8, 0 of them with checks"
+    odmrp = roamcast("papers", "--list", "odmrp").stdout.splitlines()
+    assert odmrp[-1] == "    claims O1 to O8, 6 of them with checks"
+    assert roamcast("papers", "--list", "context").stdout.splitlines()[1:] == [
+        "    claims X1 to X4, 0 of them with checks"
     ]
     coman = roamcast("papers", "--list", "coman").stdout.splitlines()
     assert coman[1].split() == ["coman-9", "The", "tree", "over", "the", "side", "of", "the", "area"]

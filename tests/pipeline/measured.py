@@ -32,6 +32,7 @@ class Run:
     seed: int = 1
     experiment: str = "e"
     status: str = "ok"
+    protocol: str = "flooding"
 
 
 def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
@@ -77,7 +78,7 @@ def _done(run: Run) -> dict[str, Any]:
         "simulated": run.simulated,
         "warmup": run.warmup,
         "nodes": run.nodes,
-        "protocol": "flooding",
+        "protocol": run.protocol,
         "rows": rows,
         "digest": "",
     }

@@ -13,6 +13,7 @@ from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 from roamcast.sim.world import CoreMaker
+from roamcast.units import SECOND
 from sim.worlds import SCENARIOS, facts, scenario
 
 
@@ -110,7 +111,7 @@ def test_the_workload_does_not_depend_on_radio_or_medium() -> None:
 
 def test_facts_by_second_add_up_to_the_totals() -> None:
     recorded = facts(scenario("unit disk, overlap"))
-    for metric in ("packets", "bits", "airtime", "receptions", "collision", "half_duplex"):
+    for metric in ("messages", "packets", "bits", "airtime", "receptions", "collision", "half_duplex"):
         total = sum(row[metric] for row in recorded["transmit"])
         assert total == sum(row[metric] for row in recorded["series"])
         assert total > 0, metric
@@ -161,7 +162,28 @@ def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | 
     rows = [row for row in sink.table("transmit").to_pylist() if row["kind"] == "repair"]
     packets = {(row["node"], row["cause"]): row["packets"] for row in rows if row["packets"]}
     assert packets == {(0, 7): 1, (1, 7): 1, (2, 7): 1, (0, 8): 1, (0, 9): 8}
+    messages = {(row["node"], row["cause"]): row["messages"] for row in rows if row["messages"]}
+    assert messages == dict.fromkeys(packets, 1), "however often it was tried"
     # A version byte, an array of two, "repair" (1 + 6) and a small number: 10 bytes, and 64 of headers.
     assert {row["bits"] // row["packets"] for row in rows if row["packets"]} == {192 + 8 * 74}
     # The broadcasts all start at 0 and collide, so that only the unicast is received; by no cause, at the receiver.
     assert [(row["node"], row["cause"], row["receptions"]) for row in rows if row["receptions"]] == [(1, 0, 1)]
+
+
+def test_a_subscription_ends_with_its_lifetime() -> None:
+    raw = {
+        "nodes": 2,
+        "duration": 20.0,
+        "seed": 1,
+        "protocol": {"name": "opportunistic"},
+        "radio": {"propagation": "links"},
+        "links": {"up": [[0, 1]]},
+        "workload": {
+            "subscribers": [{"nodes": [1], "start": 1.0, "lifetime": 5.0}],
+            "publishers": [{"nodes": [0], "rate": 1.0}],
+        },
+    }
+    recorded = facts(check(raw, "lifetimes", Path()), reference.Core)
+    begun, ended = recorded["subscribe"]
+    assert (begun["active"], begun["time"], begun["lifetime"]) == (True, SECOND, 5 * SECOND)
+    assert (ended["active"], ended["time"], ended["subscription"]) == (False, 6 * SECOND, begun["subscription"])

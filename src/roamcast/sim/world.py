@@ -28,6 +28,7 @@ from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
+from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
@@ -48,7 +49,8 @@ class Priority(enum.IntEnum):
     ATTRIBUTES = 3
     AWAY = 4
     ACT = 5
-    TIMER = 6
+    END = 6  # of a subscription's lifetime
+    TIMER = 7
 
 
 class _Absence(NamedTuple):
@@ -136,7 +138,7 @@ class World:
         reach = scenario.radio.range
         for node in range(scenario.nodes):
             if isinstance(reach, tuple):
-                self.core.set_range(node, Random(f"{scenario.seed}/range/{node}").uniform(*reach))
+                self.core.set_range(node, own_range(reach, scenario.seed, node))
             else:
                 self.core.set_range(node, reach)
         assert scenario.area is not None
@@ -180,6 +182,8 @@ class World:
             elif priority is Priority.ACT:
                 self._act(node, data)
                 self._plan_next_act()
+            elif priority is Priority.END:
+                self._expire(node, data)
             elif priority is Priority.ATTRIBUTES:
                 self._change_attributes(data)
             elif priority is Priority.AWAY:
@@ -246,8 +250,8 @@ class World:
         absence = self._away[node]
         lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
         if not lost:
-            action = self._timer if priority is Priority.TIMER else self._act
-            absence.waiting.append(partial(action, node, data))
+            actions = {Priority.TIMER: self._timer, Priority.ACT: self._act, Priority.END: self._expire}
+            absence.waiting.append(partial(actions[priority], node, data))
         if priority is Priority.ACT:
             self._plan_next_act()
 
@@ -289,10 +293,17 @@ class World:
                 self._facts.add("filter_constraint", *constraint)
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
+            if what.lifetime is not None:
+                self._plan(self.now + what.lifetime, Priority.END, node, what)
         else:
             self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
             self.brokers[node].unsubscribe(self.now, what)
+
+    def _expire(self, node: int, subscription: Subscription) -> None:
+        """A subscription's lifetime is over, unless another has taken its place or it has ended before."""
+        if self._wanted[node].get(subscription.id) is subscription:
+            self._act(node, subscription.id)
 
     # --- Messages ---------------------------------------------------------------------------------------------------
 
@@ -326,8 +337,7 @@ class World:
         if not isinstance(sent, Message):
             self._bulk_arrived(sender, sent)
             return
-        if sent.cause:
-            self._charge(sender, sent)
+        self._charge(sender, sent)
         message = self._received(sent)
         for node in core.receivers:
             brokers[node].receive(now, sender, message)
@@ -418,15 +428,18 @@ class World:
 
     def _count_second(self) -> None:
         second = (self.now - 1) // SECOND
-        for kind, counted in zip(self._kind_roles, self.core.take_series(), strict=True):
-            if any(counted):
-                self._facts.add("series", second, *kind, *counted)
+        counts = zip(self._kind_roles, self._costs.take_second(), self.core.take_series(), strict=True)
+        for kind, messages, counted in counts:
+            if messages or any(counted):
+                self._facts.add("series", second, *kind, messages, *counted)
         self._costs.write_if_many()
 
     def _charge(self, node: int, sent: Message | Bulk) -> None:
         message = _one_of(sent)
-        if message.cause:
-            self._costs.charge(node, self._kinds[type(message)], message.cause, self.core.spent)
+        kind, cause = self._kinds[type(message)], message.cause
+        self._costs.count(node, kind, 1 if isinstance(sent, Message) else len(sent))
+        if cause:
+            self._costs.charge(node, kind, cause, self.core.spent)
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())

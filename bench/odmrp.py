@@ -1,0 +1,167 @@
+"""What the claims about code ask of extended ODMRP (O7, O8), and what its brokers cost in the simulator.
+
+O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
+the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
+of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
+switch of the protocol changes by itself.
+"""
+
+import random
+from pathlib import Path
+from time import process_time
+from typing import Any, Final
+
+import msgspec
+
+from bench.content_summary import EVENTS, cost, nested, record, subscription
+from roamcast import papers
+from roamcast.content.filter import Filter
+from roamcast.content.summary.digest import Affixes, Digest
+from roamcast.content.summary.summary import Summary
+from roamcast.content.xml import event_from_xml
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import summarise
+from roamcast.sim.run import run as simulate
+from roamcast.sim.scenario import Scenario, check, load
+
+SEED: Final = 1
+DEPTHS: Final = (1, 10, 50, 100, 200)
+COUNTS: Final = (1, 10, 100, 1000)
+EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "odmrp.toml"
+
+
+def deep(depth: int) -> str:
+    """A document with one leaf, on the last level."""
+    opening = "".join(f"<level{level}>" for level in range(1, depth + 1))
+    closing = "".join(f"</level{level}>" for level in range(depth, 0, -1))
+    return f"<root>{opening}<leaf>1</leaf>{closing}</root>"
+
+
+def conversion() -> None:
+    for title, document in (("a leaf on every level", nested), ("one leaf, on the last level", deep)):
+        print(f"O7: {title}; CPU µs")
+        print(f"{'nesting':>8} {'event, bytes':>13} {'from XML':>9} {'digest':>8} {'compare':>8} {'of both':>8}")
+        for depth in DEPTHS:
+            text = document(depth)
+            event = event_from_xml(text)
+            summary = Summary.of([Filter.where(name, ">=", 0) for name in event.attributes])
+            digest = Digest.of(event, affixes=Affixes())
+            parsed, made, compared = (
+                cost(lambda: event_from_xml(text), 20),  # noqa: B023  # called before the loop goes on
+                cost(lambda: Digest.of(event, affixes=Affixes()), 20),  # noqa: B023
+                cost(lambda: summary.passes(digest), 20),  # noqa: B023
+            )
+            share = compared / (parsed + made)
+            print(f"{depth:8d} {event.size:13,d} {parsed:9,.0f} {made:8,.0f} {compared:8,.0f} {share:8.0%}")
+        print()
+
+
+def comparison(rng: random.Random) -> None:
+    print("O7: over filters; CPU µs for one event")
+    print(f"{'filters':>8} {'summary, bytes':>15} {'digest':>8} {'compare':>8} {'of digest':>10}")
+    events = [record(rng) for _ in range(50)]
+    digests = list(map(Digest.of, events))
+    everyone = [subscription(rng) for _ in range(COUNTS[-1])]
+    made = cost(lambda: list(map(Digest.of, events)), 4) / len(events)
+    for count in COUNTS:
+        summary = Summary.of(everyone[:count])
+        compared = cost(lambda: [summary.passes(digest) for digest in digests], 4) / len(events)  # noqa: B023
+        print(f"{count:8,d} {summary.size:15,d} {made:8.0f} {compared:8.0f} {compared / made:10.0%}")
+
+
+def errors(rng: random.Random) -> None:
+    print(f"\nO8: of {EVENTS:,d} events, those wanted, wanted that do not pass, and unwanted that do")
+    print(f"{'filters':>8} {'wanted':>8} {'false negatives':>16} {'false positives':>16}")
+    events = [record(rng) for _ in range(EVENTS)]
+    everyone = [subscription(rng) for _ in range(COUNTS[-1])]
+    for count in (1, 3, 10, 30, 100, 300, 1000):
+        filters = everyone[:count]
+        summary = Summary.of(filters)
+        passing = [summary.passes(Digest.of(event)) for event in events]
+        wanted = [any(filter.matches(event) for filter in filters) for event in events]
+        missed = sum(want and not passes for want, passes in zip(wanted, passing, strict=True))
+        unwanted = wanted.count(False)
+        passed = sum(passes and not want for want, passes in zip(wanted, passing, strict=True))
+        print(f"{count:8,d} {sum(wanted):8,d} {missed:16,d} {passed / unwanted if unwanted else 0.0:16.1%}")
+
+
+def moving(protocol: str, parameters: dict[str, Any]) -> Scenario:
+    content = {"category": ["jazz", "classic", "pop"], "price": {"low": 1, "high": 3}}
+    raw = {
+        "nodes": 60,
+        "duration": 120,
+        "area": {"width": 1000, "height": 1000},
+        "movement": {"model": "random-waypoint", "speed": [1.0, 10.0]},
+        "radio": {"range": 200.0},
+        "record": {"movement": False},
+        "protocol": {"name": protocol, "parameters": parameters},
+        "workload": {
+            "subscribers": [{"count": 10, "filter": ['category = "jazz"', "price < 2"]}],
+            "publishers": [{"count": 4, "rate": 2.0, "attributes": content}],
+        },
+    }
+    return check(raw, "bench", Path())
+
+
+def spent(scenario: Scenario) -> tuple[float, int]:
+    """CPU seconds of a run, the least of three, and the frames that were received in it."""
+    taken, received = [], 0
+    for _ in range(3):
+        sink = MemorySink()
+        start = process_time()
+        simulate(scenario, sink)
+        taken.append(process_time() - start)
+        received = sum(sink.tables()["series"]["receptions"].to_pylist())
+    return min(taken), received
+
+
+def brokers() -> None:
+    print("\nrun of a scenario: CPU, and by reception")
+    seconds, received = spent(load(EXAMPLE))
+    print(f"{'examples/odmrp.toml, ten nodes':44} {seconds:7.3f} s {received:9,d} {seconds / received * 1e6:6.1f} µs")
+    for name, parameters in (
+        ("odmrp", {}),
+        ("odmrp", {"mode": "one-channel"}),
+        ("hint", {"credits": 2}),
+        ("flooding", {}),
+    ):
+        seconds, received = spent(moving(name, parameters))
+        title = f"60 moving nodes, {name} {parameters or ''}"
+        print(f"{title:44} {seconds:7.3f} s {received:9,d} {seconds / received * 1e6:6.1f} µs")
+
+
+def switches() -> None:
+    """The experiment odmrp-switches without Spark: every choice by itself on random trees."""
+    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-switches")
+    seeds = experiment.seeds()
+    print(f"\nevery switch by itself, on random trees; means of {len(seeds)} seeds")
+    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>7} {'in requests':>12} {'delay, ms':>10}")
+    for variant in experiment.variants:
+        runs = [msgspec.structs.replace(experiment.at(variant, {}), seed=seed) for seed in seeds]
+        rows = list(map(_figures, runs))
+        delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
+        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:7,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+
+
+def _figures(scenario: Scenario) -> tuple[float, ...]:
+    """Delivery, packets and bits a delivered pair, the share inside Join Requests, and the mean delay (s)."""
+    sink = MemorySink()
+    simulate(scenario, sink)
+    tables = sink.tables()
+    summary = summarise(tables, scenario.warmup)
+    via = tables["deliver"]["via"].to_pylist()
+    found = (summary.delivery, summary.packets_per_pair, summary.bits_per_pair, summary.delay_mean)
+    delivery, packets, bits, delay = (0.0 if value is None else value for value in found)
+    return delivery, packets, bits, via.count("join_event") / max(1, len(via)), delay
+
+
+def run() -> None:
+    conversion()
+    comparison(random.Random(SEED))
+    errors(random.Random(SEED))
+    brokers()
+    switches()
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,63 @@
+"""The experiments of the paper on extended ODMRP: its figures, its example, and what all of it takes."""
+
+import json
+
+import pytest
+
+from roamcast import papers
+from roamcast.campaign.experiment import Experiment, check_measures
+from roamcast.campaign.plan import Plan, plan
+from roamcast.content.event import Event
+from roamcast.content.text import parse_filter
+from roamcast.pipeline.measures import MEASURES
+
+CPU = 0.08
+"""Seconds of CPU a run, at most, of those that judge; 0.04 measured with ten nodes."""
+
+
+@pytest.fixture(scope="module")
+def experiments() -> dict[str, Experiment]:
+    return {one.name: one for one in papers.load(["odmrp"])}
+
+
+@pytest.fixture(scope="module")
+def full(experiments: dict[str, Experiment]) -> Plan:
+    """Every scenario is checked on the way."""
+    return plan(list(experiments.values()))
+
+
+def test_figures_6_to_12_are_there(experiments: dict[str, Experiment]) -> None:
+    figures = {figure.id.partition("-")[0] for one in experiments.values() for figure in one.spec.figures}
+    assert figures == {"6", "7", "8", "10", "11", "12"}
+    assert {one.spec.paper for one in experiments.values()} == {"odmrp"}
+    judging = [one for name, one in experiments.items() if "switches" not in name]
+    assert {tuple(one.seeds()) for one in judging} == {tuple(range(1, 21))}
+
+
+def test_every_measure_exists(experiments: dict[str, Experiment]) -> None:
+    check_measures(list(experiments.values()), MEASURES)
+
+
+def test_three_of_five_receivers_match_and_a_hundred_messages_are_sent(full: Plan) -> None:
+    for row in full.rows:
+        scenario = json.loads(row["scenario"])
+        if row["experiment"] not in ("odmrp-6", "odmrp-7"):
+            continue
+        (publisher,) = scenario["workload"]["publishers"]
+        assert publisher["rate"] * publisher["stop"] == 100
+        events = [Event.of("CD", content) for content in publisher["contents"]]
+        wishes = [parse_filter(group["filter"]) for group in scenario["workload"]["subscribers"]]
+        assert [any(wish.matches(event) for event in events) for wish in wishes] == [True, True, False, True, False]
+
+
+def test_the_papers_times(full: Plan) -> None:
+    for row in full.rows:
+        parameters = json.loads(row["scenario"])["protocol"]["parameters"]
+        if json.loads(row["scenario"])["protocol"]["name"] == "odmrp" and row["variant"] != "flags for 5 s":
+            assert (parameters["refresh"], parameters["timeout"]) == (5.0, 25.0)
+
+
+def test_what_is_judged_takes_a_few_minutes(experiments: dict[str, Experiment]) -> None:
+    judging = [one for name, one in experiments.items() if "switches" not in name]
+    assert len(plan(judging).distinct) * CPU < 240
+    assert len(plan(papers.preview(["odmrp"])).distinct) * CPU < 30
