@@ -1,7 +1,8 @@
 """The simulator: CPU time a simulated second, and the ratio to the plain core measured in the same run.
 
 A: 100 nodes at 10-20 m/s, two publishers that flood, and a beacon a node every 5 s. B: 75 nodes of which each floods
-inside the core. Then A's density with 1,000 and 10,000 nodes, where the cost of a transmission should hardly grow.
+inside the core. C: as A, with messages of ten fragments. Then A's density with 1,000 and 10,000 nodes, where the cost
+of a transmission should hardly grow.
 """
 
 import os
@@ -19,7 +20,7 @@ from roamcast.sim.scenario import Scenario, check
 from roamcast.sim.world import CoreMaker
 
 
-def scenario_a(nodes: int = 100, duration: float = 300.0) -> Scenario:
+def scenario_a(nodes: int = 100, duration: float = 300.0, size: int = 256) -> Scenario:
     side = 100.0 * nodes**0.5
     return _scenario(
         nodes=nodes,
@@ -27,7 +28,7 @@ def scenario_a(nodes: int = 100, duration: float = 300.0) -> Scenario:
         area={"width": side, "height": side},
         movement={"model": "random-waypoint", "speed": [10.0, 20.0]},
         background={"rate": 0.2, "size": 60, "reach": "neighbours"},
-        workload={"subscribers": [{"count": 10}], "publishers": [{"count": 2, "rate": 0.5, "size": 256}]},
+        workload={"subscribers": [{"count": 10}], "publishers": [{"count": 2, "rate": 0.5, "size": size}]},
         record={"movement": False},
     )
 
@@ -40,6 +41,10 @@ def scenario_b() -> Scenario:
         movement={"model": "random-waypoint", "speed": [5.0, 5.0]},
         background={"rate": 0.5, "size": 256, "reach": "network"},
     )
+
+
+def scenario_c() -> Scenario:
+    return scenario_a(duration=30.0, size=14_000)
 
 
 def _scenario(**raw: Any) -> Scenario:  # noqa: ANN401  # fields of a scenario
@@ -69,6 +74,7 @@ def run_all() -> None:
     for name, scenario, compiled in (
         ("A  100 nodes, flooding", scenario_a(), small),
         ("B  75 nodes, all flood", scenario_b(), Cost(scenario_b(), repeat=3)),
+        ("C  as A, long messages", scenario_c(), Cost(scenario_c(), repeat=3)),
     ):
         plain = Cost(scenario, reference.Core)
         ratio = plain.a_second / compiled.a_second

@@ -147,12 +147,18 @@ def test_the_absences_by_place_of_the_page_on_scenarios_are_understood(tmp_path:
     assert [(group.nodes, group.where) for group in scenario.away] == [((8, 9), "travelling")]
 
 
-def test_the_lifetimes_of_the_page_on_scenarios_are_refused_as_it_says(tmp_path: Path) -> None:
+def test_the_lifetimes_of_the_page_on_scenarios_are_understood_or_refused_as_it_says(tmp_path: Path) -> None:
+    shown = SMALL | shown_under("Lifetimes")
+    scenario = check(shown, "page", tmp_path)
+    assert (scenario.workload.publishers[0].lifetimes, scenario.protocol.name) == ((30.0,), "opportunistic")
     with pytest.raises(ScenarioError) as refusal:
-        check(SMALL | shown_under("Lifetimes"), "mine.toml", tmp_path)
+        check(shown | {"protocol": {"name": "flooding"}}, "mine.toml", tmp_path)
     told = str(refusal.value).splitlines()
-    assert [line.split(": ")[1] for line in told] == [
-        "workload.subscribers[0].lifetime",
-        "workload.publishers[0].lifetime",
-    ]
-    assert f"error: {told[1]}\n" in SCENARIO.read_text()
+    assert f"error: {told[-1]}\n" in SCENARIO.read_text()
+
+
+def test_the_contexts_of_the_page_on_scenarios_are_refused_only_for_lack_of_a_protocol(tmp_path: Path) -> None:
+    with pytest.raises(ScenarioError) as refusal:
+        check(SMALL | shown_under("Contexts"), "mine.toml", tmp_path)
+    reasons = {line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines()}
+    assert reasons == {"flooding does not understand contexts", "flooding does not understand domains"}

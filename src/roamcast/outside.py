@@ -13,18 +13,18 @@ def is_file_name(name: str) -> bool:
     return ":" in name
 
 
-def from_file(name: str, folder: Path, what: str) -> object:
+def from_file(name: str, folder: Path, what: str, error: type[RoamcastError] = RoamcastError) -> object:
     """What the file defines under that name; a relative path starts in `folder`. `what` it should be is for errors."""
     file, _, attribute = name.rpartition(":")
     path = folder / file
     if not path.is_file():
-        raise RoamcastError(f"{what} {name!r}: there is no file {path}")
+        raise error(f"{what} {name!r}: there is no file {path}")
     try:
         contents = _contents(path.resolve(), path.stat().st_mtime_ns)
     except (Exception, SystemExit) as problem:
-        raise RoamcastError(f"{what} {name!r}: {path} raised {type(problem).__name__}: {problem}") from problem
+        raise error(f"{what} {name!r}: {path} raised {type(problem).__name__}: {problem}") from problem
     if attribute not in contents:
-        raise RoamcastError(f"{what} {name!r}: {path} defines no {attribute!r}")
+        raise error(f"{what} {name!r}: {path} defines no {attribute!r}")
     return contents[attribute]
 
 

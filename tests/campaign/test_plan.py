@@ -303,7 +303,7 @@ def test_an_edited_recording_of_movement_makes_other_runs(tmp_path: Path) -> Non
 
 
 def modules(folder: Path, **changes: Any) -> set[str]:  # noqa: ANN401
-    run = plan([made(folder, seeds=[1], **changes)]).distinct[0]
+    (run,) = plan([made(folder, seeds=[1], **{"axes": [], "variants": [], **changes})]).distinct
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
     return set(identity.code(scenario, identity.read_files(scenario, folder)))
 

@@ -13,11 +13,11 @@ ROLES: dict[str, str] = {
     "background": "background",
 }
 CONTEXTS = ("interest", "publication_domain", "relevance", "subscription_domain")
-LEFT_OUT = {"lifetime": None, "room": -1, "role": ..., **dict.fromkeys(CONTEXTS)}
+LEFT_OUT = {"lifetime": None, "room": -1, "role": ..., "messages": 0, **dict.fromkeys(CONTEXTS)}
 
 
 def complete(table: str, row: tuple[Any, ...]) -> tuple[Any, ...]:
-    """The row with what was left out of it: no lifetime, no contexts, outdoors, and the role of its kind."""
+    """The row with what was left out of it: no lifetime, no contexts, no messages, outdoors, the role of its kind."""
     names = KNOWN[table].names
     given = [name for name in names if name not in LEFT_OUT]
     if len(row) != len(given):

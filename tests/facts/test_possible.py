@@ -7,6 +7,7 @@ import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from roamcast.errors import RoamcastError
 from roamcast.facts.contacts import Contacts, Spans, ordered
 from roamcast.facts.possible import NEVER, earliest, relayed
@@ -139,7 +140,7 @@ def carried(
     return [has.get(node) for node in range(NODES)]
 
 
-@settings(max_examples=200, deadline=None)  # the first example compiles
+@settings(max_examples=examples(200), deadline=None)  # the first example compiles
 @given(
     some_contacts(),
     st.integers(0, NODES - 1),
@@ -162,7 +163,7 @@ def test_earliest_is_what_carrying_it_through_time_gives(
     assert found == [carried(up, publisher, published, carriers, transfer)]
 
 
-@settings(max_examples=100, deadline=None)
+@settings(max_examples=examples(100), deadline=None)
 @given(some_contacts(), st.integers(1, 4))
 def test_relayed_is_within_so_many_hops_at_every_instant(some: tuple[list[Row], bool], hops: int) -> None:
     rows, mutual = some

@@ -107,9 +107,9 @@ def test_the_nodes_seconds_add_up_to_the_networks(tmp_path: Path) -> None:
     write(tmp_path / "1", "series", (10, "data", *counts(4, 1)), (10, "ack", *counts(8)), (15, "data", *counts(100)))
     sink = gathered({0: [tmp_path / "0"], 1: [tmp_path / "1"]})
     assert rows(sink, "series") == [
-        (0, "ack", "ack", *counts(8)),
-        (0, "data", "data", *counts(5, 1)),
-        (2, "data", "data", *counts(2)),
+        (0, "ack", "ack", 0, *counts(8)),
+        (0, "data", "data", 0, *counts(5, 1)),
+        (2, "data", "data", 0, *counts(2)),
     ]
 
 
@@ -121,8 +121,8 @@ def test_totals_of_several_parts_and_lives_add_up(tmp_path: Path) -> None:
     write(tmp_path / "b", "note", (0, "duplicate", 4))
     sink = gathered({0: [tmp_path / "a", tmp_path / "b"]})
     assert rows(sink, "transmit") == [
-        (0, "data", "data", 0, *counts(13)),
-        (0, "data", "data", 5, *counts(2)),
+        (0, "data", "data", 0, 0, *counts(13)),
+        (0, "data", "data", 5, 0, *counts(2)),
     ]
     assert rows(sink, "note") == [(0, "duplicate", 7)]
 

@@ -1,6 +1,7 @@
 """The ledger: complete, well formed, and about experiments, variants, measures and points that exist."""
 
 import json
+import random
 import tomllib
 from pathlib import Path
 
@@ -8,9 +9,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from papers.known import MEASURED
 from roamcast import papers
 from roamcast.campaign.experiment import Experiment
 from roamcast.papers.claims import WANTS, Check, Claim, ClaimError, Term, load_claims
+from roamcast.papers.curves import VALUES
+from roamcast.papers.judge import judge
 
 PAPERS = {"H": ("hint", 8), "O": ("odmrp", 8), "C": ("coman", 9), "P": ("opportunistic", 5), "X": ("context", 4)}
 CLAIMS = load_claims(papers.CLAIMS)
@@ -100,6 +104,25 @@ def test_what_is_judged_at_150_m_stands_there_at_250_m_too_without_a_say() -> No
 
 def _without_range(check: Check) -> list[tuple[object, ...]]:
     return [(term.experiment.removesuffix("-250"), term.variant, term.measure, term.at) for term in check.terms]
+
+
+def test_every_check_can_be_judged_on_any_numbers() -> None:
+    """Of both papers, three seeds."""
+    rng = random.Random(12)
+    rows = [
+        (one.name, variant.name, number, json.dumps(point), seed, measure, rng.uniform(0.1, 0.9))
+        for one in papers.load()
+        for variant in one.variants
+        for number, point in enumerate(one.points(variant))
+        for measure in one.spec.measures or ()
+        for seed in range(3)
+    ]
+    values = pa.table(dict(zip(VALUES.names, map(list, zip(*rows, strict=True)), strict=True)), schema=VALUES)
+    for verdict in judge(CLAIMS, values, MEASURED):
+        assert len(verdict.checks) == len(verdict.claim.checks)
+        missing = [check.measured for check in verdict.checks if check.outcome == "not measured"]
+        reasons = ("no point to look at", "no rise, or ", " never comes up to a ")
+        assert all(any(reason in text for reason in reasons) for text in missing), missing
 
 
 # --- A ledger that cannot be judged by ------------------------------------------------------------------------------

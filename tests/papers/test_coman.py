@@ -94,7 +94,7 @@ def test_multicast_is_table_1_with_other_traffic(experiments: dict[str, Experime
     for variant in ("coman", "maodv"):
         made = scenario(experiments["coman-13"], variant, side=1250, speed=10.0)
         assert made.protocol.name == variant
-        assert made.protocol.parameters == {"members": "clients", "routing": "messages", "cast": "broadcast"}
+        assert made.protocol.parameters == {"members": "clients", "routing": {"by": "messages", "cast": "broadcast"}}
         assert made.background is None
         (receivers,), (senders,) = made.workload.subscribers, made.workload.publishers
         assert (senders.rate, senders.size, receivers.filter) == (1, 256, "true")

@@ -35,6 +35,7 @@ from roamcast.pipeline.measures import (
     stable_core,
     tree,
 )
+from roamcast.pipeline.measures.pairs import AGES
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
@@ -88,6 +89,10 @@ def by_hand() -> Run:
     return Run("hand", facts, simulated=10.0, warmup=4.5, nodes=7, scenario=radio, experiment="hand")
 
 
+CHAIN = 6 + math.sqrt(162.5**2 - 100**2) / 100 - 4.5
+"""For how long node 6 is in range after the warm-up, s: from 6 s on it leaves at 100 m/s."""
+APART = 5.5 - CHAIN
+
 BY_HAND = {
     "delivery": 2 / 3,  # of 11 all, of 12 all, of 13 none
     "events": 3,
@@ -107,10 +112,26 @@ BY_HAND = {
     "lost_random": 3 / 40,
     "queue_full": 4 / 40,
     "unreachable": 5 / 40,
-    # At 5, 6 and 7 s (141 m away) a chain of seven; at 8 and 9 s one of six, and a node alone.
-    "degree_mean": (3 * 12 + 2 * 10) / (5 * 7),
-    "partitions_mean": (3 * 1 + 2 * 2) / 5,
-    "largest_partition": (3 * 7 + 2 * 6) / (5 * 7),
+    # A chain of seven until node 6 is 162.5 m from node 5, from then on one of six, and a node alone.
+    "degree_mean": (12 * CHAIN + 10 * APART) / (5.5 * 7),
+    "partitions_mean": (CHAIN + 2 * APART) / 5.5,
+    "largest_partition": (CHAIN + APART * 6 / 7) / 5.5,
+    "island_size": 7 * 5.5 / (CHAIN + 2 * APART),
+    "island_size_by_node": (CHAIN * 49 + APART * 37) / (5.5 * 7),
+    # Looked at at 4.5, 5.5 and 6.5 s, and at 7.5, 8.5 and 9.5 s.
+    "island_hops": (3 * 6 + 3 * 5) / (3 + 3 * 2),
+    "island_hops_by_node": (3 * 7 * 6 + 3 * 6 * 5) / (6 * 7),
+    "island_hops_max": 6,
+    "contact_time": None,  # none began after the warm-up
+    "intercontact_time": None,
+    "contact_breaks": 60 / 5.5,
+    # There is always a way from 0 to 1 and 2, who are the subscribers.
+    "possible": 1,
+    "possible_at_once": 1,
+    "possible_interested": 1,
+    "delivered_of_possible": 3 / 5,
+    **{f"possible_{age}": None for age in AGES},
+    **{f"possible_interested_{age}": None for age in AGES},
     "satisfaction_1800": None,
     "satisfaction_3600": None,
     "satisfaction_5400": None,
@@ -264,7 +285,8 @@ def test_the_topology_of_a_real_run_is_within_what_it_can_be(out: Path) -> None:
     assert moving == of_run(out, "gossip1") | {
         name: of_run(out, "flooding1")[name] for name in ("degree_mean", "partitions_mean", "largest_partition")
     }
-    assert [linked[name] for name in ("degree_mean", "partitions_mean", "largest_partition")] == [None] * 3
+    assert [linked[name] for name in ("degree_mean", "partitions_mean", "largest_partition")] == [58 / 30, 1, 1]
+    assert [linked[name] for name in ("island_hops", "contact_time", "contact_breaks")] == [29, None, 0]
 
 
 def test_the_summary_goes_over_the_seeds(out: Path) -> None:

@@ -5,18 +5,12 @@ import math
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
-from hypothesis import given, settings
-from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
-from examples import examples
-from pipeline.measured import S, tables
 from roamcast.campaign.statistics import t_quantile
 from roamcast.pipeline.measures.pairs import nearest_rank
 from roamcast.pipeline.measures.statistics import paired, summary
-from roamcast.pipeline.measures.topology import graph
 from roamcast.pipeline.schemas import PAIRED, RUN_MEASURES, RUNS, SUMMARY
 
 
@@ -158,67 +152,3 @@ def test_relative_differences_need_a_baseline_worth_the_name(spark: SparkSession
         "tree_connected": (4, 2, pytest.approx((300 + 50) / 2)),
         "delay": (4, 3, pytest.approx((100 * 0.2901 / 0.0099 + 300 + 50) / 3)),
     }
-
-
-# --- The graph ------------------------------------------------------------------------------------------------------
-
-PLACES = st.integers(0, 6).map(float)
-STOPS = st.lists(st.tuples(st.integers(1, 3), PLACES, PLACES, st.booleans()), min_size=1, max_size=4)
-WALKS = st.lists(st.tuples(PLACES, PLACES, STOPS), min_size=1, max_size=6)
-
-
-def legs_of(walks: list[tuple[float, float, list[tuple[int, float, float, bool]]]]) -> pa.Table:
-    legs = []
-    for node, (x, y, stops) in enumerate(walks):
-        start, here = 0, (x, y)
-        for span, *there, indoor in stops:
-            legs.append((node, start, start + span * S, *here, *there, indoor))
-            start, here = start + span * S, (there[0], there[1])
-        legs.append((node, start, start + 100 * S, *here, *here, False))
-    return tables(leg=sorted(legs, key=lambda leg: leg[1]))["leg"]
-
-
-def parts_of(near: dict[int, set[int]]) -> list[int]:
-    """The sizes of the connected parts, by walking from each node that was not reached."""
-    sizes, left = [], set(near)
-    while left:
-        reached, edge = set(), {min(left)}
-        while edge:
-            reached |= edge
-            edge = {b for a in edge for b in near[a]} - reached
-        left -= reached
-        sizes.append(len(reached))
-    return sizes
-
-
-def slow_graph(legs: pa.Table, nodes: int, seconds: range, outdoor: float, indoor: float) -> list[float]:
-    degrees, parts, largest = [], [], []
-    for second in seconds:
-        at = {}
-        for leg in legs.to_pylist():
-            if leg["start"] <= second * S < leg["end"]:
-                share = (second * S - leg["start"]) / (leg["end"] - leg["start"])
-                place = [leg[f"{axis}0"] + share * (leg[f"{axis}1"] - leg[f"{axis}0"]) for axis in "xy"]
-                at[leg["node"]] = (place, indoor if leg["indoor"] else outdoor)
-        near = {a: {b for b in at if b != a and math.dist(at[a][0], at[b][0]) <= min(at[a][1], at[b][1])} for a in at}
-        degrees += [len(others) for others in near.values()]
-        sizes = parts_of(near)
-        parts.append(len(sizes))
-        largest.append(max(sizes) / nodes)
-    return [sum(values) / len(values) for values in (degrees, parts, largest)]
-
-
-@settings(max_examples=examples(150), deadline=None)  # the first example compiles
-@given(WALKS, st.integers(0, 3))
-def test_the_graph_agrees_with_an_obvious_one(
-    walks: list[tuple[float, float, list[tuple[int, float, float, bool]]]], begin: int
-) -> None:
-    legs = legs_of(walks)
-    seconds = range(begin, 10)
-    # Ranges that no distance between generated places comes close to without being beyond doubt.
-    found = graph(legs, len(walks), np.array(seconds) * S, 2.7001, 1.3001)
-    assert found == pytest.approx(slow_graph(legs, len(walks), seconds, 2.7001, 1.3001))
-
-
-def test_no_instant_gives_no_graph() -> None:
-    assert graph(legs_of([(0.0, 0.0, [(1, 1.0, 1.0, False)])]), 1, np.array([], np.int64), 1, 1) == (None, None, None)

@@ -1,13 +1,10 @@
 """Measures of trees of brokers: a small run worked out by hand, and what is connected against an obvious model."""
 
 import json
-import math
-from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
 import numpy as np
-import pyarrow as pa
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -15,6 +12,7 @@ from pyspark.errors import PySparkException
 from pyspark.sql import SparkSession
 
 from examples import examples
+from facts.rows import KNOWN, ROLES
 from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
@@ -22,11 +20,9 @@ from roamcast.errors import RoamcastError
 from roamcast.pipeline.measures import MEASURES, read, repairs, run_measures, tree
 from roamcast.pipeline.measures import stable_core as core
 from roamcast.pipeline.measures.pairs import Terms
-from roamcast.pipeline.measures.partitions import Labels, agreement, by_links, by_movement, by_tree, parts
 from roamcast.pipeline.measures.repairs import Repair, repairs_of
 from roamcast.pipeline.measures.stable_core import stable_terms
-from roamcast.pipeline.measures.topology import graph
-from roamcast.pipeline.measures.tree import samples
+from roamcast.pipeline.measures.tree_links import tree_links
 
 NAMES = [one.name for family in (tree, repairs, core) for one in family.MEASURES]
 
@@ -39,8 +35,15 @@ def place(at: int, node: int, change: str, cause: int, parent: int | None, *chil
     return at * MS, node, change, cause, parent, list(children), None
 
 
-def sent(node: int, kind: str, cause: int, packets: int) -> tuple[Any, ...]:
-    return node, kind, cause, packets, 8 * packets, MS, *[0] * 6
+def sent(node: int, kind: str, cause: int, messages: int, packets: int | None = None) -> tuple[Any, ...]:
+    """A message is one packet each if not told otherwise."""
+    packets = messages if packets is None else packets
+    return node, kind, ROLES[kind], cause, messages, packets, 8 * packets, MS, *[0] * 6
+
+
+def second(number: int, kind: str, messages: int) -> tuple[Any, ...]:
+    """The link layer has repeated every second message."""
+    return number, kind, ROLES[kind], messages, 3 * messages // 2, *[0] * 8
 
 
 def still(node: int, x: float, start: int = 0, end: int = 100 * S) -> tuple[Any, ...]:
@@ -75,19 +78,19 @@ TREE = [
 ]
 SENT = [
     *(sent(2, "rreq", 11, 2), sent(3, "rreq", 11, 1), sent(0, "rrep", 11, 1), sent(0, "rrep", 11, 1)),
-    *(sent(2, "mact", 11, 1), sent(1, "grph", 11, 3), sent(1, "hello", 11, 5), sent(1, "routes", 11, 6)),
+    *(sent(2, "mact", 11, 1, 4), sent(1, "grph", 11, 3), sent(1, "hello", 11, 5), sent(1, "routed", 11, 6)),
     *(
         sent(3, "rreq", 12, 4),
         sent(3, "chkup", 12, 1),
         sent(2, "chkack", 12, 1),
-        sent(2, "ack", 12, 7),
+        sent(2, "ack", 12, 0, 7),
         sent(1, "rrep", 12, 0),
     ),
-    *(sent(2, "ack", 0, 50), sent(3, "rreq", 7, 9), sent(1, "rreq", 99, 8)),
+    *(sent(2, "ack", 0, 0, 50), sent(3, "rreq", 7, 9), sent(1, "rreq", 99, 8)),
 ]
 SERIES = [
-    *((0, "rreq", 100, *[0] * 8), (1, "rreq", 5, *[0] * 8), (1, "hello", 40, *[0] * 8), (1, "ack", 30, *[0] * 8)),
-    *((2, "mact", 3, *[0] * 8), (2, "grph", 1, *[0] * 8), (2, "chkack", 1, *[0] * 8), (2, "data", 9, *[0] * 8)),
+    *(second(0, "rreq", 100), second(1, "rreq", 5), second(1, "hello", 40), second(1, "ack", 0)),
+    *(second(2, "mact", 3), second(2, "grph", 1), second(2, "chkack", 1), second(2, "routes", 2), second(2, "data", 9)),
 ]
 FILTERS = {1: "price < 40", 2: "true", 3: "price < 20", 4: "price < 20"}
 
@@ -123,15 +126,21 @@ def by_hand() -> Run:
 
 
 BY_HAND = {
-    # Of 20 samples, 1.0 to 1.2, 1.5 to 1.9, and 2.0 to 2.3 although 3 is gone; at 1.3 and 1.4 the parts are 01 and 23.
-    "tree_connected": 12 / 20,
-    "tree_matched": (3 + 5 + 6) / 20,  # from 2.4 on 3 knows that it is alone
-    "tree_parts_mean": (12 * 1 + 8 * 2) / 20,
-    "tree_reach": (8 * 1 + 2 * 4 / 12 + 10 * 1) / 20,  # at 1.3 and 1.4 only 01, 10, 23 and 32 of 12 pairs
+    # All in one tree until 1.25 s, in 01 and 23 until 1.47 s, in one until 2.35 s although 3 is gone at 2 s; then 3 is
+    # alone, and so is 1 from 2.62 s to 2.68 s.
+    "tree_connected": (0.25 + 0.88) / 2,
+    "tree_matched": (0.25 + 0.53 + 0.27 + 0.32) / 2,  # from 2.35 s on 3 knows that it is alone
+    "tree_parts_mean": (1.13 + 0.22 * 2 + 0.59 * 2 + 0.06 * 3) / 2,
+    "tree_reach": (0.25 + 0.22 * 4 / 12 + 0.53 + 0.94 + 0.06 * 2 / 6) / 2,
+    # 2 has taken 0 for its parent, 200 m away: that link is on paper only, and 23 is from 2 s on.
+    "tree_connected_physical": 0.25 / 2,
+    "tree_matched_physical": 0.25 / 2,
+    "tree_reach_physical": (0.25 + 0.75 * 4 / 12 + 0.94 * 2 / 6) / 2,
     "repairs": 3,
     "repairs_succeeded": 2 / 3,
     "repair_time": (0.2 + 0.06) / 2,
     "repair_messages": (2 + 1 + 1 + 1 + 1 + 3 + 4 + 1 + 1) / 3,
+    "repair_transmissions": (2 + 1 + 1 + 1 + 4 + 3 + 4 + 1 + 1) / 3,
     "repair_nodes": (3 + 1 + 0) / 3,  # 0, 2 and 3; 3; nobody
     "repairs_same_parent": 1 / 2,
     "reconfiguration_nodes": 3,  # 2, 0, 1
@@ -139,8 +148,8 @@ BY_HAND = {
     # Expected of 1 and 4, which do not change: 11 at 1, 12 at 1 and 4.
     "mdr": 2 / 3,
     # 11 and 12 are wanted; 2 would have wanted 13.
-    "control": (5 + 3 + 1 + 1) / 2,
-    "control_all": (5 + 40 + 3 + 1 + 1) / 2,
+    "control": (5 + 3 + 1 + 1 + 2) / 2,
+    "control_all": (5 + 40 + 3 + 1 + 1 + 2) / 2,
 }
 
 
@@ -156,6 +165,9 @@ LINKED = dict.fromkeys(NAMES) | {
     "tree_matched": 0.5,
     "tree_parts_mean": 2,
     "tree_reach": (5 * 1 + 5 * 2 / 6) / 10,
+    "tree_connected_physical": 0,
+    "tree_matched_physical": 0.5,
+    "tree_reach_physical": (5 * 1 + 5 * 2 / 6) / 10,
     "repairs": 0,
     "link_breaks": 0,
 }
@@ -168,11 +180,12 @@ def still_unknown() -> Run:
 
 
 UNKNOWN = dict.fromkeys(NAMES) | {
-    "tree_connected": 1 / 5,  # at 0.5 s
+    "tree_connected": 1 / 5,  # from 0.5 s to 0.6 s
     "tree_parts_mean": 9 / 5,
     "repairs": 1,
     "repairs_succeeded": 0,
     "repair_messages": 0,
+    "repair_transmissions": 0,
     "repair_nodes": 0,
     "link_breaks": 120,
 }
@@ -290,32 +303,13 @@ def test_a_ring_of_parents_is_no_trap() -> None:
     assert found_in(*ring, *rows, place(200, 0, "child", 5, 1, 2, 3))[0].path == 3
 
 
-# --- What is connected ----------------------------------------------------------------------------------------------
+# --- Tree links -----------------------------------------------------------------------------------------------------
 
-
-def obvious(nodes: int, links: Iterable[tuple[int, int]]) -> list[int]:
-    """The smallest node that each can reach, by walking."""
-    near: dict[int, set[int]] = {node: {node} for node in range(nodes)}
-    for a, b in links:
-        near[a].add(b)
-        near[b].add(a)
-    labels = []
-    for node in range(nodes):
-        reached: set[int] = set()
-        edge = {node}
-        while edge:
-            reached |= edge
-            edge = {other for one in edge for other in near[one]} - reached
-        labels.append(min(reached))
-    return labels
-
-
-NODES = 6
-NODE = st.integers(0, NODES - 1)
+NODES, END = 6, 10
 PLACES = st.lists(
     st.tuples(
-        st.integers(0, 9),
-        NODE,
+        st.integers(0, END + 1),
+        st.integers(0, NODES - 1),
         st.none() | st.integers(0, NODES),  # one more than there are
         st.lists(st.integers(0, NODES), unique=True).map(sorted),
     ),
@@ -323,107 +317,23 @@ PLACES = st.lists(
 ).map(lambda rows: sorted(rows, key=lambda row: row[0]))
 
 
-@settings(max_examples=examples(150), deadline=None)  # the first example compiles
+@settings(max_examples=examples(300), deadline=None)
 @given(PLACES)
 def test_tree_links_are_those_on_which_both_ends_agree(rows: list[tuple[int, int, int | None, list[int]]]) -> None:
-    facts = tables(tree=[(at * S, node, "x", 0, parent, children, None) for at, node, parent, children in rows])
-    expected = []
-    for now in range(10):
+    facts = tables(tree=[(at, node, "x", 0, parent, children, None) for at, node, parent, children in rows])
+    expected = set()
+    for now in range(END):
         said = {node: (parent, children) for at, node, parent, children in rows if at <= now}
-        agreed = [(n, p) for n, (p, _) in said.items() if p is not None and p in said and n in said[p][1]]
-        expected.append(obvious(NODES, agreed))
-    assert by_tree(np.arange(10) * S, NODES, facts["tree"]).tolist() == expected
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.lists(st.tuples(st.integers(0, 9), NODE, NODE, st.none() | st.just(0.3)), max_size=40))
-def test_links_count_in_both_directions_only(rows: list[tuple[int, int, int, float | None]]) -> None:
-    rows.sort(key=lambda row: row[0])
-    expected = []
-    for now in range(10):
-        heard = {(sender, receiver): loss for at, sender, receiver, loss in rows if at <= now}
-        up = {pair for pair, loss in heard.items() if loss is not None}
-        expected.append(obvious(NODES, [(a, b) for a, b in up if (b, a) in up]))
-    facts = tables(link=[(at * S, *rest) for at, *rest in rows])
-    assert by_links(np.arange(10) * S, NODES, facts["link"]).tolist() == expected
-
-
-WALK = st.tuples(*[st.integers(0, 6).map(float)] * 6, st.integers(1, 8), st.booleans())
-
-
-def walked(walks: list[tuple[Any, ...]]) -> pa.Table:
-    """From one place to another in some seconds, and on to a third until 10 s."""
-    legs = []
-    for node, (x0, y0, x1, y1, x2, y2, turn, indoor) in enumerate(walks):
-        legs.append((node, turn * S, 10 * S, x1, y1, x2, y2, False))
-        legs.append((node, 0, turn * S, x0, y0, x1, y1, indoor))
-    return tables(leg=legs)["leg"]
-
-
-@settings(max_examples=examples(150), deadline=None)
-@given(st.lists(WALK, min_size=1, max_size=NODES))
-def test_positions_agree_with_an_obvious_model_and_with_the_topology(walks: list[tuple[Any, ...]]) -> None:
-    expected = []
-    for now in range(10):
-        at = []
-        for x0, y0, x1, y1, x2, y2, turn, indoor in walks:
-            share = now / turn if now < turn else (now - turn) / (10 - turn)
-            (a, b), (c, d) = ((x0, y0), (x1, y1)) if now < turn else ((x1, y1), (x2, y2))
-            at.append(((a + share * (c - a), b + share * (d - b)), 1.3001 if indoor and now < turn else 2.7001))
-        near = [
-            (i, j)
-            for i, (here, reach) in enumerate(at)
-            for j, (there, other) in enumerate(at[:i])
-            if math.dist(here, there) <= min(reach, other)
-        ]
-        expected.append(obvious(len(walks), near))
-    instants = np.arange(10) * S
-    found = by_movement(instants, len(walks), walked(walks), 2.7001, 1.3001)
-    assert found is not None
-    assert found.tolist() == expected
-    partitions = graph(walked(walks), len(walks), instants, 2.7001, 1.3001)[1]
-    assert parts(found).mean() == pytest.approx(partitions)
-
-
-def test_a_node_without_a_position_leaves_the_network_unknown() -> None:
-    legs = tables(leg=[still(0, 0), still(2, 5)])["leg"]
-    assert by_movement(np.array([0]), 3, legs, 9, 9) is None
-
-
-def labels(*instants: Iterable[int]) -> Labels:
-    return np.array([list(instant) for instant in instants], np.int32)
-
-
-def test_agreement_by_hand() -> None:
-    network = labels([0, 0, 0, 3, 3], [0, 1, 2, 3, 4], [0, 0, 0, 0, 0])
-    broken = labels([0, 0, 2, 3, 3], [0, 1, 2, 3, 4], [0, 1, 2, 3, 3])
-    # 01, 10, 34 and 43 of 8; nothing to connect; 2 of 20.
-    assert agreement(broken, network) == pytest.approx((1 / 3, (4 / 8 + 2 / 20) / 2))
-    # What the tree has and the network has not does not make up for what it lacks: 02 and 20 of 8.
-    assert agreement(labels([0, 1, 0, 1, 0]), labels([0, 0, 0, 3, 3])) == pytest.approx((0, 2 / 8))
-    assert agreement(network[1:2], network[1:2]) == (1, None)
-    assert parts(network).tolist() == [2, 5, 1]
-
-
-@settings(max_examples=examples(100), deadline=None)
-@given(st.lists(st.tuples(NODE, NODE)), st.lists(st.tuples(NODE, NODE)))
-def test_reach_is_the_share_of_pairs(tree_links: list[tuple[int, int]], near: list[tuple[int, int]]) -> None:
-    ours, theirs = obvious(NODES, tree_links), obvious(NODES, near)
-    pairs = [(a, b) for a in range(NODES) for b in range(NODES) if a != b and theirs[a] == theirs[b]]
-    shared = [pair for pair in pairs if ours[pair[0]] == ours[pair[1]]]
-    expected = len(shared) / len(pairs) if pairs else None
-    assert agreement(labels(ours), labels(theirs)) == pytest.approx((float(ours == theirs), expected))
+        for node, (parent, _) in said.items():
+            if parent is not None and parent != node and parent in said and node in said[parent][1]:
+                expected.add((min(node, parent), max(node, parent), now))
+    links = tree_links(facts.get("tree", KNOWN["tree"].empty_table()), NODES, END)
+    columns = zip(links.sender, links.receiver, links.begin, links.until, strict=True)
+    found = [(a, b, now) for a, b, begin, until in columns for now in range(begin, until)]
+    assert sorted(found) == sorted(expected)
 
 
 # --- Small things ---------------------------------------------------------------------------------------------------
-
-
-@pytest.mark.parametrize(
-    ("start", "end", "tenths"),
-    [(0, 300, [0, 1, 2]), (1, 301, [1, 2, 3]), (100, 200, [1]), (150, 200, []), (300, 200, [])],
-)
-def test_samples_are_whole_tenths_from_the_warm_up_to_before_the_end(start: int, end: int, tenths: list[int]) -> None:
-    assert samples(start * MS, end * MS).tolist() == [100 * MS * tenth for tenth in tenths]
 
 
 def test_a_stable_subscription_is_there_from_the_warm_up_to_the_end() -> None:
@@ -434,4 +344,4 @@ def test_a_stable_subscription_is_there_from_the_warm_up_to_the_end() -> None:
 
 def test_a_node_below_0_is_refused() -> None:
     with pytest.raises(RoamcastError, match="names node -1, but the run has 2 nodes"):
-        by_tree(np.array([0]), 2, tables(tree=[place(0, -1, "start", 0, None)])["tree"])
+        tree_links(tables(tree=[place(0, -1, "start", 0, None)])["tree"], 2, S)

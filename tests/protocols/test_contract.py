@@ -8,6 +8,7 @@ import functools
 import gc
 import itertools
 import json
+import math
 import os
 import random
 import subprocess
@@ -57,6 +58,7 @@ class GuardedMesh(Mesh):
     """A mesh in which a broker that is called while it is still at work fails the test."""
 
     def restart(self, node: Node) -> None:
+        place(self.entry, self.ports[node], node)
         super().restart(node)
         guard(self.brokers[node])
 
@@ -78,6 +80,14 @@ def guard(broker: Broker[Any]) -> None:
 
     for name in CALLS:
         setattr(broker, name, guarded(name, getattr(broker, name)))
+
+
+def place(entry: Entry, port: RecordingPort, node: Node) -> None:
+    """Tells a node what its protocol needs to know of it."""
+    if "positions" in entry.needs:
+        port.position = (100.0 * node, 50.0)
+    if "attributes" in entry.needs:
+        port.properties = {"level": node}
 
 
 def pair(entry: Entry, *wanted: Subscription) -> GuardedMesh:
@@ -289,7 +299,7 @@ def strangers(entry: Entry, rng: random.Random) -> Iterator[Message]:
 
 LOAD = 60_000
 """Messages that fill every table."""
-SMALL = {"window": 256, "capacity": 16}
+SMALL = {"window": 256, "table": 64, "neighbours": 64, "capacity": 16}
 """Parameters that set the size of a table, small enough for that."""
 
 
@@ -297,6 +307,7 @@ def growth(entry: Entry) -> tuple[int, int]:
     """The footprint and what is kept after the load that fills every table, and after three times that."""
     small = {name: size for name, size in SMALL.items() if name in entry.parameters.__struct_fields__}
     port, rng = RecordingPort(), random.Random(3)
+    place(entry, port, 0)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
     broker.start(0, {})
     broker.subscribe(0, Subscription(1, EVERYTHING))
@@ -344,6 +355,20 @@ def integers(info: inspect.IntType) -> st.SearchStrategy[int]:
     return st.sampled_from(ends) | st.integers(low, high)
 
 
+def floats(info: inspect.FloatType) -> st.SearchStrategy[float]:
+    """Small ones, of which most may stand anywhere, and any at all."""
+    any_at_all = st.floats(info.ge, info.le, allow_nan=False)
+    low, high = -math.inf if info.ge is None else info.ge, math.inf if info.le is None else info.le
+    small = [number for number in map(float, (*range(-500, 500, 50), 1, -1, 1e9)) if low <= number <= high]
+    return st.sampled_from(small) | any_at_all if small else any_at_all
+
+
+@functools.cache
+def structs_of(cls: type) -> st.SearchStrategy[Any]:
+    """Deferred, since a struct may be in itself."""
+    return st.deferred(lambda: structs(inspect.type_info(cls)))  # type: ignore[arg-type]  # of a struct, it is one of a struct
+
+
 def structs(info: inspect.StructType) -> st.SearchStrategy[Any]:
     def made(fields: dict[str, Any]) -> Any:  # noqa: ANN401  # of the class
         try:
@@ -365,7 +390,7 @@ ANYTHING: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.NoneType: lambda info: st.none(),
     inspect.BoolType: lambda info: st.booleans(),
     inspect.IntType: integers,
-    inspect.FloatType: lambda info: st.floats(info.ge, info.le, allow_nan=False),
+    inspect.FloatType: floats,
     inspect.StrType: lambda info: TEXTS,
     inspect.BytesType: lambda info: st.binary(**sized(info)),
     inspect.EnumType: lambda info: st.sampled_from(info.cls),
@@ -375,7 +400,7 @@ ANYTHING: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.TupleType: lambda info: st.tuples(*map(anything, info.item_types)),
     inspect.DictType: lambda info: st.dictionaries(anything(info.key_type), anything(info.value_type), **sized(info)),
     inspect.UnionType: lambda info: st.one_of(*map(anything, info.types)),
-    inspect.StructType: structs,
+    inspect.StructType: lambda info: structs_of(info.cls),
     inspect.Metadata: lambda info: anything(info.type),
 }
 
@@ -423,6 +448,7 @@ def pass_time(broker: Broker[Any], port: RecordingPort, until: int) -> None:
 @settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, data: st.DataObject) -> None:
     port = RecordingPort()
+    place(entry, port, 0)
     broker = entry.broker(0, entry.parameters(), port, random.Random(5))
     guard(broker)
     broker.start(0, {})

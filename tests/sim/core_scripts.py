@@ -37,6 +37,7 @@ def settings_for(rng: Random) -> Settings:
         kbps=rng.choice([1000, 2000, 5500, 11000]),
         basic_kbps=rng.choice([1000, 2000]),
         mtu=rng.choice([200, 1472]),
+        cca=rng.choice([0, 4_000, 15_000, 70_000]),
         retries=rng.choice([0, 2, 7]),
         queue=rng.choice([1, 3, 50]),
         background_interval=rng.choice([SECOND // 50, SECOND // 7]) if background else 0,
@@ -57,8 +58,10 @@ class Script:
         self.free = list(range(60))
         self.held: dict[int, int] = {}  # handle -> release; -1 if its node has forgotten it
         self.owner: dict[int, int] = {}
+        self.bulks: set[int] = set()  # handles
         self.switching = self.rng.random() < 0.5
         self.off: set[int] = set()
+        self.walls = self.rng.random() < 0.3
         for node in range(settings.nodes):
             core.set_range(node, self.rng.uniform(60, 150))
             self.move(node, 0)
@@ -72,6 +75,9 @@ class Script:
         speed = self.rng.choice([(0.0, 0.0), (self.rng.uniform(-3e-8, 3e-8), self.rng.uniform(-3e-8, 3e-8))])
         self.core.set_leg(node, now, *place, *speed)
 
+    def change_room(self) -> None:
+        self.core.set_room(self.rng.randrange(self.settings.nodes), self.rng.choice([-1, -1, 0, 1]))
+
     def send(self, now: int) -> None:
         if not self.free:
             return
@@ -79,8 +85,15 @@ class Script:
         node, handle = rng.randrange(nodes), self.free.pop()
         to = EVERYONE if rng.random() < 0.5 else rng.choice([n for n in range(nodes) if n != node])
         delay = rng.choice([0, 0, rng.randrange(20_000_000)])
-        size = rng.choice([1, 30, 256, 700, 4000])
-        self.core.send(node, handle, to, size, rng.choice([2, 3]), now + delay, rng.random() < 0.2)
+        size = rng.choice([1, 30, 256, 700, 4000, 20_000]) if rng.random() < 0.9 else 0
+        kind, urgent = rng.choice([2, 3]), rng.random() < 0.2
+        if to == EVERYONE and rng.random() < 0.2:
+            pieces = rng.choice([1, 2, 7, 62])
+            self.core.send_bulk(node, handle, pieces, rng.choice([40, 600]), 30, kind, now + delay, urgent)
+            self.bulks.add(handle)
+        else:
+            self.core.send(node, handle, to, size, kind, now + delay, urgent)
+            self.bulks.discard(handle)
         self.held[handle] = now + delay
         self.owner[handle] = node
 
@@ -120,6 +133,8 @@ class Script:
                     self.move(rng.randrange(self.settings.nodes), core.now)
                 if self.switching:
                     self.switch()
+                if self.walls:
+                    self.change_room()
             upcall = core.advance(until)
             if upcall is Upcall.REACHED:
                 self.log.append((core.now, core.take_series()))
@@ -130,7 +145,8 @@ class Script:
                 continue
             spent = core.spent if upcall not in (Upcall.DELIVERED, Upcall.DROPPED) else None
             assert not self.off.intersection(receivers or ()), "received by a node that is off"
-            self.log.append((core.now, upcall, core.sender, core.handle, receivers, spent))
+            masks = core.masks if upcall is Upcall.BROADCAST and core.handle in self.bulks else None
+            self.log.append((core.now, upcall, core.sender, core.handle, receivers, masks, spent))
             if upcall is not Upcall.DELIVERED:
                 self.over(core.handle)
             self.act(core.now)

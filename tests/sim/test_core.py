@@ -1,7 +1,8 @@
 """Small worlds whose every nanosecond was worked out by hand from `docs/model.md`, for any core.
 
 Unless a test says otherwise: 256-byte messages, 2 Mb/s, the first release at 1 ms, seed 7. The first backoffs of that
-seed, from the window 31, are 9, 18, 12 (node 0), 28, 13, 12 (node 1) and 11, 30, 26 (node 2).
+seed, from the window 31, are 9, 18, 12 (node 0), 28, 13, 12 (node 1) and 11, 30, 26 (node 2). Frames are sensed as they
+start (CCA 0).
 """
 
 import hashlib
@@ -45,7 +46,14 @@ def world(request: pytest.FixtureRequest) -> World:
         both: bool = True,
         **options: object,
     ) -> Core:
-        fields: dict[str, Any] = {"nodes": nodes or len(at), "seed": 7, "kinds": 3, "links": not at, **options}
+        fields: dict[str, Any] = {
+            "nodes": nodes or len(at),
+            "seed": 7,
+            "kinds": 3,
+            "links": not at,
+            "cca": 0,
+            **options,
+        }
         core: Core = request.param(Settings(**fields))
         for a, b in links:
             core.set_link(a, b, 0.0)
@@ -166,6 +174,19 @@ def test_with_surroundings_the_lesser_range_counts(world: World) -> None:
     core.set_range(2, 100.0)
     send(core, 0, 5, MS)
     assert run(core) == [(END, BROADCAST, 0, 5, [3])]
+
+
+def test_walls_are_opaque(world: World) -> None:
+    # Nodes 0 and 1 in one room, 2 in another, 3 outdoors. Node 2 neither senses node 0, beside it, nor disturbs it.
+    core = world(at=[(0, 0), (10, 0), (0, 10), (10, 10)], sense=2.2)
+    for node, room in enumerate([4, 4, 5, -1]):
+        core.set_room(node, room)
+    send(core, 0, 5, MS)
+    send(core, 2, 6, MS + 100_000)
+    assert run(core) == [(END, BROADCAST, 0, 5, [1]), (END + 100_000, BROADCAST, 2, 6, [])]
+    core.set_room(0, -1)
+    send(core, 0, 5, 2_000 * MS)
+    assert run(core, 3_000 * MS) == [(2_000 * MS + AIR, BROADCAST, 0, 5, [3])]
 
 
 def test_the_range_of_a_frame_is_drawn_from_the_senders_stream(world: World) -> None:
@@ -325,6 +346,54 @@ def test_countdowns_that_end_together_collide(world: World) -> None:
     assert counted(core, "collision") == [2, 0, 0]
 
 
+@pytest.mark.parametrize(("later", "collide"), [(0, True), (3_999, True), (4_000, False), (5_000, False)])
+def test_who_starts_before_a_frame_is_sensed_collides_with_it(world: World, later: int, collide: bool) -> None:
+    # Node 1 finds the medium idle, or at 4 µs busy: then it draws 28 slots.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    send(core, 1, 6, MS + later)
+    log = run(core)
+    if collide:
+        assert log == [(END, BROADCAST, 0, 5, []), (END + later, BROADCAST, 1, 6, [])]
+    else:
+        assert log == [(END, BROADCAST, 0, 5, [1, 2]), (END + DIFS + 28 * SLOT + AIR, BROADCAST, 1, 6, [0, 2])]
+
+
+@pytest.mark.parametrize(("before", "collide"), [(3_999, True), (4_000, False)])
+def test_countdowns_that_end_within_cca_collide(world: World, before: int, collide: bool) -> None:
+    # Node 1 counts down 28 slots after node 0's frame; node 2, which has none to wait for, starts just before the end.
+    # Of the 28, all are gone when its frame is sensed; a backoff of none remains.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    send(core, 1, 6, MS + 500_000)
+    due = END + DIFS + 28 * SLOT
+    send(core, 2, 7, due - before)
+    second = due - before + AIR
+    first = (second, BROADCAST, 2, 7, [] if collide else [0, 1])
+    other = (due + AIR, BROADCAST, 1, 6, []) if collide else (second + DIFS + AIR, BROADCAST, 1, 6, [0, 2])
+    assert run(core)[1:] == [first, other]
+
+
+def test_a_slot_that_ends_before_the_frame_is_sensed_has_passed(world: World) -> None:
+    # 2 slots and 17 µs before node 2 starts, 3 slots and 1 µs before that is sensed: of 28, 25 are left.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    send(core, 1, 6, MS + 500_000)
+    second = END + DIFS + 2 * SLOT + 17_000
+    send(core, 2, 7, second)
+    assert run(core)[2] == (second + AIR + DIFS + 25 * SLOT + AIR, BROADCAST, 1, 6, [0, 2])
+
+
+def test_a_message_that_cannot_go_before_a_frame_is_sensed_backs_off(world: World) -> None:
+    # Released 1 µs after node 2 has started, while node 1 still waits for DIFS after node 0's frame.
+    core = world(3, mesh(3), cca=4_000)
+    send(core, 0, 5, MS)
+    core.set_link(0, 2, None)  # so that node 2 need not wait
+    send(core, 2, 7, END + 20_000)
+    send(core, 1, 6, END + 21_000)
+    assert run(core)[2] == (END + 20_000 + AIR + DIFS + 28 * SLOT + AIR, BROADCAST, 1, 6, [0, 2])
+
+
 def test_waiting_for_difs_is_broken_off_with_a_backoff(world: World) -> None:
     # Node 1 would go at END + DIFS; node 2, hidden from node 0, goes before.
     core = world(3, [(0, 1), (1, 2)])
@@ -390,17 +459,47 @@ def test_the_own_transmission_ends_eifs(world: World) -> None:
 
 
 def test_half_duplex_leaves_eifs_and_the_backoff_as_they_were(world: World) -> None:
-    # Node 0's long frame starts during node 1's and outlives it; node 2's collides with what is left of it and calls
-    # for EIFS. Node 1 then wants to send again: it finds the medium busy, but has the backoff after its own frame.
-    core = world(3, [(0, 1), (2, 1)], both=False)
+    # Node 0's long frame starts during node 1's own and outlives it. Node 2's, 256 times as strong, begins meanwhile
+    # and is lost by chance: EIFS applies, and still does when node 0's frame ends. Node 1 then wants to send again: it
+    # finds the medium busy, but has the backoff after its own frame.
+    core = world(at=[(200, 0), (0, 0), (-50, 0)], capture=True, loss=1.0, mtu=3000)
+    core.set_range(0, 240.0)  # hidden from node 2
+    core.set_range(1, 0.0)
+    core.set_range(2, 240.0)
     send(core, 1, 5, MS)
     send(core, 0, 6, MS + 500_000, size=3000)
     send(core, 2, 7, END + MS)
     send(core, 1, 8, END + 2 * MS)
-    long_end = MS + 500_000 + 13_364_000
+    long_end = MS + 500_000 + 192_000 + 3064 * 4_000
     assert run(core)[3] == (long_end + EIFS + 28 * SLOT + AIR, BROADCAST, 1, 8, [])
     assert counted(core, "half_duplex") == [0, 1, 0]
+    assert counted(core, "random_loss") == [0, 1, 0]
+
+
+def test_a_frame_that_was_never_locked_on_to_calls_for_no_eifs(world: World) -> None:
+    # Node 1 transmits when node 0's long frame starts; node 2's, which starts in the middle of that, cannot be captured
+    # either. Both are lost, neither had begun: node 1 waits for DIFS, and the 28 slots after its own frame.
+    core = world(3, [(0, 1), (2, 1)], both=False, mtu=3000)
+    send(core, 1, 5, MS)
+    send(core, 0, 6, MS + 500_000, size=3000)
+    send(core, 2, 7, END + MS)
+    send(core, 1, 8, END + 2 * MS)
+    long_end = MS + 500_000 + 192_000 + 3064 * 4_000
+    assert run(core)[3] == (long_end + DIFS + 28 * SLOT + AIR, BROADCAST, 1, 8, [])
+    assert counted(core, "half_duplex") == [0, 1, 0]
     assert counted(core, "collision") == [0, 1, 0]
+
+
+def test_a_frame_lost_under_one_merely_sensed_calls_for_no_eifs(world: World) -> None:
+    # Node 2, 500 m away, is sensed at node 1 when node 0's frame of 600 bytes (2.848 ms) starts there: that cannot be
+    # received. The other way round its reception has begun, and EIFS applies. Node 0's frame is always the last to end.
+    for far, near, space in ((0, 100_000, DIFS), (100_000, 0, EIFS)):
+        core = world(at=[(-200, 0), (0, 0), (500, 0)], sense=2.2)
+        send(core, 2, 5, MS + far)
+        send(core, 0, 6, MS + near, size=600)
+        send(core, 1, 7, MS + 200_000)
+        assert run(core)[2][0] == MS + near + 2_848_000 + space + 28 * SLOT + AIR
+        assert counted(core, "collision") == [0, 1, 0]
 
 
 @pytest.mark.parametrize("gap", [-1_000_000, 0, 10_000, DIFS + 9 * SLOT])
@@ -634,14 +733,102 @@ def test_who_transmits_does_not_acknowledge(world: World) -> None:
 LONG, SHORT = 192_000 + 1536 * 4_000, 192_000 + 120 * 4_000  # 6_336_000 and 672_000
 
 
-def test_a_long_broadcast_is_one_burst(world: World) -> None:
-    core = world(2, mesh(2))
+def test_the_fragments_of_a_broadcast_are_frames_of_their_own(world: World) -> None:
+    # After each the sender backs off, by 9 and by 18 slots.
+    core = world(2, mesh(2), record=True)
     send(core, 0, 5, MS, size=3000)
-    assert run(core) == [(MS + 13_364_000, BROADCAST, 0, 5, [1])]
+    second = MS + LONG + DIFS + 9 * SLOT
+    third = second + LONG + DIFS + 18 * SLOT
+    got = ((1, Outcome.RECEIVED),)
+    assert frames(core) == [
+        Frame(MS, 0, EVERYONE, KIND, 5, 1, 1472, got),
+        Frame(second, 0, EVERYONE, KIND, 5, 1, 1472, got),
+        Frame(third, 0, EVERYONE, KIND, 5, 1, 56, got),
+    ]
     assert counted(core, "packets") == [3, 0]
     assert counted(core, "bits") == [3 * 192 + 8 * 3192, 0]
-    assert counted(core, "airtime") == [13_364_000, 0]
-    assert counted(core, "receptions") == [0, 1]
+    assert counted(core, "airtime") == [2 * LONG + SHORT, 0]
+    assert counted(core, "receptions") == [0, 3]
+
+
+def test_a_long_broadcast_has_ended_with_its_last_fragment(world: World) -> None:
+    core = world(2, mesh(2))
+    send(core, 0, 5, MS, size=3000)
+    assert run(core) == [(MS + 2 * (LONG + DIFS) + (9 + 18) * SLOT + SHORT, BROADCAST, 0, 5, [1])]
+    assert core.spent == (3, 3 * 192 + 8 * 3192, 2 * LONG + SHORT)
+
+
+def test_others_get_in_between_the_fragments_of_a_broadcast(world: World) -> None:
+    # Node 2 draws 11 slots while the first fragment is sent. It comes after the second: that starts after 9 slots.
+    core = world(3, mesh(3))
+    send(core, 0, 5, MS, size=3000)
+    send(core, 2, 6, 2 * MS)
+    second_end = MS + LONG + DIFS + 9 * SLOT + LONG
+    between = second_end + DIFS + (11 - 9) * SLOT
+    assert run(core) == [
+        (between + AIR, BROADCAST, 2, 6, [0, 1]),
+        (between + AIR + DIFS + (18 - 2) * SLOT + SHORT, BROADCAST, 0, 5, [1, 2]),
+    ]
+
+
+def test_an_urgent_message_waits_for_the_last_fragment(world: World) -> None:
+    core = world(2, mesh(2))
+    send(core, 0, 5, MS, size=3000)
+    send(core, 0, 6, 2 * MS, urgent=True)
+    assert [handle for _, _, _, handle, _ in run(core)] == [5, 6]
+
+
+def lossy(core: Core, gaps: Sequence[tuple[int, int]]) -> None:
+    """Node 1 does not hear node 0 from each first time to the second."""
+    for gone, back in gaps:
+        assert run(core, gone) == []
+        core.set_link(0, 1, None)
+        assert run(core, back) == []
+        core.set_link(0, 1, 0.0)
+
+
+def test_who_lacks_a_fragment_does_not_have_the_message(world: World) -> None:
+    core = world(3, mesh(3))
+    send(core, 0, 5, MS, size=3000)
+    lossy(core, [(2 * MS, 2 * MS + LONG)])  # away from node 1 when the second starts
+    assert [receivers for *_, receivers in run(core)] == [[2]]
+    assert counted(core, "receptions") == [0, 2, 3]
+
+
+def test_of_a_bulk_everyone_is_told_what_it_has(world: World) -> None:
+    # Pieces of 1000, 1000 and 200 bytes, 1064 and 264 with headers; node 1 misses the second, node 3 all.
+    core = world(4, [(0, 1), (0, 2)])
+    piece, last = 192_000 + 1064 * 4_000, 192_000 + 264 * 4_000
+    core.send_bulk(0, 5, 3, 1000, 200, KIND, MS, False)
+    lossy(core, [(2 * MS, 2 * MS + piece)])
+    end = MS + 2 * (piece + DIFS) + (9 + 18) * SLOT + last
+    assert run(core) == [(end, BROADCAST, 0, 5, [1, 2])]
+    assert core.spent == (3, 3 * 192 + 8 * (1064 + 1064 + 264), 2 * piece + last)
+
+
+@pytest.mark.parametrize("pieces", [1, 2, 62])
+def test_the_masks_of_a_bulk(world: World, pieces: int) -> None:
+    core = world(2, ideal=True)
+    core.set_link(0, 1, 0.5)
+    core.send_bulk(0, 5, pieces, 256, 256, KIND, 0, False)
+    assert core.advance(1_000 * MS) is BROADCAST
+    expected = sum((u >= 0.5) << n for n, u in enumerate(islice(uniforms(7, "loss", 0), pieces)))
+    assert list(zip(core.receivers, core.masks, strict=True)) == ([(1, expected)] if expected else [])
+    assert core.now == pieces * AIR
+
+
+def test_a_message_of_many_fragments_arrives_whole(world: World) -> None:
+    for ideal in (True, False):
+        core = world(2, mesh(2), mtu=100, ideal=ideal)
+        send(core, 0, 5, MS, size=10_001)
+        assert [receivers for *_, receivers in run(core)] == [[1]]
+        assert counted(core, "receptions") == [0, 101]
+
+
+def test_a_flood_of_long_messages_passes_on_what_is_whole(world: World) -> None:
+    core = world(4, LINE, mtu=100, ideal=True, background_flood=True, **{**BACKGROUND, "record": False})
+    run(core, 10_000 * MS)
+    assert counted(core, "packets", kind=1) == [12, 12, 12, 12]
 
 
 def test_a_long_unicast_is_acknowledged_fragment_by_fragment(world: World) -> None:
@@ -827,7 +1014,7 @@ def test_the_record_of_a_unicast(world: World) -> None:
 
 
 def test_the_record_names_every_way_to_lose_a_frame(world: World) -> None:
-    core = world(5, [(0, 1), (0, 2), (0, 3), (1, 4), (4, 2)], both=False, record=True)
+    core = world(5, [(0, 1), (0, 2), (0, 3), (1, 4), (4, 2)], both=False, record=True, mtu=3000)
     core.set_link(0, 3, 1.0)
     send(core, 0, 5, MS, size=3000)
     send(core, 1, 6, MS)

@@ -35,6 +35,8 @@ def test_the_stories_cover_what_they_claim() -> None:
         lambda s: s.loss > 0,
         lambda s: s.nodes > kernel.SMALL_NETWORK,
         lambda s: s.mtu < 256,
+        lambda s: s.cca == 0,
+        lambda s: s.cca == 4_000,
     ):
         assert sum(map(choose, stories)) >= 5
     counted = [0] * 9

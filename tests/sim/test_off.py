@@ -230,5 +230,43 @@ def test_a_flood_that_was_to_be_passed_on_is_forgotten_or_waits(world: World) ->
         assert counted(core, "packets", kind=1) == packets
 
 
+def test_who_was_off_has_forgotten_the_fragments_it_had(world: World) -> None:
+    # Nodes 1 and 2 get the first of three fragments. Node 1 is off for a moment, and gets the others.
+    for bulk, receivers, masks in ((False, [2], []), (True, [1, 2], [0b110, 0b111])):
+        core = world(3, mesh(3))
+        if bulk:
+            core.send_bulk(0, 5, 3, 1472, 56, 2, MS, False)
+        else:
+            send(core, 0, 5, MS, size=3000)
+        run(core, MS + LONG + 1)
+        core.set_on(1, False, True)
+        run(core, MS + LONG + 2)
+        core.set_on(1, True, True)
+        assert [entry[-1] for entry in run(core)] == [receivers]
+        assert not bulk or core.masks == masks
+
+
+def test_a_bulk_that_breaks_off_has_ended_with_what_was_sent(world: World) -> None:
+    # Between the first and the second piece, or during the second, which is then sent to its end.
+    between, second = MS + LONG + 1, MS + LONG + DIFS + 9 * SLOT
+    for off, end, mask in ((between, between, 0b1), (second + 1, second + LONG, 0b11)):
+        core = world(2, mesh(2))
+        core.send_bulk(0, 6, 3, 1472, 56, 2, MS, False)
+        send(core, 0, 5, MS)
+        assert switched(core, (off, 0, False, False)) == [(off, GONE, 0, 5, []), (end, BROADCAST, 0, 6, [1])]
+        assert core.masks == [mask]
+
+
+def test_a_bulk_that_is_kept_goes_on_on_return(world: World) -> None:
+    for ideal in (False, True):
+        core = world(2, mesh(2), ideal=ideal)
+        core.send_bulk(0, 5, 3, 1472, 56, 2, MS, False)
+        back = 900 * MS
+        log = switched(core, (2 * MS, 0, False, True), (back, 0, True, True))
+        assert [entry[1:] for entry in log] == [(BROADCAST, 0, 5, [1])]
+        assert core.masks == [0b111]
+        assert log[0][0] > back + LONG
+
+
 def test_the_draw_this_page_counts_on() -> None:
     assert next(draws(7, "backoff", 0)) & 31 == 9

@@ -89,6 +89,15 @@ def test_settings_of_everything_set() -> None:
             {"movement": {"model": "static", "positions": [[0, 0], [1, 1], [501, 0]]}},
             "file: movement.positions: node 2 at (501, 0): it must lie in the area of 500 m × 100 m",
         ),
+        (
+            {"radio": {"walls": "opaque"}},
+            'file: radio.walls: opaque walls go with movement.model = "buildings"',
+        ),
+        (
+            {"radio": {"propagation": "links", "walls": "opaque"}, "links": {"up": [[0, 1]]}},
+            'file: radio.walls: opaque walls go with movement.model = "buildings"',
+        ),
+        ({"mac": {"cca": -1}}, "file: mac.cca = -1: Expected `float` >= 0.0"),
         ({"links": {"up": [[0, 1]]}}, "file: links: needs radio.propagation = \"links\", not 'two-ray'"),
         (
             {"radio": {"propagation": "links"}},

@@ -13,6 +13,7 @@ from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 from roamcast.sim.world import CoreMaker
+from roamcast.units import SECOND
 from sim.worlds import SCENARIOS, facts, scenario
 
 
@@ -50,6 +51,27 @@ def test_nothing_reaches_or_leaves_a_node_that_is_away(name: str) -> None:
     assert not [row for row in recorded["deliver"] if away(row["node"], row["time"])]
 
 
+def test_nothing_goes_through_an_opaque_wall() -> None:
+    recorded = facts(scenario("opaque walls"))
+    rooms: dict[int, list[tuple[int, int]]] = {}
+    for leg in recorded["leg"]:
+        rooms.setdefault(leg["node"], []).append((leg["start"], leg["room"]))
+
+    def room(node: int, time: int) -> int:
+        return [number for start, number in rooms[node] if start <= time][-1]
+
+    frames = {row["frame"]: row for row in recorded["frame"]}
+    met = [
+        (room(frame["sender"], frame["start"]), room(row["node"], frame["start"]))
+        for row in recorded["reception"]
+        for frame in [frames[row["frame"]]]
+    ]
+    assert all(here == there for here, there in met)
+    assert len({here for here, _ in met}) > 2
+    open_air = facts(scenario("opaque walls", radio={"range": 100.0}))
+    assert len(open_air["reception"]) > 1.5 * len(met)
+
+
 @pytest.mark.parametrize("name", ["waypoint", "links"])
 def test_passing_every_frame_through_the_codec_changes_nothing(name: str) -> None:
     assert facts(scenario(name), through_codec=True) == facts(scenario(name))
@@ -66,7 +88,8 @@ def digest(*names: str) -> str:
 @pytest.mark.parametrize("hash_seed", ["1", "4242"])
 def test_another_process_with_another_hash_seed_gives_the_same_bytes(hash_seed: str) -> None:
     program = "from sim.test_world import digest; print(digest('waypoint', 'links'))"
-    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": "tests"}
+    path = os.pathsep.join(["tests", os.environ.get("PYTHONPATH", "")])
+    environment = {**os.environ, "PYTHONHASHSEED": hash_seed, "PYTHONPATH": path}
     answer = subprocess.run(
         [sys.executable, "-c", program], env=environment, capture_output=True, text=True, check=True
     )
@@ -88,7 +111,7 @@ def test_the_workload_does_not_depend_on_radio_or_medium() -> None:
 
 def test_facts_by_second_add_up_to_the_totals() -> None:
     recorded = facts(scenario("unit disk, overlap"))
-    for metric in ("packets", "bits", "airtime", "receptions", "collision", "half_duplex"):
+    for metric in ("messages", "packets", "bits", "airtime", "receptions", "collision", "half_duplex"):
         total = sum(row[metric] for row in recorded["transmit"])
         assert total == sum(row[metric] for row in recorded["series"])
         assert total > 0, metric
@@ -139,7 +162,28 @@ def test_what_a_cause_took_is_counted_by_node(tmp_path: Path, core: CoreMaker | 
     rows = [row for row in sink.table("transmit").to_pylist() if row["kind"] == "repair"]
     packets = {(row["node"], row["cause"]): row["packets"] for row in rows if row["packets"]}
     assert packets == {(0, 7): 1, (1, 7): 1, (2, 7): 1, (0, 8): 1, (0, 9): 8}
+    messages = {(row["node"], row["cause"]): row["messages"] for row in rows if row["messages"]}
+    assert messages == dict.fromkeys(packets, 1), "however often it was tried"
     # A version byte, an array of two, "repair" (1 + 6) and a small number: 10 bytes, and 64 of headers.
     assert {row["bits"] // row["packets"] for row in rows if row["packets"]} == {192 + 8 * 74}
     # The broadcasts all start at 0 and collide, so that only the unicast is received; by no cause, at the receiver.
     assert [(row["node"], row["cause"], row["receptions"]) for row in rows if row["receptions"]] == [(1, 0, 1)]
+
+
+def test_a_subscription_ends_with_its_lifetime() -> None:
+    raw = {
+        "nodes": 2,
+        "duration": 20.0,
+        "seed": 1,
+        "protocol": {"name": "opportunistic"},
+        "radio": {"propagation": "links"},
+        "links": {"up": [[0, 1]]},
+        "workload": {
+            "subscribers": [{"nodes": [1], "start": 1.0, "lifetime": 5.0}],
+            "publishers": [{"nodes": [0], "rate": 1.0}],
+        },
+    }
+    recorded = facts(check(raw, "lifetimes", Path()), reference.Core)
+    begun, ended = recorded["subscribe"]
+    assert (begun["active"], begun["time"], begun["lifetime"]) == (True, SECOND, 5 * SECOND)
+    assert (ended["active"], ended["time"], ended["subscription"]) == (False, 6 * SECOND, begun["subscription"])

@@ -39,6 +39,18 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "movement": {"model": "buildings"},
         "radio": {"range": 100.0, "indoor_range": 40.0},
     },
+    "opaque walls": {
+        "area": {"width": 300.0, "height": 300.0},
+        "nodes": 60,
+        "movement": {
+            "model": "buildings",
+            "buildings": [[20, 20, 100, 100], [180, 20, 100, 100], [20, 180, 100, 100], [180, 180, 100, 100]],
+            "stay": [0.5, 2.0],
+            "speed": [20.0, 40.0],
+        },
+        "radio": {"range": 100.0, "walls": "opaque"},
+        "record": {"frames": True},
+    },
     "hot spots, ideal": {
         "movement": {
             "model": "hot-spots",

@@ -22,23 +22,19 @@ from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from typing import Final, Literal, NamedTuple
 
-import numba
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-from numpy.typing import NDArray
 
 from roamcast.errors import RoamcastError
+from roamcast.facts import compiled
+from roamcast.facts.compiled import Bools, Floats, Ints
 from roamcast.facts.schema import TABLES
 
-Ints = NDArray[np.int64]
-Floats = NDArray[np.float64]
 Drawn = Literal["certain", "mean", "possible"]
 
 READ: Final = ("leg", "link", "away")
 """The tables that contacts follow from; one that is missing has no rows."""
-_SLACK: Final = 1e-3
-"""Metres by which a pair must be out of range to be passed over without a closer look: far above rounding."""
 
 
 @dataclass(frozen=True)
@@ -95,6 +91,11 @@ class Contacts:
     def pair(self) -> Ints:
         """A number for each pair."""
         return self.sender * self.nodes + self.receiver
+
+    @property
+    def target(self) -> Ints:
+        """Where the arcs lead that `compiled` makes of these contacts."""
+        return np.column_stack([self.receiver, self.sender]).ravel()
 
     def both_ways(self) -> "Contacts":
         """Directed contacts: a mutual one counts once in each direction."""
@@ -255,7 +256,7 @@ def _by_legs(
     first = np.searchsorted(node, np.arange(nodes + 1))
     one_way = directed and reach.indoors is None and len(np.unique(ranges)) > 1
     way = np.column_stack([x0, y0, (x1 - x0) / span, (y1 - y0) / span])  # where from, and m/ns
-    rows = _pass_by(first, start, stop, way, ranges, room, end, one_way)
+    rows = compiled.pass_by(first, start, stop, way, ranges, room, end, one_way)
     sender, receiver, begin, until = rows.T
     if directed and not one_way:
         sender, receiver = np.concatenate([sender, receiver]), np.concatenate([receiver, sender])
@@ -263,111 +264,15 @@ def _by_legs(
     return sender, receiver, begin, until
 
 
-@numba.njit(cache=True)
-def _pass_by(
-    first: Ints, start: Ints, stop: Ints, way: Floats, reach: Floats, room: Ints, end: int, one_way: bool
-) -> Ints:
-    """Rows (sender, receiver, begin, until). The legs of node n are those from first[n] to first[n + 1], in order."""
-    nodes = len(first) - 1
-    rows, count = np.empty((1024, 4), np.int64), 0
-    for a in range(nodes):
-        for b in range(0 if one_way else a + 1, nodes):
-            if a == b:
-                continue
-            i, j = first[a], first[b]
-            begin, until = -1, -1
-            while i < first[a + 1] and j < first[b + 1]:
-                low, high = max(start[i], start[j]), min(stop[i], stop[j], end)
-                if low >= end:
-                    break
-                if low < high and room[i] == room[j]:
-                    bound = reach[i] if one_way else min(reach[i], reach[j])
-                    came, went = _within(low, high, bound, i, j, start, way)
-                    if came < went and came == until:  # a leg ended meanwhile
-                        until = went
-                    elif came < went:
-                        if until > begin:
-                            rows, count = append(rows, count, a, b, begin, until)
-                        begin, until = came, went
-                if stop[i] <= stop[j]:
-                    i += 1
-                else:
-                    j += 1
-            if until > begin:
-                rows, count = append(rows, count, a, b, begin, until)
-    return rows[:count]
-
-
-@numba.njit(cache=True)
-def _apart(t: int, i: int, j: int, start: Ints, way: Floats) -> tuple[float, float]:
-    """From the node on leg i to the one on leg j, computed as the core does, operation by operation."""
-    dx = (way[j, 0] + way[j, 2] * (t - start[j])) - (way[i, 0] + way[i, 2] * (t - start[i]))
-    dy = (way[j, 1] + way[j, 3] * (t - start[j])) - (way[i, 1] + way[i, 3] * (t - start[i]))
-    return dx, dy
-
-
-@numba.njit(cache=True)
-def _near(t: int, bound: float, i: int, j: int, start: Ints, way: Floats) -> bool:
-    dx, dy = _apart(t, i, j, start, way)
-    return dx * dx + dy * dy <= bound * bound
-
-
-@numba.njit(cache=True)
-def _within(low: int, high: int, bound: float, i: int, j: int, start: Ints, way: Floats) -> tuple[int, int]:
-    """From when until when, in [low, high), nodes on legs i and j are in range; an empty time if never.
-
-    The squared distance is a parabola in time: its least point and its roots say where to look. What counts is `_near`
-    at whole nanoseconds, so that rounding here costs a step or two of a search and never changes the result.
-    """
-    far = bound + _SLACK
-    dx, dy = _apart(low, i, j, start, way)
-    wx, wy = way[j, 2] - way[i, 2], way[j, 3] - way[i, 3]
-    last_x, last_y = dx + wx * (high - low), dy + wy * (high - low)
-    if min(dx, last_x) > far or max(dx, last_x) < -far or min(dy, last_y) > far or max(dy, last_y) < -far:
-        return low, low
-    speed2 = wx * wx + wy * wy
-    if speed2 == 0.0:
-        return (low, high) if _near(low, bound, i, j, start, way) else (low, low)
-    closest = -(dx * wx + dy * wy) / speed2  # ns after `low`
-    least = dx * dx + dy * dy - closest * closest * speed2
-    middle = low + round(min(max(closest, 0.0), float(high - low - 1)))
-    inside = -1
-    for t in (middle, middle - 1, middle + 1):
-        if low <= t < high and _near(t, bound, i, j, start, way):
-            inside = t
-            break
-    if inside < 0:
-        return low, low
-    half = np.sqrt(max(bound * bound - least, 0.0) / speed2)
-    came, went = low, high
-    if not _near(low, bound, i, j, start, way):
-        guess = low + int(min(max(closest - half, 0.0), float(high - low)))
-        came = _edge(low, inside, guess, bound, i, j, start, way)
-    if not _near(high - 1, bound, i, j, start, way):
-        guess = low + int(min(max(closest + half, 0.0), float(high - low)))
-        went = _edge(high - 1, inside, guess, bound, i, j, start, way) + 1
-    return came, went
-
-
-@numba.njit(cache=True)
-def _edge(outside: int, inside: int, guess: int, bound: float, i: int, j: int, start: Ints, way: Floats) -> int:
-    """The instant in range that is nearest to `outside`, which is not; it is probably near `guess`."""
-    for t in (guess - 1, guess + 2):
-        if min(outside, inside) < t < max(outside, inside):
-            if _near(t, bound, i, j, start, way):
-                inside = t
-            else:
-                outside = t
-    while abs(inside - outside) > 1:
-        t = min(outside, inside) + abs(inside - outside) // 2
-        if _near(t, bound, i, j, start, way):
-            inside = t
-        else:
-            outside = t
-    return inside
-
-
 # --- Small things ---------------------------------------------------------------------------------------------------
+
+
+def changes(begin: Ints, until: Ints) -> tuple[Ints, Ints, Bools]:
+    """Every begin and end in the order of time: when, of which, and whether it is a begin."""
+    time, which = np.concatenate([begin, until]), np.tile(np.arange(len(begin)), 2)
+    order = np.argsort(time, kind="stable")
+    return time[order], which[order], order < len(begin)
+
 
 Keyed = tuple[Ints, Ints, Ints]
 """Keys, begin and until, ordered by key and begin."""
@@ -378,34 +283,7 @@ def overlaps(ours: Keyed, theirs: Keyed) -> Keyed:
 
     Those of theirs with one key must be apart from each other.
     """
-    return _overlaps(*ours, *theirs)
-
-
-@numba.njit(cache=True)
-def append(rows: Ints, count: int, a: int, b: int, begin: int, until: int) -> tuple[Ints, int]:
-    """One row more in an array of which `count` are used: the array, longer if it was full, and the count."""
-    if count == len(rows):
-        longer = np.empty((2 * count, 4), np.int64)
-        longer[:count] = rows
-        rows = longer
-    rows[count, 0], rows[count, 1], rows[count, 2], rows[count, 3] = a, b, begin, until
-    return rows, count + 1
-
-
-@numba.njit(cache=True)
-def _overlaps(key: Ints, begin: Ints, until: Ints, key2: Ints, begin2: Ints, until2: Ints) -> tuple[Ints, Ints, Ints]:
-    rows = np.empty((max(16, len(key)), 4), np.int64)
-    count, first = 0, 0
-    for one in range(len(key)):
-        while first < len(key2) and (
-            key2[first] < key[one] or (key2[first] == key[one] and until2[first] <= begin[one])
-        ):
-            first += 1
-        other = first
-        while other < len(key2) and key2[other] == key[one] and begin2[other] < until[one]:
-            rows, count = append(rows, count, one, 0, max(begin[one], begin2[other]), min(until[one], until2[other]))
-            other += 1
-    return rows[:count, 0].copy(), rows[:count, 2].copy(), rows[:count, 3].copy()
+    return compiled.overlaps(*ours, *theirs)
 
 
 def _table(facts: Mapping[str, pa.Table], name: str) -> pa.Table:

@@ -30,7 +30,8 @@ LOSSES: Final = ("collision", "half_duplex", "random_loss", "queue_full", "unrea
 """Why a frame, or a message, did not arrive."""
 COUNTERS: Final = ("packets", "bits", "airtime", "receptions", *LOSSES)
 """What is counted of frames, in this order; `airtime` is in ns."""
-_COUNTED: Final = dict.fromkeys(COUNTERS, _I)
+_COUNTED: Final = dict.fromkeys(("messages", *COUNTERS), _I)
+"""Beside frames, the messages of brokers that they were for: one, however often the link layer repeats it."""
 
 # Contexts are told as their text, which reads back as the same; none: null
 TABLES: Final[dict[str, pa.Schema]] = {

@@ -101,7 +101,7 @@ class Summary:
 def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float | None = None) -> Summary:
     """The summary of a run; `warmup` and `duration` in s. Without a duration there is no share of airtime."""
     start = round(warmup * SECOND)
-    expected = _expected(facts, start)
+    expected = expected_pairs(facts, start)
     first, unexpected, repeated = _deliveries(facts, start, expected)
     delays = sorted(delay for delay, _ in first.values())
     sent = _sent(facts, warmup)
@@ -142,8 +142,11 @@ def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float |
 # --- Ground truth ---------------------------------------------------------------------------------------------------
 
 
-def _expected(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
-    """A sweep through time, with an index of the filters in force. At one instant, ends come last."""
+def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
+    """Those of the events published at or after `start` (ns), by a sweep with an index of the filters in force.
+
+    At one instant, ends come last.
+    """
     subscribing, publishing, ending = range(3)
     acts: list[tuple[int, int, int]] = []
     terms = _terms(facts)

@@ -40,6 +40,7 @@ INTERVAL: Final = 5.0
 """Seconds between two parts."""
 MAX_ROWS: Final = 50_000
 """Rows that are held; with more, a part is cut earlier."""
+_AMOUNTS: Final = ("messages", *COUNTERS)
 _PART: Final = re.compile(r"\w+-(\d+)\.parquet")
 
 
@@ -167,7 +168,7 @@ class Facts:
     def _settle(self, second: int, last: bool) -> None:
         """Turns what was counted into rows."""
         for (kind, cause), amounts in sorted(self._totals.items()):
-            self._add("transmit", self._node, kind, self._roles[kind], cause, *(amounts[name] for name in COUNTERS))
+            self._add("transmit", self._node, kind, self._roles[kind], cause, *(amounts[name] for name in _AMOUNTS))
         for fact, count in sorted(self._notes.items()):
             self._add("note", self._node, fact, count)
         self._totals.clear()
@@ -175,7 +176,7 @@ class Facts:
         for key in sorted(self._seconds):
             if last or key[0] < second:
                 amounts = self._seconds.pop(key)
-                self._add("series", *key, self._roles[key[1]], *(amounts[name] for name in COUNTERS))
+                self._add("series", *key, self._roles[key[1]], *(amounts[name] for name in _AMOUNTS))
 
     def _begin_part(self) -> None:
         assert self._writer is not None

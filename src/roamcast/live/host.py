@@ -39,7 +39,7 @@ from roamcast.live.subscribers import Mailbox, Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
-from roamcast.protocols.messages import Message, kind_of
+from roamcast.protocols.messages import Bulk, Message, kind_of
 from roamcast.units import seconds
 
 _MAX_REMEMBERED: Final = 10_000
@@ -92,6 +92,8 @@ class Host:
             senses,
             deliver=self._deliver,
             unreachable=lambda to, message: self._later(self.broker.unreachable, to, message),
+            left=lambda message: self._later(self.broker.left, message),
+            dropped=lambda message: self._later(self.broker.dropped, message),
             ring=lambda now, key: self._call(self.broker.timer, key, due=now),
         )
         facts.on_recorded = lambda event: store.set_number("recorded", event - event_id(node, 1) + 1)
@@ -281,7 +283,9 @@ class Host:
 
     # --- The broker -------------------------------------------------------------------------------------------------
 
-    def _call(self, method: Callable[..., None], *arguments: Hashable | Message, due: Time | None = None) -> None:
+    def _call(
+        self, method: Callable[..., None], *arguments: Hashable | Message | Bulk, due: Time | None = None
+    ) -> None:
         if self._ended:
             return
         if self._inside:
@@ -299,7 +303,7 @@ class Host:
             self._inside = False
         self.port.release()
 
-    def _later(self, method: Callable[..., None], *arguments: Hashable | Message) -> None:
+    def _later(self, method: Callable[..., None], *arguments: Hashable | Message | Bulk) -> None:
         asyncio.get_running_loop().call_soon(self._call, method, *arguments)
 
     @property

@@ -7,9 +7,13 @@ The rules this file owns:
 * **Nothing gets out before what was kept is on disk.** A message or a delivery that came after a `keep` waits for its
   commit: a neighbour is told "I have it" only when that survives a crash, and an event that an application got is not
   handed to it again by a node that has forgotten. Where nothing was kept, nothing waits.
+* **A bulk goes piece by piece.** The next piece is given to the link when the one before has left, so that a long
+  document neither fills the queue nor holds up what else there is to say. One whose first piece finds the queue full is
+  dropped as a whole; of one that is under way, the rest is given up.
 """
 
 from collections.abc import Callable, Hashable, Mapping
+from dataclasses import dataclass
 from typing import Protocol
 
 from roamcast.content.event import Event, EventId, Scalar
@@ -33,7 +37,17 @@ class Air(Protocol):
 
 Deliver = Callable[[Event, tuple[int, ...], int, str], None]
 Unreachable = Callable[[Node, Message], None]
+Told = Callable[[Message | Bulk], None]
 Ring = Callable[[Time, Hashable], None]
+
+
+@dataclass(slots=True, eq=False)
+class _BulkFlight:
+    """A bulk on its way."""
+
+    bulk: Bulk
+    number: int = 0
+    """Of the piece that is being sent."""
 
 
 class LivePort:
@@ -50,6 +64,8 @@ class LivePort:
         *,
         deliver: Deliver,
         unreachable: Unreachable,
+        left: Told,
+        dropped: Told,
         ring: Ring,
     ) -> None:
         self.now: Time = clock.now()
@@ -64,10 +80,13 @@ class LivePort:
         self._senses = senses
         self._deliver = deliver
         self._unreachable = unreachable
+        self._left = left
+        self._dropped = dropped
         self._ring = ring
         self._serial = 0
         self._delayed: dict[Handle, int] = {}
         self._flying: dict[Hashable, tuple[Node | None, Message]] = {}
+        self._bulks: dict[Hashable, _BulkFlight] = {}  # by the handle of the piece that is being sent
         self._queued: list[Callable[[], None]] = []
 
     # --- Sending ----------------------------------------------------------------------------------------------------
@@ -76,8 +95,26 @@ class LivePort:
         return self._send(None, message, delay)
 
     def broadcast_bulk(self, bulk: Bulk) -> None:
-        for number in range(len(bulk)):
-            self.broadcast(bulk[number])
+        flight = _BulkFlight(bulk)
+        self._queued.append(lambda: self._transmit_piece(flight))
+
+    def _transmit_piece(self, flight: _BulkFlight) -> None:
+        if self.air is None:
+            self._dropped(flight.bulk)
+            return
+        self._serial += 1
+        self._bulks[self._serial] = flight
+        self._transmit(self._serial, None, flight.bulk[flight.number])
+
+    def _piece_done(self, flight: _BulkFlight, sent: bool) -> None:
+        if not sent and flight.number == 0:
+            self._dropped(flight.bulk)
+            return
+        flight.number += 1
+        if sent and flight.number < len(flight.bulk):
+            self._transmit_piece(flight)
+        else:
+            self._left(flight.bulk)
 
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._send(to, message, delay)
@@ -124,12 +161,17 @@ class LivePort:
         to, message = flown
         kind, now = kind_of(type(message)), self._clock.now()
         if datagrams:
-            self._facts.count(now, kind, message.cause, packets=datagrams, bits=8 * octets)
+            self._facts.count(now, kind, message.cause, messages=1, packets=datagrams, bits=8 * octets)
         if not delivered:
             # What never left found the queue full. Losses are counted under no cause, as in the simulator.
             self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})
             if to is not None:
                 self._unreachable(to, message)
+        flight = self._bulks.pop(token, None)
+        if flight is not None:
+            self._piece_done(flight, delivered)
+        elif to is None and message.tracked:
+            (self._left if delivered else self._dropped)(message)
 
     # --- Telling ----------------------------------------------------------------------------------------------------
 
@@ -174,7 +216,12 @@ class LivePort:
 
     @property
     def tables(self) -> dict[str, int]:
-        return {"agenda": len(self.agenda), "delayed": len(self._delayed), "flying": len(self._flying)}
+        return {
+            "agenda": len(self.agenda),
+            "delayed": len(self._delayed),
+            "flying": len(self._flying),
+            "bulks": len(self._bulks),
+        }
 
 
 def _do_all(queued: list[Callable[[], None]]) -> None:

@@ -12,6 +12,7 @@ from typing import Final
 
 from roamcast.outside import from_file, is_file_name
 from roamcast.protocols import flooding, gossip, hint
+from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.odmrp import broker as odmrp
 from roamcast.protocols.opportunistic import broker as opportunistic
@@ -28,6 +29,7 @@ _OURS: Final = (
     tree.COMAN,
     opportunistic.ENTRY,
     odmrp.ENTRY,
+    context.ENTRY,
 )
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
@@ -37,7 +39,7 @@ def find(name: str, folder: Path = Path()) -> Entry:
     if name in CATALOGUE:
         return CATALOGUE[name]
     if is_file_name(name):
-        return _checked(from_file(name, folder, "protocol"), repr(name))
+        return _checked(from_file(name, folder, "protocol", ProtocolError), repr(name))
     offered = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
     if name in offered:
         return _checked(offered[name].load(), f"entry point {name!r}")

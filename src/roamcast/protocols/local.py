@@ -85,6 +85,17 @@ class LocalSubscriptions:
         if wanting:
             self._hand_over(event, had, wanting, hops, via)
 
+    def has(self, event_id: EventId, subscription_id: int) -> bool:
+        """Whether a subscription got an event."""
+        return subscription_id in self._delivered.get(event_id, ())
+
+    def hand(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+        """Hands an event to subscriptions that the broker has chosen, if they are in force and have not got it."""
+        had = self._delivered.get(event.id, ())
+        wanting = tuple(number for number in subscriptions if number not in had and number in self._filters)
+        if wanting:
+            self._hand_over(event, had, wanting, hops, via)
+
     def _hand_over(self, event: Event, had: tuple[int, ...], wanting: tuple[int, ...], hops: int, via: str) -> None:
         oldest = put(self._delivered, event.id, had + wanting, self._capacity)
         self._serial += 1

@@ -33,7 +33,7 @@ class Upcall(enum.IntEnum):
     """Why `advance` returned."""
 
     REACHED = 0  # `until`: nothing is left to do before it
-    BROADCAST = 1  # a broadcast has ended: `sender`, `handle` (over now), `receivers`
+    BROADCAST = 1  # a broadcast has ended: `sender`, `handle` (over now), `receivers`; of a bulk also `masks`
     DELIVERED = 2  # a unicast has arrived: `sender`, `handle`, `receivers` of one
     FINISHED = 3  # a unicast is acknowledged: `sender`, `handle` (over now)
     UNREACHABLE = 4  # a unicast was given up: `sender`, `handle` (over now)
@@ -89,6 +89,8 @@ class Settings:
     slot: int = 20_000
     sifs: int = 10_000
     difs: int = 50_000
+    cca: int = 4_000
+    """From the start of a frame until it is sensed; less than any frame's airtime."""
     cw_min: int = 31
     cw_max: int = 1023
     retries: int = 7
@@ -119,7 +121,7 @@ class Settings:
         return max(1, -(-size // self.mtu))
 
     def burst_airtime(self, size: int, kbps: int) -> int:
-        """Of a whole message of `size` bytes: its frames, SIFS apart."""
+        """Of a whole message of `size` bytes, SIFS between its frames: a unicast of the ideal MAC."""
         full, count = self.airtime(self.mtu + self.header, kbps), self.fragments(size)
         last = self.airtime(size - (count - 1) * self.mtu + self.header, kbps)
         return (count - 1) * (full + self.sifs) + last
@@ -141,6 +143,7 @@ class Frame:
     handle: int
     """Of the host's message; -1 for the core's own frames."""
     packets: int
+    """1, but for a unicast of the ideal MAC, which goes as a whole."""
     size: int
     """Bytes of the message or fragment, without headers."""
     outcomes: tuple[tuple[int, Outcome], ...]
@@ -159,6 +162,10 @@ class Core(Protocol):
     frame: Frame | None
 
     @property
+    def masks(self) -> list[int]:
+        """What each of the `receivers` has of a bulk: bit n stands for piece n."""
+
+    @property
     def spent(self) -> tuple[int, int, int]:
         """Packets, bits and airtime of the message that a BROADCAST, FINISHED, UNREACHABLE or GONE is about."""
 
@@ -167,15 +174,23 @@ class Core(Protocol):
 
     def set_range(self, node: int, reach: float) -> None: ...
 
+    def set_room(self, node: int, room: int) -> None:
+        """A node hears, and disturbs, only those in the same room. At first all are in -1."""
+
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         """One direction of a link: there with a loss, or not there."""
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         """Switches a node off or on again. Without `keep_queue` its messages are gone: for each of the host's, GONE (or
-        BROADCAST, if a frame of it was on the air) follows."""
+        BROADCAST, if a frame of it has been sent) follows."""
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
         """Takes effect with the next `advance`; sends take effect in their order."""
+
+    def send_bulk(
+        self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
+    ) -> None:
+        """Like `send`, to everyone: so many frames of `size` bytes, the last of them of `last`. At most 62."""
 
     def withdraw(self, handle: int) -> None:
         """The host has made sure that the release is still to come. The handle is over."""

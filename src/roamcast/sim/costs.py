@@ -1,9 +1,11 @@
 """What messages cost, by the repair or refresh that they belong to: the rows of `transmit`.
 
-The core counts by node and kind. What belongs to a cause is counted here beside it, and taken out of the core's totals
-at the end, so that all rows together give what was sent.
+The core counts frames by node and kind; messages are counted here, when the link layer is done with them. What belongs
+to a cause is counted here too, and taken out of the core's totals at the end, so that all rows together give what was
+sent.
 """
 
+from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -14,6 +16,8 @@ MAX_HELD: Final = 10_000
 """Causes that are held before they are written; rows of the same key add up."""
 _SPENT: Final = 3
 """Packets, bits and airtime: what a sender knows. Receptions and losses happen elsewhere, under no cause."""
+_ACCOUNT: Final = 1 + _SPENT
+"""Messages, and what was spent on them."""
 _NOT_BY_CAUSE: Final = (0,) * (len(COUNTERS) - _SPENT)
 
 
@@ -24,15 +28,28 @@ class Costs:
         self._kinds = kinds
         self._by_cause: dict[tuple[int, int, int], list[int]] = {}  # node, kind, cause; since last written
         self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
+        self._sent: Counter[tuple[int, int]] = Counter()  # messages, by node and kind
+        self._second: Counter[int] = Counter()  # by kind, since last taken
+
+    def count(self, node: int, kind: int, messages: int) -> None:
+        """So many messages were sent."""
+        self._sent[node, kind] += messages
+        self._second[kind] += messages
 
     def charge(self, node: int, kind: int, cause: int, spent: Sequence[int]) -> None:
         """Puts what a message took to its cause."""
         for account in (
-            self._by_cause.setdefault((node, kind, cause), [0] * _SPENT),
-            self._in_all.setdefault((node, kind), [0] * _SPENT),
+            self._by_cause.setdefault((node, kind, cause), [0] * _ACCOUNT),
+            self._in_all.setdefault((node, kind), [0] * _ACCOUNT),
         ):
-            for place, amount in enumerate(spent):
+            for place, amount in enumerate((1, *spent)):
                 account[place] += amount
+
+    def take_second(self) -> list[int]:
+        """Messages of the whole network by kind since the last call."""
+        sent = [self._second[kind] for kind in range(len(self._kinds))]
+        self._second.clear()
+        return sent
 
     def write_if_many(self) -> None:
         if len(self._by_cause) > MAX_HELD:
@@ -47,7 +64,8 @@ class Costs:
         """The rest: what the core counted by node and kind, without what belongs to a cause."""
         self._write_causes()
         for node, kinds in enumerate(totals):
-            for kind, counted in enumerate(kinds):
+            for kind, frames in enumerate(kinds):
+                counted = [self._sent[node, kind], *frames]
                 for place, amount in enumerate(self._in_all.get((node, kind), ())):
                     counted[place] -= amount
                 if any(counted):

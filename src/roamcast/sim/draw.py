@@ -38,3 +38,8 @@ def values_of(drawn: Drawn) -> tuple[Scalar, ...]:
     if not values:
         raise ValueError("an empty list: at least one value to draw from")
     return values
+
+
+def own_range(bounds: tuple[float, float], seed: int, node: int) -> float:
+    """The range of a node where ranges are drawn once for each, m."""
+    return Random(f"{seed}/range/{node}").uniform(*bounds)

@@ -4,18 +4,18 @@ The core knows small numbers only, and uses them again. A port's handle carries 
 one that a broker kept for too long means nothing, instead of somebody else's message.
 """
 
-from roamcast.protocols.messages import Message
+from roamcast.protocols.messages import Bulk, Message
 
 
 class MessagesInFlight:
     def __init__(self) -> None:
-        self._messages: list[Message | None] = []  # by handle of the core
+        self._messages: list[Message | Bulk | None] = []  # by handle of the core
         self._generation: list[int] = []
         self._release: list[int] = []
         self._to: list[int] = []
         self._free: list[int] = []
 
-    def add(self, message: Message, to: int, release: int) -> int:
+    def add(self, message: Message | Bulk, to: int, release: int) -> int:
         """A handle of the core for a message that leaves at `release`."""
         if self._free:
             handle = self._free.pop()
@@ -41,7 +41,7 @@ class MessagesInFlight:
             return handle
         return None
 
-    def message(self, handle: int) -> Message:
+    def message(self, handle: int) -> Message | Bulk:
         message = self._messages[handle]
         assert message is not None, f"handle {handle} is free"
         return message
@@ -50,7 +50,11 @@ class MessagesInFlight:
         """Of a message, also just after it was finished."""
         return self._to[handle]
 
-    def finish(self, handle: int) -> Message:
+    def release(self, handle: int) -> int:
+        """Of a message, also just after it was finished."""
+        return self._release[handle]
+
+    def finish(self, handle: int) -> Message | Bulk:
         """Nothing more will be heard of a message: its handle is free, and whoever still holds it holds nothing."""
         message = self.message(handle)
         self._messages[handle] = None

@@ -5,8 +5,9 @@ edited in another file would go unnoticed. The state is made and kept by compile
 crossing costs a third of a microsecond, and, unlike a jitclass, the code is cached between processes.
 
 Names: `s` is the state; in it `n` are the nodes, `m` the messages, `t` the transmissions, `e` the *earshots* (one
-transmission at one node that senses it), `h` is the heap, `g_` the grid, `q_` the queues, `u_` the upcalls waiting to
-be taken. Numbers of nodes are i (who acts) and j (who hears).
+transmission at one node that senses it), `p` the *parts* (what one node has of one broadcast that goes on: `got` are
+the fragments of a bulk, bit by bit, or how many of an ordinary message), `h` is the heap, `g_` the grid, `q_` the
+queues, `u_` the upcalls waiting to be taken. Numbers of nodes are i (who acts) and j (who hears).
 """
 
 import struct
@@ -68,10 +69,10 @@ CLASS_SHIFT = 60
 (CONTENDING, AWAITING_ACK, BETWEEN_FRAGMENTS) = range(3)
 
 # What a node hears of a transmission.
-(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE) = (1, 2, 4, 8)
+(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE, BEGUN) = (1, 2, 4, 8, 16)
 
 SEND, WITHDRAW = range(2)
-COMMAND_WIDTH = 8
+COMMAND_WIDTH = 10
 COMMANDS = 256
 
 GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -88,7 +89,7 @@ DRIFT = 0.25
 
 _SETTING_INTS = (
     *("nodes", "kinds", "record", "links", "surroundings", "capture", "ideal", "kbps", "basic_kbps", "header", "mtu"),
-    *("slot", "sifs", "difs", "ack_wait", "cw_min", "cw_max", "retries", "queue"),
+    *("slot", "sifs", "difs", "ack_wait", "cca", "cw_min", "cw_max", "retries", "queue"),
     *("background_interval", "background_size", "background_flood", "background_jitter"),
 )
 _SETTING_FLOATS = ("width", "height", "sense", "range_low", "range_high", "threshold", "loss")
@@ -102,15 +103,17 @@ _NODE = _record_of(
     # Where it is since when; what it serves (message, phase), with what backoff, window and retries; the serial and
     # time of its access, the serial of its wait for an acknowledgement; the medium as it sees it; whether it is off,
     # and how often it has been switched off: what began in another era is not its business any more
-    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from nav "
-    "eifs ears made off era",
+    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from busy_from "
+    "nav eifs ears made off era room",
     "x y vx vy range",
 )
 _MESSAGE = _record_of(
-    "node to size kind release next urgent fragment arrived stage airing origin number packets bits airtime"
+    "node to count full last bulk kind release next urgent fragment arrived stage airing parts origin number "
+    "packets bits airtime"
 )
 _TRANSMISSION = _record_of("node message to kind size packets start ears next era")
 _EARSHOT = _record_of("node flags next_ear next_here era", "power")
+_PART = _record_of("node got era next")
 _EVENT = _record_of("time order data")
 
 _I, _F = types.int64, types.float64
@@ -118,15 +121,17 @@ _FIELDS = (
     [(name, _I) for name in _SETTING_INTS]
     + [(name, _F) for name in _SETTING_FLOATS]
     + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "e_size", "e_free")]
-    + [(name, _I) for name in ("u_count", "u_taken", "heard", "g_columns", "g_rows", "g_time")]
+    + [(name, _I) for name in ("p_size", "p_free", "u_count", "u_taken", "heard", "g_columns", "g_rows", "g_time")]
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
-    + [(name, _I[::1]) for name in ("commands", "out", "receivers", "frame", "frame_nodes", "frame_outcomes")]
+    + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
     + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
     + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "series")]
     + [("distance2", _F[::1]), ("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
     + [
         (name, from_dtype(record)[::1])
-        for name, record in (("n", _NODE), ("m", _MESSAGE), ("t", _TRANSMISSION), ("e", _EARSHOT), ("h", _EVENT))
+        for name, record in (
+            *(("n", _NODE), ("m", _MESSAGE), ("t", _TRANSMISSION), ("e", _EARSHOT), ("p", _PART), ("h", _EVENT)),
+        )
     ]
 )
 
@@ -228,8 +233,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s = _state_at(address)
     s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
     s.kbps, s.basic_kbps, s.header, s.mtu, s.slot, s.sifs, s.difs, s.ack_wait = ints[7:15]
-    s.cw_min, s.cw_max, s.retries, s.queue = ints[15:19]
-    s.background_interval, s.background_size, s.background_flood, s.background_jitter = ints[19:23]
+    s.cca, s.cw_min, s.cw_max, s.retries, s.queue = ints[15:20]
+    s.background_interval, s.background_size, s.background_flood, s.background_jitter = ints[20:24]
     s.width, s.height, s.sense, s.range_low, s.range_high, s.threshold, s.loss = floats
     s.random = random
     if s.links:
@@ -240,7 +245,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     for i in range(n):
         node = s.n[i]
         node.served, node.backoff, node.access, node.wait, node.ears = -1, -1, -1, -1, -1
-        node.window = s.cw_min
+        node.window, node.room = s.cw_min, -1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)  # urgent, ordinary, released while it was off
 
@@ -248,18 +253,19 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
     s.series, s.totals = np.zeros((s.kinds, len(METRICS)), np.int64), np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
-    s.h, s.m, s.t, s.e = (
+    s.h, s.m, s.t, s.e, s.p = (
         np.zeros(1024, _EVENT),
         np.zeros(1024, _MESSAGE),
         np.zeros(64, _TRANSMISSION),
         np.zeros(1024, _EARSHOT),
+        np.zeros(64, _PART),
     )
-    s.m_free, s.t_free, s.e_free = -1, -1, -1
+    s.m_free, s.t_free, s.e_free, s.p_free = -1, -1, -1, -1
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
     s.g_first, s.g_nodes, s.g_fill, s.g_jumps = _ints(2, 0), _ints(n, 0), _ints(1, 0), np.inf
     s.near, s.distance2 = _ints(n, 0), np.zeros(n)
-    s.out, s.receivers = _ints(8, 0), _ints(n, 0)
+    s.out, s.receivers, s.masks = _ints(8, 0), _ints(n, 0), _ints(n, 0)
     s.frame, s.frame_nodes, s.frame_outcomes = _ints(8, 0), _ints(n, 0), _ints(n, 0)
     s.commands = _ints(COMMANDS * COMMAND_WIDTH, 0)
     s.u_code, s.u_sender, s.u_message = _ints(4, 0), _ints(4, 0), _ints(4, 0)
@@ -393,7 +399,7 @@ def _cell_of(s: Any, i: int) -> int:
 @compiled
 def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
     """Adds j to those near i if it senses a frame from (x, y)."""
-    if j == i or s.n[j].off:
+    if j == i or s.n[j].off or s.n[j].room != s.n[i].room:
         return count
     age = s.now - s.n[j].since
     dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
@@ -533,9 +539,15 @@ def _hear(s: Any, j: int, e: int) -> None:
             other = s.e[other].next_here
         s.e[other].next_here = e
         _collide(s, j)
+    if s.e[e].flags == IN_RANGE:
+        s.e[e].flags |= BEGUN
     s.n[j].sensed += 1
-    if s.n[j].sensed == 1 and not s.n[j].sending and s.n[j].access >= 0 and s.n[j].access_time != s.now:
-        _freeze(s, j)
+    if s.n[j].sensed == 1 and not s.n[j].sending:
+        busy_from = s.now + s.cca
+        s.n[j].busy_from = busy_from
+        if s.n[j].access >= 0 and s.n[j].access_time != s.now and s.n[j].access_time >= busy_from:
+            _freeze(s, j, busy_from)
+            s.n[j].busy_from = s.now
 
 
 @compiled
@@ -589,7 +601,7 @@ def _take_chances(s: Any, t: int) -> None:
         j = s.e[e].node
         if s.e[e].era != s.n[j].era:
             s.e[e].flags = 0  # it has been off since
-        elif to in (EVERYONE, j) and s.e[e].flags == IN_RANGE:
+        elif to in (EVERYONE, j) and s.e[e].flags & ~BEGUN == IN_RANGE:
             loss = s.e[e].power if s.links else s.loss
             if loss > 0.0 and _uniform(s, LOSS, i) < loss:
                 s.e[e].flags |= LOST_BY_CHANCE
@@ -625,11 +637,16 @@ def _end_transmission(s: Any, t: int) -> None:
         if received:
             _acknowledged(s, to, i)
     elif to == EVERYONE:
+        over = _fragment_sent(s, message) or discarded
         if discarded:
             _schedule(s, i)
-        else:
+        elif over:
             _done(s, i)
-        _sent(s, message)
+        else:
+            _contend_anew(s, i)
+            _schedule(s, i)
+        if over:
+            _sent(s, message)
     else:
         if cut:
             _schedule(s, i)
@@ -674,7 +691,7 @@ def _cease(s: Any, t: int, e: int) -> None:
     _unhear(s, j, e)
     if not flags & IN_RANGE:
         s.n[j].eifs = 0
-    else:
+    elif flags & BEGUN:
         outcome = _outcome(flags)
         if outcome != HALF_DUPLEX:
             s.n[j].eifs = outcome != RECEIVED
@@ -726,6 +743,8 @@ def _is_hosts(message: int) -> bool:
 def _over(s: Any, code: int, message: int) -> None:
     """Nothing more will happen to a message: tell the host, or forget it if it was the core's own."""
     s.m[message].stage, s.m[message].release = FREE, -1
+    if s.m[message].parts >= 0:
+        _free_parts(s, message)
     if _is_hosts(message):
         _tell(s, code, s.m[message].node, message)
     else:
@@ -742,8 +761,80 @@ def _arrived(s: Any, message: int) -> None:
 
 
 @compiled
+def _fragment_sent(s: Any, message: int) -> bool:
+    """One more fragment of a broadcast has been sent, to `receivers`. Whether it was the last."""
+    if s.m[message].count > 1:
+        _collect(s, message)
+    s.m[message].fragment += 1
+    return s.m[message].fragment == s.m[message].count
+
+
+@compiled
+def _collect(s: Any, message: int) -> None:
+    """Puts down who received the fragment. Both lists are by number."""
+    gain = 1 << s.m[message].fragment if s.m[message].bulk else 1
+    before, p = -1, s.m[message].parts
+    for k in range(s.heard):
+        j = s.receivers[k]
+        while p >= 0 and s.p[p].node < j:
+            before, p = p, s.p[p].next
+        if p < 0 or s.p[p].node != j:
+            after, p = p, _new_part(s)
+            s.p[p].node, s.p[p].got, s.p[p].era, s.p[p].next = j, 0, s.n[j].era, after
+            if before < 0:
+                s.m[message].parts = p
+            else:
+                s.p[before].next = p
+        if s.p[p].era != s.n[j].era:
+            s.p[p].got, s.p[p].era = 0, s.n[j].era  # it has been off since, and has forgotten
+        s.p[p].got += gain
+        before, p = p, s.p[p].next
+
+
+@compiled
+def _new_part(s: Any) -> int:
+    p = s.p_free
+    if p >= 0:
+        s.p_free = s.p[p].next
+        return p
+    p = s.p_size
+    if p == len(s.p):
+        s.p = _longer(s.p, 2 * p)
+    s.p_size = p + 1
+    return p
+
+
+@compiled
+def _free_parts(s: Any, message: int) -> None:
+    p = s.m[message].parts
+    while s.p[p].next >= 0:
+        p = s.p[p].next
+    s.p[p].next = s.p_free
+    s.p_free = s.m[message].parts
+    s.m[message].parts = -1
+
+
+@compiled
+def _find_receivers(s: Any, message: int) -> None:
+    """Who has all fragments of a broadcast, or any of a bulk."""
+    if s.m[message].count == 1:
+        for k in range(s.heard if s.m[message].bulk else 0):
+            s.masks[k] = 1
+        return
+    s.heard = 0
+    p = s.m[message].parts
+    while p >= 0:
+        j, got = s.p[p].node, s.p[p].got
+        if s.p[p].era == s.n[j].era and got > 0 and (s.m[message].bulk or got == s.m[message].count):
+            s.receivers[s.heard], s.masks[s.heard] = j, got
+            s.heard += 1
+        p = s.p[p].next
+
+
+@compiled
 def _sent(s: Any, message: int) -> None:
     """A broadcast is over."""
+    _find_receivers(s, message)
     if not _is_hosts(message) and s.background_flood:
         origin, number = s.m[message].origin, s.m[message].number
         for k in range(s.heard):
@@ -766,11 +857,25 @@ def _new_background(s: Any, node: int, origin: int, number: int) -> int:
         s.m_size = message + 2
         if message >= len(s.m):
             s.m = _longer(s.m, 2 * message)
-    s.m[message].node, s.m[message].to, s.m[message].size = node, EVERYONE, s.background_size
-    s.m[message].kind, s.m[message].urgent, s.m[message].fragment = BACKGROUND_KIND, 0, 0
-    s.m[message].stage, s.m[message].airing = DELAYED, 0
+    s.m[message].node, s.m[message].to = node, EVERYONE
+    s.m[message].kind, s.m[message].urgent = BACKGROUND_KIND, 0
+    _begin_message(s, message, s.background_size, 0, 0)
     s.m[message].origin, s.m[message].number = origin, number
     return message
+
+
+@compiled
+def _begin_message(s: Any, message: int, size: int, pieces: int, last: int) -> None:
+    """Of `size` bytes, cut into frames if need be; or a bulk of so many pieces."""
+    m = s.m[message]
+    m.bulk = pieces > 0
+    if m.bulk:
+        m.count, m.full, m.last = pieces, size, last
+    else:
+        m.count, m.full = max(1, (size + s.mtu - 1) // s.mtu), s.mtu
+        m.last = size - (m.count - 1) * s.mtu
+    m.fragment, m.arrived, m.stage, m.airing, m.parts = 0, 0, DELAYED, 0, -1
+    m.packets, m.bits, m.airtime = 0, 0, 0
 
 
 @compiled
@@ -794,21 +899,35 @@ def _countdown_start(s: Any, i: int) -> int:
 @compiled
 def _schedule(s: Any, i: int) -> None:
     """Rule 2 of the model."""
-    if s.n[i].access >= 0 or s.n[i].sensed or s.n[i].sending or s.n[i].off or s.n[i].phase != CONTENDING:
+    if s.n[i].access >= 0 or s.n[i].off or s.n[i].phase != CONTENDING or _busy(s, i):
         return
     if s.n[i].served < 0 and s.n[i].backoff < 0:
         return
     time = max(s.now, _countdown_start(s, i) + max(s.n[i].backoff, 0) * s.slot)
+    if s.n[i].sensed and time >= s.n[i].busy_from:
+        _stop_countdown(s, i, s.n[i].busy_from)
+        s.n[i].busy_from = s.now
+        return
     s.n[i].access_time = time
     s.n[i].access = _push(s, time, ACCESS, i, 0)
 
 
 @compiled
-def _freeze(s: Any, i: int) -> None:
-    """Rule 4: the medium has become busy before the access that was scheduled."""
+def _busy(s: Any, i: int) -> bool:
+    return s.n[i].sending or (s.n[i].sensed and s.now >= s.n[i].busy_from)
+
+
+@compiled
+def _freeze(s: Any, i: int, at: int) -> None:
+    """Rule 4: the medium is busy from `at`, before the access that was scheduled."""
     s.n[i].access = -1
+    _stop_countdown(s, i, at)
+
+
+@compiled
+def _stop_countdown(s: Any, i: int, at: int) -> None:
     if s.n[i].backoff >= 0:
-        passed = max(0, s.now - _countdown_start(s, i)) // s.slot
+        passed = max(0, at - _countdown_start(s, i)) // s.slot
         s.n[i].backoff -= min(passed, s.n[i].backoff)
     elif s.n[i].served >= 0:
         _draw_backoff(s, i)
@@ -818,7 +937,10 @@ def _freeze(s: Any, i: int) -> None:
 def _release_due(s: Any, message: int) -> None:
     i = s.m[message].node
     if s.m[message].stage == DISCARDED:
-        _over(s, GONE, message)
+        if s.m[message].to == EVERYONE and s.m[message].fragment > 0:
+            _sent(s, message)
+        else:
+            _over(s, GONE, message)
     elif s.n[i].off:
         _append(s, i, 2, message)
     else:
@@ -841,7 +963,10 @@ def _release(s: Any, message: int) -> None:
     i = s.m[message].node
     s.m[message].stage = QUEUED
     if s.ideal:
-        _transmit_whole(s, i, message)
+        if s.m[message].to == EVERYONE:
+            _transmit_fragment(s, i, message)
+        else:
+            _transmit_whole(s, i, message)
         return
     if s.n[i].waiting >= s.queue:
         _count(s, i, s.m[message].kind, QUEUE_FULL, 1)
@@ -851,7 +976,7 @@ def _release(s: Any, message: int) -> None:
     s.n[i].waiting += 1
     if s.n[i].served < 0:
         _serve_next(s, i)
-        if s.n[i].backoff < 0 and (s.n[i].sensed or s.n[i].sending):
+        if s.n[i].backoff < 0 and _busy(s, i):
             _draw_backoff(s, i)
         _schedule(s, i)
 
@@ -875,7 +1000,7 @@ def _access(s: Any, i: int) -> None:
     s.n[i].access = -1
     s.n[i].backoff = -1
     if s.n[i].served >= 0:
-        _transmit_served(s, i)
+        _transmit_fragment(s, i, s.n[i].served)
 
 
 @compiled
@@ -884,43 +1009,39 @@ def _frame_airtime(size: int, kbps: int) -> int:
 
 
 @compiled
-def _fragments(s: Any, message: int) -> int:
-    return max(1, (s.m[message].size + s.mtu - 1) // s.mtu)
-
-
-@compiled
 def _last_fragment(s: Any, message: int) -> bool:
-    return s.m[message].fragment + 1 >= _fragments(s, message)
+    return s.m[message].fragment + 1 >= s.m[message].count
 
 
 @compiled
-def _transmit_served(s: Any, i: int) -> None:
-    """The next frame of the message in service: the whole burst of a broadcast, one fragment of a unicast."""
-    message = s.n[i].served
-    if s.m[message].to == EVERYONE:
-        _transmit_whole(s, i, message)
-        return
-    size = min(s.mtu, s.m[message].size - s.m[message].fragment * s.mtu)
-    size = max(size, 0)
+def _transmit_fragment(s: Any, i: int, message: int) -> None:
+    """The fragment of a message that is due."""
+    to = s.m[message].to
+    size = s.m[message].last if _last_fragment(s, message) else s.m[message].full
     whole = size + s.header
-    airtime = _frame_airtime(whole, s.kbps)
-    _transmit(s, i, message, s.m[message].to, s.m[message].kind, size, 1, 192 + 8 * whole, airtime)
+    airtime = _frame_airtime(whole, s.basic_kbps if to == EVERYONE else s.kbps)
+    _transmit(s, i, message, to, s.m[message].kind, size, 1, 192 + 8 * whole, airtime)
 
 
 @compiled
 def _transmit_whole(s: Any, i: int, message: int) -> None:
-    size, to, count = s.m[message].size, s.m[message].to, _fragments(s, message)
-    kbps = s.basic_kbps if to == EVERYONE else s.kbps
-    last = size - (count - 1) * s.mtu + s.header
-    airtime = (count - 1) * (_frame_airtime(s.mtu + s.header, kbps) + s.sifs) + _frame_airtime(last, kbps)
+    """A unicast of the ideal MAC."""
+    count, full, last = s.m[message].count, s.m[message].full, s.m[message].last
+    size = (count - 1) * full + last
+    airtime = (count - 1) * (_frame_airtime(full + s.header, s.kbps) + s.sifs) + _frame_airtime(last + s.header, s.kbps)
     bits = 192 * count + 8 * (size + count * s.header)
-    _transmit(s, i, message, to, s.m[message].kind, size, count, bits, airtime)
+    _transmit(s, i, message, s.m[message].to, s.m[message].kind, size, count, bits, airtime)
 
 
 @compiled
 def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool, discarded: bool) -> None:
     if to == EVERYONE:
-        _sent(s, message)
+        if _fragment_sent(s, message) or discarded:
+            _sent(s, message)
+        elif s.n[i].off:
+            _append(s, i, 2, message)
+        else:
+            _transmit_fragment(s, i, message)
         return
     if addressee_got_it:
         _arrived(s, message)
@@ -937,7 +1058,7 @@ def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool, 
 def _take_the_air(s: Any, i: int) -> None:
     """The node is about to transmit without contending: its countdown stops."""
     if s.n[i].access >= 0:
-        _freeze(s, i)
+        _freeze(s, i, s.now)
 
 
 @compiled
@@ -973,7 +1094,7 @@ def _next_fragment(s: Any, i: int) -> None:
         return
     s.n[i].phase, s.n[i].wait = CONTENDING, -1
     _take_the_air(s, i)
-    _transmit_served(s, i)
+    _transmit_fragment(s, i, s.n[i].served)
 
 
 @compiled
@@ -998,10 +1119,17 @@ def _unanswered(s: Any, i: int) -> None:
 @compiled
 def _done(s: Any, i: int) -> None:
     """Rule 9."""
-    s.n[i].phase, s.n[i].window, s.n[i].retry = CONTENDING, s.cw_min, 0
-    _draw_backoff(s, i)
+    s.n[i].phase = CONTENDING
+    _contend_anew(s, i)
     _serve_next(s, i)
     _schedule(s, i)
+
+
+@compiled
+def _contend_anew(s: Any, i: int) -> None:
+    """Every transmission is followed by a backoff."""
+    s.n[i].window, s.n[i].retry = s.cw_min, 0
+    _draw_backoff(s, i)
 
 
 # --- Nodes that are switched off and on ----------------------------------------------------------------------------
@@ -1013,7 +1141,7 @@ def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
     s.n[i].era += 1
     s.n[i].ears, s.n[i].sensed = -1, 0
     if keep_queue and s.n[i].access >= 0:
-        _freeze(s, i)
+        _freeze(s, i, s.now)
     s.n[i].access, s.n[i].wait, s.n[i].phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
@@ -1071,10 +1199,8 @@ def _obey(s: Any, count: int) -> None:
             continue
         if message >= len(s.m):
             s.m = _longer(s.m, 2 * message)
-        s.m[message].node, s.m[message].to, s.m[message].size, s.m[message].kind = c[1], c[3], c[4], c[5]
-        s.m[message].urgent, s.m[message].arrived, s.m[message].fragment = c[7], 0, 0
-        s.m[message].stage, s.m[message].airing = DELAYED, 0
-        s.m[message].packets, s.m[message].bits, s.m[message].airtime = 0, 0, 0
+        s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
+        _begin_message(s, message, c[4], c[8], c[9])
         s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
 
 
@@ -1150,6 +1276,11 @@ def _set_range(address: int, node: int, reach: float) -> None:
 
 
 @compiled
+def _set_room(address: int, node: int, room: int) -> None:
+    _state_at(address).n[node].room = room
+
+
+@compiled
 def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
     _state_at(address).link[sender, receiver] = loss
 
@@ -1158,7 +1289,7 @@ def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
-    return s.commands, s.out, s.receivers, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
+    return s.commands, s.out, s.receivers, s.masks, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
 
 
 class Core:
@@ -1178,11 +1309,12 @@ class Core:
                 np.uint64,
             ),
         )
-        commands, out, receivers, self._series, self._totals, frame, nodes, outcomes = _buffers(self._address)
-        self._commands, self._out, self._receivers = (
+        commands, out, receivers, masks, self._series, self._totals, frame, nodes, outcomes = _buffers(self._address)
+        self._commands, self._out, self._receivers, self._masks = (
             memoryview(commands).cast("B"),
             memoryview(out),
             memoryview(receivers),
+            memoryview(masks),
         )
         self._frame, self._frame_nodes, self._frame_outcomes = (
             memoryview(frame),
@@ -1203,6 +1335,9 @@ class Core:
     def set_range(self, node: int, reach: float) -> None:
         _set_range(self._address, node, reach)
 
+    def set_room(self, node: int, room: int) -> None:
+        _set_room(self._address, node, room)
+
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         _commands(self._address, self._queued)
         self._queued = 0
@@ -1219,10 +1354,15 @@ class Core:
         self._queued += 1
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        self._command(SEND, node, 2 * handle, to, size, kind, release, urgent)
+        self._command(SEND, node, 2 * handle, to, size, kind, release, urgent, 0, 0)
+
+    def send_bulk(
+        self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
+    ) -> None:
+        self._command(SEND, node, 2 * handle, EVERYONE, size, kind, release, urgent, pieces, last)
 
     def withdraw(self, handle: int) -> None:
-        self._command(WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0)
+        self._command(WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0, 0, 0)
 
     def advance(self, until: int) -> Upcall:
         code = _advance(self._address, until, self._queued)
@@ -1236,6 +1376,10 @@ class Core:
         elif code == FRAME:
             self.frame = self._recorded()
         return _UPCALLS[code]
+
+    @property
+    def masks(self) -> list[int]:
+        return self._masks[: self._out[3]].tolist()
 
     @property
     def spent(self) -> tuple[int, int, int]:

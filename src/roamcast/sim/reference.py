@@ -43,7 +43,7 @@ _METRIC_OF: Final = {
     Outcome.RANDOM_LOSS: "random_loss",
 }
 _EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.RANDOM_LOSS: True}
-"""Whether EIFS applies after a receivable frame; with half duplex it stays as it was."""
+"""Whether EIFS applies after a frame whose reception had begun; with half duplex it stays as it was."""
 
 
 @dataclass(slots=True)
@@ -77,19 +77,37 @@ class Message:
     node: "Node"
     handle: int
     to: int
-    size: int
+    fragments: int
+    full: int
+    last: int
+    """Bytes of the last fragment, `full` those of each of the others."""
     kind: int
     urgent: bool = False
+    bulk: bool = False
     origin: int = -1
     number: int = 0
     fragment: int = 0
-    """Of a unicast: the one to be sent next, or again."""
+    """The one to be sent next, or again."""
+    masks: dict[int, int] = field(default_factory=dict)
+    """Which fragments of a broadcast each node has, by its number: bit n stands for fragment n."""
     delivered: bool = False
     withdrawn: bool = False
     discarded: bool = False
     """Its node was switched off and has forgotten it."""
     spent: tuple[int, int, int] = (0, 0, 0)
     """Packets, bits and airtime so far."""
+
+    @property
+    def over(self) -> bool:
+        return self.fragment == self.fragments
+
+    @property
+    def size(self) -> int:
+        return (self.fragments - 1) * self.full + self.last
+
+    def receivers(self) -> list[int]:
+        """Who has all of it; of a bulk, who has any of it."""
+        return [n for n, mask in sorted(self.masks.items()) if self.bulk or mask == (1 << self.fragments) - 1]
 
 
 @dataclass(slots=True, eq=False)
@@ -104,8 +122,9 @@ class Node:
     vx: float = 0.0
     vy: float = 0.0
     reach: float = 0.0
+    room: int = -1
 
-    serving: Message | None = None
+    served: Message | None = None
     urgent: deque[Message] = field(default_factory=deque)
     ordinary: deque[Message] = field(default_factory=deque)
     backoff: int | None = None
@@ -121,9 +140,11 @@ class Node:
     following: Event | None = None
     """The next fragment of a unicast, SIFS after the acknowledgement of the one before."""
     idle_from: int = 0
+    busy_from: int = 0
+    """When the foreign frames present are sensed, or were."""
     nav: int = 0
     eifs: bool = False
-    retries: int = 0
+    retry: int = 0
 
     on: bool = True
     held: list[Message] = field(default_factory=list)
@@ -135,12 +156,16 @@ class Node:
     """The highest number of a background message known here, by origin."""
 
     @property
-    def busy(self) -> bool:
-        return self.transmitting or bool(self.present)
+    def quiet(self) -> bool:
+        """Nothing is on the air here, sensed or not yet."""
+        return not self.transmitting and not self.present
+
+    def busy(self, now: int) -> bool:
+        return self.transmitting or (bool(self.present) and now >= self.busy_from)
 
     @property
     def contending(self) -> bool:
-        wants = self.serving is not None or self.backoff is not None
+        wants = self.served is not None or self.backoff is not None
         return wants and self.on and not self.transmitting and not self.awaiting
 
     def position(self, now: int) -> tuple[float, float]:
@@ -161,6 +186,8 @@ class Reception:
     receivable: bool
     power: float
     loss: float
+    begun: bool = False
+    """The receiver locked on to it."""
     half_duplex: bool = False
     collided: bool = False
     lost: bool = False
@@ -176,7 +203,7 @@ class Reception:
 
 @dataclass(slots=True, eq=False)
 class Transmission:
-    """A frame on the air, or a burst of them."""
+    """A frame on the air; with the ideal MAC, a whole unicast message."""
 
     sender: Node
     to: int
@@ -216,6 +243,7 @@ class Report(NamedTuple):
     receivers: list[int]
     frame: Frame | None = None
     spent: tuple[int, int, int] = (0, 0, 0)
+    masks: list[int] = []  # noqa: RUF012  # never changed
 
 
 class Core:
@@ -228,6 +256,7 @@ class Core:
         self.receivers: list[int] = []
         self.frame: Frame | None = None
         self.spent = (0, 0, 0)
+        self.masks: list[int] = []
         self._settings = settings
         self._nodes = [
             Node(
@@ -252,7 +281,7 @@ class Core:
         if settings.background_interval:
             for node in self._nodes:
                 phase = int(node.chance["background"].uniform() * settings.background_interval)
-                self._schedule(phase, _RELEASE, partial(self._generate, node))
+                self._push(phase, _RELEASE, partial(self._background_due, node))
 
     # The host's side
 
@@ -262,6 +291,9 @@ class Core:
 
     def set_range(self, node: int, reach: float) -> None:
         self._nodes[node].reach = reach
+
+    def set_room(self, node: int, room: int) -> None:
+        self._nodes[node].room = room
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         self._obey()
@@ -277,7 +309,13 @@ class Core:
             self._links[sender][receiver] = loss
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        message = Message(self._nodes[node], handle, to, size, kind, urgent)
+        message = self._cut(Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent))
+        self._commands.append(partial(self._accept, message, release))
+
+    def send_bulk(
+        self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
+    ) -> None:
+        message = Message(self._nodes[node], handle, EVERYONE, pieces, size, last, kind, urgent, bulk=True)
         self._commands.append(partial(self._accept, message, release))
 
     def withdraw(self, handle: int) -> None:
@@ -293,7 +331,7 @@ class Core:
         if not self._reports:
             self.now = until
             return Upcall.REACHED
-        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent = self._reports.popleft()
+        upcall, self.sender, self.handle, self.receivers, self.frame, self.spent, self.masks = self._reports.popleft()
         return upcall
 
     def take_series(self) -> list[list[int]]:
@@ -319,12 +357,13 @@ class Core:
 
     def _report(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
         if message.kind != BACKGROUND_KIND:
-            sender = message.node.number
-            self._reports.append(Report(upcall, sender, message.handle, receivers or [], None, message.spent))
+            sender, receivers = message.node.number, receivers or []
+            masks = [message.masks[n] for n in receivers] if message.bulk else []
+            self._reports.append(Report(upcall, sender, message.handle, receivers, None, message.spent, masks))
             if upcall is not Upcall.DELIVERED:
                 del self._messages[message.handle]
 
-    def _schedule(self, time: int, rank: int, action: Callable[[], None]) -> Event:
+    def _push(self, time: int, rank: int, action: Callable[[], None]) -> Event:
         event = Event(time, action)
         heapq.heappush(self._heap, (time, rank, self._serial, event))
         self._serial += 1
@@ -332,9 +371,16 @@ class Core:
 
     # Messages before they reach the air
 
+    def _cut(self, message: Message) -> Message:
+        """A message longer than a frame goes in fragments."""
+        size, mtu = message.size, self._settings.mtu
+        message.fragments, message.full = self._settings.fragments(size), mtu
+        message.last = size - (message.fragments - 1) * mtu
+        return message
+
     def _accept(self, message: Message, release: int) -> None:
         self._messages[message.handle] = message
-        self._schedule(max(release, self.now), _RELEASE, partial(self._release, message))
+        self._push(max(release, self.now), _RELEASE, partial(self._release, message))
 
     def _revoke(self, handle: int) -> None:
         self._messages.pop(handle).withdrawn = True
@@ -350,29 +396,30 @@ class Core:
             node.held.append(message)
             return
         if self._settings.ideal:
-            self._transmit(self._whole(node, message))
+            self._transmit(self._frame_of(node, message))
             return
         if len(node.urgent) + len(node.ordinary) >= self._settings.queue:
             self._count(node, message.kind, "queue_full")
             self._report(Upcall.DROPPED, message)
             return
         (node.urgent if message.urgent else node.ordinary).append(message)
-        if node.serving is None:
-            node.serving = node.next_message()
-            if node.busy and node.backoff is None:
+        if node.served is None:
+            node.served = node.next_message()
+            if node.busy(self.now) and node.backoff is None:
                 self._draw_backoff(node)
-            self._contend(node)
+            self._schedule(node)
 
-    def _generate(self, node: Node) -> None:
+    def _background_due(self, node: Node) -> None:
         """Background traffic is due."""
         if node.on:
             node.made += 1
             node.seen[node.number] = node.made
             self._release(self._background(node, node.number, node.made))
-        self._schedule(self.now + self._settings.background_interval, _RELEASE, partial(self._generate, node))
+        self._push(self.now + self._settings.background_interval, _RELEASE, partial(self._background_due, node))
 
     def _background(self, node: Node, origin: int, number: int) -> Message:
-        return Message(node, -1, EVERYONE, self._settings.background_size, BACKGROUND_KIND, False, origin, number)
+        size = self._settings.background_size
+        return self._cut(Message(node, -1, EVERYONE, 1, 0, size, BACKGROUND_KIND, origin=origin, number=number))
 
     def _pass_on(self, node: Node, message: Message) -> None:
         """Background traffic was heard: a flood goes on, once."""
@@ -382,18 +429,20 @@ class Core:
         delay = int(node.chance["background"].uniform() * self._settings.background_jitter)
         copy = self._background(node, message.origin, message.number)
         self._passing.append(copy)
-        self._schedule(self.now + delay, _RELEASE, partial(self._release, copy))
+        self._push(self.now + delay, _RELEASE, partial(self._release, copy))
 
     # Nodes that are switched off and on
 
     def _switch_off(self, node: Node, keep_queue: bool) -> None:
         node.on = False
-        for burst in self._on_air:
-            burst.receptions = [r for r in burst.receptions if r.node is not node]
-            burst.cut |= burst.sender is node
+        for transmission in self._on_air:
+            transmission.receptions = [r for r in transmission.receptions if r.node is not node]
+            transmission.cut |= transmission.sender is node
         node.present.clear()
+        for message in self._underway():
+            message.masks.pop(node.number, None)
         if keep_queue:
-            self._freeze(node)
+            self._freeze(node, self.now)
         for event in (node.access, node.timeout, node.following):
             if event is not None:
                 event.cancelled = True
@@ -402,23 +451,40 @@ class Core:
         if not keep_queue:
             self._forget(node)
 
+    def _underway(self) -> Iterator[Message]:
+        """All messages that may have been sent in part."""
+        yield from self._messages.values()
+        for node in self._nodes:
+            yield from node.held
+            if node.served is not None:
+                yield node.served
+        for transmission in self._on_air:
+            if transmission.message is not None:
+                yield transmission.message
+
     def _forget(self, node: Node) -> None:
         """All messages of a node are gone. One that has a frame on the air is over when that ends."""
-        node.serving = node.backoff = None
+        node.served = node.backoff = None
         node.urgent.clear()
         node.ordinary.clear()
         node.held.clear()
         node.window = self._settings.cw_min
-        node.retries = 0
+        node.retry = 0
         for message in self._passing:
             message.discarded |= message.node is node
-        for burst in self._on_air:
-            if burst.sender is node and burst.message is not None:
-                burst.message.discarded = True
+        for transmission in self._on_air:
+            if transmission.sender is node and transmission.message is not None:
+                transmission.message.discarded = True
         for _, message in sorted(self._messages.items()):
             if message.node is node and not message.discarded:
                 message.discarded = True
-                self._schedule(self.now, _RELEASE, partial(self._report, Upcall.GONE, message))
+                self._push(self.now, _RELEASE, partial(self._discard, message))
+
+    def _discard(self, message: Message) -> None:
+        if message.to == EVERYONE and message.fragment > 0:
+            self._sent(message)
+        else:
+            self._report(Upcall.GONE, message)
 
     def _switch_on(self, node: Node) -> None:
         node.on = True
@@ -426,102 +492,113 @@ class Core:
         node.nav = 0
         node.eifs = False
         for message in node.held:
-            self._schedule(self.now, _RELEASE, partial(self._release, message))
+            self._push(self.now, _RELEASE, partial(self._release, message))
         node.held.clear()
-        self._contend(node)
+        self._schedule(node)
 
     # Contention
 
     def _draw_backoff(self, node: Node) -> None:
         node.backoff = node.chance["backoff"].bits() & node.window
 
-    def _countdown_from(self, node: Node) -> int:
+    def _countdown_start(self, node: Node) -> int:
         return node.idle_from + (self._settings.eifs if node.eifs else self._settings.difs)
 
-    def _contend(self, node: Node) -> None:
+    def _schedule(self, node: Node) -> None:
         """Scheduling (2). An access that is scheduled already stays: nothing that leads here would move it."""
-        if node.busy or not node.contending or node.access is not None:
+        if node.busy(self.now) or not node.contending or node.access is not None:
             return
-        due = max(self.now, self._countdown_from(node) + (node.backoff or 0) * self._settings.slot)
-        node.access = self._schedule(due, _ACCESS, partial(self._access, node))
+        due = max(self.now, self._countdown_start(node) + (node.backoff or 0) * self._settings.slot)
+        if node.present and due >= node.busy_from:
+            self._stop_countdown(node, node.busy_from)
+            node.busy_from = self.now
+        else:
+            node.access = self._push(due, _ACCESS, partial(self._access, node))
 
-    def _freeze(self, node: Node) -> None:
-        """The medium has become busy: the scheduled access, if there is one, is cancelled (4)."""
-        if node.access is None:
-            return
-        node.access.cancelled = True
-        node.access = None
+    def _freeze(self, node: Node, at: int) -> None:
+        """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+        if node.access is not None:
+            node.access.cancelled = True
+            node.access = None
+            self._stop_countdown(node, at)
+
+    def _stop_countdown(self, node: Node, at: int) -> None:
         if node.backoff is not None:
-            passed = (self.now - self._countdown_from(node)) // self._settings.slot
+            passed = (at - self._countdown_start(node)) // self._settings.slot
             node.backoff -= min(node.backoff, max(0, passed))
-        elif node.serving is not None:
+        elif node.served is not None:
             self._draw_backoff(node)
 
     def _fall_idle(self, node: Node) -> None:
         """The medium falls idle (5), if it does."""
-        if not node.busy:
+        if node.quiet:
             node.idle_from = max(self.now, node.nav)
-            self._contend(node)
+            self._schedule(node)
 
     def _access(self, node: Node) -> None:
         """Channel access (6)."""
         node.access = None
         node.backoff = None
-        if node.serving is not None:
-            self._transmit(self._frame_of(node, node.serving))
+        if node.served is not None:
+            self._transmit(self._frame_of(node, node.served))
 
-    def _finish(self, node: Node) -> None:
+    def _done(self, node: Node) -> None:
         """Done with the message (9); the caller sees to scheduling."""
+        self._contend_anew(node)
+        node.served = node.next_message()
+
+    def _contend_anew(self, node: Node) -> None:
+        """Every transmission is followed by a backoff."""
         node.window = self._settings.cw_min
-        node.retries = 0
+        node.retry = 0
         self._draw_backoff(node)
-        node.serving = node.next_message()
 
     # On the air
 
-    def _whole(self, node: Node, message: Message) -> Transmission:
-        """A message as one burst: any broadcast, and with the ideal MAC a unicast too."""
+    def _frame_of(self, node: Node, message: Message) -> Transmission:
+        """What goes on the air next: the fragment that is due; a unicast of the ideal MAC as a whole."""
         settings = self._settings
         kbps = settings.basic_kbps if message.to == EVERYONE else settings.kbps
-        packets = settings.fragments(message.size)
-        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * message.size
-        airtime = settings.burst_airtime(message.size, kbps)
-        return Transmission(node, message.to, message, message.size, packets, bits, airtime, self.now)
+        if settings.ideal and message.to != EVERYONE:
+            size, packets, airtime = message.size, message.fragments, settings.burst_airtime(message.size, kbps)
+        else:
+            size, packets = message.last if message.fragment == message.fragments - 1 else message.full, 1
+            airtime = settings.airtime(size + settings.header, kbps)
+        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * size
+        return Transmission(node, message.to, message, size, packets, bits, airtime, self.now)
 
-    def _frame_of(self, node: Node, message: Message) -> Transmission:
-        """What an access puts on the air: a broadcast as a whole, of a unicast the fragment that is due."""
-        if message.to == EVERYONE:
-            return self._whole(node, message)
-        settings = self._settings
-        size = min(settings.mtu, message.size - message.fragment * settings.mtu)
-        frame_bytes = size + settings.header
-        airtime = settings.airtime(frame_bytes, settings.kbps)
-        return Transmission(node, message.to, message, size, 1, _PREAMBLE_BITS + 8 * frame_bytes, airtime, self.now)
-
-    def _transmit(self, burst: Transmission) -> None:
+    def _transmit(self, transmission: Transmission) -> None:
         """The start of a transmission (6)."""
-        node = burst.sender
+        node = transmission.sender
         reach = self._draw_range(node)
-        for metric, amount in (("packets", burst.packets), ("bits", burst.bits), ("airtime", burst.airtime)):
-            self._count(node, burst.kind, metric, amount)
-        if burst.message is not None:
-            packets, bits, airtime = burst.message.spent
-            burst.message.spent = packets + burst.packets, bits + burst.bits, airtime + burst.airtime
-        burst.receptions = list(self._audience(node, reach))
-        self._on_air.append(burst)
+        for metric, amount in (
+            ("packets", transmission.packets),
+            ("bits", transmission.bits),
+            ("airtime", transmission.airtime),
+        ):
+            self._count(node, transmission.kind, metric, amount)
+        if transmission.message is not None:
+            packets, bits, airtime = transmission.message.spent
+            transmission.message.spent = (
+                packets + transmission.packets,
+                bits + transmission.bits,
+                airtime + transmission.airtime,
+            )
+        transmission.receptions = list(self._audience(node, reach))
+        self._on_air.append(transmission)
         if not self._settings.ideal:
             for reception in node.present:
                 reception.half_duplex = True
             node.transmitting = True
             node.eifs = False
-            for reception in burst.receptions:
+            for reception in transmission.receptions:
                 self._hear(reception)
-        self._schedule(self.now + burst.airtime, _END, partial(self._end, burst))
+        self._push(self.now + transmission.airtime, _END, partial(self._end_transmission, transmission))
 
-    def _transmit_uninvited(self, burst: Transmission) -> None:
+    def _transmit_uninvited(self, transmission: Transmission) -> None:
         """A transmission that comes from no access cancels one, even if it is due at this instant."""
-        self._freeze(burst.sender)
-        self._transmit(burst)
+        self._freeze(transmission.sender, self.now)
+        self._transmit(transmission)
 
     def _draw_range(self, node: Node) -> float:
         low, high = self._settings.range_low, self._settings.range_high
@@ -538,7 +615,7 @@ class Core:
             return
         x, y = sender.position(self.now)
         for node in self._nodes:
-            if node is sender or not node.on:
+            if node is sender or not node.on or node.room != sender.room:
                 continue
             reach = min(sender_reach, node.reach) if self._settings.surroundings else sender_reach
             sensed = self._settings.sense * reach
@@ -552,15 +629,19 @@ class Core:
     def _hear(self, reception: Reception) -> None:
         """A foreign frame starts at a node that senses it."""
         node = reception.node
-        was_busy = node.busy
+        was_quiet = node.quiet
         reception.half_duplex = node.transmitting
         node.present.append(reception)
-        self._interfere(node.present)
-        # An access due at this very instant stands: two countdowns that end together collide.
-        if not was_busy and node.access is not None and node.access.time > self.now:
-            self._freeze(node)
+        self._collide(node.present)
+        reception.begun = reception.receivable and not reception.half_duplex and not reception.collided
+        if was_quiet:
+            node.busy_from = self.now + self._settings.cca
+            # An access due at this very instant, or before the frame is sensed, stands: the two collide.
+            if node.access is not None and node.access.time != self.now and node.access.time >= node.busy_from:
+                self._freeze(node, node.busy_from)
+                node.busy_from = self.now
 
-    def _interfere(self, present: list[Reception]) -> None:
+    def _collide(self, present: list[Reception]) -> None:
         capture = self._settings.capture and not self._settings.links
         for reception in present:
             if not capture:
@@ -574,139 +655,159 @@ class Core:
 
     # The end of a transmission (7)
 
-    def _end(self, burst: Transmission) -> None:
-        self._on_air.remove(burst)
-        self._chance(burst)
-        meant = burst.meant()
+    def _end_transmission(self, transmission: Transmission) -> None:
+        self._on_air.remove(transmission)
+        self._take_chances(transmission)
+        meant = transmission.meant()
         for reception in meant:
-            self._count(reception.node, burst.kind, _METRIC_OF[reception.outcome])
+            self._count(reception.node, transmission.kind, _METRIC_OF[reception.outcome])
         if self._settings.record:
-            self._record(burst, meant)
+            self._record(transmission, meant)
+        if transmission.message is not None and transmission.to == EVERYONE:
+            self._fragment_sent(transmission, transmission.message)
         if self._settings.ideal:
-            self._end_ideal(burst)
+            self._after_ideal(transmission)
             return
-        for reception in burst.receptions:
-            self._cease(burst, reception)
-        self._stop(burst)
-        self._respond(burst)
+        for reception in transmission.receptions:
+            self._cease(transmission, reception)
+        self._stop_transmitting(transmission)
+        self._respond(transmission)
 
-    def _chance(self, burst: Transmission) -> None:
-        stream = burst.sender.chance["loss"]
-        for reception in burst.meant():
+    def _fragment_sent(self, transmission: Transmission, message: Message) -> None:
+        """A fragment of a broadcast has been sent."""
+        for node in transmission.received():
+            message.masks[node.number] = message.masks.get(node.number, 0) | 1 << message.fragment
+        message.fragment += 1
+
+    def _take_chances(self, transmission: Transmission) -> None:
+        stream = transmission.sender.chance["loss"]
+        for reception in transmission.meant():
             if reception.outcome is Outcome.RECEIVED and reception.loss > 0:
                 reception.lost = stream.uniform() < reception.loss
 
-    def _record(self, burst: Transmission, meant: list[Reception]) -> None:
-        sender, handle = burst.sender.number, burst.handle
+    def _record(self, transmission: Transmission, meant: list[Reception]) -> None:
+        sender, handle = transmission.sender.number, transmission.handle
         outcomes = tuple((r.node.number, r.outcome) for r in meant)
-        frame = Frame(burst.start, sender, burst.to, burst.kind, handle, burst.packets, burst.size, outcomes)
+        frame = Frame(
+            transmission.start,
+            sender,
+            transmission.to,
+            transmission.kind,
+            handle,
+            transmission.packets,
+            transmission.size,
+            outcomes,
+        )
         self._reports.append(Report(Upcall.FRAME, sender, handle, [], frame))
 
-    def _cease(self, burst: Transmission, reception: Reception) -> None:
+    def _cease(self, transmission: Transmission, reception: Reception) -> None:
         """The frame is gone at a node that sensed it."""
         node = reception.node
         node.present.remove(reception)
-        if reception.receivable:
-            node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
-            overheard = burst.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
-            if overheard and burst.message is not None:
-                node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
-        else:
+        if not reception.receivable:
             node.eifs = False
+        elif reception.begun:
+            node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
+            overheard = transmission.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
+            if overheard and transmission.message is not None:
+                node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
         self._fall_idle(node)
 
-    def _stop(self, burst: Transmission) -> None:
+    def _stop_transmitting(self, transmission: Transmission) -> None:
         """The sender no longer transmits."""
-        node, message = burst.sender, burst.message
+        node, message = transmission.sender, transmission.message
         node.transmitting = False
         if message is not None and not message.discarded:
-            if burst.to == EVERYONE:
-                self._finish(node)
-            elif not burst.cut:
+            if transmission.to == EVERYONE and message.over:
+                self._done(node)
+            elif transmission.to == EVERYONE:
+                self._contend_anew(node)
+            elif not transmission.cut:
                 node.awaiting = True
-                node.timeout = self._schedule(
-                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._fail, node, message)
+                node.timeout = self._push(
+                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._unanswered, node, message)
                 )
         self._fall_idle(node)
 
-    def _respond(self, burst: Transmission) -> None:
+    def _respond(self, transmission: Transmission) -> None:
         """What follows from a transmission where it was received."""
-        received = burst.received()
-        if burst.message is None:
+        received = transmission.received()
+        if transmission.message is None:
             for node in received:
-                self._acknowledged(node, burst.sender)
-        elif burst.to == EVERYONE:
-            self._arrive(burst.message, received)
+                self._acknowledged(node, transmission.sender)
+        elif transmission.to == EVERYONE:
+            if transmission.message.over or transmission.message.discarded:
+                self._sent(transmission.message)
         else:
             for node in received:
-                self._schedule(
-                    self.now + self._settings.sifs, _RESPONSE, partial(self._acknowledge, node, burst.sender)
-                )
-                self._deliver(burst.message, node)
-            if burst.message.discarded:
-                self._report(Upcall.GONE, burst.message)
+                self._push(self.now + self._settings.sifs, _RESPONSE, partial(self._ack_due, node, transmission.sender))
+                self._arrived(transmission.message, node)
+            if transmission.message.discarded:
+                self._report(Upcall.GONE, transmission.message)
 
-    def _arrive(self, message: Message, received: list[Node]) -> None:
+    def _sent(self, message: Message) -> None:
+        """A broadcast has ended."""
+        receivers = message.receivers()
         if message.kind == BACKGROUND_KIND:
-            for node in received:
-                self._pass_on(node, message)
-        self._report(Upcall.BROADCAST, message, [node.number for node in received])
+            for number in receivers:
+                self._pass_on(self._nodes[number], message)
+        self._report(Upcall.BROADCAST, message, receivers)
 
-    def _deliver(self, message: Message, node: Node) -> None:
+    def _arrived(self, message: Message, node: Node) -> None:
         """A unicast arrives with its last fragment, once."""
-        if message.fragment == self._settings.fragments(message.size) - 1 and not message.delivered:
+        if message.fragment == message.fragments - 1 and not message.delivered:
             message.delivered = True
             self._report(Upcall.DELIVERED, message, [node.number])
 
     # Acknowledgements (8)
 
-    def _acknowledge(self, node: Node, to: Node) -> None:
+    def _ack_due(self, node: Node, to: Node) -> None:
         if node.on and not node.transmitting:
             bits = _PREAMBLE_BITS + 8 * ACK_BYTES
             ack = Transmission(node, to.number, None, ACK_BYTES, 1, bits, self._ack_airtime, self.now)
             self._transmit_uninvited(ack)
 
     def _acknowledged(self, node: Node, by: Node) -> None:
-        message = node.serving
+        message = node.served
         if node.timeout is None or message is None or message.to != by.number:
             return
         node.timeout.cancelled = True
         node.timeout = None
         message.fragment += 1
-        if message.fragment < self._settings.fragments(message.size):
+        if not message.over:
             node.window = self._settings.cw_min
-            node.retries = 0
-            node.following = self._schedule(
+            node.retry = 0
+            node.following = self._push(
                 self.now + self._settings.sifs, _RESPONSE, partial(self._next_fragment, node, message)
             )
             return
         node.awaiting = False
-        self._finish(node)
+        self._done(node)
         self._report(Upcall.FINISHED, message)
-        self._contend(node)
+        self._schedule(node)
 
     def _next_fragment(self, node: Node, message: Message) -> None:
         node.following = None
         if node.transmitting:
-            self._fail(node, message)
+            self._unanswered(node, message)
             return
         node.awaiting = False
         self._transmit_uninvited(self._frame_of(node, message))
 
-    def _fail(self, node: Node, message: Message) -> None:
+    def _unanswered(self, node: Node, message: Message) -> None:
         """The wait for an acknowledgement times out, or the next fragment cannot go."""
         node.timeout = None
         node.awaiting = False
         node.idle_from = max(node.idle_from, self.now)
         node.eifs = False
-        node.retries += 1
-        if node.retries > self._settings.retries:
-            self._finish(node)
+        node.retry += 1
+        if node.retry > self._settings.retries:
+            self._done(node)
             self._give_up(message)
         else:
             node.window = min(2 * node.window + 1, self._settings.cw_max)
             self._draw_backoff(node)
-        self._contend(node)
+        self._schedule(node)
 
     def _give_up(self, message: Message) -> None:
         self._count(message.node, message.kind, "unreachable")
@@ -714,14 +815,17 @@ class Core:
 
     # The ideal MAC
 
-    def _end_ideal(self, burst: Transmission) -> None:
-        message, received = burst.message, burst.received()
+    def _after_ideal(self, transmission: Transmission) -> None:
+        message, received = transmission.message, transmission.received()
         assert message is not None, "the ideal MAC acknowledges nothing"
-        if burst.to == EVERYONE:
-            self._arrive(message, received)
+        if transmission.to == EVERYONE:
+            if message.over or message.discarded:
+                self._sent(message)
+            else:
+                self._release(message)
             return
         if received:
-            self._report(Upcall.DELIVERED, message, [burst.to])
+            self._report(Upcall.DELIVERED, message, [transmission.to])
         if message.discarded:
             self._report(Upcall.GONE, message)
         elif received:

@@ -63,6 +63,10 @@ class Radio(Part, frozen=True, kw_only=True):
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="the range inside buildings, m; none: the same as outside"),
     ] = None
+    walls: Annotated[
+        Literal["none", "opaque"],
+        Meta(description="opaque: nodes notice each other only in the same building, or both outdoors"),
+    ] = "none"
     sense: Annotated[float, Meta(ge=1, description="how far a frame is sensed and interferes, in ranges (two-ray)")] = (
         2.2
     )
@@ -89,6 +93,9 @@ class Mac(Part, frozen=True, kw_only=True):
     mtu: Annotated[
         int, Meta(ge=64, le=65535, description="longest message in one frame, bytes; longer ones are cut")
     ] = 1472
+    cca: Annotated[
+        float, Meta(ge=0, le=100, description="from the start of a frame until others sense it (CCA), µs; 0: at once")
+    ] = 4.0
     queue: Annotated[int, Meta(ge=1, description="messages that wait at a node before more are dropped")] = 50
     retries: Annotated[int, Meta(ge=0, le=100, description="repetitions of an unacknowledged frame")] = 7
 
@@ -175,6 +182,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             basic_kbps=round((mac.basic_rate or min(mac.rate, 2)) * 1000),
             header=mac.header,
             mtu=mac.mtu,
+            cca=round(mac.cca * 1000),
             queue=mac.queue,
             retries=mac.retries,
             background_interval=round(SECOND / noise.rate) if noise else 0,
@@ -201,6 +209,8 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
         if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
             yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+        if self.radio.walls == "opaque" and not isinstance(self.movement, Buildings):
+            yield "radio.walls", 'opaque walls go with movement.model = "buildings"'
         if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:
             yield "background.reach", f"floods among {self.nodes} nodes: at most {MAX_FLOOD_NODES} are supported"
         for field, rule in self.workload.problems(self.nodes, self.duration, self.area):

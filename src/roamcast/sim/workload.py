@@ -347,7 +347,7 @@ def _subscribing(
         stop = end if group.stop is None else min(end, round(group.stop * SECOND))
         for node in nodes:
             terms = list(_terms(group, node, filters, rng.choice(filters), seed, stop))
-            ends = [*(time for time, _ in terms[1:]), stop]
+            ends = [*(time for time, _ in terms[1:]), stop][: len(terms)]
             own = making.stream("subscriber", node)
             for (time, wanted), until in zip(terms, ends, strict=True):
                 subscription += 1

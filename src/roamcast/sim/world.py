@@ -23,11 +23,12 @@ from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
 from roamcast.protocols.facts import Decided, Decision, Fact
-from roamcast.protocols.messages import Bulk, Message, kind_of
+from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
+from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
@@ -48,7 +49,8 @@ class Priority(enum.IntEnum):
     ATTRIBUTES = 3
     AWAY = 4
     ACT = 5
-    TIMER = 6
+    END = 6  # of a subscription's lifetime
+    TIMER = 7
 
 
 class _Absence(NamedTuple):
@@ -95,6 +97,7 @@ class World:
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
         self._frames = 0
         self._away: dict[int, _Absence] = {}
+        self._begun: dict[int, int] = {}  # when a node last began again
         self._away_by_place = {
             node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
         }
@@ -135,7 +138,7 @@ class World:
         reach = scenario.radio.range
         for node in range(scenario.nodes):
             if isinstance(reach, tuple):
-                self.core.set_range(node, Random(f"{scenario.seed}/range/{node}").uniform(*reach))
+                self.core.set_range(node, own_range(reach, scenario.seed, node))
             else:
                 self.core.set_range(node, reach)
         assert scenario.area is not None
@@ -179,6 +182,8 @@ class World:
             elif priority is Priority.ACT:
                 self._act(node, data)
                 self._plan_next_act()
+            elif priority is Priority.END:
+                self._expire(node, data)
             elif priority is Priority.ATTRIBUTES:
                 self._change_attributes(data)
             elif priority is Priority.AWAY:
@@ -201,6 +206,8 @@ class World:
         indoor_range, reach = self._scenario.radio.indoor_range, self._scenario.radio.range
         if indoor_range is not None and not isinstance(reach, tuple):
             self.core.set_range(node, indoor_range if leg.indoor else reach)
+        if self._scenario.radio.walls == "opaque":
+            self.core.set_room(node, leg.room)
         if self._scenario.record.movement:
             self._facts.add("leg", node, *leg.recorded)
         if leg.end < self._scenario.end:
@@ -230,6 +237,7 @@ class World:
         absence = self._away.pop(node)
         self.core.set_on(node, True, True)
         if restart:
+            self._begun[node] = self.now
             self.brokers[node] = broker = self._make_broker(node)
             broker.start(self.now, dict(self._ports[node].kept))
             for subscription in self._wanted.get(node, {}).values():
@@ -242,8 +250,8 @@ class World:
         absence = self._away[node]
         lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
         if not lost:
-            action = self._timer if priority is Priority.TIMER else self._act
-            absence.waiting.append(partial(action, node, data))
+            actions = {Priority.TIMER: self._timer, Priority.ACT: self._act, Priority.END: self._expire}
+            absence.waiting.append(partial(actions[priority], node, data))
         if priority is Priority.ACT:
             self._plan_next_act()
 
@@ -285,10 +293,17 @@ class World:
                 self._facts.add("filter_constraint", *constraint)
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
+            if what.lifetime is not None:
+                self._plan(self.now + what.lifetime, Priority.END, node, what)
         else:
             self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
             self.brokers[node].unsubscribe(self.now, what)
+
+    def _expire(self, node: int, subscription: Subscription) -> None:
+        """A subscription's lifetime is over, unless another has taken its place or it has ended before."""
+        if self._wanted[node].get(subscription.id) is subscription:
+            self._act(node, subscription.id)
 
     # --- Messages ---------------------------------------------------------------------------------------------------
 
@@ -298,6 +313,14 @@ class World:
         kind = self._kinds[type(message)]
         self.core.send(node, handle, to, self._codec.size(message), kind, release, message.urgent)
         return self._messages.port_handle(handle)
+
+    def send_bulk(self, node: int, bulk: Bulk) -> None:
+        pieces = len(bulk)
+        assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
+        size, last = self._codec.size(bulk[0]), self._codec.size(bulk[pieces - 1])
+        handle = self._messages.add(bulk, EVERYONE, self.now)
+        kind = self._kinds[bulk.piece]
+        self.core.send_bulk(node, handle, pieces, size, last, kind, self.now, bulk.piece.urgent)
 
     def withdraw(self, port_handle: int) -> None:
         handle = self._messages.withdrawable(port_handle, self.now)
@@ -311,19 +334,43 @@ class World:
     def _arrived_everywhere(self) -> None:
         core, now, brokers = self.core, self.now, self.brokers
         sender, sent = core.sender, self._messages.finish(core.handle)
-        if sent.cause:
-            self._charge(sender, sent)
+        if not isinstance(sent, Message):
+            self._bulk_arrived(sender, sent)
+            return
+        self._charge(sender, sent)
         message = self._received(sent)
         for node in core.receivers:
             brokers[node].receive(now, sender, message)
+        if sent.tracked:
+            self._tell_left(sender, sent)
+
+    def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
+        core = self.core
+        self._charge(sender, bulk)
+        for node, mask in zip(core.receivers, core.masks, strict=True):
+            broker = self.brokers[node]
+            if not self._through_codec:
+                broker.receive_bulk(self.now, sender, bulk, mask)
+                continue
+            for number in range(len(bulk)):
+                if mask >> number & 1:
+                    broker.receive(self.now, sender, self._received(bulk[number]))
+        self._tell_left(sender, bulk)
+
+    def _tell_left(self, sender: int, sent: Message | Bulk) -> None:
+        """Tells a broker that its message has left, unless it has begun again since and knows nothing of it."""
+        if self._messages.release(self.core.handle) >= self._begun.get(sender, 0):
+            self._when_there(sender, partial(self._left, sender, sent))
 
     def _other(self, upcall: Upcall) -> None:
         sender, handle = self.core.sender, self.core.handle
         if upcall is Upcall.DELIVERED:
             message = self._messages.message(handle)
+            assert isinstance(message, Message)
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
+            assert isinstance(message, Message)
             self._charge(sender, message)
             self._when_there(sender, partial(self._unreachable, sender, self._messages.addressee(handle), message))
         elif upcall in (Upcall.FINISHED, Upcall.GONE):
@@ -331,7 +378,13 @@ class World:
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
-            self._messages.finish(handle)
+            sent = self._messages.finish(handle)
+            broadcast = self._messages.addressee(handle) == EVERYONE
+            if not isinstance(sent, Message) or (sent.tracked and broadcast):
+                self.brokers[sender].dropped(self.now, sent)
+
+    def _left(self, node: int, sent: Message | Bulk) -> None:
+        self.brokers[node].left(self.now, sent)
 
     def _unreachable(self, node: int, to: int, message: Message) -> None:
         self.brokers[node].unreachable(self.now, to, message)
@@ -361,8 +414,8 @@ class World:
     def _record_frame(self) -> None:
         frame = self.core.frame
         assert frame is not None
-        message = self._messages.message(frame.handle) if frame.handle >= 0 else None
-        cause, event = (0, None) if message is None else (message.cause, message.event_id)
+        sent = self._messages.message(frame.handle) if frame.handle >= 0 else None
+        cause, event = (0, None) if sent is None else (_one_of(sent).cause, sent.event_id)
         to = None if frame.to == EVERYONE else frame.to
         kind, _ = self._kind_roles[frame.kind]
         number = self._frames
@@ -375,20 +428,29 @@ class World:
 
     def _count_second(self) -> None:
         second = (self.now - 1) // SECOND
-        for kind, counted in zip(self._kind_roles, self.core.take_series(), strict=True):
-            if any(counted):
-                self._facts.add("series", second, *kind, *counted)
+        counts = zip(self._kind_roles, self._costs.take_second(), self.core.take_series(), strict=True)
+        for kind, messages, counted in counts:
+            if messages or any(counted):
+                self._facts.add("series", second, *kind, messages, *counted)
         self._costs.write_if_many()
 
-    def _charge(self, node: int, message: Message) -> None:
-        if message.cause:
-            self._costs.charge(node, self._kinds[type(message)], message.cause, self.core.spent)
+    def _charge(self, node: int, sent: Message | Bulk) -> None:
+        message = _one_of(sent)
+        kind, cause = self._kinds[type(message)], message.cause
+        self._costs.count(node, kind, 1 if isinstance(sent, Message) else len(sent))
+        if cause:
+            self._costs.charge(node, kind, cause, self.core.spent)
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
+
+
+def _one_of(sent: Message | Bulk) -> Message:
+    """What is charged for: all pieces of a bulk have one kind and one cause."""
+    return sent if isinstance(sent, Message) else sent[0]
 
 
 class _Port:
@@ -409,8 +471,7 @@ class _Port:
         return self._world.send(self._node, to, message, delay)
 
     def broadcast_bulk(self, bulk: Bulk) -> None:
-        for number in range(len(bulk)):
-            self.broadcast(bulk[number])
+        self._world.send_bulk(self._node, bulk)
 
     def withdraw(self, handle: int) -> None:
         self._world.withdraw(handle)

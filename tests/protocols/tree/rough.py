@@ -17,13 +17,13 @@ from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import Mesh, RecordingPort
-from roamcast.protocols.tree.broker import MaodvBroker
-from roamcast.protocols.tree.coman import Coman
+from roamcast.protocols.tree.broker import TreeBroker
 from roamcast.protocols.tree.facts import TreeChanged
-from roamcast.protocols.tree.maodv import Maodv, MaodvTree
 from roamcast.protocols.tree.messages import Rrep
+from roamcast.protocols.tree.parameters import Coman, Maodv
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.protocols.tree.rank import STEP, leader_rank
+from roamcast.protocols.tree.tree import Tree
 from roamcast.units import SECOND, seconds
 
 Drop = Callable[[Node, Node, Message], bool]
@@ -95,7 +95,7 @@ class RoughMesh(Mesh):
         self._replies: dict[Node, set[tuple[int, ...]]] = {}
         super().__init__(entry, nodes, links, parameters, seed)
 
-    def tree(self, node: Node) -> MaodvTree:
+    def tree(self, node: Node) -> Tree:
         return tree_of(self.brokers[node])
 
     def restart(self, node: Node) -> None:
@@ -166,7 +166,7 @@ class RoughMesh(Mesh):
     def look(self, node: Node) -> None:
         """Whatever is called changes one node; cycles can come and go only if its parent is another."""
         self.events += 1
-        parent = self.tree(node).parent
+        parent = self.tree(node).position.parent
         if self._parents.get(node) == parent:
             return
         self._parents[node] = parent
@@ -185,8 +185,8 @@ class RoughMesh(Mesh):
         self.ended.clear()
 
 
-def tree_of(broker: Broker[Any]) -> MaodvTree:
-    assert isinstance(broker, MaodvBroker)
+def tree_of(broker: Broker[Any]) -> Tree:
+    assert isinstance(broker, TreeBroker)
     return broker.tree
 
 
@@ -207,7 +207,7 @@ def grown(protocol: str, links: Iterable[tuple[Node, Node]], **parameters: Any) 
     return mesh
 
 
-def lone(protocol: str, node: Node, **parameters: Any) -> tuple[MaodvTree, RecordingPort]:  # noqa: ANN401
+def lone(protocol: str, node: Node, **parameters: Any) -> tuple[Tree, RecordingPort]:  # noqa: ANN401
     """One node's tree, and what it says."""
     entry, port = CATALOGUE[protocol], RecordingPort()
     params = msgspec.convert(timed(protocol, parameters), entry.parameters)
@@ -218,7 +218,7 @@ def lone(protocol: str, node: Node, **parameters: Any) -> tuple[MaodvTree, Recor
 
 
 def put(
-    tree: MaodvTree,
+    tree: Tree,
     parent: Node,
     *,
     leader: Node,
@@ -228,17 +228,17 @@ def put(
     children: Iterable[Node] = (),
 ) -> None:
     """Gives a node its place in a tree whose ranks are a step apart from level to level."""
-    tree.parent, tree.leader, tree.on_tree = parent, leader, True
-    tree.distance, tree.sequence, tree.ancestors = distance, sequence, ancestors
-    tree.children = dict.fromkeys(children, 0)
-    tree._ceiling = leader_rank(sequence) - (distance - 1) * STEP
-    tree.rank = tree._ceiling - STEP
-    tree._heard = dict.fromkeys(tree.neighbours, 0)
+    tree.position.parent, tree.position.leader, tree.position.on_tree = parent, leader, True
+    tree.position.distance, tree.position.sequence, tree.position.ancestors = distance, sequence, ancestors
+    tree.position.children = dict.fromkeys(children, 0)
+    tree.position._ceiling = leader_rank(sequence) - (distance - 1) * STEP
+    tree.position.rank = tree.position._ceiling - STEP
+    tree.position._heard = dict.fromkeys(tree.position.neighbours, 0)
 
 
 def cycles(brokers: Mapping[Node, Broker[Any]]) -> list[frozenset[Node]]:
     """All cycles of parent pointers."""
-    parents = {node: tree_of(broker).parent for node, broker in brokers.items()}
+    parents = {node: tree_of(broker).position.parent for node, broker in brokers.items()}
     found: list[frozenset[Node]] = []
     for start in parents:
         walk = [start]
@@ -290,19 +290,19 @@ def settling(params: Maodv, nodes: int) -> float:
 def settled(mesh: Mesh) -> list[str]:
     """What is not as it should be in a network that was left alone: one tree and one leader in every part."""
     trees = {node: tree_of(broker) for node, broker in mesh.brokers.items()}
-    links = [(node, tree.parent) for node, tree in trees.items() if tree.parent is not None]
+    links = [(node, tree.position.parent) for node, tree in trees.items() if tree.position.parent is not None]
     wrong = []
     if components(mesh.ports, links) != (parts := components(mesh.ports, mesh.links)):
         wrong.append(f"trees {components(mesh.ports, links)} instead of {parts}")
     for node, tree in trees.items():
         children = [other for other, parent in links if parent == node]
-        if sorted(tree.children) != children:
-            wrong.append(f"{node} has the children {sorted(tree.children)} instead of {children}")
+        if sorted(tree.position.children) != children:
+            wrong.append(f"{node} has the children {sorted(tree.position.children)} instead of {children}")
     for part in parts:
-        leaders = {trees[node].leader for node in part}
+        leaders = {trees[node].position.leader for node in part}
         if len(leaders) != 1 or not leaders <= set(part):
             wrong.append(f"{part} has the leaders {leaders}")
-        roots = [node for node in part if trees[node].parent is None]
+        roots = [node for node in part if trees[node].position.parent is None]
         if set(roots) != leaders:
             wrong.append(f"{part} has the roots {roots} and the leaders {leaders}")
     return wrong

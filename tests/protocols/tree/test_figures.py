@@ -27,7 +27,7 @@ def figure(protocol: str, tree: Iterable[tuple[Node, Node]], **parameters: Any) 
 
 
 def parents(mesh: RoughMesh) -> dict[Node, Node | None]:
-    return {node: mesh.tree(node).parent for node in mesh.ports}
+    return {node: mesh.tree(node).position.parent for node in mesh.ports}
 
 
 def sent(mesh: RoughMesh, kind: type[Message]) -> list[tuple[Node, Node | None, Any]]:
@@ -46,8 +46,8 @@ def changes(mesh: RoughMesh, kind: str) -> list[tuple[Node, TreeChanged]]:
 def cut(mesh: RoughMesh, child: Node, parent: Node) -> None:
     """Ends a link; both notice by their next unicast or by missing beacons, the child first in all that follows."""
     mesh.cut(child, parent)
-    mesh.tree(child)._lose(mesh.now, parent)
-    mesh.tree(parent)._lose(mesh.now, child)
+    mesh.tree(child).lose(mesh.now, parent)
+    mesh.tree(parent).lose(mesh.now, child)
 
 
 # --- Figure 3: two replies, one is chosen -----------------------------------------------------------------------------
@@ -71,7 +71,7 @@ def test_figure_3() -> None:
     assert replies == [(as_far, 2), (nearer, 1)]
     assert activations(mesh) == [(initiator, nearer)]
     assert parents(mesh) == {leader: None} | dict(tree) | {initiator: nearer}
-    assert mesh.tree(initiator).distance == 2
+    assert mesh.tree(initiator).position.distance == 2
 
 
 # --- Figure 4: the shortest reconfiguration path ----------------------------------------------------------------------
@@ -91,7 +91,7 @@ class Figure4:
 def test_figure_4() -> None:
     f = Figure4
     mesh = figure("coman", f.TREE)
-    assert mesh.tree(f.A).ancestors == (f.L, f.H)
+    assert mesh.tree(f.A).position.ancestors == (f.L, f.H)
     mesh.link(f.D, f.E)
     cut(mesh, f.G, f.H)
     mesh.wait(1)
@@ -99,8 +99,8 @@ def test_figure_4() -> None:
     assert (replier, reply.path) == (f.B, (f.L, f.H, f.A, f.E, f.D, f.B))
     assert reconfigured((f.L, f.H), reply.path) == len({f.G, f.B, f.D, f.E, f.A, f.H})
     assert parents(mesh) == {f.L: None} | dict(f.TREE) | {f.G: f.B, f.B: f.D, f.D: f.E}
-    assert mesh.tree(f.G).ancestors == reply.path
-    assert mesh.tree(f.C).ancestors == reply.path, "told by B"
+    assert mesh.tree(f.G).position.ancestors == reply.path
+    assert mesh.tree(f.C).position.ancestors == reply.path, "told by B"
 
 
 def test_figure_4_with_a_shorter_path() -> None:
@@ -143,7 +143,7 @@ def test_part_a_prefers_few_changes_to_few_hops(ancestors: bool, parent: str) ->
     mesh.link(child, h)  # <leader, h, child>: three, with g
     cut(mesh, g, h)
     mesh.wait(1)
-    assert mesh.tree(g).parent == {"near": child, "few hops": far}[parent]
+    assert mesh.tree(g).position.parent == {"near": child, "few hops": far}[parent]
 
 
 # --- Figures 5 and 6: requests among members --------------------------------------------------------------------------
@@ -171,7 +171,7 @@ def figure_5(**parameters: Any) -> RoughMesh:  # noqa: ANN401  # parameters
 
 def tree_links(mesh: RoughMesh) -> set[frozenset[Node]]:
     """Those that both ends take for one."""
-    near = {node: mesh.tree(node).neighbours for node in mesh.ports}
+    near = {node: mesh.tree(node).position.neighbours for node in mesh.ports}
     return {frozenset((a, b)) for a in near for b in near[a] if a in near[b]}
 
 
@@ -221,7 +221,7 @@ def test_members_that_drop_requests_leave_figure_5_in_two_parts() -> None:
     mesh.wait(1.4)
     assert sent(mesh, Rrep) == []
     mesh.wait(0.2)
-    assert mesh.tree(f.C).is_leader
+    assert mesh.tree(f.C).position.is_leader
     mesh.settle(5)
     assert settled(mesh) == []
 
@@ -262,7 +262,9 @@ def test_figure_7() -> None:
     cut(mesh, f.E, f.L)
     mesh.wait(1)
     assert activations(mesh) == [(f.A, f.F)]
-    assert (mesh.tree(f.A).parent, mesh.tree(f.F).children) == (f.F, {}), "A believes it is done, F knows nothing"
+    assert (mesh.tree(f.A).position.parent, mesh.tree(f.F).position.children) == (f.F, {}), (
+        "A believes it is done, F knows nothing"
+    )
     mesh.wait(PATIENCE)
     checks = {(sender, to) for sender, to, _ in sent(mesh, ChkUp)}
     assert checks <= {(f.A, f.F), (f.B, f.A), (f.C, f.A), (f.D, f.C)}
@@ -275,7 +277,7 @@ def test_figure_7() -> None:
     mesh.link(f.E, f.D)
     mesh.settle(7)
     assert settled(mesh) == []
-    assert {mesh.tree(node).leader for node in mesh.ports} == {f.L}
+    assert {mesh.tree(node).position.leader for node in mesh.ports} == {f.L}
     assert [node for node, _ in changes(mesh, "merged") if node == f.E] == [f.E]
 
 
@@ -286,7 +288,7 @@ def test_figure_7_without_part_d_has_a_part_without_a_leader() -> None:
     cut(mesh, f.A, f.E)
     mesh.wait(60)
     assert changes(mesh, "elected") == []
-    assert (mesh.tree(f.A).parent, mesh.tree(f.F).children) == (f.F, {})
+    assert (mesh.tree(f.A).position.parent, mesh.tree(f.F).position.children) == (f.F, {})
 
 
 def test_figure_8() -> None:
@@ -297,9 +299,9 @@ def test_figure_8() -> None:
     cut(mesh, f.D, f.C)
     cut(mesh, f.A, f.E)
     mesh.wait(1)
-    assert mesh.tree(f.D).parent == f.B
-    assert f.D in mesh.tree(f.B).children
-    assert (mesh.tree(f.A).parent, mesh.tree(f.F).children) == (f.F, {})
+    assert mesh.tree(f.D).position.parent == f.B
+    assert f.D in mesh.tree(f.B).position.children
+    assert (mesh.tree(f.A).position.parent, mesh.tree(f.F).position.children) == (f.F, {})
     mesh.wait(PATIENCE)
     assert [node for node, _ in changes(mesh, "elected")] == [f.A]
     followers = [node for node in f.PART if f.A in {place.leader for place in places(mesh.ports[node])}]

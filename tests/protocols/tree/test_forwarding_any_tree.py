@@ -106,7 +106,7 @@ def test_events_reach_those_who_want_them_by_the_way_to_them(data: st.DataObject
 
 @given(st.data())
 def test_multicast_reaches_every_node_once(data: st.DataObject) -> None:
-    network = data.draw(histories(routing="messages"))
+    network = data.draw(histories(by="messages"))
     for node, event in publish_everything(network):
         hops, got = network.publish(node, event)
         assert got == expected(network, node, event)[1]

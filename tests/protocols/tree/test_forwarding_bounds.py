@@ -187,7 +187,7 @@ def test_old_messages_change_nothing() -> None:
 
 def test_what_belongs_to_others_is_ignored() -> None:
     for kind in ("subscriptions", "messages"):
-        node, port = alone(routing=kind)
+        node, port = alone(by=kind)
         node.link_up(0, 1)
         port.clear()
         node.receive(0, 1, Data(JAZZ, 0))

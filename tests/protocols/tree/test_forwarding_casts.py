@@ -17,13 +17,13 @@ from roamcast.units import SECOND
 
 def test_the_parameters_name_the_routing() -> None:
     assert isinstance(alone()[0], SubscriptionForwarding)
-    assert isinstance(alone(routing="messages")[0], MessageForwarding)
-    with pytest.raises(msgspec.ValidationError, match="routing"):
-        alone(routing="flooding")
+    assert isinstance(alone(by="messages")[0], MessageForwarding)
+    with pytest.raises(msgspec.ValidationError, match="by"):
+        alone(by="flooding")
 
 
 def test_unicast_goes_to_each_in_order() -> None:
-    node, port = alone(routing="messages")
+    node, port = alone(by="messages")
     for neighbour in (5, 3, 4):
         node.link_up(0, neighbour)
     node.receive(0, 3, Routed(JAZZ, MAX_HOPS))
@@ -31,7 +31,7 @@ def test_unicast_goes_to_each_in_order() -> None:
 
 
 def test_broadcast_names_those_it_is_for() -> None:
-    node, port = alone(routing="messages", cast="broadcast", cast_jitter=0.5)
+    node, port = alone(by="messages", cast="broadcast", cast_jitter=0.5)
     for neighbour in (5, 3, 4):
         node.link_up(0, neighbour)
     node.publish(0, Publication(JAZZ))
@@ -52,7 +52,7 @@ def test_broadcast_names_those_it_is_for() -> None:
 
 
 def test_a_broadcast_for_very_many_is_several() -> None:
-    node, port = alone(routing="messages", cast="broadcast")
+    node, port = alone(by="messages", cast="broadcast")
     for neighbour in range(1, MAX_NAMED + 3):
         node.link_up(0, neighbour)
     node.publish(0, Publication(JAZZ))

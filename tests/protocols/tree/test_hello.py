@@ -11,18 +11,18 @@ from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
 from roamcast.protocols.tree.forwarding_messages import Routed
-from roamcast.protocols.tree.maodv import GROUP_HELLO, MaodvTree
 from roamcast.protocols.tree.messages import MAX_DEPTH, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
-from roamcast.protocols.tree.position import CONTRADICTIONS, HELLO, KEPT, MAX_CHILDREN
+from roamcast.protocols.tree.position import CONTRADICTIONS, KEPT, MAX_CHILDREN
 from roamcast.protocols.tree.rank import MAX_RANK, leader_rank
-from roamcast.protocols.tree.repair import Pending
+from roamcast.protocols.tree.search import Pending
+from roamcast.protocols.tree.tree import GROUP_HELLO, HELLO, Tree
 from roamcast.units import SECOND, seconds
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
 ME, PARENT, CHILD, OTHER, LEADER = 1, 2, 3, 4, 9
 
 
-def seated(protocol: str, **parameters: float | str) -> tuple[MaodvTree, RecordingPort]:
+def seated(protocol: str, **parameters: float | str) -> tuple[Tree, RecordingPort]:
     """A node with a parent and a child."""
     tree, port = lone(protocol, ME, **parameters)
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT), children=[CHILD])
@@ -40,7 +40,7 @@ def unicasts(port: RecordingPort) -> list[tuple[Node | None, Message]]:
 def test_beacons_name_the_upstream(protocol: str) -> None:
     tree, port = seated(protocol)
     tree.timer(0, HELLO)
-    assert port.messages == [Hello(PARENT, tree.rank)]
+    assert port.messages == [Hello(PARENT, tree.position.rank)]
     ((at, key),) = port.timers
     assert key == HELLO
     assert 0.9 * SECOND <= at <= SECOND
@@ -52,10 +52,10 @@ def test_a_link_is_lost_when_so_many_beacons_were_missed(protocol: str, misses: 
     tree, _ = seated(protocol, misses=misses)
     until = seconds(misses + 0.1)
     tree.timer(until, HELLO)
-    assert list(tree.neighbours) == [PARENT, CHILD]
+    assert list(tree.position.neighbours) == [PARENT, CHILD]
     tree.timer(until + 1, HELLO)
-    assert list(tree.neighbours) == []
-    assert tree.repair is not None
+    assert list(tree.position.neighbours) == []
+    assert tree.search.repair is not None
 
 
 @BOTH
@@ -66,7 +66,7 @@ def test_what_counts_as_hearing(protocol: str, hearing: str, there: tuple[Node, 
     for sender in (PARENT, CHILD):
         tree.receive(2 * SECOND, sender, Routed(Event.of("e", {}, id=1), 0))
     tree.timer(3 * SECOND, HELLO)
-    assert tree.neighbours == there
+    assert tree.position.neighbours == there
 
 
 @BOTH
@@ -76,9 +76,9 @@ def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(p
     data = Routed(Event.of("e", {}, id=1), 0)
     for neighbour in (OTHER, CHILD):
         tree.unreachable(0, neighbour, data)
-        assert (list(tree.neighbours), tree.repair) == ([PARENT, CHILD], None)
+        assert (list(tree.position.neighbours), tree.search.repair) == ([PARENT, CHILD], None)
     tree.unreachable(0, PARENT, data)
-    assert tree.parent is None
+    assert tree.position.parent is None
     (request,) = port.messages
     assert isinstance(request, Rreq)
     assert request.distance == 2
@@ -92,8 +92,8 @@ def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(p
 def test_a_parent_takes_back_a_child_that_names_it(protocol: str) -> None:
     tree, port = seated(protocol)
     tree.receive(0, OTHER, Hello(ME, 0))
-    assert tree.neighbours == (PARENT, CHILD, OTHER)
-    assert unicasts(port)[-1] == (OTHER, Mact(0, 0, "update", place=tree.place))
+    assert tree.position.neighbours == (PARENT, CHILD, OTHER)
+    assert unicasts(port)[-1] == (OTHER, Mact(0, 0, "update", place=tree.position.place))
     said = len(port.sent)
     tree.receive(0, OTHER, Hello(ME, 0))
     assert len(port.sent) == said, "once"
@@ -105,12 +105,14 @@ def test_half_links_heal(protocol: str) -> None:
     mesh = RoughMesh(CATALOGUE[protocol], range(3), [(0, 1), (1, 2)], TIMES)
     mesh.settle(3)
     assert settled(mesh) == []
-    child, parent = next((node, mesh.tree(node).parent) for node in mesh.ports if mesh.tree(node).parent is not None)
+    child, parent = next(
+        (node, mesh.tree(node).position.parent) for node in mesh.ports if mesh.tree(node).position.parent is not None
+    )
     assert parent is not None
-    mesh.tree(parent)._drop_child(mesh.now, child)
+    mesh.tree(parent).position.drop_child(mesh.now, child)
     mesh.passed.clear()
     mesh.wait(1.1)
-    assert child in mesh.tree(parent).children
+    assert child in mesh.tree(parent).position.children
     assert not [message for *_, message in mesh.passed if isinstance(message, Rreq)]
 
 
@@ -119,7 +121,7 @@ def test_a_node_on_no_tree_is_nobodys_parent(protocol: str) -> None:
     tree, port = lone(protocol, ME, members="clients")
     tree.receive(0, OTHER, Hello(ME, 0))
     assert unicasts(port) == [(OTHER, Mact(0, 0, "prune"))]
-    assert tree.children == {}
+    assert tree.position.children == {}
 
 
 @BOTH
@@ -129,9 +131,9 @@ def test_a_child_that_names_another_is_let_go_the_second_time(protocol: str) -> 
     tree.receive(0, CHILD, Hello(OTHER, 0))
     tree.receive(0, CHILD, Hello(ME, 0))
     tree.receive(0, CHILD, Hello(None, 0))
-    assert CHILD in tree.children
+    assert CHILD in tree.position.children
     tree.receive(0, CHILD, Hello(OTHER, 0))
-    assert CHILD not in tree.children
+    assert CHILD not in tree.position.children
 
 
 # --- Parents that cannot be one ---------------------------------------------------------------------------------------
@@ -142,28 +144,28 @@ def test_a_parent_whose_rank_has_fallen_is_given_up(protocol: str) -> None:
     """It began anew and has lost what it kept, so it knows nothing of us. One beacon may be late; two are not."""
     tree, _ = seated(protocol)
     assert CONTRADICTIONS == 2
-    told = tree._ceiling
+    told = tree.position._ceiling
     tree.receive(0, PARENT, Hello(None, told - 1))
     tree.receive(0, PARENT, Hello(None, told))
     tree.receive(0, PARENT, Hello(None, told - 1))
-    assert tree.parent == PARENT
+    assert tree.position.parent == PARENT
     tree.receive(0, PARENT, Hello(None, told - 1))
-    assert tree.parent is None
-    assert tree.repair is not None
+    assert tree.position.parent is None
+    assert tree.search.repair is not None
 
 
 @BOTH
 def test_a_parent_whose_rank_is_not_above_is_given_up(protocol: str) -> None:
     """It was taken before it said yes, so that nothing is known of its rank."""
     tree, _ = seated(protocol)
-    tree._ceiling = 0
-    tree.receive(0, PARENT, Hello(None, tree.rank))
-    tree.receive(0, PARENT, Hello(None, tree.rank + 1))
-    tree.receive(0, PARENT, Hello(None, tree.rank + 1))
-    assert tree.parent == PARENT
+    tree.position._ceiling = 0
+    tree.receive(0, PARENT, Hello(None, tree.position.rank))
+    tree.receive(0, PARENT, Hello(None, tree.position.rank + 1))
+    tree.receive(0, PARENT, Hello(None, tree.position.rank + 1))
+    assert tree.position.parent == PARENT
     for _ in range(CONTRADICTIONS):
-        tree.receive(0, PARENT, Hello(None, tree.rank))
-    assert tree.parent is None
+        tree.receive(0, PARENT, Hello(None, tree.position.rank))
+    assert tree.position.parent is None
 
 
 @BOTH
@@ -172,10 +174,10 @@ def test_a_node_that_begins_anew_is_above_its_former_self(protocol: str, again: 
     """A leaf, an inner node, the leader. Who took it for its parent may go on to: the mesh fails at a cycle."""
     mesh = RoughMesh(CATALOGUE[protocol], range(5), [(0, 1), (1, 2), (2, 3), (3, 4)], TIMES)
     mesh.settle()
-    before = mesh.tree(again).rank
+    before = mesh.tree(again).position.rank
     mesh.restart(again)
     mesh.look(again)
-    assert mesh.tree(again).rank > before
+    assert mesh.tree(again).position.rank > before
     mesh.settle()
     assert settled(mesh) == []
 
@@ -186,11 +188,11 @@ def test_a_node_that_has_lost_what_it_kept_finds_its_way(protocol: str, again: N
     """Its rank is low again; the ranks of those who were below it are not."""
     mesh = RoughMesh(CATALOGUE[protocol], range(5), [(0, 1), (1, 2), (2, 3), (3, 4)], TIMES, watch=False)
     mesh.settle()
-    before = mesh.tree(again).rank
+    before = mesh.tree(again).position.rank
     mesh.ports[again].kept.clear()
     mesh.restart(again)
     mesh.look(again)
-    assert mesh.tree(again).rank < before
+    assert mesh.tree(again).position.rank < before
     mesh.settle()
     assert settled(mesh) == []
     assert mesh.cycles == {}
@@ -203,7 +205,7 @@ def test_ranks_are_kept_ahead_and_so_rarely() -> None:
     for second in range(1000):
         tree.timer(second * SECOND, GROUP_HELLO)
         kept.append(port.kept[KEPT])
-        assert leader_rank(int.from_bytes(kept[-1], "big")) > tree.rank
+        assert leader_rank(int.from_bytes(kept[-1], "big")) > tree.position.rank
     assert len(set(kept)) <= 2
 
 
@@ -212,21 +214,21 @@ def test_a_parent_is_taken_only_if_its_rank_is_above(protocol: str) -> None:
     """The rule that everything rests on, at the last moment: this node may have risen since it asked."""
     for above, taken in ((1, True), (0, False), (-1, False)):
         tree, _ = seated(protocol)
-        tree._pending[ME, 1] = Pending(OTHER, None, 0)
-        place = Place(LEADER, 10, 1, tree.rank + above, (LEADER, OTHER))
+        tree.search._pending[ME, 1] = Pending(OTHER, None, 0)
+        place = Place(LEADER, 10, 1, tree.position.rank + above, (LEADER, OTHER))
         tree.receive(0, OTHER, Mact(ME, 1, "update", place=place))
-        assert tree.parent == (OTHER if taken else PARENT)
+        assert tree.position.parent == (OTHER if taken else PARENT)
 
 
 @BOTH
 def test_a_parent_is_taken_only_if_it_was_asked(protocol: str) -> None:
     tree, _ = seated(protocol)
-    place = Place(LEADER, 10, 1, tree.rank + 1, (LEADER, OTHER))
+    place = Place(LEADER, 10, 1, tree.position.rank + 1, (LEADER, OTHER))
     for pending in (None, Pending(CHILD, None, 0)):
         if pending is not None:
-            tree._pending[ME, 1] = pending
+            tree.search._pending[ME, 1] = pending
         tree.receive(0, OTHER, Mact(ME, 1, "update", place=place))
-        assert tree.parent == PARENT
+        assert tree.position.parent == PARENT
 
 
 # --- What comes first, and what is bounded ----------------------------------------------------------------------------
@@ -245,10 +247,10 @@ def test_children_are_bounded(protocol: str) -> None:
         now = 1 + number
         tree.receive(now, 100 + number, Hello(ME, 0))
         tree.receive(now, CHILD, Hello(ME, 0))
-        assert len(tree.children) <= MAX_CHILDREN
-    assert CHILD in tree.children
-    assert 100 not in tree.children
-    assert 100 + 3 * MAX_CHILDREN - 1 in tree.children
+        assert len(tree.position.children) <= MAX_CHILDREN
+    assert CHILD in tree.position.children
+    assert 100 not in tree.position.children
+    assert 100 + 3 * MAX_CHILDREN - 1 in tree.position.children
 
 
 nodes = st.sampled_from([0, ME, PARENT, CHILD, OTHER, LEADER, 2**31 - 1])
@@ -301,7 +303,7 @@ def test_whatever_is_said_the_rank_stays_between_its_bounds(
     tree, port = seated(protocol)
     codec = CATALOGUE[protocol].codec()
     for now, (what, sender, message) in enumerate(calls):
-        before = tree.rank
+        before = tree.position.rank
         if what == "receive" and type(message) in CATALOGUE[protocol].messages:
             tree.receive(now, sender, codec.decode(codec.encode(message)))
         elif what == "fail":
@@ -311,8 +313,8 @@ def test_whatever_is_said_the_rank_stays_between_its_bounds(
         elif what == "timers":
             for _, key in list(port.timers):
                 tree.timer(now, key)
-        assert before <= tree.rank <= MAX_RANK
-        assert tree.parent is None or tree.rank < tree._ceiling
-        assert tree.parent not in tree.children
+        assert before <= tree.position.rank <= MAX_RANK
+        assert tree.position.parent is None or tree.position.rank < tree.position._ceiling
+        assert tree.position.parent not in tree.position.children
         for said in port.messages:
             assert codec.decode(codec.encode(said)) == said

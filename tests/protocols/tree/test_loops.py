@@ -23,9 +23,8 @@ from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Subscription
 from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
-from roamcast.protocols.tree.coman import Coman
-from roamcast.protocols.tree.maodv import Maodv
 from roamcast.protocols.tree.messages import Rrep
+from roamcast.protocols.tree.parameters import Coman, Maodv
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.units import SECOND, seconds
 
@@ -91,8 +90,8 @@ class Run:
         """Wrong ancestors and a wrong distance, as if news had not come for long."""
         node, ancestors, distance = stale
         tree = self.mesh.tree(node)
-        if tree.parent is not None:
-            tree.ancestors, tree.distance = tuple(ancestors), distance
+        if tree.position.parent is not None:
+            tree.position.ancestors, tree.position.distance = tuple(ancestors), distance
 
 
 @st.composite
@@ -107,7 +106,7 @@ def timings(draw: st.DrawFn) -> dict[str, Any]:
         "reply_wait": draw(st.sampled_from([0.0, 0.03, 0.1])),
         "retry_wait": 0.5,
         "jitter": draw(st.sampled_from([0.0, 0.01])),
-        "routing": draw(st.sampled_from(["messages", "subscriptions"])),
+        "routing": {"by": draw(st.sampled_from(["messages", "subscriptions"]))},
     }
 
 
@@ -221,18 +220,18 @@ def line(nodes: int) -> RoughMesh:
     mesh = RoughMesh(CATALOGUE["maodv"], range(nodes), [(n, n + 1) for n in range(nodes - 1)], {}, watch=False)
     for node in range(nodes - 1):
         tree = mesh.tree(node)
-        tree.parent, tree.leader = node + 1, nodes - 1
-        mesh.tree(node + 1).children = {node: 0}
+        tree.position.parent, tree.position.leader = node + 1, nodes - 1
+        mesh.tree(node + 1).position.children = {node: 0}
     return mesh
 
 
 def test_cycles_are_found() -> None:
     mesh = line(5)
     assert cycles(mesh.brokers) == []
-    mesh.tree(3).parent = 1
+    mesh.tree(3).position.parent = 1
     assert cycles(mesh.brokers) == [frozenset({1, 2, 3})]
-    mesh.tree(4).parent = 0
-    mesh.tree(0).parent = 4
+    mesh.tree(4).position.parent = 0
+    mesh.tree(0).position.parent = 4
     assert cycles(mesh.brokers) == [frozenset({0, 4}), frozenset({1, 2, 3})]
     mesh.watch = True
     with pytest.raises(AssertionError, match="frozenset"):
@@ -243,7 +242,7 @@ def test_how_long_a_cycle_lasts_is_written_down() -> None:
     mesh = line(3)
     for at, parent in ((5, 0), (9, None)):
         mesh._set_clock(at)
-        mesh.tree(2).parent = parent
+        mesh.tree(2).position.parent = parent
         mesh.look(2)
     assert mesh.ended == [(frozenset({0, 1, 2}), 4)]
 
@@ -251,16 +250,16 @@ def test_how_long_a_cycle_lasts_is_written_down() -> None:
 def test_what_is_not_settled_is_found() -> None:
     assert settled(line(4)) == []
     mesh = line(4)
-    mesh.tree(1).parent = None
+    mesh.tree(1).position.parent = None
     assert [words.split()[0] for words in settled(mesh)] == ["trees", "2", "[0,"]
     mesh = line(4)
-    mesh.tree(0).leader = 0
+    mesh.tree(0).position.leader = 0
     assert settled(mesh) == [
         "[0, 1, 2, 3] has the leaders {0, 3}",
         "[0, 1, 2, 3] has the roots [3] and the leaders {0, 3}",
     ]
     mesh = line(4)
-    mesh.tree(3).children = {}
+    mesh.tree(3).position.children = {}
     assert settled(mesh) == ["3 has the children [] instead of [2]"]
 
 

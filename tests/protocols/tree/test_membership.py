@@ -16,7 +16,7 @@ from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.forwarding_messages import Routed
 from roamcast.protocols.tree.messages import NOWHERE, Ack, ChkUp, Hello, Mact, Rreq
-from roamcast.protocols.tree.position import HELLO
+from roamcast.protocols.tree.tree import HELLO
 from roamcast.units import SECOND
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
@@ -40,7 +40,7 @@ class Multicast(RoughMesh):
             CATALOGUE[protocol],
             sorted({node for link in links for node in link}),
             links,
-            timed(protocol, {"members": "clients", "routing": "messages"} | parameters),
+            timed(protocol, {"members": "clients", "routing": {"by": "messages"}} | parameters),
             seed=seed,
             delay=SECOND // 1000,
             loss=loss,
@@ -65,7 +65,7 @@ class Multicast(RoughMesh):
     def planted(self) -> dict[Node, Node | None]:
         """The nodes of the tree with their parents."""
         trees = {node: self.tree(node) for node in self.ports}
-        return {node: tree.parent for node, tree in trees.items() if tree.on_tree}
+        return {node: tree.position.parent for node, tree in trees.items() if tree.position.on_tree}
 
     def changes(self, node: Node) -> list[str]:
         return [place.change for place in places(self.ports[node])]
@@ -74,24 +74,28 @@ class Multicast(RoughMesh):
 def settled_multicast(mesh: RoughMesh) -> list[str]:
     """What is not as it should be: the members of a part in one tree with one leader, no forwarder without need."""
     trees = {node: mesh.tree(node) for node in mesh.ports}
-    links = [(node, tree.parent) for node, tree in trees.items() if tree.parent is not None]
-    planted = [part for part in components(mesh.ports, links) if any(trees[node].on_tree for node in part)]
+    links = [(node, tree.position.parent) for node, tree in trees.items() if tree.position.parent is not None]
+    planted = [part for part in components(mesh.ports, links) if any(trees[node].position.on_tree for node in part)]
     wrong = []
     for part in components(mesh.ports, mesh.links):
-        members = [node for node in part if trees[node].member]
+        members = [node for node in part if trees[node].position.member]
         inside = [tree for tree in planted if set(tree) <= set(part)]
         if len(inside) != bool(members) or (members and not set(members) <= set(inside[0])):
             wrong.append(f"the members {members} are in the trees {inside}")
-        leaders = {trees[node].leader for tree in inside for node in tree}
+        leaders = {trees[node].position.leader for tree in inside for node in tree}
         if len(leaders) != bool(members) or not leaders <= set(members):
             wrong.append(f"the members {members} have the leaders {leaders}")
     for node, tree in trees.items():
         children = [other for other, parent in links if parent == node]
-        if sorted(tree.children) != children:
-            wrong.append(f"{node} has the children {sorted(tree.children)} instead of {children}")
-        if tree.on_tree and not tree.member and not children:
+        if sorted(tree.position.children) != children:
+            wrong.append(f"{node} has the children {sorted(tree.position.children)} instead of {children}")
+        if tree.position.on_tree and not tree.position.member and not children:
             wrong.append(f"{node} forwards for nobody")
-        if not tree.on_tree and (tree.parent, tree.leader, tree.distance) != (None, None, NOWHERE):
+        if not tree.position.on_tree and (tree.position.parent, tree.position.leader, tree.position.distance) != (
+            None,
+            None,
+            NOWHERE,
+        ):
             wrong.append(f"{node} is not on the tree and has a place")
     return wrong
 
@@ -124,9 +128,9 @@ def test_a_member_joins_over_forwarders(protocol: str) -> None:
     mesh = Multicast(protocol, [*CHAIN, (2, 5)])
     mesh.join(4, 0)
     assert mesh.planted == {0: 1, 1: 2, 2: 3, 3: 4, 4: None}
-    assert [mesh.tree(node).member for node in range(6)] == [True, False, False, False, True, False]
+    assert [mesh.tree(node).position.member for node in range(6)] == [True, False, False, False, True, False]
     assert mesh.changes(0) == ["joining", "joined"]
-    assert mesh.tree(0).distance == 4
+    assert mesh.tree(0).position.distance == 4
     assert settled_multicast(mesh) == []
 
 
@@ -137,7 +141,7 @@ def test_a_forwarder_that_joins_needs_to_ask_nobody(protocol: str) -> None:
     mesh.log.clear()
     mesh.join(2)
     assert not [message for _, _, message in mesh.log if isinstance(message, Rreq | Mact)]
-    assert mesh.tree(2).member
+    assert mesh.tree(2).position.member
 
 
 @BOTH
@@ -180,7 +184,7 @@ def test_a_member_that_others_need_stays_as_a_forwarder(protocol: str) -> None:
     mesh.leave(2)
     mesh.wait(1)
     assert len(mesh.planted) == 5
-    assert not mesh.tree(2).member
+    assert not mesh.tree(2).position.member
 
 
 @BOTH
@@ -190,7 +194,7 @@ def test_who_has_published_stays(protocol: str) -> None:
     mesh.publish(0, 1)
     mesh.leave(0)
     mesh.wait(1)
-    assert mesh.tree(0).member
+    assert mesh.tree(0).position.member
 
 
 @BOTH
@@ -231,7 +235,7 @@ def test_a_forwarder_has_a_descendant_lead(protocol: str) -> None:
     mesh.cut(3, 4)
     mesh.wait(8)
     assert mesh.planted == {0: None, 1: 0, 2: 1, 3: 2, 4: None, 5: 3}
-    assert {mesh.tree(node).leader for node in (0, 1, 2, 3, 5)} == {0}
+    assert {mesh.tree(node).position.leader for node in (0, 1, 2, 3, 5)} == {0}
     elections = [(node, to) for _, node, to, mact in mesh.passed if isinstance(mact, Mact) and mact.flag == "elect"]
     assert elections == [(3, 2), (2, 1), (1, 0)]
     assert settled_multicast(mesh) == []
@@ -251,7 +255,7 @@ def test_if_one_child_does_not_answer_the_next_is_asked(protocol: str) -> None:
     assert "elected" in mesh.changes(5)
     mesh.settle()
     assert settled_multicast(mesh) == []
-    assert {mesh.tree(node).leader for node in (0, 1, 2, 3, 5)} == {5}
+    assert {mesh.tree(node).position.leader for node in (0, 1, 2, 3, 5)} == {5}
 
 
 def test_a_forwarder_that_finds_no_leader_above_does_not_lead_either() -> None:
@@ -260,12 +264,12 @@ def test_a_forwarder_that_finds_no_leader_above_does_not_lead_either() -> None:
     put(tree, 2, leader=9, ancestors=(9, 2), children=[3])
     for second in range(1, 14):
         for neighbour in (2, 3):
-            tree.hear(second * SECOND, neighbour, beacon=True)
+            tree.position.hear(second * SECOND, neighbour)
         tree.timer(second * SECOND, HELLO)
     (check,) = [message for message in port.messages if isinstance(message, ChkUp)]
     port.clear()
     tree.receive(13 * SECOND, 2, Ack(check.repair, False))
-    assert (tree.parent, tree.leader) == (None, None)
+    assert (tree.position.parent, tree.position.leader) == (None, None)
     ((to, election),) = [(sent.to, sent.message) for sent in port.sent.values()]
     assert isinstance(election, Mact)
     assert (to, election.flag) == (3, "elect")

@@ -9,12 +9,12 @@ from protocols.tree.rough import RoughMesh, grown, lone, places, put, settled
 from roamcast.protocols.api import Node
 from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
-from roamcast.protocols.tree.coman import Coman
-from roamcast.protocols.tree.maodv import GROUP_HELLO, Maodv
 from roamcast.protocols.tree.messages import MERGE, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
-from roamcast.protocols.tree.position import CONTRADICTIONS, HELLO
+from roamcast.protocols.tree.parameters import Coman, Maodv
+from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.protocols.tree.rank import MAX_SEQUENCE, STEP, leader_rank
-from roamcast.protocols.tree.repair import REMEMBERED, Repair
+from roamcast.protocols.tree.search import REMEMBERED, Repair
+from roamcast.protocols.tree.tree import GROUP_HELLO, HELLO
 from roamcast.units import SECOND
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
@@ -34,7 +34,7 @@ def answers(protocol: str, request: Rreq, **place: Any) -> bool:  # noqa: ANN401
     tree, port = lone(protocol, ME)
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT))
     for name, value in place.items():
-        setattr(tree, name, value)
+        setattr(tree.search if name == "repair" else tree.position, name, value)
     tree.receive(0, OTHER, request)
     return bool(said(port, Rrep))
 
@@ -55,10 +55,10 @@ def test_a_reply_is_from_above_the_one_that_asks(protocol: str) -> None:
     """Where the parent told enough room, the node rises for it; the reply carries the rank it then has."""
     tree, port = lone(protocol, ME)
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT))
-    low = tree.rank + 100
+    low = tree.position.rank + 100
     tree.receive(0, OTHER, msgspec.structs.replace(REQUEST, rank=low))
     (reply,) = said(port, Rrep)
-    assert low < tree.rank == reply.rank < tree._ceiling
+    assert low < tree.position.rank == reply.rank < tree.position._ceiling
 
 
 @BOTH
@@ -85,7 +85,7 @@ def test_a_node_below_the_initiator_waits_for_its_parent() -> None:
     assert port.sent == {}
     tree.receive(0, PARENT, REQUEST)
     ((to, onward),) = [(sent.to, sent.message) for sent in port.sent.values()]
-    assert (to, onward) == (None, msgspec.structs.replace(REQUEST, hops=1, rank=tree.rank))
+    assert (to, onward) == (None, msgspec.structs.replace(REQUEST, hops=1, rank=tree.position.rank))
     tree.receive(0, PARENT, REQUEST)
     assert len(port.sent) == 1, "once"
 
@@ -98,12 +98,12 @@ def test_the_only_way_out_is_found_although_a_sibling_was_heard_first() -> None:
     mesh.link(z, outside)
     mesh.drop = lambda sender, to, message: (sender, to) == (initiator, x) and isinstance(message, Rreq)
     mesh.cut(initiator, leader)
-    mesh.tree(initiator)._lose(mesh.now, leader)
+    mesh.tree(initiator).lose(mesh.now, leader)
     mesh.wait(0.05)
     assert [node for _, node, _, message in mesh.passed if isinstance(message, Rreq)] == [initiator, y]
     mesh.drop = lambda sender, to, message: False
     mesh.wait(2)
-    assert [mesh.tree(node).parent for node in (z, x, initiator)] == [outside, z, x]
+    assert [mesh.tree(node).position.parent for node in (z, x, initiator)] == [outside, z, x]
 
 
 def test_outside_of_the_subtree_a_request_goes_up_once() -> None:
@@ -130,7 +130,7 @@ def test_a_reply_goes_on_only_if_the_place_is_one_for_this_node_too(protocol: st
     """A forwarder on the way would become a child of the replier, and the parent of who asked."""
     for above, passed in ((1, True), (0, False)):
         tree, port = lone(protocol, ME, members="clients")
-        tree.rank = LOW
+        tree.position.rank = LOW
         tree.receive(0, OTHER, REQUEST)
         port.clear()
         tree.receive(0, PARENT, Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, LOW + above, True, (LEADER, PARENT)))
@@ -140,7 +140,7 @@ def test_a_reply_goes_on_only_if_the_place_is_one_for_this_node_too(protocol: st
 @BOTH
 def test_a_reply_is_passed_on_once_and_a_place_offered_once(protocol: str) -> None:
     tree, port = lone(protocol, ME, members="clients")
-    tree.rank = LOW
+    tree.position.rank = LOW
     tree.receive(0, OTHER, REQUEST)
     port.clear()
     reply = Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, LOW + 1, True, ())
@@ -160,10 +160,10 @@ def test_a_node_whose_parent_passes_a_stranger_s_reply_takes_the_rank_in_it_for_
     put(tree, PARENT, leader=LEADER, distance=4, ancestors=(LEADER, 7, PARENT), children=[CHILD])
     tree.receive(0, CHILD, REQUEST)
     for placed, heard in ((False, 0), (True, 5)):
-        before = tree._ceiling
+        before = tree.position._ceiling
         reply = Rrep(INITIATOR, 1, 0, PARENT, LEADER, 10, 1, 0, before + 5, placed, (LEADER, PARENT))
         tree.receive(0, PARENT, reply)
-        assert tree._ceiling - before == heard
+        assert tree.position._ceiling - before == heard
 
 
 # --- What is activated ------------------------------------------------------------------------------------------------
@@ -184,7 +184,7 @@ def reversal(activation: str) -> tuple[RoughMesh, list[Node]]:
 
     mesh.drop = drop
     mesh.cut(g, leader)
-    mesh.tree(g)._lose(mesh.now, leader)
+    mesh.tree(g).lose(mesh.now, leader)
     mesh.wait(0.3)
     assert lost == [g]
     return mesh, [b, g]
@@ -193,7 +193,7 @@ def reversal(activation: str) -> tuple[RoughMesh, list[Node]]:
 def test_a_lost_mact_leaves_two_parents_of_each_other_for_two_beacons_if_taken_at_once() -> None:
     """One of the two has a rank that is not below the other's, and hears so with the other's beacons."""
     mesh, (b, g) = reversal("at-once")
-    assert (mesh.tree(b).parent, mesh.tree(g).parent) == (g, b)
+    assert (mesh.tree(b).position.parent, mesh.tree(g).position.parent) == (g, b)
     mesh.wait(CONTRADICTIONS * 1.0 + 0.01)
     ((pair, lasted),) = [entry for entry in mesh.ended if entry[1] > SECOND // 10]
     assert pair == {b, g}
@@ -204,10 +204,10 @@ def test_a_lost_mact_leaves_two_parents_of_each_other_for_two_beacons_if_taken_a
 
 def test_a_lost_mact_changes_nothing_if_confirmed() -> None:
     mesh, (b, g) = reversal("confirmed")
-    assert (mesh.tree(b).parent, mesh.tree(g).parent) == (g, None)
-    assert mesh.tree(g).repair is not None
+    assert (mesh.tree(b).position.parent, mesh.tree(g).position.parent) == (g, None)
+    assert mesh.tree(g).search.repair is not None
     mesh.wait(1.5)
-    assert (mesh.tree(b).parent, mesh.tree(g).parent) == (2, b), "asked again"
+    assert (mesh.tree(b).position.parent, mesh.tree(g).position.parent) == (2, b), "asked again"
     assert mesh.ended == []
 
 
@@ -226,9 +226,9 @@ def test_a_place_is_given_only_if_there_still_is_one(protocol: str) -> None:
         tree, port = lone(protocol, ME)
         put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT))
         for name, value in change.items():
-            setattr(tree, name, value)
+            setattr(tree.search if name == "repair" else tree.position, name, value)
         tree.receive(0, OTHER, join)
-        assert (OTHER in tree.children) is given, change
+        assert (OTHER in tree.position.children) is given, change
         assert bool(said(port, Mact)) is given
 
 
@@ -238,13 +238,13 @@ def test_an_activation_that_is_not_answered_is_followed_by_the_next_reply(protoc
     tree, port = lone(protocol, ME, retries=1)
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT))
     tree.unreachable(0, PARENT, Hello(None, 0))
-    serial = tree.repair.serial if tree.repair else 0
-    rank = tree.rank + 5
+    serial = tree.search.repair.serial if tree.search.repair else 0
+    rank = tree.position.rank + 5
     for hops, via in ((3, OTHER), (1, 8), (2, 7)):
         reply = Rrep(ME, serial, 0, via, LEADER, 10, 1, hops, rank, False, (LEADER, *range(20, 20 + hops), via))
         tree.receive(0, via, reply)
     asked: list[Node | None] = []
-    while not tree.is_leader:
+    while not tree.position.is_leader:
         at, key = min(port.timers)
         port.timers.remove((at, key))
         if key in (HELLO, GROUP_HELLO):
@@ -261,9 +261,9 @@ def test_no_wait_for_replies_activates_the_first(protocol: str) -> None:
     tree, port = lone(protocol, ME, reply_wait=0)
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT))
     tree.unreachable(0, PARENT, Hello(None, 0))
-    assert tree.repair is not None
-    reply = Rrep(ME, tree.repair.serial, 0, OTHER, LEADER, 10, 1, 3, tree.rank + 5, True, ())
-    tree.receive(0, OTHER, msgspec.structs.replace(reply, rank=tree.rank))
+    assert tree.search.repair is not None
+    reply = Rrep(ME, tree.search.repair.serial, 0, OTHER, LEADER, 10, 1, 3, tree.position.rank + 5, True, ())
+    tree.receive(0, OTHER, msgspec.structs.replace(reply, rank=tree.position.rank))
     assert said(port, Mact) == [], "no place for this node"
     tree.receive(0, OTHER, reply)
     (join,) = said(port, Mact)
@@ -283,10 +283,10 @@ MERGERS = pytest.mark.parametrize(
 def test_a_merge_turns_the_path_round(protocol: str, parameters: dict[str, Any]) -> None:
     """Of 3 - 1 - 0 and 5 - 4 - 2, the link 0 - 2 makes one tree below 5: 1 and 3 have their parents below them now."""
     mesh = grown(protocol, [(1, 3), (0, 1), (4, 5), (2, 4)], **parameters)
-    assert [mesh.tree(node).parent for node in range(6)] == [1, 3, 4, None, 5, None]
+    assert [mesh.tree(node).position.parent for node in range(6)] == [1, 3, 4, None, 5, None]
     mesh.link(0, 2)
     mesh.settle(2)
-    assert [mesh.tree(node).parent for node in range(6)] == [2, 0, 4, 1, 5, None]
+    assert [mesh.tree(node).position.parent for node in range(6)] == [2, 0, 4, 1, 5, None]
     assert settled(mesh) == []
     assert [place.change for place in places(mesh.ports[3]) if place.parent is not None] == ["merged"]
 
@@ -297,7 +297,7 @@ def test_a_merge_prunes_what_it_replaces() -> None:
     mesh.link(0, 3)
     mesh.link(0, 2)
     mesh.settle(2)
-    assert [mesh.tree(node).parent for node in range(6)] == [2, 3, 4, 0, 5, None]
+    assert [mesh.tree(node).position.parent for node in range(6)] == [2, 3, 4, 0, 5, None]
     prunes = [(node, to) for _, node, to, mact in mesh.passed if isinstance(mact, Mact) and mact.flag == "prune"]
     assert prunes == [(0, 1)]
     assert settled(mesh) == []
@@ -307,12 +307,12 @@ def test_a_merge_prunes_what_it_replaces() -> None:
 def test_a_leader_that_merges_announces_no_new_number_until_it_is_done(protocol: str) -> None:
     """The number would raise its rank above the place that it is about to get."""
     tree, port = lone(protocol, ME)
-    number = tree.sequence
-    tree.repair = Repair(1 | MERGE, "merged", 0)
+    number = tree.position.sequence
+    tree.search.repair = Repair(1 | MERGE, "merged", 0)
     tree.timer(0, GROUP_HELLO)
-    assert (said(port, Grph), tree.sequence) == ([], number)
+    assert (said(port, Grph), tree.position.sequence) == ([], number)
     assert port.timers == [(SECOND // 2, GROUP_HELLO)], "soon, for children may wait for it"
-    tree.repair = None
+    tree.search.repair = None
     tree.timer(SECOND // 2, GROUP_HELLO)
     assert [hello.place.sequence for hello in said(port, Grph)] == [number + 1]
 
@@ -322,13 +322,13 @@ def test_a_number_is_its_leaders(protocol: str) -> None:
     """Who knew a higher number of another leader does not pass that on as this one's, nor ask for it in a repair."""
     tree, port = lone(protocol, ME)
     put(tree, PARENT, leader=8, sequence=2000)
-    tree.receive(0, PARENT, Grph(Place(LEADER, 30, 1, tree._ceiling, ()), False, False, 0))
+    tree.receive(0, PARENT, Grph(Place(LEADER, 30, 1, tree.position._ceiling, ()), False, False, 0))
     (onward,) = said(port, Grph)
     assert (onward.place.leader, onward.place.sequence, onward.place.distance) == (LEADER, 30, 2)
-    tree.sequence = 32  # told along the tree, before the flood comes
+    tree.position.sequence = 32  # told along the tree, before the flood comes
     tree.receive(0, OTHER, Grph(Place(LEADER, 31, 5, 0, ()), False, False, 0))
     assert [hello.place.sequence for hello in said(port, Grph)] == [30, 31]
-    tree.sequence = 30
+    tree.position.sequence = 30
     tree.unreachable(0, PARENT, Hello(None, 0))
     assert [request.sequence for request in said(port, Rreq)] == [30]
 
@@ -339,10 +339,10 @@ def test_two_leaders_in_one_tree_do_not_last(protocol: str, parameters: dict[str
     mesh = grown(protocol, [(node, node + 1) for node in (3, 2, 1, 0)], **parameters)
     for node, distance in ((2, 0), (1, 1), (0, 2)):
         tree = mesh.tree(node)
-        tree.leader, tree.distance, tree.ancestors = 2, distance, tuple(range(2, node, -1))
+        tree.position.leader, tree.position.distance, tree.position.ancestors = 2, distance, tuple(range(2, node, -1))
     mesh.settle(2)
     assert settled(mesh) == []
-    assert [mesh.tree(node).distance for node in range(5)] == [4, 3, 2, 1, 0]
+    assert [mesh.tree(node).position.distance for node in range(5)] == [4, 3, 2, 1, 0]
 
 
 # --- Is the leader there? ---------------------------------------------------------------------------------------------
@@ -353,8 +353,8 @@ def doubting() -> tuple[Any, RecordingPort, ChkUp]:
     tree, port = lone("coman", ME)
     put(tree, PARENT, leader=LEADER, ancestors=(LEADER, PARENT), children=[CHILD])
     for second in range(1, 14):
-        for neighbour in tree.neighbours:
-            tree.hear(second * SECOND, neighbour, beacon=True)
+        for neighbour in tree.position.neighbours:
+            tree.position.hear(second * SECOND, neighbour)
         tree.timer(second * SECOND, HELLO)
     ((to, check),) = [(sent.to, sent.message) for sent in port.sent.values() if isinstance(sent.message, ChkUp)]
     assert to == PARENT
@@ -367,10 +367,10 @@ def test_what_matters_is_whether_the_parent_has_us_for_a_child(child: bool, lead
     tree, _, check = doubting()
     tree.receive(13 * SECOND, OTHER, Ack(check.repair, not child))
     tree.receive(13 * SECOND, PARENT, Ack(check.repair + 1, not child))
-    assert tree.parent == PARENT, "answers of others, or to something else"
+    assert tree.position.parent == PARENT, "answers of others, or to something else"
     tree.receive(13 * SECOND, PARENT, Ack(check.repair, child))
-    assert tree.is_leader is leads
-    assert (tree.parent is None) is leads
+    assert tree.position.is_leader is leads
+    assert (tree.position.parent is None) is leads
 
 
 def test_a_check_is_answered_for_what_it_asks() -> None:
@@ -385,7 +385,7 @@ def test_no_answer_is_an_answer() -> None:
     tree, port, _ = doubting()
     (key,) = [key for _, key in port.timers if isinstance(key, tuple) and "check" in key]
     tree.timer(14 * SECOND, key)
-    assert tree.is_leader
+    assert tree.position.is_leader
 
 
 def test_a_parent_that_is_lost_meanwhile_is_a_matter_for_a_repair() -> None:
@@ -395,8 +395,8 @@ def test_a_parent_that_is_lost_meanwhile_is_a_matter_for_a_repair() -> None:
     tree.receive(13 * SECOND, PARENT, Mact(0, 0, "prune"))
     tree.timer(14 * SECOND, key)
     tree.receive(14 * SECOND, PARENT, Ack(check.repair, False))
-    assert not tree.is_leader
-    assert tree.repair is not None
+    assert not tree.position.is_leader
+    assert tree.search.repair is not None
 
 
 def test_group_hellos_along_the_tree_keep_doubts_away() -> None:
@@ -405,10 +405,10 @@ def test_group_hellos_along_the_tree_keep_doubts_away() -> None:
     place = Place(LEADER, 11, 3, leader_rank(11) - STEP, (LEADER, 7, 6, PARENT))
     for second in range(1, 30):
         tree.receive(second * SECOND, PARENT, Grph(place, False, True, 0))
-        tree.hear(second * SECOND, CHILD, beacon=True)
+        tree.position.hear(second * SECOND, CHILD)
         tree.timer(second * SECOND, HELLO)
     assert said(port, ChkUp) == []
-    assert (tree.ancestors, tree.distance) == ((LEADER, 7, 6, PARENT), 4)
+    assert (tree.position.ancestors, tree.position.distance) == ((LEADER, 7, 6, PARENT), 4)
     (*_, onward) = said(port, Grph)
     assert (onward.on_tree, onward.place.path, onward.place.distance) == (True, (LEADER, 7, 6, PARENT, ME), 4)
 
@@ -453,6 +453,6 @@ def test_what_strangers_ask_for_is_bounded(protocol: str) -> None:
         tree.receive(0, OTHER, Mact(origin, 1, "join", LEADER, LOW))
         tree.receive(0, OTHER, Grph(Place(origin, 1, 0, leader_rank(1), ()), False, False, 0))
         port.clear()
-    tables = (tree._reverse, tree._forward, tree._pending, tree._seen, tree._routes)
+    tables = (tree.search._reverse, tree.search._forward, tree.search._pending, tree._seen, tree.routes)
     assert [len(table) for table in tables] == [REMEMBERED] * 5
     assert min(node for node in tree._seen) == 100 + REMEMBERED, "the oldest went"

@@ -26,10 +26,12 @@ from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_
 from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
+    contexts,
     cost,
     delay,
     delivery,
     incoming,
+    possible,
     repairs,
     satisfaction,
     stable_core,
@@ -44,7 +46,20 @@ from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
 __all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read", "with_names"]
 
 GROUP: Final = "roamcast.measures"
-_FAMILIES: Final = (delivery, cost, delay, traffic, topology, satisfaction, tree, repairs, stable_core, incoming)
+_FAMILIES: Final = (
+    delivery,
+    cost,
+    delay,
+    traffic,
+    topology,
+    satisfaction,
+    possible,
+    tree,
+    repairs,
+    stable_core,
+    incoming,
+    contexts,
+)
 
 
 def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:

@@ -74,15 +74,17 @@ class Facts:
                 with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
                     self._tables[name] = self.spark.read.schema(self._schema(name)).parquet(*paths)
             else:
-                self._tables[name] = self.spark.createDataFrame([], FACTS[name])
+                self._tables[name] = self.spark.createDataFrame([], self._schema(name))
         return self._tables[name]
 
     def _schema(self, name: str) -> StructType:
         """Of a table that every run has; or of one that a protocol has declared, as its runs have written it."""
         if name in FACTS:
             return FACTS[name]
-        first = min(self.having(name))
-        return spark_schema(pq.read_schema(facts_file(self.out, name, first)))
+        having = self.having(name)
+        if not having:
+            raise RoamcastError(f"there is no table {name!r}: no run has recorded such facts, and not every run would")
+        return spark_schema(pq.read_schema(facts_file(self.out, name, min(having))))
 
     def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
         """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.

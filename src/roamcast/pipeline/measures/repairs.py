@@ -7,7 +7,8 @@ The rules this file owns:
 * A **repair** is a cause that first appears in a row of `tree` with the change `broken`; its node is the initiator, and
   the parent that this node had until then is the *former parent*. Repairs that begin before the warm-up do not count.
   It **succeeded** if the initiator has a row `repaired` with that cause. Merges have causes of their own, and are none.
-* **Control messages** are counted as packets: repetitions of the link layer are included, for nothing else is recorded.
+* **MS** counts messages of the role `control`, one each however often the link layer repeats it; what the repetitions
+  add is in `repair_transmissions`. **NI** counts nodes that sent a RREQ or RREP.
 * The **reconfiguration path** leads over tree links from the initiator to its former parent. The initiator may say
   `repaired` before the other nodes on the way have changed their places, so what counts is the first path there is
   within `SETTLED` of that row, as long as the initiator has not begun another repair. There is none if the two are in
@@ -26,19 +27,29 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
+from roamcast.pipeline.measures.by_run import rows_of
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.tree import of_runs_with_a_tree, rows_of, tree_of
+from roamcast.pipeline.measures.tree import of_runs_with_a_tree, tree_of
 from roamcast.units import SECOND
 
-CONTROL: Final = ("rreq", "rrep", "mact", "grph", "chkup", "chkack")
-"""The kinds of messages that keep a tree together, without beacons. The link layer's acknowledgements, of the kind
-`ack`, are not among them."""
+CONTROL: Final = "control"
+"""The role of messages that keep the tree and its routes, without beacons; not that of acknowledgements."""
 SEARCH: Final = ("rreq", "rrep")
 SETTLED: Final = SECOND // 10
 """How long after `repaired` the nodes on a new path may take to change their places, ns: longer than a message takes
 over a few hops, and shorter than another repair, whose path it would be."""
 
-_FIGURES: Final = ("repairs", "succeeded", "time", "same_parent", "path", "messages", "nodes", "breaks")
+_FIGURES: Final = (
+    "repairs",
+    "succeeded",
+    "time",
+    "same_parent",
+    "path",
+    "messages",
+    "transmissions",
+    "nodes",
+    "breaks",
+)
 
 
 @dataclass
@@ -140,7 +151,11 @@ def _repairs_of_run(
 ) -> dict[str, float | None]:
     tree = tree_of(out, run)
     repairs = [repair for repair in repairs_of(tree) if repair.began >= start]
-    sent = rows_of(out, "transmit", run, ["node", "kind", "cause", "packets"]) if run in sending else None
+    sent = (
+        rows_of(out, "transmit", run, ["node", "kind", "role", "cause", "messages", "packets"])
+        if run in sending
+        else None
+    )
     breaks = pc.sum(pc.and_(pc.equal(tree["change"], "broken"), pc.greater_equal(tree["time"], start))).as_py()
     minutes = (end - start) / (60 * SECOND)
     return figures(repairs) | costs(repairs, sent) | {"breaks": breaks / minutes if minutes > 0 else None}
@@ -159,19 +174,26 @@ def figures(repairs: list[Repair]) -> dict[str, float | None]:
 
 
 def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
-    """Control messages a repair, and nodes that took part in the search; `sent` are rows of `transmit`, if any."""
+    """Control messages and their transmissions for each repair, and nodes that took part in the search.
+
+    `sent` are rows of `transmit`, if there are any.
+    """
     if not repairs:
-        return {"messages": None, "nodes": None}
+        return dict.fromkeys(("messages", "transmissions", "nodes"))
     if sent is None:
-        return {"messages": 0.0, "nodes": 0.0}
+        return dict.fromkeys(("messages", "transmissions", "nodes"), 0.0)
     causes = pa.array([repair.cause for repair in repairs], pa.int64())
-    ours = sent.filter(pc.and_(pc.is_in(sent["cause"], causes), pc.greater(sent["packets"], 0)))
-    control = ours.filter(pc.is_in(ours["kind"], pa.array(CONTROL)))
+    ours = sent.filter(pc.and_(pc.is_in(sent["cause"], causes), pc.greater(sent["messages"], 0)))
+    control = ours.filter(pc.equal(ours["role"], CONTROL))
     search = control.filter(pc.is_in(control["kind"], pa.array(SEARCH)))
     # Several rows may have one key.
     involved = search.group_by(["cause", "node"]).aggregate([]).num_rows
-    messages = pc.sum(control["packets"]).as_py() or 0
-    return {"messages": messages / len(repairs), "nodes": involved / len(repairs)}
+    totals = {
+        "messages": pc.sum(control["messages"]).as_py() or 0,
+        "transmissions": pc.sum(control["packets"]).as_py() or 0,
+        "nodes": involved,
+    }
+    return {name: total / len(repairs) for name, total in totals.items()}
 
 
 def _mean(values: Iterable[float]) -> float | None:
@@ -215,11 +237,21 @@ MEASURES: Final = (
         About(
             name="repair_messages",
             title="control messages, MS (per repair)",
-            unit="packets",
+            unit="messages",
             description="Control messages sent for each repair",
             good="low",
         ),
         "messages",
+    ),
+    _of_repairs(
+        About(
+            name="repair_transmissions",
+            title="transmissions of control messages (per repair)",
+            unit="packets",
+            description="Transmissions of control messages for each repair, repetitions of the link layer included",
+            good="low",
+        ),
+        "transmissions",
     ),
     _of_repairs(
         About(

@@ -7,7 +7,8 @@ The rules this file owns:
 * The **stable core** are the subscriptions in force from the warm-up to the end of the run without a change: what is
   lost because a subscription has only just been made, or is about to end, does not count. Expected and delivered are
   as in `pairs.py`; the ratio is one of all pairs, not a mean over events.
-* Control messages are those of `repairs.py`, sent in the measured time, whatever their cause.
+* Control messages are those of the role `control`, sent in the measured time, whatever their cause, each counted once;
+  `control_all` adds those of the role `beacon`.
 
 Both are worked out for runs with a tree only: matching events with filters is the dearest part of measuring, and this
 does it once more.
@@ -24,15 +25,15 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import FACTS_ARROW
+from roamcast.pipeline.measures.by_run import bounds, rows_of
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import Terms, follow, terms_of
 from roamcast.pipeline.measures.repairs import CONTROL
 from roamcast.pipeline.measures.traffic import counted
-from roamcast.pipeline.measures.tree import bounds, rows_of
 from roamcast.pipeline.measures.truth import filters, matched
 from roamcast.pipeline.schemas import spark_schema
 
-BEACON: Final = "hello"
+BEACON: Final = "beacon"
 _CORE_ARROW: Final = pa.schema(
     [("run", pa.string()), *((name, pa.int64()) for name in ("wanted", "expected", "delivered"))]
 )
@@ -94,14 +95,14 @@ def _mdr(facts: Facts) -> DataFrame:
     return facts.once(core).select("run", F.try_divide(F.col("delivered"), F.col("expected")).alias("value"))
 
 
-def _control(name: str, kinds: tuple[str, ...], title: str, description: str) -> Measure:
+def _control(name: str, roles: tuple[str, ...], title: str, description: str) -> Measure:
     def function(facts: Facts) -> DataFrame:
-        ours = facts.once(counted).where(F.col("kind").isin(*kinds))
-        sent = ours.groupBy("run").agg(F.sum("packets").alias("packets"))
-        per_event = F.try_divide(F.coalesce("packets", F.lit(0)), F.col("wanted"))
+        ours = facts.once(counted).where(F.col("role").isin(*roles))
+        sent = ours.groupBy("run").agg(F.sum("messages").alias("messages"))
+        per_event = F.try_divide(F.coalesce("messages", F.lit(0)), F.col("wanted"))
         return facts.once(core).join(sent, "run", "left").select("run", per_event.alias("value"))
 
-    return Measure(About(name=name, title=title, unit="packets", description=description, good="low"), function)
+    return Measure(About(name=name, title=title, unit="messages", description=description, good="low"), function)
 
 
 MEASURES: Final = (
@@ -118,14 +119,14 @@ MEASURES: Final = (
     ),
     _control(
         "control",
-        CONTROL,
+        (CONTROL,),
         "control messages, CTRL (per event that somebody wants)",
-        "Messages that keep the tree, for each event that somebody wants, without beacons",
+        "Messages that keep the tree and its routes, for each event that somebody wants, without beacons",
     ),
     _control(
         "control_all",
-        (*CONTROL, BEACON),
+        (CONTROL, BEACON),
         "control messages and beacons (per event that somebody wants)",
-        "Messages that keep the tree, for each event that somebody wants",
+        "Messages that keep the tree and its routes, for each event that somebody wants",
     ),
 )

@@ -1,170 +1,102 @@
-"""The network as a graph: how many neighbours nodes have, and into how many parts they fall.
+"""The network as a graph: how many neighbours nodes have, into how many islands they fall, how long contacts last.
 
-The graph is sampled at every whole second from the warm-up to the end of the run. Two nodes are neighbours if each is
-within the other's range, which is the scenario's: the indoor one on a leg inside a building, and where a range is drawn
-between two bounds their mean. A run whose movement was not recorded, or that has links instead, has no such graph.
+Exact: the graph is weighted by how long it stays the same, from the warm-up to the end of the run. `roamcast.facts`
+says what a contact and an island is, `network.py` by which range. Only the width of islands is looked at once a second.
+A node that is away is no part of the network meanwhile. A run whose movement was not recorded has no such graph.
 """
 
-import math
-from collections.abc import Iterator
+from collections.abc import Callable
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import msgspec
-import numba
-import numpy as np
-import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.folder import facts_file
 from roamcast.campaign.measured import About
+from roamcast.facts.compiled import Ints
+from roamcast.facts.contacts import READ, Contacts
+from roamcast.facts.islands import breaks_per_minute, degree, durations, gaps, islands
+from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.sim.scenario import Radio
+from roamcast.pipeline.measures.network import network_of
 from roamcast.units import SECOND
 
-_FIGURES: Final = ("degree", "partitions", "largest")
-_GRAPHS: Final = "run string, degree double, partitions double, largest double"
-_GRAPHS_ARROW: Final = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in _FIGURES)])
-_LEG: Final = ("start", "end", "x0", "y0", "x1", "y1")
-
-
-class _Scenario(msgspec.Struct):
-    """What of a scenario is asked for here."""
-
-    radio: Radio = Radio()
+_GRAPH: Final = ("degree", "partitions", "largest", "size", "size_by_node", "contact", "gap", "breaks")
+_WIDTH: Final = ("width", "width_by_node", "widest")
 
 
 def graphs(facts: Facts) -> DataFrame:
-    """(run, degree, partitions, largest): means over the samples, of the runs with positions. For `Facts.once`."""
-    moving = facts.having("leg")
-    runs = facts.runs.where(F.col("run").isin(*moving)).select("run", "simulated", "warmup", "nodes", "scenario")
-    # A few tasks a core, so that cores that are done early find more to do.
-    tasks = max(1, min(len(moving), 4 * facts.spark.sparkContext.defaultParallelism))
-    return runs.repartition(tasks).mapInArrow(partial(_graphs_of_runs, facts.out), _GRAPHS)
+    """(run, figures of the graph) of the runs with positions or links. For `Facts.once`."""
+    return of_runs(facts, facts.having("leg") | facts.having("link"), partial(_graph, Files.of(facts, *READ)), _GRAPH)
 
 
-def _graphs_of_runs(out: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = [_graph_of_run(out, **row) for row in batch.to_pylist()]
-        yield pa.RecordBatch.from_pylist(rows, _GRAPHS_ARROW)
+def widths(facts: Facts) -> DataFrame:
+    """(run, figures of the islands' widths), apart from the others because they cost more. For `Facts.once`."""
+    return of_runs(facts, facts.having("leg") | facts.having("link"), partial(_width, Files.of(facts, *READ)), _WIDTH)
 
 
-def _graph_of_run(out: Path, run: str, simulated: float, warmup: float, nodes: int, scenario: str) -> dict[str, Any]:
-    legs = pq.read_table(facts_file(out, "leg", run), partitioning=None, use_threads=False)
-    radio = msgspec.json.decode(scenario, type=_Scenario).radio
-    outdoor = radio.range if isinstance(radio.range, float) else sum(radio.range) / 2
-    seconds = np.arange(math.ceil(warmup), math.ceil(simulated), dtype=np.int64)
-    figures = graph(legs, nodes, seconds * SECOND, outdoor, radio.indoor_range or outdoor)
-    return {"run": run, **dict(zip(_FIGURES, figures, strict=True))}
+def _graph(files: Files, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
+    network = network_of(files.read(run), nodes, end, scenario)
+    return dict.fromkeys(_GRAPH) if network is None else figures(network, start)
 
 
-def graph(
-    legs: pa.Table, nodes: int, instants: NDArray[np.int64], outdoor: float, indoor: float
-) -> tuple[float | None, float | None, float | None]:
-    """Mean degree, mean number of partitions, and mean share of the nodes in the largest, at those instants."""
-    if not len(instants):
-        return None, None, None
-    node, start = legs["node"].to_numpy(), legs["start"].to_numpy()
-    order = np.lexsort((start, node))
-    first = np.searchsorted(node[order], np.arange(nodes))
-    reach = np.where(legs["indoor"].to_numpy(zero_copy_only=False), indoor, outdoor)[order]
-    columns = [legs[name].to_numpy()[order] for name in _LEG]
-    links, partitions, largest = _sample(instants, first, reach, *columns)
-    samples = len(instants)
-    return 2 * links / (nodes * samples), partitions / samples, largest / (nodes * samples)
+def _width(files: Files, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
+    network = network_of(files.read(run), nodes, end, scenario)
+    if network is None:
+        return dict.fromkeys(_WIDTH)
+    seen = islands(network, start, widths=True, step=SECOND)
+    return dict(zip(_WIDTH, (seen.width(), seen.width_by_node(), seen.greatest_width()), strict=True))
 
 
-@numba.njit(cache=True)
-def _sample(
-    instants: NDArray[np.int64],
-    first: NDArray[np.int64],
-    reaches: NDArray[np.float64],
-    starts: NDArray[np.int64],
-    ends: NDArray[np.int64],
-    x0: NDArray[np.float64],
-    y0: NDArray[np.float64],
-    x1: NDArray[np.float64],
-    y1: NDArray[np.float64],
-) -> tuple[int, int, int]:
-    """Sums over the instants, which must rise: of links, of partitions, and of the sizes of the largest."""
-    nodes = len(first)
-    current = first.copy()
-    x, y, reach = np.empty(nodes), np.empty(nodes), np.empty(nodes)
-    root, size = np.empty(nodes, np.int64), np.empty(nodes, np.int64)
-    links, partitions, largest = 0, 0, 0
-    for now in instants:
-        for node in range(nodes):
-            leg = current[node]
-            while ends[leg] <= now and leg + 1 < len(starts) and (node + 1 == nodes or leg + 1 < first[node + 1]):
-                leg += 1
-            current[node] = leg
-            share = min(1.0, (now - starts[leg]) / (ends[leg] - starts[leg]))
-            x[node] = x0[leg] + share * (x1[leg] - x0[leg])
-            y[node] = y0[leg] + share * (y1[leg] - y0[leg])
-            reach[node] = reaches[leg]
-            root[node] = node
-            size[node] = 1
-        parts, biggest = nodes, 1
-        # From the left to the right: whoever is too far along x has only such behind it.
-        order = np.argsort(x)
-        for place in range(nodes):
-            a = order[place]
-            for later in range(place + 1, nodes):
-                b = order[later]
-                dx, dy = x[b] - x[a], y[b] - y[a]
-                if dx > reach[a]:
-                    break
-                mutual = min(reach[a], reach[b])
-                if dx * dx + dy * dy > mutual * mutual:
-                    continue
-                links += 1
-                i, j = a, b
-                while root[i] != i:
-                    root[i] = root[root[i]]
-                    i = root[i]
-                while root[j] != j:
-                    root[j] = root[root[j]]
-                    j = root[j]
-                if i != j:
-                    root[i] = j
-                    size[j] += size[i]
-                    biggest = max(biggest, size[j])
-                    parts -= 1
-        partitions += parts
-        largest += biggest
-    return links, partitions, largest
+def figures(network: Contacts, start: int) -> dict[str, float | None]:
+    """By name, from `start` to the end."""
+    seen = islands(network, start)
+    return {
+        "degree": degree(network, start),
+        "partitions": seen.number_mean(),
+        "largest": seen.largest_share(),
+        "size": seen.size(),
+        "size_by_node": seen.size_by_node(),
+        "contact": _seconds(durations(network, start)),
+        "gap": _seconds(gaps(network, start)),
+        "breaks": breaks_per_minute(network, start),
+    }
 
 
-def _of_graph(about: About, column: str) -> Measure:
+def _seconds(times: Ints) -> float | None:
+    return float(times.mean()) / SECOND if len(times) else None
+
+
+def _of(transform: Callable[[Facts], DataFrame], column: str, about: About) -> Measure:
     def function(facts: Facts) -> DataFrame:
-        return facts.once(graphs).select("run", F.col(column).alias("value"))
+        return facts.once(transform).select("run", F.col(column).alias("value"))
 
     return Measure(about, function)
 
 
 MEASURES: Final = (
-    _of_graph(
+    _of(
+        graphs,
+        "degree",
         About(
             name="degree_mean",
             title="mean degree (neighbours)",
             unit="neighbours",
             description="Mean number of neighbours of a node",
         ),
-        "degree",
     ),
-    _of_graph(
+    _of(
+        graphs,
+        "partitions",
         About(
             name="partitions_mean",
             title="partitions (mean number)",
-            description="Mean number of connected parts of the network",
+            description="Mean number of connected parts of the network: its islands",
         ),
-        "partitions",
     ),
-    _of_graph(
+    _of(
+        graphs,
+        "largest",
         About(
             name="largest_partition",
             title="largest partition (share of nodes)",
@@ -172,6 +104,80 @@ MEASURES: Final = (
             share=True,
             whole=True,
         ),
-        "largest",
+    ),
+    _of(
+        graphs,
+        "size",
+        About(name="island_size", title="island size (nodes)", unit="nodes", description="Mean size of an island"),
+    ),
+    _of(
+        graphs,
+        "size_by_node",
+        About(
+            name="island_size_by_node",
+            title="size of a node's island (nodes)",
+            unit="nodes",
+            description="Mean size of the island that a node is on",
+        ),
+    ),
+    _of(
+        widths,
+        "width",
+        About(
+            name="island_hops",
+            title="width of an island (hops)",
+            unit="hops",
+            description="Mean width of an island: the hops between its two farthest nodes",
+        ),
+    ),
+    _of(
+        widths,
+        "width_by_node",
+        About(
+            name="island_hops_by_node",
+            title="width of a node's island (hops)",
+            unit="hops",
+            description="Mean width of the island that a node is on",
+        ),
+    ),
+    _of(
+        widths,
+        "widest",
+        About(
+            name="island_hops_max",
+            title="widest island (hops)",
+            unit="hops",
+            description="Width of the widest island that was seen",
+        ),
+    ),
+    _of(
+        graphs,
+        "contact",
+        About(
+            name="contact_time",
+            title="contact (mean time, s)",
+            unit="s",
+            description="Mean time for which two nodes stay in contact",
+        ),
+    ),
+    _of(
+        graphs,
+        "gap",
+        About(
+            name="intercontact_time",
+            title="between contacts (mean time, s)",
+            unit="s",
+            description="Mean time between two contacts of a pair of nodes",
+        ),
+    ),
+    _of(
+        graphs,
+        "breaks",
+        About(
+            name="contact_breaks",
+            title="contacts that end (1/min)",
+            unit="1/min",
+            description="How many contacts end a minute",
+        ),
     ),
 )

@@ -9,7 +9,7 @@ from roamcast.campaign.measured import About
 from roamcast.facts.schema import LOSSES
 from roamcast.pipeline.measures.facts import Facts, Measure
 
-_COUNTED: Final = ("packets", "bits", "receptions", *LOSSES)
+_COUNTED: Final = ("messages", "packets", "bits", "receptions", *LOSSES)
 
 
 def counted(facts: Facts) -> DataFrame:

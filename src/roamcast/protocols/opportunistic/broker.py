@@ -33,6 +33,7 @@ from roamcast.protocols.opportunistic.documents import Descriptor, Document, ass
 from roamcast.protocols.opportunistic.facts import CacheChanged, Change
 from roamcast.protocols.opportunistic.messages import (
     MAX_CHUNKS,
+    MAX_LISTED,
     MAX_SCOPE,
     MILLISECOND,
     Announce,
@@ -58,6 +59,8 @@ _LATEST: Final = 2048
 """Broadcasts of others that a node knows again."""
 _PER_REQUEST: Final = 120
 """Documents in one request: more do not fit into a frame."""
+_FEW: Final = 4
+"""Subscriptions up to which asking each is faster than the index."""
 _ROOM_FOR_HEADER: Final = 64
 """Bytes of an announce without its lists."""
 
@@ -107,6 +110,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._announces: dict[tuple[Node, int, int], bool] = {}  # heard, and whether passed on
         self._passing: dict[tuple[Node, int, int], _Passing | None] = {}  # None: this node does not pass it on
         self._profile: Filter | None = None  # made anew when subscriptions change
+        self._filters: list[Filter] = []  # what applications want
         self._serial = 0
         self._expiry: Time | None = None  # for when a timer is set
 
@@ -159,6 +163,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def _interests_changed(self, now: Time) -> None:
         self._drop_expired(now)
         self._profile = None
+        self._filters = self.local.filters
         self._settled.clear()
         self._judged.clear()
         for held in self._cache:
@@ -166,7 +171,10 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
     def _interest(self, event: Event) -> tuple[bool, bool]:
         """Whether an application wants an event; and whether the node keeps it, for one or for others."""
-        wanted = self.local.matches(event)
+        if len(self._filters) > _FEW:
+            wanted = self.local.matches(event)
+        else:
+            wanted = any(own.matches(event) for own in self._filters)
         return wanted, wanted or self._carried.matches(event)
 
     # --- Announcing -------------------------------------------------------------------------------------------------
@@ -187,18 +195,24 @@ class OpportunisticBroker(Broker[Opportunistic]):
             self._profile = summarise(filters, params.profile) if filters != [NOTHING] else NOTHING
         serial, relays = self._next_serial(now), self._relays(params.scope)
         offered = self._catalog.fitted(params.listed)
-        names = 5 * (len(claim.confirmed) + len(claim.heard) + len(relays))
-        first = params.piece - _ROOM_FOR_HEADER - names - len(msgspec.msgpack.encode(self._profile))
-        for part, some in enumerate(parts(offered, first, params.piece - _ROOM_FOR_HEADER - 5 * len(relays))[:256]):
+        for part, some in enumerate(self._cut(offered, claim, relays)):
             catalog = tuple([held.document.descriptor for held in some])
-            ages = tuple([_span(now - held.published) for held in some])
+            ages = tuple([(now - held.published) // MILLISECOND for held in some])
             lives: tuple[int | None, ...] = ()
-            if any(held.expires is not None for held in some):
+            if self._cache.next_expiry is not None:
                 lives = tuple([None if held.expires is None else _span(held.expires - now) for held in some])
             profile, (confirmed, heard) = (None, ((), ())) if part else (self._profile, claim)
             self.port.broadcast(
                 Announce(serial, part, params.scope, (), relays, profile, confirmed, heard, catalog, ages, lives)
             )
+
+    def _cut(self, offered: list[Held], claim: Claim, relays: tuple[Node, ...]) -> list[list[Held]]:
+        """A catalog in parts that fit into a frame each."""
+        if not self.params.cut:
+            return [offered[:MAX_LISTED]]
+        room = self.params.piece - _ROOM_FOR_HEADER - 5 * len(relays)
+        names = 5 * (len(claim.confirmed) + len(claim.heard))
+        return parts(offered, room - names - len(msgspec.msgpack.encode(self._profile)), room)
 
     def _relays(self, scope: int) -> tuple[Node, ...]:
         """Who is to pass on a broadcast that may go so many hops."""
@@ -232,19 +246,19 @@ class OpportunisticBroker(Broker[Opportunistic]):
     # --- Announces of others ----------------------------------------------------------------------------------------
 
     def _hear_announce(self, now: Time, sender: Node, message: Announce) -> None:
-        path = message.path
-        announcer = origin(path, sender)
-        if self.node in path or not plausible(path):
-            return
-        if (path or message.scope > 1) and not self._hear_copy(sender, announcer, message):
-            return
+        path, announcer = message.path, sender
+        if path or message.scope > 1:
+            announcer = origin(path, sender)
+            if self.node in path or not plausible(path) or not self._hear_copy(sender, announcer, message):
+                return
         profile = message.profile
         if profile is not None:
             self._catalog.hear(now, announcer, profile)
             if self._uses_relays and not path:
                 self._neighbourhood.hear(now, sender, Claim(message.confirmed, message.heard))
         if message.catalog:
-            self._catalog.has(announcer, (descriptor.event.id for descriptor in message.catalog))
+            if self.params.catalog == "missing":
+                self._catalog.has(announcer, [descriptor.event.id for descriptor in message.catalog])
             self._look_through(now, sender, message)
 
     def _hear_copy(self, sender: Node, announcer: Node, message: Announce) -> bool:

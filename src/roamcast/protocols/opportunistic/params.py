@@ -68,6 +68,9 @@ class Opportunistic(Parameters, frozen=True, kw_only=True):
         Meta(description="what is announced: what a neighbour wants; and is not known to have"),
     ] = "wanted"
     listed: Annotated[int, Meta(ge=0, description="most bytes of descriptors in an announce; 0: no limit")] = 8192
+    cut: Annotated[
+        bool, Meta(description="whether an announce longer than a frame is cut into parts, each of use alone")
+    ] = True
     profile: Annotated[int, Meta(ge=MIN_BUDGET, le=65536, description="most bytes of a node's profile")] = 512
     asking: Annotated[
         Literal["everyone", "one"],

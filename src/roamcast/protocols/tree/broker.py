@@ -8,23 +8,28 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Message
-from roamcast.protocols.tree.coman import Coman, ComanTree
+from roamcast.protocols.tree.coman import ComanRules
 from roamcast.protocols.tree.facts import TreeChanged
 from roamcast.protocols.tree.forwarding import routing
 from roamcast.protocols.tree.forwarding_messages import Routed, Routes
-from roamcast.protocols.tree.maodv import Maodv, MaodvTree
+from roamcast.protocols.tree.maodv import MaodvRules
 from roamcast.protocols.tree.messages import Ack, ChkUp, Control, Grph, Hello, Mact, Rrep, Rreq
+from roamcast.protocols.tree.parameters import Coman, Maodv
+from roamcast.protocols.tree.rules import Rules
+from roamcast.protocols.tree.tree import Tree
 
 
-class MaodvBroker(Broker[Maodv]):
+class TreeBroker(Broker[Maodv]):
+    """The parameters say which rules the tree follows."""
+
     def __init__(self, node: Node, params: Maodv, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
-        self.routing = routing(node, params, port, rng, self.local)
-        self.tree = self._plant()
+        self.routing = routing(node, params.routing, port, rng, self.local)
+        self.tree = Tree(node, params, port, rng, self.routing, self._rules)
         self._published = False
 
-    def _plant(self) -> MaodvTree:
-        return MaodvTree(self.node, self.params, self.port, self.rng, self.routing)
+    def _rules(self, tree: Tree) -> Rules:
+        return ComanRules(tree, self.params) if isinstance(self.params, Coman) else MaodvRules(tree)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
@@ -64,20 +69,13 @@ class MaodvBroker(Broker[Maodv]):
         return {**super().tables(), **self.routing.tables(), **self.tree.tables()}
 
 
-class ComanBroker(MaodvBroker):
-    params: Coman
-
-    def _plant(self) -> ComanTree:
-        return ComanTree(self.node, self.params, self.port, self.rng, self.routing)
-
-
 _OF_A_TREE: Final = (Hello, Rreq, Rrep, Mact, Grph)
 
 MAODV: Final = Entry(
     "maodv",
     "along a tree that repairs itself as MAODV's does (Royer, Perkins 1999)",
     Maodv,
-    MaodvBroker,
+    TreeBroker,
     (*_OF_A_TREE, Routes, Routed),
     (TreeChanged,),
 )
@@ -85,7 +83,7 @@ COMAN: Final = Entry(
     "coman",
     "along a tree whose repairs change few routes (Mottola, Cugola, Picco 2008)",
     Coman,
-    ComanBroker,
+    TreeBroker,
     (*_OF_A_TREE, ChkUp, Ack, Routes, Routed),
     (TreeChanged,),
 )

@@ -28,13 +28,14 @@ from dataclasses import dataclass, field
 from random import Random
 from typing import Annotated, Final, Literal, NamedTuple, Protocol
 
+import msgspec
 from msgspec import Meta
 
 from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.protocols.api import Node, Parameters, Port, Time
+from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.tree.forwarding_messages import MAX_NAMED, MAX_SESSION, Routed, Routes
@@ -52,7 +53,7 @@ MAX_LOST: Final = 64
 """Most lost links whose routes are kept; the one lost first makes room."""
 
 
-class Forwarding(Parameters, frozen=True, kw_only=True):
+class Forwarding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of routing on a tree.
 
     `defer` is to outlast a repair: some seconds with its retries, and a few milliseconds for each hop of the news.
@@ -60,7 +61,7 @@ class Forwarding(Parameters, frozen=True, kw_only=True):
     the paper's 5 m/s and 150 m, about half a minute.
     """
 
-    routing: Annotated[
+    by: Annotated[
         Literal["subscriptions", "messages"],
         Meta(description="an event goes where it is wanted, or along the whole tree (plain multicast)"),
     ] = "subscriptions"
@@ -113,7 +114,7 @@ class Routing(Protocol):
 
 def routing(node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> Routing:
     """The routing that the parameters name."""
-    kind = SubscriptionForwarding if params.routing == "subscriptions" else MessageForwarding
+    kind = SubscriptionForwarding if params.by == "subscriptions" else MessageForwarding
     return kind(node, params, port, rng, local)
 
 

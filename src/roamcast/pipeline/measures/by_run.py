@@ -1,0 +1,87 @@
+"""Measures that need a run's order or its graph: worked out run by run, in tasks that read the run's own files."""
+
+from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
+from functools import partial
+from pathlib import Path
+from typing import Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.campaign.folder import facts_file
+from roamcast.facts.schema import TABLES
+from roamcast.pipeline.measures.facts import Facts
+from roamcast.pipeline.schemas import spark_schema
+from roamcast.units import SECOND
+
+Work = Callable[[str, int, int, int, str], dict[str, float | None]]
+"""From a run, its warm-up and its end (ns), its number of nodes and its scenario (JSON) to figures by name."""
+
+_TASKS_PER_CORE: Final = 4
+"""So that cores that are done early find more to do."""
+
+
+def of_runs(
+    facts: Facts,
+    runs: frozenset[str],
+    work: Work,
+    figures: tuple[str, ...],
+    *,
+    together: Mapping[str, str] | None = None,
+) -> DataFrame:
+    """(run, figures): a row for each of those runs. Runs of which `together` says the same follow each other in one
+    task, so that work can keep what they share."""
+    schema = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in figures)])
+    if not runs:
+        return facts.spark.createDataFrame([], spark_schema(schema))
+    rows = bounds(facts).where(F.col("run").isin(*runs))
+    tasks = min(len(runs), _TASKS_PER_CORE * facts.spark.sparkContext.defaultParallelism)
+    if together is None:
+        rows = rows.repartition(tasks)
+    else:
+        shared = facts.spark.createDataFrame(
+            [(run, together[run]) for run in sorted(runs)], "run string, shared string"
+        )
+        rows = rows.join(F.broadcast(shared), "run", "inner").repartition(tasks, "shared")
+        rows = rows.sortWithinPartitions("shared", "run").drop("shared")
+    return rows.mapInArrow(partial(_each, work, schema), spark_schema(schema))
+
+
+def bounds(facts: Facts) -> DataFrame:
+    """(run, start, end, nodes, scenario): what is measured begins at the warm-up; times in ns."""
+    start, end = (F.round(F.col(name) * SECOND).cast("long") for name in ("warmup", "simulated"))
+    return facts.runs.select("run", start.alias("start"), end.alias("end"), "nodes", "scenario")
+
+
+def _each(work: Work, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    for batch in batches:
+        rows = [{"run": row["run"], **work(*row.values())} for row in batch.to_pylist()]
+        yield pa.RecordBatch.from_pylist(rows, schema)
+
+
+def rows_of(out: Path, table: str, run: str, columns: list[str] | None = None) -> pa.Table:
+    """The facts of one run; those of a table it has."""
+    # One thread: the machine's cores are Spark's to give.
+    return pq.read_table(facts_file(out, table, run), columns=columns, partitioning=None, use_threads=False)
+
+
+@dataclass(frozen=True)
+class Files:
+    """Where the tables of runs are; a table that the manifest does not list has no rows."""
+
+    out: Path
+    having: Mapping[str, frozenset[str]]
+
+    @classmethod
+    def of(cls, facts: Facts, *tables: str) -> "Files":
+        return cls(facts.out, {table: facts.having(table) for table in tables})
+
+    def read(self, run: str) -> dict[str, pa.Table]:
+        """All those tables of one run."""
+        return {
+            table: rows_of(self.out, table, run) if run in runs else TABLES[table].empty_table()
+            for table, runs in self.having.items()
+        }

@@ -1,0 +1,200 @@
+"""What was possible, and how much of it a protocol achieved.
+
+The limit is that of `roamcast.facts.possible`: contacts alone, instantaneous transfers, channels that never fill up.
+The rules this file owns:
+
+* The pairs are the expected ones of `roamcast.facts.summary`, without a publisher's own interest, which needs no
+  network. A pair was possible if the event could have reached the subscriber before the run ended, and within the
+  event's lifetime if it has one.
+* Links may be one-way, and a range drawn for every frame counts with its upper bound: some frame may reach that far.
+* Two sorts of carriers: everybody; or, as in the opportunistic protocol with a scope of one hop, only the nodes whose
+  subscriptions the event matches.
+* The limit is one of the world, not of the protocol. Runs that differ in their protocol alone are worked out one after
+  the other, and their facts tell whether the world is the same: then the limit is not worked out again.
+"""
+
+import hashlib
+from typing import Any, Final, NamedTuple
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+from numpy.typing import NDArray
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.campaign.measured import About
+from roamcast.facts.compiled import Ints
+from roamcast.facts.contacts import READ
+from roamcast.facts.possible import NEVER, earliest
+from roamcast.facts.summary import Pair, expected_pairs
+from roamcast.pipeline.measures.by_run import Files, of_runs
+from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.pipeline.measures.network import network_of
+from roamcast.pipeline.measures.pairs import AGES
+from roamcast.units import SECOND
+
+_WORLD: Final = (*READ, "subscribe", "publish", "event_attribute")
+_FIGURES: Final = (
+    *("possible", "at_once", "interested", "achieved"),
+    *(f"possible_{age}" for age in AGES),
+    *(f"interested_{age}" for age in AGES),
+)
+_NO_MATTER: Final = ("name", "protocol", "mac", "record")
+"""Of a scenario: what does not change its world."""
+
+
+class Limit(NamedTuple):
+    """The expected pairs of a world, as columns."""
+
+    pairs: list[Pair]
+    published: Ints
+    possible: Ints
+    """The least delay with which the event could have arrived, ns; `NEVER`."""
+    interested: Ints
+    """The same with only the interested as carriers."""
+
+
+def limits(facts: Facts) -> DataFrame:
+    """(run, figures) of the runs with positions or links and something published. For `Facts.once`."""
+    runs = (facts.having("leg") | facts.having("link")) & facts.having("publish") & facts.having("subscribe")
+    scenarios = zip(facts.planned["run"].to_pylist(), facts.planned["scenario"].to_pylist(), strict=True)
+    together = {run: _world(scenario) for run, scenario in scenarios}
+    return of_runs(facts, runs, _Work(Files.of(facts, *_WORLD, "deliver")), _FIGURES, together=together)
+
+
+def _world(scenario: str) -> str:
+    whole = msgspec.json.decode(scenario, type=dict[str, Any])
+    return msgspec.json.encode({name: whole[name] for name in sorted(whole) if name not in _NO_MATTER}).decode()
+
+
+class _Work:
+    """Figures of one run after the other; the limit of the last world is kept."""
+
+    def __init__(self, files: Files) -> None:
+        self._files = files
+        self._key = b""
+        self._limit: Limit | None = None
+
+    def __call__(self, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
+        tables = self._files.read(run)
+        deliver = tables.pop("deliver")
+        key = _digest(tables, start, end, nodes, _world(scenario))
+        if key != self._key:
+            self._key, self._limit = key, limit_of(tables, start, end, nodes, scenario)
+        return dict.fromkeys(_FIGURES) if self._limit is None else figures(self._limit, deliver, end)
+
+
+def _digest(tables: dict[str, pa.Table], *rest: object) -> bytes:
+    digest = hashlib.blake2b(repr(rest).encode())
+    for name in sorted(tables):
+        table = tables[name].drop_columns(["run"]) if "run" in tables[name].column_names else tables[name]
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, table.schema) as writer:
+            writer.write_table(table.combine_chunks())
+        digest.update(sink.getvalue())
+    return digest.digest()
+
+
+def limit_of(tables: dict[str, pa.Table], start: int, end: int, nodes: int, scenario: str) -> Limit | None:
+    """The limit of a run's world; None where its movement was not recorded."""
+    contacts = network_of(tables, nodes, end, scenario, directed=True, drawn="possible")
+    if contacts is None:
+        return None
+    names = ("event", "node", "time", "lifetime")
+    published = {
+        event: row for event, *row in zip(*(tables["publish"][name].to_pylist() for name in names), strict=True)
+    }
+    pairs = sorted(pair for pair in expected_pairs(tables, start) if pair.node != published[pair.event][0])
+    events = sorted({pair.event for pair in pairs})
+    publisher, time = (np.array([published[event][place] for event in events], np.int64) for place in (0, 1))
+    lifetime = np.array([NEVER if published[event][2] is None else published[event][2] for event in events], np.int64)
+    row = np.searchsorted(np.array(events, np.int64), np.array([pair.event for pair in pairs], np.int64))
+    node = np.array([pair.node for pair in pairs], np.int64)
+    interested = np.zeros((len(events), nodes), np.bool_)
+    interested[row, node] = True
+
+    def delays(carriers: NDArray[np.bool_] | None) -> Ints:
+        at = earliest(contacts, publisher, time, carriers=carriers)[row, node]
+        delay = np.where(at == NEVER, NEVER, at - time[row])
+        return np.where(delay > lifetime[row], NEVER, delay)
+
+    return Limit(pairs, time[row], delays(None), delays(interested))
+
+
+def figures(limit: Limit, deliver: pa.Table, end: int) -> dict[str, float | None]:
+    """By name."""
+    names = ("event", "node", "subscription")
+    delivered = set(map(Pair, *(deliver[name].to_pylist() for name in names)))
+    could = limit.possible != NEVER
+    achieved = np.array([pair in delivered for pair in limit.pairs], np.bool_)
+    found = {
+        "possible": _mean(could),
+        "at_once": _mean(limit.possible == 0),
+        "interested": _mean(limit.interested != NEVER),
+        "achieved": _mean(achieved[could]),
+    }
+    for age in AGES:
+        old_enough = limit.published <= end - age * SECOND
+        found[f"possible_{age}"] = _mean(limit.possible[old_enough] <= age * SECOND)
+        found[f"interested_{age}"] = _mean(limit.interested[old_enough] <= age * SECOND)
+    return found
+
+
+def _mean(values: NDArray[np.bool_]) -> float | None:
+    return float(values.mean()) if len(values) else None
+
+
+def _of(column: str, name: str, title: str, description: str) -> Measure:
+    def function(facts: Facts) -> DataFrame:
+        return facts.once(limits).select("run", F.col(column).alias("value"))
+
+    about = About(name=name, title=title, description=description, share=True, whole=True, good="high")
+    return Measure(about, function)
+
+
+def _within(age: int) -> tuple[Measure, Measure]:
+    minutes = age // 60
+    return (
+        _of(
+            f"possible_{age}",
+            f"possible_{age}",
+            f"possible within {minutes} min (share of pairs)",
+            f"Share of the pairs that any protocol could have delivered within {minutes} min",
+        ),
+        _of(
+            f"interested_{age}",
+            f"possible_interested_{age}",
+            f"possible within {minutes} min, carried by the interested (share of pairs)",
+            f"Share of the pairs that could have been delivered within {minutes} min if only the interested carry",
+        ),
+    )
+
+
+MEASURES: Final = (
+    _of(
+        "possible",
+        "possible",
+        "possible at all (share of pairs)",
+        "Share of the pairs that any protocol could have delivered before the run ended",
+    ),
+    _of(
+        "interested",
+        "possible_interested",
+        "possible, carried by the interested (share of pairs)",
+        "Share of the pairs that could have been delivered if only interested nodes carry, over one hop",
+    ),
+    _of(
+        "at_once",
+        "possible_at_once",
+        "possible at once (share of pairs)",
+        "Share of the pairs between which there was a path at the instant of publication",
+    ),
+    _of(
+        "achieved",
+        "delivered_of_possible",
+        "delivered of what was possible (share of pairs)",
+        "Share of the pairs that could have been delivered which were",
+    ),
+    *(measure for age in AGES for measure in _within(age)),
+)

@@ -1,0 +1,250 @@
+"""Geocast: brings a message to all hosts in a region. Receiver-based: no host needs to know its neighbours.
+
+The rules this file owns:
+
+* **Progress.** A host outside of the region that hears a message for the first time passes it on if it is nearer to the
+  region than the sender. It waits before, the shorter the more progress it offers, so that the nearest goes first.
+* **Suppression.** Whoever hears a copy from a host nearer to the region than itself keeps quiet: that one has done it.
+* **Inside the region** everybody passes it on once, after a short random wait. A message without a region is for all.
+* **Duplicates** are known by the message's `key`. Messages that different hosts make with the same key are one message:
+  an originator that waits and hears a nearer host send it keeps quiet as well.
+* **Local minimum.** A host outside of the region that hears nobody nearer pass on what it sent repeats it; after
+  `repeats` times it gives up and says so (`LocalMinimum`). With `carry` it keeps the message and tries again each
+  `CARRIED` for so long, since hosts move.
+
+The paper (section 4) has "a custom implementation of a receiver-based geocast protocol" and tells no more of it; waits,
+repetitions and the rule of suppression are ours.
+"""
+
+import enum
+import random
+from collections.abc import Callable, Hashable
+from typing import Annotated, Any, ClassVar, Final, NamedTuple, Self
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.bounded import put
+from roamcast.content.event import EventId
+from roamcast.content.geometry import Point
+from roamcast.content.region import Region
+from roamcast.protocols.api import Port, Time
+from roamcast.protocols.context.presence import Presence
+from roamcast.protocols.facts import Fact
+from roamcast.protocols.messages import MAX_HOPS, Message, kind_of
+from roamcast.units import SECOND, seconds
+
+_TIMER: Final = "geocast"
+CARRIED: Final = SECOND
+"""Between two attempts with a message that met a local minimum."""
+
+
+class LocalMinimum(Fact, frozen=True):
+    """A message got no nearer to its region: nobody is, or nobody heard it."""
+
+    table: ClassVar[str] = "local_minimum"
+
+    kind: str
+    event: EventId | None
+    """What it was about, if about an event."""
+    distance: float
+    """From the region, m."""
+
+
+class Routed(Message, frozen=True, kw_only=True):
+    """A message to a region."""
+
+    presence: Presence
+    """Of whoever sent this copy."""
+    region: Region | None
+    """None: everywhere."""
+    hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)] = 0
+    """How many times it was transmitted before."""
+
+    @property
+    def key(self) -> Hashable:
+        """What tells it from other messages; all copies have the same."""
+        raise NotImplementedError
+
+    def onward(self, presence: Presence, waited: Time) -> Self:
+        """The message as the next host sends it, so long after it came."""
+        return msgspec.structs.replace(self, presence=presence, hops=min(self.hops + 1, MAX_HOPS))
+
+
+class Heard(enum.Enum):
+    """What a message is to the host that hears it."""
+
+    COPY = "heard before"
+    OUTSIDE = "new, and for others"
+    INSIDE = "new, and for this host"
+
+
+class Settings(NamedTuple):
+    """How a geocast behaves; see `params.py` for the meaning."""
+
+    reach: float = 200.0
+    wait: Time = seconds(0.03)
+    jitter: Time = seconds(0.01)
+    repeats: int = 1
+    carry: Time = 0
+    window: int = 4096
+
+
+class _Pending:
+    """A message that this host is about to send, or has sent and not heard farther on."""
+
+    __slots__ = ("arrived", "attempt", "distance", "message", "sent")
+
+    def __init__(self, message: Routed, arrived: Time | None, distance: float) -> None:
+        self.message = message
+        """As it was heard, or made here."""
+        self.arrived = arrived
+        """When it was heard; None: it was made here."""
+        self.distance = distance
+        """From the region; `_INSIDE` in it, where nobody can be nearer."""
+        self.attempt = 0
+        self.sent: Time | None = None
+        """When it was first."""
+
+
+_INSIDE: Final = -1.0
+
+
+class Geocast:
+    def __init__(
+        self, port: Port, rng: random.Random, settings: Settings, presence: Callable[[Time], Presence]
+    ) -> None:
+        self._port = port
+        self._rng = rng
+        self._settings = settings
+        self._presence = presence
+        self._seen: dict[Hashable, None] = {}  # oldest first
+        self._pending: dict[Hashable, _Pending] = {}
+        self.spoken: Time | None = None
+        """When this host last sent."""
+
+    def __len__(self) -> int:
+        return len(self._pending)
+
+    @property
+    def remembered(self) -> int:
+        return len(self._seen)
+
+    def knows(self, key: Hashable) -> bool:
+        """Whether a message with this key was heard or sent."""
+        return key in self._seen
+
+    def _remember(self, key: Hashable) -> None:
+        put(self._seen, key, None, self._settings.window)
+
+    # --- Sending ----------------------------------------------------------------------------------------------------
+
+    def send(self, now: Time, message: Routed, delay: Time = 0) -> None:
+        """Sends a message from here, after the delay unless a nearer host is heard doing so; one that is known, not."""
+        key = message.key
+        if key in self._seen:
+            return
+        self._remember(key)
+        here, region = message.presence.host.location, message.region
+        inside = region is None or (here is not None and region.contains(*here))
+        pending = _Pending(message, None, _INSIDE if inside else _distance(region, here))
+        if delay:
+            self._plan(now + delay, key, pending)
+        else:
+            self._transmit(now, key, pending, message)
+
+    def _plan(self, at: Time, key: Hashable, pending: _Pending) -> None:
+        """Only the timer is set: most of what waits is never sent, and is not made before."""
+        put(self._pending, key, pending, self._settings.window)
+        self._port.set_timer(at, (_TIMER, key, pending.attempt))
+
+    def _transmit(self, now: Time, key: Hashable, pending: _Pending, message: Routed) -> None:
+        self.spoken = now
+        if pending.sent is None:
+            pending.sent = now
+        self._port.broadcast(message)
+        if pending.distance == _INSIDE:
+            self._pending.pop(key, None)
+            return
+        # Somebody nearer is to be heard before long.
+        pending.attempt += 1
+        self._plan(now + self._settings.wait + 2 * self._settings.jitter, key, pending)
+
+    # --- Hearing ----------------------------------------------------------------------------------------------------
+
+    def hear(self, now: Time, message: Routed) -> Heard:
+        """Takes a message from the air, and passes it on if that is this host's part."""
+        key = message.key
+        if key in self._seen:
+            if key in self._pending:
+                self._hear_copy(key, message)
+            return Heard.COPY
+        self._remember(key)
+        here, region = self._port.here(now), message.region
+        if region is None or (here is not None and region.contains(*here)):
+            delay = round(self._rng.random() * self._settings.jitter)
+            self._plan(now + delay, key, _Pending(message, now, _INSIDE))
+            return Heard.INSIDE
+        if here is None:
+            return Heard.OUTSIDE
+        mine, theirs = region.distance(*here), _distance(region, message.presence.host.location)
+        if mine < theirs:
+            progress = min((theirs - mine) / self._settings.reach, 1.0)
+            delay = round((1 - progress) * self._settings.wait + self._rng.random() * self._settings.jitter)
+            self._plan(now + delay, key, _Pending(message, now, mine))
+        return Heard.OUTSIDE
+
+    def _hear_copy(self, key: Hashable, copy: Routed) -> None:
+        pending = self._pending[key]
+        if _distance(pending.message.region, copy.presence.host.location) < pending.distance:
+            del self._pending[key]
+            if pending.sent is None:
+                self._port.note("suppressed")
+
+    # --- Timers -----------------------------------------------------------------------------------------------------
+
+    def timer(self, now: Time, key: Any) -> bool:  # noqa: ANN401  # any key that was set, by whomever
+        """Whether the timer was one of this: it is time to send, or nobody nearer was heard."""
+        if not (isinstance(key, tuple) and len(key) == 3 and key[0] == _TIMER):
+            return False
+        pending = self._pending.get(key[1])
+        if pending is not None and pending.attempt == key[2]:
+            if pending.sent is None:
+                self._transmit(now, key[1], pending, self._made(now, pending))
+            else:
+                self._try_again(now, key[1], pending, pending.sent)
+        return True
+
+    def _made(self, now: Time, pending: _Pending) -> Routed:
+        """The message as this host sends it now."""
+        message, presence = pending.message, self._presence(now)
+        if pending.arrived is None:
+            return msgspec.structs.replace(message, presence=presence)
+        return message.onward(presence, now - pending.arrived)
+
+    def _try_again(self, now: Time, key: Hashable, pending: _Pending, since: Time) -> None:
+        region, here = pending.message.region, self._port.here(now)
+        if here is None or region is None or region.contains(*here):
+            del self._pending[key]  # it came into the region itself, and has the message
+            return
+        pending.distance = region.distance(*here)
+        if pending.attempt <= self._settings.repeats:
+            self._transmit(now, key, pending, self._made(now, pending))
+            return
+        if pending.attempt == self._settings.repeats + 1:
+            event, kind = pending.message.event_id, kind_of(type(pending.message))
+            self._port.record(LocalMinimum(kind, event, pending.distance))
+        if now - since >= self._settings.carry:
+            del self._pending[key]
+        elif pending.attempt % 2 == self._settings.repeats % 2:
+            self._transmit(now, key, pending, self._made(now, pending))
+        else:
+            pending.attempt += 1
+            self._plan(now + CARRIED, key, pending)
+
+
+def _distance(region: Region | None, place: Point | None) -> float:
+    """From the region; endless if nobody knows."""
+    if region is None:
+        return 0.0
+    return float("inf") if place is None else region.distance(*place)

@@ -1,0 +1,225 @@
+"""What hosts say to each other: beacons, items on their way to their region, matches, requests, digests, queries.
+
+An *item* is an event or a subscription with all that a host needs to hold and match it. Lifetimes travel as what is
+left of them, so that clocks need not agree; a host that waits before it passes an item on takes the wait off.
+"""
+
+from collections.abc import Hashable
+from typing import Annotated, ClassVar, Final, Self
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.context.expression import Context
+from roamcast.content.context.host import HostView
+from roamcast.content.event import Event, EventId
+from roamcast.content.filter import Filter
+from roamcast.content.region import Rectangle
+from roamcast.protocols.api import Time
+from roamcast.protocols.context.geocast import Routed
+from roamcast.protocols.context.presence import Presence
+from roamcast.protocols.messages import Message, Role
+
+NodeId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+SubscriptionId = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
+Version = Annotated[int, Meta(ge=0, le=2**62)]
+"""Counts an item's refreshes."""
+Left = Annotated[int, Meta(ge=0, le=2**62)]
+"""Nanoseconds until an item expires; 0: instantaneous."""
+MAX_DIGEST: Final = 8
+"""Items of one digest."""
+
+
+class EventItem(msgspec.Struct, frozen=True, array_like=True):
+    """The paper's [p, e, τe, r, s̃], and how to reach p."""
+
+    publisher: NodeId
+    event: Event
+    left: Left
+    relevance: Context | None
+    subscription_domain: Context | None
+    version: Version
+    reach: Rectangle | None
+    """The publisher's reachability region; None: nobody knows where it is."""
+
+    @property
+    def key(self) -> EventId:
+        return self.event.id
+
+    @property
+    def context(self) -> Context | None:
+        return self.relevance
+
+    def older(self, passed: Time) -> "EventItem":
+        return msgspec.structs.replace(self, left=max(0, self.left - max(0, passed)))
+
+
+class SubscriptionItem(msgspec.Struct, frozen=True, array_like=True):
+    """The paper's [s, ẽ, τs, r̃, p̃], and how to reach s."""
+
+    subscriber: NodeId
+    id: SubscriptionId
+    filter: Filter
+    left: Left
+    interest: Context | None
+    publication_domain: Context | None
+    version: Version
+    reach: Rectangle | None
+
+    @property
+    def key(self) -> tuple[int, int]:
+        return self.subscriber, self.id
+
+    @property
+    def context(self) -> Context | None:
+        return self.interest
+
+    def older(self, passed: Time) -> "SubscriptionItem":
+        return msgspec.structs.replace(self, left=max(0, self.left - max(0, passed)))
+
+
+class Beacon(Message, frozen=True, tag="beacon"):
+    """A host is there."""
+
+    role: ClassVar[Role] = "beacon"
+
+    presence: Presence
+
+
+class Published(Routed, frozen=True, kw_only=True, tag="event"):
+    """An event, to the region of its context of relevance."""
+
+    role: ClassVar[Role] = "data"
+
+    item: EventItem
+
+    @property
+    def key(self) -> Hashable:
+        return "event", self.item.event.id, self.item.version
+
+    @property
+    def event_id(self) -> EventId | None:
+        return self.item.event.id
+
+    def onward(self, presence: Presence, waited: Time) -> Self:
+        return msgspec.structs.replace(super().onward(presence, waited), item=self.item.older(waited))
+
+
+class EventRefresh(Published, frozen=True, kw_only=True, tag="event-refresh"):
+    """The event again, with a new reachability region."""
+
+
+class Subscribed(Routed, frozen=True, kw_only=True, tag="subscription"):
+    """A subscription, to the region of its context of interest."""
+
+    item: SubscriptionItem
+
+    @property
+    def key(self) -> Hashable:
+        return "subscription", self.item.subscriber, self.item.id, self.item.version
+
+    def onward(self, presence: Presence, waited: Time) -> Self:
+        return msgspec.structs.replace(super().onward(presence, waited), item=self.item.older(waited))
+
+
+class SubscriptionRefresh(Subscribed, frozen=True, kw_only=True, tag="subscription-refresh"):
+    """The subscription again, with a new reachability region."""
+
+
+class Matched(Routed, frozen=True, kw_only=True, tag="matched-event"):
+    """An event that matched a subscription, to the subscriber's reachability region."""
+
+    role: ClassVar[Role] = "data"
+
+    event: Event
+    subscription_domain: Context | None
+    subscriber: NodeId
+    subscription: SubscriptionId
+    event_version: Version
+    subscription_version: Version
+
+    @property
+    def key(self) -> Hashable:
+        return (
+            "matched",
+            self.event.id,
+            self.subscriber,
+            self.subscription,
+            self.event_version,
+            self.subscription_version,
+        )
+
+
+class Request(Routed, frozen=True, kw_only=True, tag="matching-request"):
+    """Asks a publisher whether it is in a publication domain; if so, it sends the matched event itself."""
+
+    event: EventId
+    publisher: NodeId
+    publication_domain: Context
+    subscriber: NodeId
+    subscription: SubscriptionId
+    subscriber_reach: Rectangle | None
+    event_version: Version
+    subscription_version: Version
+
+    @property
+    def key(self) -> Hashable:
+        return (
+            "request",
+            self.event,
+            self.subscriber,
+            self.subscription,
+            self.event_version,
+            self.subscription_version,
+        )
+
+    @property
+    def event_id(self) -> EventId | None:
+        return self.event
+
+
+class Digest(Message, frozen=True, tag="digest"):
+    """What is held here, for a neighbour that has come into the region. One hop."""
+
+    presence: Presence
+    events: Annotated[tuple[EventItem, ...], Meta(max_length=MAX_DIGEST)]
+    subscriptions: Annotated[tuple[SubscriptionItem, ...], Meta(max_length=MAX_DIGEST)]
+
+
+class Query(Routed, frozen=True, kw_only=True, tag="query"):
+    """Asks all hosts in a region what they are like."""
+
+    asker: NodeId
+    number: Version
+    reach: Rectangle | None
+
+    @property
+    def key(self) -> Hashable:
+        return "query", self.asker, self.number
+
+
+class Answer(Routed, frozen=True, kw_only=True, tag="answer"):
+    """What a host is like, to the asker's reachability region."""
+
+    asker: NodeId
+    number: Version
+    node: NodeId
+    host: HostView
+
+    @property
+    def key(self) -> Hashable:
+        return "answer", self.asker, self.number, self.node
+
+
+MESSAGES: Final = (
+    Published,
+    EventRefresh,
+    Subscribed,
+    SubscriptionRefresh,
+    Matched,
+    Request,
+    Digest,
+    Beacon,
+    Query,
+    Answer,
+)

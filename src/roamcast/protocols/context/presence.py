@@ -1,0 +1,94 @@
+"""What a host says of itself in everything it sends: where it is, where it was, how it moves, its key attributes.
+
+The paper's beacons (section 3.1) carry a host's location, its location at the time of the previous beacon, and its key
+attributes. Here every message carries them, so that data can take a beacon's place. `before` is the location at the
+last *mark*; a mark is made each beacon interval, whether a beacon went out then or data stood in for it.
+"""
+
+import math
+from collections.abc import Sequence
+
+import msgspec
+
+from roamcast.content.context.host import HostView
+from roamcast.content.geometry import Point
+from roamcast.content.region import Region, metres
+from roamcast.protocols.api import Port, Time
+from roamcast.units import SECOND
+
+
+class Presence(msgspec.Struct, frozen=True, array_like=True):
+    """A host as it shows itself."""
+
+    host: HostView = HostView()
+    """Its location and velocity, if known, and its key attributes."""
+    before: Point | None = None
+    """Where it was at its last mark."""
+
+    def __post_init__(self) -> None:
+        if self.before is not None:
+            for coordinate in self.before:
+                metres(coordinate, "a host's former location")
+
+    def has_entered(self, region: Region) -> bool:
+        """Whether it came into the region since its last mark."""
+        now = self.host.location
+        return (
+            now is not None and self.before is not None and region.contains(*now) and not region.contains(*self.before)
+        )
+
+
+class Whereabouts:
+    """Where the own host is and how it moves, as far as its port tells."""
+
+    def __init__(self, port: Port, interval: Time, key_attributes: Sequence[str]) -> None:
+        self._port = port
+        self._interval = interval
+        self._keys = tuple(key_attributes)
+        self._asked: tuple[Time, Point | None] = (-1, None)
+        self._marks: tuple[tuple[Time, Point | None], ...] = ()  # the latest, and the one before it if there was one
+
+    def here(self, now: Time) -> Point | None:
+        if self._asked[0] != now:
+            self._asked = now, self._port.here(now)
+        return self._asked[1]
+
+    def _mark(self, now: Time, here: Point | None) -> None:
+        """Makes a mark if one is due."""
+        if not self._marks:
+            self._marks = ((now, here),)
+        elif now - self._marks[0][0] >= self._interval:
+            self._marks = ((now, here), self._marks[0])
+
+    def velocity(self, now: Time, here: Point | None) -> Point | None:
+        """Metres per second since the last mark, or the one before if that is too fresh; None if nobody can tell."""
+        for time, place in self._marks:
+            if now - time >= SECOND // 10 and place is not None and here is not None:
+                passed = (now - time) / SECOND
+                return (here[0] - place[0]) / passed, (here[1] - place[1]) / passed
+        return None
+
+    def presence(self, now: Time) -> Presence:
+        """What to say of this host now."""
+        here = self.here(now)
+        self._mark(now, here)
+        known = self._port.attributes(now) if self._keys else {}
+        told = {name: known[name] for name in self._keys if name in known}
+        before = self._marks[-1][1]
+        return Presence(HostView(here, self.velocity(now, here), told), before)
+
+    def view(self, now: Time) -> HostView:
+        """This host as it knows itself, with all its attributes."""
+        here = self.here(now)
+        self._mark(now, here)
+        return HostView(here, self.velocity(now, here), dict(self._port.attributes(now)))
+
+
+def shifted(place: Point, velocity: Point | None, ahead: Time, most: float) -> Point:
+    """Where a host will be in that time if it goes on as it does, at most so many metres away."""
+    if velocity is None:
+        return place
+    dx, dy = velocity[0] * ahead / SECOND, velocity[1] * ahead / SECOND
+    length = math.hypot(dx, dy)
+    part = 1.0 if length <= most else most / length
+    return place[0] + dx * part, place[1] + dy * part

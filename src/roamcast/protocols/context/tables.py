@@ -1,0 +1,138 @@
+"""The events and subscriptions of others that a host holds, since it is in their regions.
+
+The rules this file owns:
+
+* An item is held by every host in its region, also while its other properties do not hold there. `store` says who that
+  is at the edge: *strict*, hosts in the region; *enlarged*, also those within the margin around it; *keep*, as
+  enlarged, and whoever has an item keeps it wherever it goes.
+* An older version never replaces a newer one. What has expired is gone.
+* Bounded: the item that was put in or renewed longest ago makes room.
+"""
+
+from collections.abc import Hashable, Iterator
+from typing import Generic, Protocol, TypeVar
+
+from roamcast.content.context.expression import Context
+from roamcast.content.context.rules import region_of
+from roamcast.content.geometry import Point
+from roamcast.content.region import Region
+from roamcast.protocols.api import Time
+from roamcast.protocols.context.params import Store
+from roamcast.protocols.context.presence import Presence
+
+
+class Item(Protocol):
+    """An event or a subscription."""
+
+    @property
+    def key(self) -> Hashable: ...
+    @property
+    def context(self) -> Context | None: ...
+    @property
+    def left(self) -> int: ...
+    @property
+    def version(self) -> int: ...
+
+
+I = TypeVar("I", bound=Item)  # noqa: E741  # an item
+
+
+class Held(Generic[I]):
+    """An item that is held."""
+
+    __slots__ = ("area", "expires", "hops", "inside", "item")
+
+    def __init__(self, item: I, expires: Time, area: Region | None, hops: int) -> None:
+        self.item = item
+        self.expires = expires
+        self.area = area
+        """Where hosts hold it; None: everywhere."""
+        self.hops = hops
+        """How many it took to get here."""
+        self.inside = False
+        """Whether the host was in its context when it last looked."""
+
+
+def target(context: Context | None, margin: float) -> Region | None:
+    """The region of a context, enlarged; None: everywhere."""
+    region = None if context is None else region_of(context)
+    return region if region is None or margin == 0 else region.enlarged(margin)
+
+
+class ItemTable(Generic[I]):
+    def __init__(self, store: Store, margin: float, capacity: int) -> None:
+        self._keep = store == "keep"
+        self._margin = 0.0 if store == "strict" else margin
+        self._capacity = capacity
+        self.held: dict[Hashable, Held[I]] = {}
+        """By key; not to be changed from outside."""
+
+    def __len__(self) -> int:
+        return len(self.held)
+
+    def __iter__(self) -> Iterator[Held[I]]:
+        """In the order of putting in; the table may change meanwhile."""
+        return iter(list(self.held.values()))
+
+    def entered(self, now: Time, presence: Presence) -> list[Hashable]:
+        """The keys of the items into whose area a neighbour has just come."""
+        return [
+            key
+            for key, held in self.held.items()
+            if held.area is not None and held.expires > now and presence.has_entered(held.area)
+        ]
+
+    def get(self, key: Hashable) -> Held[I] | None:
+        return self.held.get(key)
+
+    def put(self, now: Time, item: I, here: Point | None, hops: int) -> tuple[Held[I] | None, Hashable | None]:
+        """Holds an item if this host is to; gives it, if it is held in this or a later version, and the key of what
+        made room."""
+        known = self.held.get(item.key)
+        if known is not None and known.item.version >= item.version:
+            return known, None
+        if item.left == 0:
+            return None, None
+        if known is not None and known.item.context == item.context:
+            area = known.area
+        else:
+            region = target(item.context, 0.0)
+            if region is not None and not self._is_near(region, here):  # most hosts that hear of it
+                return None, None
+            area = region if region is None or self._margin == 0 else region.enlarged(self._margin)
+        if not (_contains(area, here) or (self._keep and known is not None)):
+            return None, None
+        held = Held(item, now + item.left, area, hops)
+        self.held.pop(item.key, None)
+        self.held[item.key] = held
+        if len(self.held) <= self._capacity:
+            return held, None
+        oldest = next(iter(self.held))
+        del self.held[oldest]
+        return held, oldest
+
+    def _is_near(self, region: Region, here: Point | None) -> bool:
+        """Whether a host may be in the region enlarged; never says no if it is."""
+        if here is None:
+            return False
+        box, reach = region.box, self._margin + 1.0
+        return box.x0 - reach <= here[0] <= box.x1 + reach and box.y0 - reach <= here[1] <= box.y1 + reach
+
+    def remove(self, key: Hashable) -> bool:
+        """Lets go of an item; whether it was held."""
+        return self.held.pop(key, None) is not None
+
+    def drop(self, now: Time, here: Point | None) -> list[Hashable]:
+        """Drops what has expired and what this host has left the region of; gives their keys."""
+        gone = [
+            key
+            for key, held in self.held.items()
+            if held.expires < now or not (self._keep or _contains(held.area, here))
+        ]
+        for key in gone:
+            del self.held[key]
+        return gone
+
+
+def _contains(area: Region | None, here: Point | None) -> bool:
+    return area is None or (here is not None and area.contains(*here))

@@ -1,0 +1,76 @@
+"""Parameters of trees, and so of the brokers on them. How events are routed on a tree is a table of its own, `routing`.
+
+Timers that the paper does not give are those of the MAODV draft and its base, AODV; their names there are in brackets.
+"""
+
+from typing import Annotated, Literal
+
+from msgspec import Meta
+
+from roamcast.protocols.api import Parameters
+from roamcast.protocols.tree.forwarding import Forwarding
+
+
+class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of a tree as MAODV keeps it."""
+
+    members: Annotated[
+        Literal["all", "clients"],
+        Meta(
+            description="who belongs to the tree: every node; or those that subscribe or publish, others only forward"
+        ),
+    ] = "all"
+    routing: Annotated[Forwarding, Meta(description="how events are routed on the tree")] = Forwarding()
+
+    hello: Annotated[float, Meta(ge=0.01, le=3600, description="between two beacons, s (HELLO_INTERVAL 1 s)")] = 1.0
+    misses: Annotated[
+        int, Meta(ge=1, le=100, description="beacons missed before a link is lost (ALLOWED_HELLO_LOSS 2)")
+    ] = 2
+    hearing: Annotated[
+        Literal["any", "beacons"], Meta(description="what counts as hearing a neighbour: any message of it, or beacons")
+    ] = "any"
+    jitter: Annotated[float, Meta(ge=0, le=60, description="longest random wait before passing a flood on, s")] = 0.01
+    group_hello: Annotated[
+        float, Meta(ge=0.05, le=3600, description="between two group hellos, s (GROUP_HELLO_INTERVAL 5 s)")
+    ] = 5.0
+
+    retries: Annotated[int, Meta(ge=0, le=100, description="requests after the first (RREQ_RETRIES 2)")] = 2
+    reply_wait: Annotated[
+        float, Meta(ge=0, le=60, description="how long replies are gathered before the best is activated, s")
+    ] = 0.03
+    retry_wait: Annotated[
+        float, Meta(ge=0.001, le=60, description="how long to wait for a reply, or for its activation, s")
+    ] = 0.5
+    activation: Annotated[
+        Literal["confirmed", "at-once"],
+        Meta(description="a new parent counts when it has said yes, or as in the paper when it was asked"),
+    ] = "confirmed"
+
+
+class Coman(Maodv, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Parameters of a tree as COMAN keeps it: those of MAODV, and its five parts."""
+
+    ancestors: Annotated[bool, Meta(description="part A: choose the reply with the shortest reconfiguration path")] = (
+        True
+    )
+    rreq: Annotated[
+        Literal["members-drop", "free", "on-tree"],
+        Meta(
+            description="part B: members drop a request they cannot answer, as in MAODV; pass it on freely, which makes"
+            " loops; or pass it on as COMAN does"
+        ),
+    ] = "on-tree"
+    rewrite: Annotated[bool, Meta(description="part C: the activation ends where the request left the subtree")] = True
+    election: Annotated[bool, Meta(description="part D: replace a leader whose group hellos stay away")] = True
+    merging: Annotated[
+        Literal["leaders", "repair"], Meta(description="part E: how parts merge: through their leaders, or by a repair")
+    ] = "repair"
+    patience: Annotated[
+        float, Meta(ge=1, le=1000, description="group hellos along the tree that may stay away, for part D")
+    ] = 2.5
+
+    def __post_init__(self) -> None:
+        if self.election and not self.ancestors:
+            raise ValueError("election (part D) needs ancestors (part A): it waits for group hellos along the tree")
+        if self.merging == "repair" and self.rreq != "on-tree":
+            raise ValueError('merging = "repair" (part E) needs rreq = "on-tree" (part B): a group hello goes upstream')

@@ -1,0 +1,463 @@
+"""The search for a parent: how a node finds one, and how others help it to.
+
+The initiator asks (RREQ); those who can give a place reply (RREP), along the way the request came; one reply is
+activated (MACT), which prepares a new parent for every node on its path. Everything of section II of the paper but
+group hellos, which are `tree.py`'s, and what MAODV and COMAN do differently: that is a `Rules`, `maodv.py` or
+`coman.py`. The same procedure serves a node that joins.
+
+The rules this file owns:
+
+* Who replies: a node with a leader, without a repair of its own, that knows as new a sequence number and is as near
+  to the leader as the node that asks; and, for the sake of `rank.py`, one that can put its rank above that node's.
+* Each reply prepares a path from its top: whoever passes it on down the tree makes room below itself first.
+* A reply passes a node once per request, and a node offers its own place once per request. The ways back of late copies
+  may form a ring when a path has been turned round meanwhile; no reply goes round it.
+* A path is turned round from its far end (`activation = "confirmed"`): the place is given there, and everybody on the
+  way takes its new parent when that has told its own new place.
+"""
+
+from collections.abc import Hashable
+from dataclasses import dataclass, field
+from random import Random
+from typing import Final, NamedTuple, Protocol, TypeVar
+
+from msgspec import structs
+
+from roamcast.bounded import put
+from roamcast.protocols.api import Node, Time
+from roamcast.protocols.messages import Message
+from roamcast.protocols.tree.messages import MAX_DEPTH, MERGE, NOWHERE, Mact, Place, Rrep, Rreq, cause_of
+from roamcast.protocols.tree.parameters import Maodv
+from roamcast.protocols.tree.position import Position
+from roamcast.protocols.tree.rank import MAX_RANK, MAX_SEQUENCE, sequence_above
+from roamcast.protocols.tree.rules import Reply, Reverse, Rules
+from roamcast.units import seconds
+
+REMEMBERED: Final = 512
+"""Requests, replies and leaders that a node remembers: the oldest goes first."""
+K = TypeVar("K")
+V = TypeVar("V")
+
+
+@dataclass
+class Repair:
+    """What a node is doing to get a parent."""
+
+    serial: int
+    change: str
+    """What it will be called if it succeeds: repaired, joined or merged."""
+    distance: int
+    attempt: int = 0
+    replies: list[Reply] = field(default_factory=list)
+    activating: bool = False
+    gathering: bool = True
+    """Whether better replies are still waited for."""
+    steps: int = 0
+    """Counts what was waited for, so that an old timer is known."""
+
+
+class Forward(NamedTuple):
+    """Who passed a reply on to us: an activation goes there."""
+
+    towards: Node
+    attempt: int
+    """Of the request that it answers."""
+
+
+class Pending(NamedTuple):
+    """A place that was asked for, and for whom."""
+
+    towards: Node
+    after: Node | None
+    """Who asked us; None: we began."""
+    rank: int
+
+
+class Keeper(Protocol):
+    """Who keeps the tree, as a search sees it."""
+
+    def lose(self, now: Time, neighbour: Node) -> None:
+        """The link to a node is no more, if there was one."""
+
+    def leave_if_idle(self, now: Time) -> None:
+        """Prunes a forwarder that has become a leaf."""
+
+    def announce(self, now: Time, cause: int) -> None:
+        """The leader is there; with a cause, it is new."""
+
+
+class Search:
+    def __init__(self, position: Position, params: Maodv, rng: Random, keeper: Keeper) -> None:
+        self.position = position
+        self.node = position.node
+        self.port = position.port
+        self.rng = rng
+        self.rules: Rules
+        self._keeper = keeper
+        self._jitter = seconds(params.jitter)
+        self._retries = params.retries
+        self._reply_wait = seconds(params.reply_wait)
+        self.retry_wait = seconds(params.retry_wait)
+        self._at_once = params.activation == "at-once"
+        self.repair: Repair | None = None
+        self._serial = 0
+        self._reverse: dict[tuple[int, int, int, bool], Reverse] = {}  # origin, serial, attempt, climbing
+        self._forward: dict[tuple[int, int, int], Forward] = {}  # origin, serial, replier
+        self._pending: dict[tuple[int, int], Pending] = {}  # origin, serial
+        self._answered: dict[tuple[int, int, int], None] = {}  # origin, serial, attempt
+
+    def tables(self) -> dict[str, int]:
+        """How full its tables are, by name."""
+        return {
+            "requests": len(self._reverse),
+            "replies": len(self._forward),
+            "pending": len(self._pending),
+            "answered": len(self._answered),
+        }
+
+    def next_serial(self) -> int:
+        self._serial += 1
+        return self._serial
+
+    def flood_delay(self) -> Time:
+        return round(self.rng.random() * self._jitter)
+
+    # --- What the tree is told --------------------------------------------------------------------------------------
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        repair = self.repair
+        if repair is None:
+            return
+        step = (repair.serial, repair.steps)
+        if key == ("tree", "wait", *step):
+            self._next_reply(now, repair)
+        elif key == ("tree", "gathered", *step):
+            repair.gathering = False
+            if repair.replies:
+                self._activate(now, repair)
+
+    def unreachable(self, now: Time, message: Message) -> None:
+        """A unicast was given up: it may have been the activation that this node waits for."""
+        repair = self.repair
+        if repair is None or not repair.activating or not isinstance(message, Mact):
+            return
+        if message.flag in ("join", "elect") and (message.origin, message.serial) == (self.node, repair.serial):
+            repair.activating = False
+            self._next_reply(now, repair)
+
+    # --- asking ---------------------------------------------------------------------------------------------
+
+    def begin(self, now: Time, change: str, success: str, distance: int) -> None:
+        self.repair = Repair(self.next_serial(), success, distance)
+        self.position.tell(change, cause_of(self.node, self.repair.serial))
+        self._ask(now, self.repair)
+
+    def _ask(self, now: Time, repair: Repair) -> None:
+        sequence = 0 if repair.change == "joined" else self.position.sequence
+        self.port.broadcast(
+            Rreq(
+                self.node, repair.serial, repair.attempt, sequence, repair.distance, self.position.rank, 0, False, None
+            )
+        )
+        self._gather(now, repair)
+
+    def _gather(self, now: Time, repair: Repair) -> None:
+        """Waits for replies: for a short time, and if there is none by then, for the first."""
+        repair.activating = False
+        repair.gathering = self._reply_wait > 0
+        if repair.gathering:
+            self.port.set_timer(now + self._reply_wait, ("tree", "gathered", repair.serial, repair.steps + 1))
+        self._wait(now, repair)
+
+    def begin_merge(self, now: Time, serial: int) -> Repair:
+        """A leader has asked another for a place: there is one request, and one reply."""
+        self.repair = Repair(serial, "merged", 0)
+        self._wait(now, self.repair)
+        return self.repair
+
+    def gather_merge(self, now: Time, serial: int) -> Repair:
+        """A leader has been offered a place without asking: perhaps there are better ones."""
+        self.repair = Repair(serial, "merged", 0, self._retries)
+        self._gather(now, self.repair)
+        return self.repair
+
+    def _wait(self, now: Time, repair: Repair) -> None:
+        repair.steps += 1
+        self.port.set_timer(now + self.retry_wait, ("tree", "wait", repair.serial, repair.steps))
+
+    def _next_reply(self, now: Time, repair: Repair) -> None:
+        """The wait is over: for replies, or for the one that was activated."""
+        if repair.replies:
+            self._activate(now, repair)
+        elif repair.change == "merged":
+            self.repair = None  # still a leader: the next group hello brings the next chance
+        elif repair.attempt < self._retries:
+            repair.attempt += 1
+            self._ask(now, repair)
+        elif self.position.member:
+            self.lead(now, "elected", cause_of(self.node, repair.serial))
+        else:
+            self.hand_over(now)
+
+    def lead(self, now: Time, change: str, cause: int) -> None:
+        """Becomes the leader of all below."""
+        self.repair = None
+        self.rules.settled()
+        self.position.lead(now)
+        self.position.tell(change, cause)
+        if cause:
+            self._keeper.announce(now, cause)
+
+    def hand_over(self, now: Time) -> None:
+        """A forwarder leads nobody: it asks one of its children to, the next if that is of no use, and goes."""
+        if self.repair is None:  # it was a leader, and its application has left
+            self.position.leader = None
+            self.repair = Repair(self.next_serial(), "repaired", self.position.distance, self._retries)
+        repair = self.repair
+        if repair.activating and self.position.children:  # the last one asked has not answered
+            self.position.drop_child(now, min(self.position.children))
+            self.position.tell("child", cause_of(self.node, repair.serial))
+        if not self.position.children:
+            self._keeper.leave_if_idle(now)
+            return
+        child = min(self.position.children)
+        repair.activating = True
+        remember(self._pending, (self.node, repair.serial), Pending(child, None, self.position.rank))
+        self.port.unicast(child, Mact(self.node, repair.serial, "elect", rank=self.position.rank))
+        self._wait(now, repair)
+
+    # --- answering ------------------------------------------------------------------------------------------
+
+    def hear_request(self, now: Time, sender: Node, request: Rreq) -> None:
+        if request.origin == self.node:
+            return
+        if request.leader is not None:
+            self.rules.hear_request_to_merge(now, sender, request)
+        elif not self.position.on_tree:
+            self.pass_request_on(sender, request)
+        else:
+            self.rules.hear_request(now, sender, request)
+
+    def pass_request_on(self, sender: Node, request: Rreq) -> None:
+        """Floods it, once, and remembers the way back."""
+        if self.remember_request(sender, request, climbing=False) and request.hops < NOWHERE:
+            onward = structs.replace(request, hops=request.hops + 1, rank=max(request.rank, self.position.rank))
+            self.port.broadcast(onward, self.flood_delay())
+
+    def remember_request(self, sender: Node, request: Rreq, *, climbing: bool, jumped: bool = False) -> bool:
+        """Whether it is new; `climbing`: it goes upstream, and its reply comes down the tree."""
+        key = (request.origin, request.serial, request.attempt, climbing)
+        if key in self._reverse:
+            return False
+        remember(self._reverse, key, Reverse(sender, max(request.rank, self.position.rank), jumped))
+        return True
+
+    def may_reply(self, request: Rreq) -> bool:
+        """The paper's conditions, of which all must hold, and room for a rank above the one that asks."""
+        if self.repair is not None or not self.position.is_attached or self.position.distance > request.distance:
+            return False
+        if self.position.is_leader:
+            return sequence_above(request.rank) < MAX_SEQUENCE
+        return self.position.sequence >= request.sequence and self.position.has_room_above(request.rank)
+
+    def reply(self, to: Node, request: Rreq) -> None:
+        """Answers the first copy of a request that comes."""
+        if self.position.rise_above(request.rank) and self.offers(request):
+            place = self.position.place
+            self.port.unicast(
+                to,
+                Rrep(
+                    request.origin,
+                    request.serial,
+                    request.attempt,
+                    self.node,
+                    place.leader,
+                    place.sequence,
+                    place.distance,
+                    0,
+                    place.rank,
+                    True,
+                    place.path,
+                ),
+            )
+
+    def offers(self, of: Rreq | Rrep) -> bool:
+        """Whether this node has yet to offer its place for a request, which it does herewith."""
+        key = (of.origin, of.serial, of.attempt)
+        if key in self._answered:
+            return False
+        remember(self._answered, key, None)
+        return True
+
+    # --- replies on their way -------------------------------------------------------------------------------
+
+    def hear_reply(self, now: Time, sender: Node, reply: Rrep) -> None:
+        if reply.origin == self.node:
+            self._hear_own_reply(now, sender, reply)
+            return
+        if self._has_passed(reply):
+            return
+        down = reply.placed and sender == self.position.parent
+        reverse = self.rules.request_of(reply, down=down)
+        if reply.serial & MERGE and self.rules.pass_merge(now, sender, reply, reverse):
+            return
+        towards = self.rules.way_back(reply, reverse)
+        if towards is None or reply.hops >= NOWHERE - 1 or reply.distance >= MAX_DEPTH:
+            return
+        onward = self._reply_onward(reply, reverse, down=down)
+        if onward is not None:
+            self.remember_passing(sender, onward)
+            self.port.unicast(towards, onward)
+
+    def _has_passed(self, reply: Rrep) -> bool:
+        """Whether this node has passed it on before, is on its path otherwise, or gave the place itself."""
+        if reply.replier == self.node or self.node in reply.path:
+            return True
+        passed = self._forward.get((reply.origin, reply.serial, reply.replier))
+        return passed is not None and passed.attempt >= reply.attempt
+
+    def remember_passing(self, sender: Node, reply: Rrep) -> None:
+        remember(self._forward, (reply.origin, reply.serial, reply.replier), Forward(sender, reply.attempt))
+
+    def request_of(self, reply: Rrep, *, climbing: bool) -> Reverse | None:
+        """What is remembered of the request that a reply is for."""
+        return self._reverse.get((reply.origin, reply.serial, reply.attempt, climbing))
+
+    def _reply_onward(self, reply: Rrep, reverse: Reverse | None, *, down: bool) -> Rrep | None:
+        """What is passed on, with this node as one more on the way; None: the path is of no use."""
+        if not down and self.position.rank >= reply.rank:  # a place below it would be no place for us
+            return None
+        path = (*reply.path, self.node) if self.position.lists_paths else ()
+        if len(path) > MAX_DEPTH:
+            return None
+        onward = structs.replace(reply, hops=reply.hops + 1, distance=reply.distance + 1, placed=down, path=path)
+        return self.rules.pass_down(onward, reverse) if down and reverse is not None else onward
+
+    def _hear_own_reply(self, now: Time, sender: Node, reply: Rrep) -> None:
+        if reply.serial & MERGE:
+            self.rules.hear_own_merge(now, sender, reply)
+            return
+        repair = self.repair
+        if repair is not None and repair.serial == reply.serial:
+            self.collect(now, repair, Reply(sender, reply))
+
+    def collect(self, now: Time, repair: Repair, reply: Reply) -> None:
+        if reply.message.rank > self.position.rank and len(repair.replies) < REMEMBERED:
+            repair.replies.append(reply)
+            if not repair.gathering and not repair.activating:
+                self._activate(now, repair)
+
+    # --- activation -----------------------------------------------------------------------------------------
+
+    def _activate(self, now: Time, repair: Repair) -> None:
+        best = min(repair.replies, key=self.rules.length)
+        repair.replies.remove(best)
+        repair.activating = True
+        pending = Pending(best.via, None, self.position.rank)
+        remember(self._pending, (self.node, repair.serial), pending)
+        self._wait(now, repair)
+        self._send_join(now, self.node, repair.serial, best.message.replier, pending)
+
+    def _send_join(self, now: Time, origin: Node, serial: int, replier: Node, pending: Pending) -> None:
+        self.port.unicast(pending.towards, Mact(origin, serial, "join", replier, pending.rank))
+        if self._at_once:
+            self.position.move_to(now, pending.towards, pending.after)
+            self.moved(origin, serial)
+
+    def hear_activation(self, now: Time, sender: Node, message: Mact) -> None:
+        if message.flag == "join":
+            self._hear_join(now, sender, message)
+        elif message.flag == "update" and message.place is not None:
+            self._hear_update(now, sender, message, message.place)
+        elif message.flag == "prune":
+            self._keeper.lose(now, sender)
+        elif message.flag == "elect" and sender == self.position.parent:
+            self._hear_election(now, sender, message)
+
+    def _hear_join(self, now: Time, sender: Node, join: Mact) -> None:
+        towards = self.way_forward(join)
+        if self.node == join.replier or self.rules.ends_here(sender, join):
+            self._accept(now, sender, join)
+            if self.node != join.replier and towards is not None:
+                self.port.unicast(towards, join)
+        elif towards is not None and towards != sender:
+            if (
+                self.position.on_tree and sender in self.position.children
+            ):  # above the place that was asked for: only passed on
+                self.port.unicast(towards, join)
+                return
+            pending = Pending(towards, sender, max(join.rank, self.position.rank))
+            remember(self._pending, (join.origin, join.serial), pending)
+            self._send_join(now, join.origin, join.serial, join.replier, pending)
+
+    def way_forward(self, join: Mact) -> Node | None:
+        forward = self._forward.get((join.origin, join.serial, join.replier))
+        return None if forward is None else forward.towards
+
+    def _accept(self, now: Time, child: Node, join: Mact) -> None:
+        """Gives the place, if there still is one."""
+        if (
+            self.repair is not None
+            or not self.position.is_attached
+            or self.position.distance >= MAX_DEPTH
+            or child == self.position.parent
+        ):
+            return
+        if self.position.rank > join.rank:
+            self.position.add_child(now, child)
+            self.position.tell("child", join.cause)
+            self.update(child, join.origin, join.serial, join.rank)
+
+    def _hear_update(self, now: Time, sender: Node, message: Mact, place: Place) -> None:
+        pending = self._pending.get((message.origin, message.serial))
+        if sender == self.position.parent:
+            was = self.position.leader
+            if place.distance < MAX_DEPTH and self.position.follow(place):
+                if self.position.leader != was:
+                    self.position.tell("leader", message.cause)
+                self.update_children(message)
+        elif pending is not None and pending.towards == sender:
+            was = self.position.parent
+            if self.position.take_parent(now, sender, place, pending.after, message.rank):
+                del self._pending[message.origin, message.serial]
+                if was is not None and was not in (sender, pending.after):
+                    self.rules.leave_parent(now, was)
+                self.moved(message.origin, message.serial)
+                self.update_children(message)
+                self._keeper.leave_if_idle(now)
+
+    def moved(self, origin: Node, serial: int) -> None:
+        """There is a new parent: what began here is done, and so is what this node was doing for itself."""
+        self.rules.settled()
+        change, cause = "parent", cause_of(origin, serial)
+        if self.repair is not None:
+            change, cause = self.repair.change, cause_of(self.node, self.repair.serial)
+            self.repair = None
+        self.position.tell(change, cause)
+
+    def update_children(self, message: Mact) -> None:
+        for child in sorted(self.position.children):
+            self.update(child, message.origin, message.serial, message.rank)
+
+    def update(self, child: Node, origin: Node, serial: int, floor: int = 0) -> None:
+        if self.position.is_attached:
+            self.port.unicast(child, Mact(origin, serial, "update", rank=floor, place=self.position.place))
+
+    def _hear_election(self, now: Time, parent: Node, message: Mact) -> None:
+        """The parent has nobody above it and is no member: the tree turns round, and somebody below leads."""
+        key = (message.origin, message.serial)
+        if self.position.member and max(message.rank, self.position.rank) < MAX_RANK:
+            self.position.add_child(now, parent)
+            self.position.drop_parent(now)
+            self.position.rise_to(message.rank)
+            self.lead(now, "elected", message.cause)
+            self.update_children(Mact(*key, "update", rank=message.rank))
+        elif not self.position.member and self.position.children:
+            child = min(self.position.children)
+            remember(self._pending, key, Pending(child, parent, max(message.rank, self.position.rank)))
+            self.port.unicast(child, Mact(*key, "elect", rank=max(message.rank, self.position.rank)))
+
+
+def remember(table: dict[K, V], key: K, value: V) -> None:
+    """In a table that others can fill."""
+    put(table, key, value, REMEMBERED)

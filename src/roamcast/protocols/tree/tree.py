@@ -1,0 +1,249 @@
+"""Keeps a tree: membership, beacons, links that break, and group hellos.
+
+Mottola, Cugola, Picco, "A Self-Repairing Tree Topology Enabling Content-Based Routing in Mobile Ad Hoc Networks",
+section II, after Royer and Perkins. A tree has a leader, whose group hellos carry a growing sequence number. A node
+that loses its parent searches for another (`search.py`). Leaders that hear of each other join their parts, which is
+also how the tree begins, every member being the leader of itself at first. What MAODV and COMAN do differently is a
+`Rules`; what the paper leaves open is in docs/protocols/coman.md.
+
+The rules this file owns:
+
+* The link to the parent is lost when nothing was heard over it for so many beacons, or when a unicast over it was given
+  up; that to a child, when nothing was heard, for it is for the child to act.
+* Beacons name their sender's upstream. A parent that hears itself named by a node it has no longer among its children
+  takes it back; one that hears a child name somebody else, twice, lets it go: the first may have crossed a change.
+* Only a group hello from the parent counts for distances; everybody passes on the first copy.
+"""
+
+from collections.abc import Callable, Hashable, Mapping
+from random import Random
+from typing import Any, Final
+
+from msgspec import structs
+
+from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.messages import Message
+from roamcast.protocols.tree.messages import MAX_DEPTH, NOWHERE, Grph, Hello, Mact, Rrep, Rreq
+from roamcast.protocols.tree.parameters import Maodv
+from roamcast.protocols.tree.position import CONTRADICTIONS, Links, Position
+from roamcast.protocols.tree.rules import Rules
+from roamcast.protocols.tree.search import Search, remember
+from roamcast.units import seconds
+
+HELLO: Final = ("tree", "hello")
+GROUP_HELLO: Final = ("tree", "grph")
+
+
+class Tree:
+    def __init__(
+        self,
+        node: Node,
+        params: Maodv,
+        port: Port,
+        rng: Random,
+        links: Links,
+        make_rules: "Callable[[Tree], Rules]",
+    ) -> None:
+        self.node = node
+        self.port = port
+        self.rng = rng
+        self._hello = seconds(params.hello)
+        # A beacon may be as late as its own jitter, a tenth of the interval.
+        self._silence = round(self._hello * (params.misses + 0.1))
+        self._hearing_any = params.hearing == "any"
+        self._group_hello = seconds(params.group_hello)
+        self.position = Position(node, port, links)
+        self.search = Search(self.position, params, rng, self)
+        self.rules = self.search.rules = make_rules(self)
+        self._handlers: dict[type[Message], Callable[[Time, Node, Any], None]] = {
+            Hello: self._hear_hello,
+            Rreq: self.search.hear_request,
+            Rrep: self.search.hear_reply,
+            Mact: self.search.hear_activation,
+            Grph: self._hear_group_hello,
+            **self.rules.handlers,
+        }
+        self._seen: dict[Node, int] = {}  # by leader, the newest group hello
+        self.routes: dict[Node, Node] = {}
+        """By leader of another tree, who passed its newest group hello on."""
+
+    def tables(self) -> dict[str, int]:
+        """How full its tables are, by name."""
+        own = {"children": len(self.position.children), **self.search.tables()}
+        return {**own, "leaders": len(self._seen), "ways to leaders": len(self.routes)}
+
+    # --- Membership -------------------------------------------------------------------------------------------------
+
+    def start(self, now: Time, kept: Mapping[str, bytes], *, member: bool) -> None:
+        self.position.remember_ranks(kept)
+        self.port.set_timer(now + round(self.rng.random() * self._hello), HELLO)
+        self.port.set_timer(now + round(self.rng.random() * self._group_hello), GROUP_HELLO)
+        if member:
+            self.position.member = True
+            self.search.lead(now, "start", 0)
+        self.rules.start(now)
+
+    def join(self, now: Time) -> None:
+        """Becomes a member. On the tree it is enough to say so; elsewhere a place is asked for."""
+        if not self.position.member:
+            self.position.member = True
+            if not self.position.on_tree:
+                self.search.begin(now, "joining", "joined", NOWHERE)
+
+    def leave(self, now: Time) -> None:
+        """Is no longer a member: it forwards, as long as somebody needs it."""
+        if self.position.member:
+            self.position.member = False
+            if self.position.is_leader and self.position.children:
+                self.search.hand_over(now)
+            else:
+                self.leave_if_idle(now)
+
+    def leave_if_idle(self, now: Time) -> None:
+        """Prunes a forwarder that has become a leaf."""
+        position = self.position
+        if not position.member and not position.children and position.on_tree:
+            position.leave(now)
+            self.search.repair = None
+            position.tell("left", 0)
+
+    # --- What the host calls ----------------------------------------------------------------------------------------
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        """Any message of a neighbour: those of others only show that it is there."""
+        if self._hearing_any or type(message) is Hello:
+            self.position.hear(now, sender)
+        handler = self._handlers.get(type(message))
+        if handler is not None:
+            handler(now, sender, message)
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        """A unicast was given up: of the tree or of whoever routes on it.
+
+        The way up is lost at once, for it can be repaired. A child is let go only when its beacons stay away: it is for
+        the child to act, and if it is still there, a link that only one end has given up would be worse than none.
+        """
+        self.rules.unreachable(now, to, message)
+        handing_over = isinstance(message, Mact) and message.flag == "elect"  # that child cannot lead
+        if to == self.position.parent or handing_over:
+            self.lose(now, to)
+        self.search.unreachable(now, message)
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        if key == HELLO:
+            self._send_hello(now)
+            for neighbour in self.position.lost(now, self._silence):
+                self.lose(now, neighbour)
+        elif key == GROUP_HELLO:
+            self._send_group_hello(now)
+        else:
+            self.search.timer(now, key)
+        self.rules.timer(now, key)
+
+    # --- Beacons, and links that break ------------------------------------------------------------------------------
+
+    def _send_hello(self, now: Time) -> None:
+        self.port.broadcast(Hello(self.position.parent, self.position.rank))
+        self.port.set_timer(now + round(self._hello * (0.9 + 0.1 * self.rng.random())), HELLO)
+
+    def lose(self, now: Time, neighbour: Node) -> None:
+        """The link to a node is no more, if there was one."""
+        position = self.position
+        if neighbour in position.children:
+            position.drop_child(now, neighbour)
+            if neighbour != position.parent:
+                position.tell("child", 0)
+                self.leave_if_idle(now)
+        if neighbour == position.parent:
+            position.drop_parent(now)
+            if position.member or position.children:
+                position.leader = None
+                self.search.begin(now, "broken", "repaired", position.distance)
+            else:
+                self.leave_if_idle(now)
+
+    def _hear_hello(self, now: Time, sender: Node, hello: Hello) -> None:
+        children = self.position.children
+        if sender == self.position.parent:
+            if not self.position.hear_rank_of_parent(hello.rank):
+                self.lose(now, sender)
+        elif hello.upstream == self.node:
+            if not self.position.on_tree:
+                self.position.end_link(sender)
+            elif sender in children:
+                children[sender] = 0
+            else:
+                self.position.add_child(now, sender)
+                self.position.tell("child", 0)
+                self.search.update(sender, 0, 0)
+        elif sender in children:
+            children[sender] += 1
+            if children[sender] >= CONTRADICTIONS:
+                self.lose(now, sender)
+
+    # --- Group hellos -----------------------------------------------------------------------------------------------
+
+    def group_hello_interval(self) -> Time:
+        """Leaders that keep the same time would disturb each other for ever."""
+        return round(self._group_hello * (0.9 + 0.2 * self.rng.random()))
+
+    def first_group_hello(self) -> Time:
+        return round(self.rng.random() * self._group_hello)
+
+    def _send_group_hello(self, now: Time) -> None:
+        # A new number would make a merge in progress fail: it comes after that, for children may wait for it.
+        merging = self.position.is_leader and self.search.repair is not None
+        wait = self.search.retry_wait if merging else self.group_hello_interval()
+        self.port.set_timer(now + wait, GROUP_HELLO)
+        if self.position.is_leader and not merging:
+            self._announce(0)
+
+    def announce(self, now: Time, cause: int) -> None:
+        """A new leader is there."""
+        if not self.rules.announce(cause):
+            self._announce(cause)
+
+    def _announce(self, cause: int) -> None:
+        """The leader is there, with a new number."""
+        self.position.next_sequence()
+        remember(self._seen, self.node, self.position.sequence)
+        self.port.broadcast(Grph(self.position.place, False, False, cause))
+
+    def follow(self, place_of: Grph) -> None:
+        """Takes over what the parent says of the leader."""
+        was = self.position.leader
+        self.position.follow(place_of.place)
+        if self.position.leader != was:
+            self.position.tell("leader", place_of.cause)
+
+    def _hear_group_hello(self, now: Time, sender: Node, hello: Grph) -> None:
+        place = hello.place
+        if place.leader == self.node or place.distance >= MAX_DEPTH:
+            return
+        if hello.on_tree:
+            self.rules.hear_tree_hello(now, sender, hello)
+            return
+        new = self._seen.get(place.leader, -1) < place.sequence
+        remember(self._seen, place.leader, max(place.sequence, self._seen.get(place.leader, -1)))
+        if sender == self.position.parent and not hello.foreign:
+            self.follow(hello)
+        elif place.leader == self.position.leader:
+            self.position.sequence = max(self.position.sequence, place.sequence)
+        elif new:
+            remember(self.routes, place.leader, sender)
+        if new:
+            if self.position.on_tree and place.leader != self.position.leader:
+                self.rules.hear_foreign_hello(now, sender, hello)
+            else:
+                self.pass_hello_on(hello)
+
+    def pass_hello_on(self, hello: Grph) -> None:
+        """Only a copy from the parent counts for distances, so a node of that tree tells its own."""
+        place, position = hello.place, self.position
+        ours = place.leader == position.leader
+        # Those of other trees on the way would get new parents too if it came to a merge: it is for all their ranks.
+        told = position.place if ours else structs.replace(place, rank=max(place.rank, position.rank))
+        # The number stays the one that was announced: with a higher one, the leader's next hellos would pass for old.
+        told = structs.replace(told, sequence=place.sequence)
+        onward = structs.replace(hello, place=told, foreign=not ours)
+        self.port.broadcast(onward, self.search.flood_delay())

@@ -1,0 +1,98 @@
+"""Documents: cut into pieces and put together again, however they come."""
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from roamcast.content.event import Event
+from roamcast.protocols.messages import MAX_PIECES
+from roamcast.protocols.opportunistic.documents import Document, assembled, described
+from roamcast.protocols.opportunistic.messages import Chunk, Header, Piece, chunks, joined, masks
+from roamcast.protocols.pieces import Cut, Partial, Partials
+
+EVENTS = st.builds(
+    lambda topic, payload: Event.of("news", {"topic": topic, "keywords": ("a", "b")}, payload, id=7),
+    st.text(max_size=30),
+    st.binary(max_size=300),
+)
+
+
+def header(document: Document, size: int, chunk: int, sent: int) -> Header:
+    return Header(1, 2, 1, (), document.id, document.length, size, chunk, sent, 0, None, 0)
+
+
+def bulks(document: Document, size: int) -> list[Chunk]:
+    pieces = Cut(document.length, size).all
+    return [Chunk(header(document, size, chunk, sent), document) for chunk, sent in chunks(pieces)]
+
+
+def put_together(pieces: list[Piece]) -> Partial[Document]:
+    partials: Partials[int, Document] = Partials(1, 1 << 20)
+    for piece in pieces:
+        head = piece.header
+        assert partials.add(7, head.cut, head.first + piece.number, piece.octets) is not None
+    partial = partials.get(7)
+    assert partial is not None
+    return partial
+
+
+@given(EVENTS, st.integers(1, 90))
+def test_the_pieces_make_the_document(event: Event, size: int) -> None:
+    document = Document(event)
+    sent = bulks(document, size)
+    pieces = [bulk[number] for bulk in sent for number in range(len(bulk))]
+    assert [len(piece.octets) for piece in pieces[:-1]] == [size] * (len(pieces) - 1)
+    assert all(len(bulk) <= MAX_PIECES and bulk.header.valid for bulk in sent)
+    partial = put_together(pieces[::-1])
+    assert partial.complete
+    again = assembled(7, partial)
+    assert again is not None
+    assert again.event == event
+    assert again.descriptor == document.descriptor
+
+
+@given(EVENTS, st.integers(8, 90))
+def test_the_first_pieces_tell_what_it_is_about_and_fewer_do_not(event: Event, size: int) -> None:
+    document = Document(event)
+    head = document.head_pieces(Cut(document.length, size)).bit_length()
+    whole = document.octets(0, document.length)
+    assert described(7, whole[: head * size], document.length) == document.descriptor
+    assert described(7, whole[: (head - 1) * size], document.length) is None
+    assert document.descriptor.event == Event(event.type, event.attributes, b"", 7)
+
+
+def test_a_descriptor_takes_about_50_bytes_and_its_document_what_the_event_takes() -> None:
+    event = Event.of("document", {"topic": 3}, bytes(50_000), id=5 << 32 | 17)
+    document = Document(event)
+    assert document.listed < 60
+    assert abs(document.length - event.size) < 16
+    assert Cut(document.length, 1250).pieces == 41
+
+
+def test_a_bulk_of_some_pieces_says_which_have_arrived() -> None:
+    document = Document(Event("t", payload=bytes(200 * 10), id=7))
+    bulk = Chunk(header(document, 10, chunk=1, sent=0b101100), document)
+    assert [bulk[number].number for number in range(len(bulk))] == [2, 3, 5]
+    assert bulk.pieces(0b111) == 0b101100 << MAX_PIECES
+    assert bulk.pieces(0b101) == 0b100100 << MAX_PIECES
+    assert bulk[0].octets == document.octets(10 * (MAX_PIECES + 2), 10 * (MAX_PIECES + 3))
+
+
+def test_all_pieces_of_a_bulk_but_the_last_are_equally_long() -> None:
+    document = Document(Event("t", payload=bytes(1000 * 10), id=7))
+    for bulk in bulks(document, 10):
+        sizes = {len(str(bulk[number].header)) + len(bulk[number].octets) for number in range(len(bulk) - 1)}
+        assert len(sizes) <= 1
+
+
+@given(st.integers(0, 1 << 200))
+def test_masks_of_a_document_and_of_its_bulks(pieces: int) -> None:
+    assert joined(masks(pieces)) == pieces
+    assert sum(mask << chunk * MAX_PIECES for chunk, mask in chunks(pieces)) == pieces
+
+
+def test_what_is_no_document_is_none() -> None:
+    for octets in (b"", b"\0\0\0", b"\0\0\0\5abcde", b"\xff\xff\xff\xffabc", b"\0\0\0\2\x92\xa1"):
+        partials: Partials[int, Document] = Partials(1, 1000)
+        partial = partials.add(7, Cut(len(octets), 100), 0, octets)
+        assert partial is not None
+        assert assembled(7, partial) is None
