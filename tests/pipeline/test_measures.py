@@ -27,6 +27,7 @@ from roamcast.pipeline.measures import (
     MEASURES,
     Facts,
     Measure,
+    caches,
     catalogue,
     measure,
     read,
@@ -136,8 +137,9 @@ BY_HAND = {
     "satisfaction_3600": None,
     "satisfaction_5400": None,
     "satisfaction_7200": None,
+    **dict.fromkeys(("aged_1800", "aged_3600", "aged_5400", "age_peak")),
     # There is no tree: see test_measures_tree.py.
-    **{one.name: None for family in (tree, repairs, stable_core) for one in family.MEASURES},
+    **{one.name: None for family in (caches, tree, repairs, stable_core) for one in family.MEASURES},
 }
 
 
