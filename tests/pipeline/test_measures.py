@@ -27,6 +27,7 @@ from roamcast.pipeline.measures import (
     MEASURES,
     Facts,
     Measure,
+    caches,
     catalogue,
     measure,
     read,
@@ -137,10 +138,15 @@ BY_HAND = {
     "satisfaction_5400": None,
     "satisfaction_7200": None,
     "throughput": 2 / 1.08,  # 11 and 12, from 5 s to the last delivery at 6.08 s
+    "mbit": 0.0066,
+    "requests_share": 0,
+    **dict.fromkeys(("context_pairs", "context_beyond", "delivery_context")),  # nothing has a context
+    "mbit_per_cube": None,  # there is no area
     # No frames were recorded, and it is not ODMRP.
     **dict.fromkeys(("bytes_in", "messages_in", "bytes_in_receivers", "bytes_in_unserved", "in_join_requests")),
+    **dict.fromkeys(("aged_1800", "aged_3600", "aged_5400", "age_peak")),
     # There is no tree: see test_measures_tree.py.
-    **{one.name: None for family in (tree, repairs, stable_core) for one in family.MEASURES},
+    **{one.name: None for family in (caches, tree, repairs, stable_core) for one in family.MEASURES},
 }
 
 

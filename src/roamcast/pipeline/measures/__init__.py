@@ -26,6 +26,7 @@ from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_
 from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
+    caches,
     contexts,
     cost,
     delay,
@@ -53,6 +54,7 @@ _FAMILIES: Final = (
     traffic,
     topology,
     satisfaction,
+    caches,
     possible,
     tree,
     repairs,

@@ -25,6 +25,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.folder import facts_file
 from roamcast.errors import RoamcastError
+from roamcast.facts.ages import age_curve, peak_age
 from roamcast.pipeline.measures.facts import Facts
 from roamcast.pipeline.measures.truth import filters, matched
 from roamcast.units import SECOND
@@ -46,12 +47,15 @@ _PAIRS_ARROW: Final = pa.schema(
         *((f"delay_p{percent}", pa.float64()) for percent in PERCENTILES),
         ("hops_mean", pa.float64()),
         ("satisfaction", pa.list_(pa.float64())),
+        ("aged", pa.list_(pa.float64())),
+        ("age_peak", pa.float64()),
         ("carriers", pa.list_(pa.string())),
     ]
 )
 _PAIRS: Final = (
     "run string, expected long, delivered long, delivery double, delay_mean double, delay_p50 double, "
-    "delay_p95 double, delay_p99 double, hops_mean double, satisfaction array<double>, carriers array<string>"
+    "delay_p95 double, delay_p99 double, hops_mean double, satisfaction array<double>, aged array<double>, "
+    "age_peak double, carriers array<string>"
 )
 
 
@@ -144,6 +148,8 @@ class Outcome:
     delay: Ints
     """Of the first delivery, ns; below 0: none."""
     hops: Ints
+    own: NDArray[np.bool_]
+    """Whether the publisher itself wants it. Satisfaction and ages are about the others."""
 
     def figures(self, end: int) -> dict[str, Any]:
         """The columns of `pairs` that follow from the pairs of a run that ends at `end`."""
@@ -158,13 +164,18 @@ class Outcome:
             "delay_mean": _seconds(_mean(delays)),
             **{f"delay_p{percent}": _seconds(nearest_rank(delays, percent)) for percent in PERCENTILES},
             "hops_mean": _mean(self.hops[reached]),
-            "satisfaction": [self._satisfaction(age * SECOND, end) for age in AGES],
+            **self._ages(end),
         }
 
-    def _satisfaction(self, age: int, end: int) -> float | None:
-        """The share delivered within `age`, of the pairs whose event reached that age before the end."""
-        old_enough = self.published <= end - age
-        return _mean((self.delay >= 0)[old_enough] & (self.delay <= age)[old_enough])
+    def _ages(self, end: int) -> dict[str, Any]:
+        """Shares delivered by age; a pair counts for an age that its event could reach before the end."""
+        published, delay = self.published[~self.own], self.delay[~self.own]
+        curve = age_curve(published, delay, end, np.array(AGES, np.int64))
+        return {
+            "satisfaction": [None if np.isnan(share) else float(share) for share in curve.of_pairs],
+            "aged": [None if np.isnan(share) else float(share) for share in curve.of_deliveries],
+            "age_peak": peak_age(published, delay, end, AGES[-1]),
+        }
 
 
 def follow(event: Ints, published: Ints, filter_id: Ints, terms: Terms, deliver: pa.Table) -> Outcome:
@@ -181,7 +192,9 @@ def follow(event: Ints, published: Ints, filter_id: Ints, terms: Terms, deliver:
     expected = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
     numbers = expected // max(1, len(units))
     delay, hops = _first_deliveries(expected, events, units, deliver)
-    return Outcome(numbers, times[numbers], delay, hops)
+    wanting = np.array([node for node, _ in units] or [0], np.int64)[expected % max(1, len(units))]
+    own = events[numbers] >> 32 == wanting  # an event's id begins with its publisher
+    return Outcome(numbers, times[numbers], delay, hops, own)
 
 
 Units = list[tuple[int, int]]

@@ -1,7 +1,8 @@
-"""How much of what was wanted arrived in time, where time is minutes or hours.
+"""How much of what was wanted arrived in time, where time is minutes or hours, and how old it was.
 
-Documents that are too young at the end of a run to have reached an age do not count for that age: else the end of the
-run would count as loss.
+The definitions are those of `roamcast.facts.ages`: a publisher's own interest does not count, and documents that are
+too young at the end of a run to have reached an age do not count for that age: else the end of the run would count as
+loss.
 """
 
 from typing import Final
@@ -29,4 +30,29 @@ def _within(place: int, age: int) -> Measure:
     return Measure(about, function)
 
 
-MEASURES: Final = tuple(_within(place, age) for place, age in enumerate(AGES))
+def _aged(place: int, age: int) -> Measure:
+    def function(facts: Facts) -> DataFrame:
+        return facts.once(pairs).select("run", F.col("aged")[place].alias("value"))
+
+    about = About(
+        name=f"aged_{age}",
+        title=f"deliveries by {age // 60} min (share)",
+        description=f"Of the deliveries within {AGES[-1] // 60} min, the share of those within {age // 60} min",
+        share=True,
+        whole=True,
+    )
+    return Measure(about, function)
+
+
+_PEAK: Final = About(
+    name="age_peak",
+    title="age at which most arrive (s)",
+    unit="s",
+    description="Middle of the five minutes of age in which most deliveries fall, smoothed over three such spans",
+)
+
+MEASURES: Final = (
+    *(_within(place, age) for place, age in enumerate(AGES)),
+    *(_aged(place, age) for place, age in enumerate(AGES[:-1])),
+    Measure(_PEAK, lambda facts: facts.once(pairs).select("run", F.col("age_peak").alias("value"))),
+)
