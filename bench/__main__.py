@@ -18,6 +18,7 @@ from bench import (
     measures,
     simulator,
     trees,
+    trees_table,
 )
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
@@ -34,6 +35,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "live-fuzz-node": live_fuzz_node.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
+    "trees-table": trees_table.run,
 }
 
 
