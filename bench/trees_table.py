@@ -10,9 +10,10 @@ from pathlib import Path
 from statistics import mean, stdev
 from typing import Any, Final
 
+from roamcast.pipeline.measures.partitions import agreement, by_movement, by_tree, parts
+
 import roamcast.papers
 from roamcast.facts.sinks import MemorySink
-from roamcast.pipeline.measures.partitions import agreement, by_movement, by_tree, parts
 from roamcast.pipeline.measures.repairs import costs, figures, repairs_of
 from roamcast.pipeline.measures.tree import samples
 from roamcast.sim.run import run as run_scenario

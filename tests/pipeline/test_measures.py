@@ -348,7 +348,7 @@ def test_the_tables_are_as_their_schemas_say_and_in_order(out: Path) -> None:
 
 def test_measuring_again_gives_the_same_bytes(spark: SparkSession, out: Path) -> None:
     before = {path.name: path.read_bytes() for path in (out / "measures").iterdir()}
-    assert sorted(before) == ["paired.parquet", "run.parquet", "summary.parquet"]
+    assert sorted(before) == ["about.json", "paired.parquet", "run.parquet", "summary.parquet"]
     measure(spark, out)
     assert {path.name: path.read_bytes() for path in (out / "measures").iterdir()} == before
 

@@ -17,6 +17,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
 from roamcast.facts.context_truth import READ, outcome
+from roamcast.facts.schema import BACKGROUND_ROLE
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.traffic import counted
@@ -25,7 +26,6 @@ from roamcast.sim.scenario import Radio
 
 _FIGURES: Final = ("ideal", "delivered", "beyond")
 REQUEST: Final = "matching-request"
-_NOT_OURS: Final = "background"
 
 
 class _Scenario(msgspec.Struct):
@@ -91,7 +91,7 @@ def traffic(facts: Facts) -> DataFrame:
     bits = F.col("bits") / 1e6
     return (
         facts.once(counted)
-        .where(F.col("kind") != _NOT_OURS)
+        .where(F.col("role") != BACKGROUND_ROLE)
         .groupBy("run")
         .agg(F.sum(bits).alias("mbit"), F.sum(F.when(F.col("kind") == REQUEST, bits).otherwise(0.0)).alias("requests"))
     )
