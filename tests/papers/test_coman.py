@@ -131,7 +131,7 @@ def test_the_parts_are_changed_one_by_one(experiments: dict[str, Experiment]) ->
     changed = {variant.name: variant.set.get("protocol.parameters", {}) for variant in parts.variants}
     assert changed["all"] == changed["maodv"] == {}
     together = {"without A and D": {"ancestors", "election"}, "B and E as MAODV": {"rreq", "merging"}}
-    together |= dict.fromkeys(("tie and readopt as maodv", "maodv, stronger"), {"tie", "readopt"})
+    together |= {name: {"tie", "readopt"} for name in ("tie and readopt as maodv", "maodv, stronger")}
     for name, values in changed.items():
         if name not in ("all", "maodv"):
             assert set(values) == together.get(name, set(values))

@@ -292,7 +292,8 @@ LOAD = 60_000
 
 def growth(entry: Entry) -> tuple[int, int]:
     """The footprint and what is kept after the load that fills every table, and after three times that."""
-    small = {"window": 256} if "window" in entry.parameters.__struct_fields__ else {}
+    fields, window = entry.parameters.__struct_fields__, {"window": 256}
+    small = window if "window" in fields else {"routing": window} if "routing" in fields else {}
     port, rng = RecordingPort(), random.Random(3)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
     broker.start(0, {})
