@@ -1,8 +1,8 @@
 """What the trees reach and what it costs: TC, TC*, NR, NI and MS of COMAN and of MAODV, with what each choice adds.
 
 Table I of the paper on COMAN with a side of 750 m, 150 m range and 1 m/s, no dummy traffic, and waits of one second for
-replies; with the ideal medium, and with 802.11, where frames get lost. TC and TC* take a link for up until one of its ends notices, as the paper does. Measured by
-the functions of the pipeline's measures, without Spark.
+replies; with the ideal medium, and with 802.11, where frames get lost. TC and TC* take a link for up until one of its
+ends notices, as the paper does. Measured by the functions of the pipeline's measures, without Spark.
 """
 
 import math
