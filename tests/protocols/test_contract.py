@@ -305,7 +305,10 @@ SMALL = {"window": 256, "table": 64, "neighbours": 64, "capacity": 16}
 
 def growth(entry: Entry) -> tuple[int, int]:
     """The footprint and what is kept after the load that fills every table, and after three times that."""
-    small = {name: size for name, size in SMALL.items() if name in entry.parameters.__struct_fields__}
+    fields = entry.parameters.__struct_fields__
+    small: dict[str, Any] = {name: size for name, size in SMALL.items() if name in fields}
+    if "routing" in fields:
+        small["routing"] = {"window": SMALL["window"]}
     port, rng = RecordingPort(), random.Random(3)
     place(entry, port, 0)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))
