@@ -11,10 +11,10 @@ host in both contexts and does the matching; nobody else need send it anything. 
 instantaneous (section 2.3: "those available in traditional publish-subscribe middleware").
 """
 
-from collections.abc import Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 from roamcast.bounded import put
 from roamcast.content.context.evaluate import evaluate, holds
@@ -64,7 +64,6 @@ from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.units import seconds
 
 _CHECK: Final = "check"
-_OURS: Final = (Routed, Beacon, Digest)
 _HELD_REFRESHES: Final = 3
 """Refreshes that may be missed before others let go of a subscription without end."""
 
@@ -78,9 +77,9 @@ class ContextBroker(Broker[ContextParams]):
         self._grace = seconds(params.grace)
         self._whereabouts = Whereabouts(port, interval, params.key_attributes)
         self._around = Surroundings(
-            self._whereabouts, seconds(params.interval * params.lifetime), params.neighbours, seconds(params.check)
+            self._whereabouts, seconds(params.interval * params.lifetime), params.neighbours, 2 * seconds(params.check)
         )
-        self._geocast = Geocast(port, rng, params.geocast, self._whereabouts.presence)
+        self._geocast = Geocast(port, rng, params.geocast, self._whereabouts.presence, self._whereabouts.here)
         self._clock = BeaconClock(interval, self._geocast, 0)
         self._events: ItemTable[EventItem] = ItemTable(params.store, params.margin, params.table)
         self._subscriptions: ItemTable[SubscriptionItem] = ItemTable(params.store, params.margin, params.table)
@@ -161,45 +160,54 @@ class ContextBroker(Broker[ContextParams]):
     # --- From the air -----------------------------------------------------------------------------------------------
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        if not isinstance(message, _OURS):
-            return
-        if self._around.hear(now, sender, message.presence) and (self._events.held or self._subscriptions.held):
-            self._watch(now, sender, message.presence)
-        if isinstance(message, Routed):
+        # Most of a run's time goes through here, so that what is heard again must cost next to nothing.
+        kind = type(message)
+        if kind in _ACTIONS:
+            assert isinstance(message, Routed)
             heard = self._geocast.hear(now, message)
+            if self._around.hear(now, sender, message.presence):
+                self._watch(now, sender, message.presence)
             if heard is not Heard.COPY:
-                self._act_on(now, message, heard is Heard.INSIDE)
-        elif isinstance(message, Digest):
-            self._hear_digest(now, message)
+                _ACTIONS[kind](self, now, message, heard is Heard.INSIDE)
+        elif isinstance(message, Beacon | Digest):
+            if self._around.hear(now, sender, message.presence):
+                self._watch(now, sender, message.presence)
+            if isinstance(message, Digest):
+                self._hear_digest(now, message)
 
-    def _act_on(self, now: Time, message: Routed, inside: bool) -> None:
-        """A message that is new here. Whom it names takes it wherever it is; the others, if they are in its region."""
-        hops = min(message.hops + 1, MAX_HOPS)
-        if isinstance(message, Matched):
-            if message.subscriber == self.node:
-                self._hear_match(now, message, hops)
-        elif isinstance(message, Request):
-            if message.publisher == self.node:
-                self._hear_request(now, message)
-        elif isinstance(message, Answer):
-            if message.asker == self.node:
-                self._queries.answer(message.number, message.node, message.host)
-        elif not inside:
-            return
-        elif isinstance(message, Published):
-            if message.item.publisher != self.node:
-                self._take_event(now, message.item, hops, "event")
-        elif isinstance(message, Subscribed):
-            if message.item.subscriber != self.node:
-                self._take_subscription(now, message.item)
-        elif isinstance(message, Query):
+    # Whom a message names takes it wherever it is heard; the others, if they are in its region.
+
+    def _hear_published(self, now: Time, message: Published, inside: bool) -> None:
+        if inside and message.item.publisher != self.node:
+            self._take_event(now, message.item, _hops(message), "event")
+
+    def _hear_subscribed(self, now: Time, message: Subscribed, inside: bool) -> None:
+        if inside and message.item.subscriber != self.node:
+            self._take_subscription(now, message.item)
+
+    def _hear_matched(self, now: Time, message: Matched, inside: bool) -> None:
+        if message.subscriber == self.node:
+            self._hear_match(now, message, _hops(message))
+
+    def _hear_requested(self, now: Time, message: Request, inside: bool) -> None:
+        if message.publisher == self.node:
+            self._hear_request(now, message)
+
+    def _hear_query(self, now: Time, message: Query, inside: bool) -> None:
+        if inside:
             self._answer(now, message)
+
+    def _hear_answer(self, now: Time, message: Answer, inside: bool) -> None:
+        if message.asker == self.node:
+            self._queries.answer(message.number, message.node, message.host)
 
     # --- Matching (conditions 1 to 3) -------------------------------------------------------------------------------
 
     def _take_event(self, now: Time, item: EventItem, hops: int, via: str) -> None:
         """An event is known here: holds it, and matches it against the subscriptions that are."""
         held = self._hold_event(now, item, hops)
+        if held is None and item.left:
+            return  # outside of its region
         if not self._is_in(now, item.relevance):
             return
         if held is not None:
@@ -219,6 +227,8 @@ class ContextBroker(Broker[ContextParams]):
     def _take_subscription(self, now: Time, item: SubscriptionItem) -> None:
         """A subscription is known here: holds it, and matches it against the events that are."""
         held = self._hold_subscription(now, item)
+        if held is None and item.left:
+            return  # outside of its region
         if not len(self._events) or not self._is_in(now, item.interest):
             return
         if held is not None:
@@ -437,7 +447,7 @@ class ContextBroker(Broker[ContextParams]):
 
     def _watch(self, now: Time, node: Node, presence: Presence) -> None:
         """Has a digest sent if the neighbour came into the region of something held here."""
-        if not self.params.digests or presence.before is None or presence.before == presence.host.location:
+        if not (self._events.held or self._subscriptions.held) or presence.before is None or not self.params.digests:
             return
         for key in (*self._events.entered(now, presence), *self._subscriptions.entered(now, presence)):
             last = self._digested.get((node, key))
@@ -485,12 +495,12 @@ class ContextBroker(Broker[ContextParams]):
     # --- Timers -----------------------------------------------------------------------------------------------------
 
     def timer(self, now: Time, key: Hashable) -> None:
+        if self._geocast.timer(now, key):
+            return
         if key == BEACON:
             self._beacon(now)
         elif key == _CHECK:
             self._check(now)
-        elif self._geocast.timer(now, key):
-            return
         elif isinstance(key, tuple) and len(key) == 2 and key[0] == "digest":
             self._send_digest(now, key[1])
         elif isinstance(key, tuple) and len(key) == 2 and key[0] == "query":
@@ -582,6 +592,23 @@ class ContextBroker(Broker[ContextParams]):
             "digested": len(self._digested),
             "owed": len(self._owed),
         }
+
+
+_ACTIONS: Final[dict[type[Message], Callable[[ContextBroker, Time, Any, bool], None]]] = {
+    Published: ContextBroker._hear_published,
+    EventRefresh: ContextBroker._hear_published,
+    Subscribed: ContextBroker._hear_subscribed,
+    SubscriptionRefresh: ContextBroker._hear_subscribed,
+    Matched: ContextBroker._hear_matched,
+    Request: ContextBroker._hear_requested,
+    Query: ContextBroker._hear_query,
+    Answer: ContextBroker._hear_answer,
+}
+"""What a host does with a message that is new to it."""
+
+
+def _hops(message: Routed) -> int:
+    return min(message.hops + 1, MAX_HOPS)
 
 
 def evaluate_domain(context: Context | None, situation: Situation) -> bool | None:

@@ -112,9 +112,16 @@ _INSIDE: Final = -1.0
 
 class Geocast:
     def __init__(
-        self, port: Port, rng: random.Random, settings: Settings, presence: Callable[[Time], Presence]
+        self,
+        port: Port,
+        rng: random.Random,
+        settings: Settings,
+        presence: Callable[[Time], Presence],
+        here: Callable[[Time], Point | None] | None = None,
     ) -> None:
+        """`here` may stand in for the port's."""
         self._port = port
+        self._here = here or port.here
         self._rng = rng
         self._settings = settings
         self._presence = presence
@@ -180,7 +187,7 @@ class Geocast:
                 self._hear_copy(key, message)
             return Heard.COPY
         self._remember(key)
-        here, region = self._port.here(now), message.region
+        here, region = self._here(now), message.region
         if region is None or (here is not None and region.contains(*here)):
             delay = round(self._rng.random() * self._settings.jitter)
             self._plan(now + delay, key, _Pending(message, now, _INSIDE))
@@ -223,7 +230,7 @@ class Geocast:
         return message.onward(presence, now - pending.arrived)
 
     def _try_again(self, now: Time, key: Hashable, pending: _Pending, since: Time) -> None:
-        region, here = pending.message.region, self._port.here(now)
+        region, here = pending.message.region, self._here(now)
         if here is None or region is None or region.contains(*here):
             del self._pending[key]  # it came into the region itself, and has the message
             return
