@@ -18,6 +18,7 @@ from bench import (
     live_fuzz_node,
     measures,
     odmrp,
+    opportunistic,
     simulator,
     trees,
 )
@@ -29,6 +30,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "hint": hint_reference.run,
     "trees": trees.run,
     "odmrp": odmrp.run,
+    "opportunistic": opportunistic.run,
     "measures": measures.run,
     "judge": judge.run,
     "live": live.run,
