@@ -51,7 +51,7 @@ def pieces() -> list[Piece]:
 
 
 def requests(ids: tuple[int, ...]) -> list[Request]:
-    everything: dict[int, tuple[int, ...]] = {id: (HUGE,) * MAX_CHUNKS for id in ids}
+    everything: dict[int, tuple[int, ...]] = dict.fromkeys(ids, (HUGE,) * MAX_CHUNKS)
     return [
         Request((), ids, 1250, everything),
         Request((), ids, HUGE, everything),
