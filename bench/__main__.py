@@ -21,6 +21,7 @@ from bench import (
     opportunistic,
     simulator,
     trees,
+    trees_table,
 )
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
@@ -40,6 +41,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "live-fuzz-node": live_fuzz_node.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
+    "trees-table": trees_table.run,
 }
 
 

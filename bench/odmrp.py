@@ -3,10 +3,12 @@
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
-switch of the protocol changes by itself.
+switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move, and
+`python -m bench.odmrp trees` looks for the topology most in favour of O2.
 """
 
 import random
+import sys
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -130,17 +132,17 @@ def brokers() -> None:
         print(f"{title:44} {seconds:7.3f} s {received:9,d} {seconds / received * 1e6:6.1f} µs")
 
 
-def switches() -> None:
-    """The experiment odmrp-switches without Spark: every choice by itself on random trees."""
-    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-switches")
-    seeds = experiment.seeds()
-    print(f"\nevery switch by itself, on random trees; means of {len(seeds)} seeds")
-    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>7} {'in requests':>12} {'delay, ms':>10}")
+def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | None = None) -> None:
+    """An experiment without Spark: every choice by itself."""
+    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == name)
+    print(f"\n{experiment.spec.title}; means of {seeds} seeds")
+    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
     for variant in experiment.variants:
-        runs = [msgspec.structs.replace(experiment.at(variant, {}), seed=seed) for seed in seeds]
-        rows = list(map(_figures, runs))
+        scenario = experiment.at(variant, {})
+        scenario = msgspec.structs.replace(scenario, duration=duration or scenario.duration)
+        rows = [_figures(msgspec.structs.replace(scenario, seed=seed)) for seed in experiment.seeds(seeds)]
         delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
-        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:7,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
 
 
 def _figures(scenario: Scenario) -> tuple[float, ...]:
@@ -155,6 +157,38 @@ def _figures(scenario: Scenario) -> tuple[float, ...]:
     return delivery, packets, bits, via.count("join_event") / max(1, len(via)), delay
 
 
+def topologies(seeds: int = 250) -> None:
+    """Which of many random trees makes one channel cost most against the extension, in bytes per receiver."""
+    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-7")
+    plain, extended = (
+        experiment.at(variant, {"size": 256})
+        for name in ("one channel", "extended")
+        for variant in experiment.variants
+        if variant.name == name
+    )
+    ratios = {}
+    for seed in range(1, seeds + 1):
+        one, other = (_incoming(msgspec.structs.replace(mode, seed=seed)) for mode in (plain, extended))
+        ratios[seed] = one / other
+    best = max(ratios, key=ratios.__getitem__)
+    print(f"one channel against extended, bytes per receiver, on {seeds} random trees:")
+    mean, least = sum(ratios.values()) / seeds, min(ratios.values())
+    print(f"mean {mean:.2f}, {least:.2f} to {ratios[best]:.2f}; the last of seed {best}:")
+    assert extended.links is not None
+    print(*(f"{a}-{b}" for _, a, b, _ in extended.links.flips(best) if a < b))
+
+
+def _incoming(scenario: Scenario) -> float:
+    """Bytes that the receivers, nodes 5 to 9, received on average."""
+    sink = MemorySink()
+    simulate(scenario, sink)
+    frames, heard = sink.tables()["frame"], sink.tables()["reception"]
+    size = dict(zip(frames["frame"].to_pylist(), frames["size"].to_pylist(), strict=True))
+    rows = zip(*(heard[name].to_pylist() for name in ("frame", "node", "outcome")), strict=True)
+    total: int = sum(size[frame] for frame, node, outcome in rows if node >= 5 and outcome == "received")
+    return total / 5
+
+
 def run() -> None:
     conversion()
     comparison(random.Random(SEED))
@@ -164,4 +198,9 @@ def run() -> None:
 
 
 if __name__ == "__main__":
-    run()
+    if sys.argv[1:] == ["moving"]:
+        switches("odmrp-switches-moving", 3, 130.0)
+    elif sys.argv[1:] == ["trees"]:
+        topologies()
+    else:
+        run()

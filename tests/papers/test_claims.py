@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from papers.known import MEASURED
 from roamcast import papers
 from roamcast.campaign.experiment import Experiment
 from roamcast.papers.claims import WANTS, Check, Claim, ClaimError, Term, load_claims
@@ -118,7 +119,7 @@ def test_every_check_can_be_judged_on_any_numbers() -> None:
         for seed in range(3)
     ]
     values = pa.table(dict(zip(VALUES.names, map(list, zip(*rows, strict=True)), strict=True)), schema=VALUES)
-    for verdict in judge(CLAIMS, values):
+    for verdict in judge(CLAIMS, values, MEASURED):
         assert len(verdict.checks) == len(verdict.claim.checks)
         missing = [check.measured for check in verdict.checks if check.outcome == "not measured"]
         reasons = ("no point to look at", "no rise, or ", " never comes up to a ")

@@ -16,6 +16,7 @@ import numpy.typing as npt
 import pyarrow as pa
 import pytest
 
+from papers.known import MEASURED
 from roamcast.campaign.statistics import t_quantile
 from roamcast.papers.claims import Claim
 from roamcast.papers.curves import VALUES
@@ -66,7 +67,9 @@ def verdicts(curves: dict[str, Values], *checks: Callable[[str], dict[str, Any]]
         }
         for number in range(claims)
     ]
-    counts = Counter(str(found.outcome) for found in judge(msgspec.convert(ledger, list[Claim]), table(curves)))
+    counts = Counter(
+        str(found.outcome) for found in judge(msgspec.convert(ledger, list[Claim]), table(curves), MEASURED)
+    )
     return {outcome: count / claims for outcome, count in counts.items()}
 
 

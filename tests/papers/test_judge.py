@@ -14,6 +14,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
+from papers.known import MEASURED
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import WANTS, Check, Claim
 from roamcast.papers.curves import VALUES, Curves, read_values
@@ -53,7 +54,7 @@ def term(name: str, **place: Any) -> dict[str, Any]:  # noqa: ANN401  # as in TO
 def result(kind: str, values: pa.Table, of: dict[str, Any], **more: Any) -> CheckResult:  # noqa: ANN401  # as in TOML
     """Of numbers that are exact, unless said otherwise: two seeds that say the same are enough."""
     check = msgspec.convert({"says": "so", "kind": kind, "of": of, "exact": True, **more}, Check)
-    return evaluate(check, Curves(values))
+    return evaluate(check.of_measure(MEASURED), Curves(values))
 
 
 # --- Estimates ------------------------------------------------------------------------------------------------------
@@ -445,7 +446,7 @@ ASIDE = {**BAD, "judged": False}
 )
 def test_a_claim_is_as_good_as_its_worst_check(checks: list[dict[str, Any]], outcome: str) -> None:
     claim = msgspec.convert({"id": "T1", "paper": "p", "figure": "1", "text": "t", "checks": checks}, Claim)
-    (verdict,) = judge([claim], table(**LINES))
+    (verdict,) = judge([claim], table(**LINES), MEASURED)
     assert verdict.outcome == outcome
 
 
@@ -458,7 +459,7 @@ def test_a_verdict_as_json() -> None:
         "explanation": "Chance.",
         "checks": [GOOD, BAD | {"main": True}, ASIDE, ABSENT | {"judged": False}],  # nothing to be said of the last
     }
-    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
     shown = "x = 0: 0.7 (0.699 to 0.701)"
     said = verdict.as_dict()
     assert json.loads(json.dumps(said)) == {
@@ -485,10 +486,10 @@ def test_a_verdict_as_json() -> None:
 
 def test_the_main_point_is_the_first_check_unless_another_is_named() -> None:
     raw: dict[str, Any] = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "checks": [ASIDE, GOOD, UNSURE]}
-    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
     assert (verdict.outcome, verdict.main and verdict.main.says) == (OPEN, "good")
     raw["checks"] = [GOOD, UNSURE | {"main": True}]
-    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES))
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
     assert verdict.main
     assert (verdict.main.says, verdict.main.outcome) == ("unsure", OPEN)
 

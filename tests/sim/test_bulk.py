@@ -192,7 +192,24 @@ def test_frames_and_costs_of_a_bulk(tmp_path: Path) -> None:
     ] * 20
     rows = [row for row in recorded["transmit"] if row["cause"] == 112]
     # A version byte, an array of four, "piece" (1 + 5), two small numbers and bytes (3 + 300): 313 bytes and 64.
-    assert [(row["node"], row["packets"], row["bits"]) for row in rows] == [(1, 20, 20 * (192 + 8 * (313 + 64)))]
+    bits = 20 * (192 + 8 * (313 + 64))
+    assert [(row["node"], row["messages"], row["packets"], row["bits"]) for row in rows] == [(1, 20, 20, bits)]
+
+
+def test_messages_count_if_they_were_sent(tmp_path: Path) -> None:
+    # At 1 ms node 0 broadcasts a word, which takes more than 0.4 ms, and has another in its queue; then it is gone.
+    away = [{"nodes": [0], "mode": "restart", "times": [[0.0011, 9.0]]}]
+    recorded = facts(tmp_path, parameters={"words": True}, away=away)
+    rows = [row for row in recorded["transmit"] if row["node"] == 0 and row["kind"] == "word" and row["packets"]]
+    assert [(row["messages"], row["packets"]) for row in rows] == [(1, 1)]
+
+
+def test_of_a_bulk_that_broke_off_what_was_sent_counts(tmp_path: Path) -> None:
+    # A piece takes 1.7 ms, with the ideal MAC back to back: from 1 ms to 2.1 ms the first is sent.
+    away = [{"nodes": [0], "mode": "restart", "times": [[0.0021, 9.0]]}]
+    recorded = facts(tmp_path, mac=IDEAL, away=away)
+    rows = [row for row in recorded["transmit"] if row["cause"] == 100]
+    assert [(row["node"], row["messages"], row["packets"]) for row in rows] == [(0, 1, 1)]
 
 
 def test_a_piece_is_one_frame_even_if_it_is_longer_than_the_mtu(tmp_path: Path) -> None:

@@ -10,8 +10,6 @@ from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 LEVEL: Final = 0.95
-FLOORS: Final = {"tree_connected": 0.01, "tree_matched": 0.01}
-"""The least baseline from which a relative difference is taken; where none is stated, any but 0."""
 
 
 class Estimate(NamedTuple):

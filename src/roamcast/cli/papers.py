@@ -84,11 +84,12 @@ def papers(
 
 
 def _judge(claims: Sequence[Claim], out: Path, quick: bool) -> None:
+    from roamcast.campaign.measured import read_about
     from roamcast.papers.curves import read_values  # they import Arrow and numpy
     from roamcast.papers.judge import judge
     from roamcast.report import write_report
 
-    verdicts = [verdict.as_dict() for verdict in judge(claims, read_values(out))]
+    verdicts = [verdict.as_dict() for verdict in judge(claims, read_values(out), read_about(out))]
     for verdict in verdicts if quick else ():
         verdict |= {"explanation": PREVIEW if verdict["checks"] else "", "tested": None}
     draft = out / f".{CLAIMS_FILE}.{os.getpid()}"

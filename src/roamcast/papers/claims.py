@@ -5,6 +5,7 @@ meaning `judge.py` fixes for all claims alike. A check is about a *term*: a meas
 at a point of its curve or at all of them.
 """
 
+import math
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -12,6 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from roamcast.campaign.measured import Measured
 from roamcast.errors import RoamcastError
 
 Axis = bool | int | float | str
@@ -72,6 +74,17 @@ class Check(_Part, frozen=True, kw_only=True):
     """The paper's main point, of all that a claim says. One check at most; if none, it is the first that is judged."""
     judged: bool = True
     """False: measured and shown for comparison, without a say in the verdict."""
+    share: bool = False
+    """Whether the measure lies between 0 and 1; this and `floor` are filled in by the judge from what the campaign's
+    folder says of the measure."""
+    floor: float = -math.inf
+    """The least value of another term that a difference is taken in parts of."""
+
+    def of_measure(self, measured: Measured) -> "Check":
+        """The check with what is known of its measure."""
+        about = measured[self.of.measure]
+        floor = -math.inf if about.floor is None else about.floor
+        return msgspec.structs.replace(self, share=about.share, floor=floor)
 
     @property
     def terms(self) -> tuple[Term, ...]:
@@ -104,6 +117,11 @@ class Claim(_Part, frozen=True, kw_only=True):
     """Whether the supposed cause was removed and the claim measured again; if not, the explanation is a guess."""
     checks: tuple[Check, ...] = ()
     """All must hold. None: the claim is not measured yet."""
+
+    def of_measures(self, measured: Measured) -> "Claim":
+        """The claim with what is known of the measures of its checks."""
+        checks = tuple(check.of_measure(measured) for check in self.checks)
+        return msgspec.structs.replace(self, checks=checks)
 
     @property
     def main(self) -> Check | None:

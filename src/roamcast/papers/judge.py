@@ -26,6 +26,7 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
+from roamcast.campaign.measured import Measured
 from roamcast.campaign.statistics import LEVEL
 from roamcast.papers.claims import Check, Claim
 from roamcast.papers.conditions import RANK, Outcome, worst
@@ -35,14 +36,15 @@ from roamcast.papers.kinds import KINDS, Finding, show
 from roamcast.papers.verdict import CheckResult, Verdict
 
 
-def judge(claims: Sequence[Claim], values: pa.Table, level: float = LEVEL) -> list[Verdict]:
-    """The verdicts, in the order of the claims. `values` is a table as `curves.read_values` gives it.
+def judge(claims: Sequence[Claim], values: pa.Table, measured: Measured, level: float = LEVEL) -> list[Verdict]:
+    """The verdicts, in the order of the claims. `values` is a table as `curves.read_values` gives it, `measured` what
+    is known of the measures.
 
     Whoever looks repeatedly, adding seeds until all is decided, takes the level of each look from
     `campaign/sequential.py`.
     """
     curves = Curves(values)
-    return [_judge(claim, curves, level) for claim in claims]
+    return [_judge(claim.of_measures(measured), curves, level) for claim in claims]
 
 
 def _judge(claim: Claim, curves: Curves, level: float) -> Verdict:

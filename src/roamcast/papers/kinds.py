@@ -11,7 +11,7 @@ The rules this file owns, fixed for all claims before any was measured:
   the axis.
 * `conditions.py` says when a condition holds. For *clearly* the mean decides too: it must be beyond 10 %, and the
   interval only exclude 0.
-* A place at which no seed has what is asked for, such as a difference in parts of next to nothing (`_floor`), is not
+* A place at which no seed has what is asked for, such as a difference in parts of next to nothing (`floor`), is not
   measured; the others count.
 * What the data chooses is judged with the choice inside the interval: the least step, the points farthest apart, the
   best point, the steepest part of a rise, and the place where a curve reaches a value.
@@ -21,18 +21,12 @@ import itertools
 from collections.abc import Callable, Iterator, Sequence
 from typing import Final, NamedTuple
 
-from roamcast.campaign.statistics import FLOORS, LEVEL, Estimate
+from roamcast.campaign.statistics import LEVEL, Estimate
 from roamcast.papers.claims import Check, Term
 from roamcast.papers.conditions import INF, Band, Condition
 from roamcast.papers.curves import BySeed, Crossing, Curves, Missing, Point
 from roamcast.papers.evidence import Chosen, Evidence, Sample, ShareOfRise
 from roamcast.papers.reached import common, reached, reaches, typical
-
-RATIOS: Final = (
-    *("delivery", "mdr", "satisfaction_", "lost_", "queue_full", "unreachable", "largest_partition"),
-    *("tree_connected", "tree_matched", "tree_reach", "repairs_succeeded", "repairs_same_parent"),
-)
-"""Measures, or how their names begin, that lie between 0 and 1: they are compared by difference, others in per cent."""
 
 
 class Finding(NamedTuple):
@@ -56,7 +50,7 @@ def _sample(check: Check, values: BySeed) -> Sample:
 
 
 def _about(check: Check, value: float) -> Condition:
-    margin = _number(check, ratio=0.05, cost=0.15) * (1 if is_ratio(check.of.measure) else abs(value))
+    margin = _number(check, ratio=0.05, cost=0.15) * (1 if check.share else abs(value))
     return Condition(Band(value - margin, value + margin, closed=True))
 
 
@@ -117,7 +111,7 @@ def _steps(check: Check, curves: Curves) -> Iterator[Finding | str]:
 def _range(check: Check, curves: Curves) -> Iterator[Finding | str]:
     """The two points that are farthest apart; which ones, the data says."""
     points = _several(check, curves)
-    relative = not is_ratio(check.of.measure)
+    relative = not check.share
     yield _farthest(check, points, relative, lambda high, low: _against(high, low, relative))
 
 
@@ -126,7 +120,7 @@ def _farthest(
 ) -> Finding:
     pairs, samples = [], []
     for high, low in itertools.permutations(points, 2):
-        values = high.relative_to(low, _floor(check)) if relative else high.minus(low)
+        values = high.relative_to(low, check.floor) if relative else high.minus(low)
         if values:
             pairs.append((high, low))
             samples.append(_sample(check, values))
@@ -238,7 +232,7 @@ def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, plac
     if isinstance(left, Point) and isinstance(right, Point):
         found = _sample(check, _difference(check, left, right, relative))
     else:
-        found = reached(check, left, right, _floor(check) if relative else None)
+        found = reached(check, left, right, check.floor if relative else None)
     return Finding(place, found, condition, _against(left, right, relative), "%" if relative else "")
 
 
@@ -273,11 +267,11 @@ def _best(check: Check, curves: Curves, than: Term) -> Finding:
 
 
 def _is_relative(check: Check, comparison: Comparison) -> bool:
-    return not is_ratio(check.of.measure) if comparison.relative is None else comparison.relative
+    return not check.share if comparison.relative is None else comparison.relative
 
 
 def _difference(check: Check, left: Point, right: Point, relative: bool) -> BySeed:
-    return left.relative_to(right, _floor(check)) if relative else left.minus(right)
+    return left.relative_to(right, check.floor) if relative else left.minus(right)
 
 
 def _gap(check: Check, curves: Curves) -> Iterator[Finding | str]:
@@ -345,20 +339,11 @@ KINDS: Final[dict[str, Callable[[Check, Curves], Iterator[Finding | str]]]] = {
 # --- Numbers --------------------------------------------------------------------------------------------------------
 
 
-def is_ratio(measure: str) -> bool:
-    return measure.startswith(RATIOS)
-
-
 def _number(check: Check, ratio: float, cost: float) -> float:
     """The number of a word: the claim's own, or the one for all claims."""
     if check.number is not None:
         return check.number
-    return ratio if is_ratio(check.of.measure) else cost
-
-
-def _floor(check: Check) -> float:
-    """The least value of another term that a difference is taken in parts of."""
-    return FLOORS.get(check.of.measure, -INF)
+    return ratio if check.share else cost
 
 
 _NO_INTERVAL: Final = "no interval"

@@ -36,13 +36,13 @@ class Costs:
         self._sent[node, kind] += messages
         self._second[kind] += messages
 
-    def charge(self, node: int, kind: int, cause: int, spent: Sequence[int]) -> None:
-        """Puts what a message took to its cause."""
+    def charge(self, node: int, kind: int, cause: int, messages: int, spent: Sequence[int]) -> None:
+        """Puts so many messages, and what they took, to their cause."""
         for account in (
             self._by_cause.setdefault((node, kind, cause), [0] * _ACCOUNT),
             self._in_all.setdefault((node, kind), [0] * _ACCOUNT),
         ):
-            for place, amount in enumerate((1, *spent)):
+            for place, amount in enumerate((messages, *spent)):
                 account[place] += amount
 
     def take_second(self) -> list[int]:

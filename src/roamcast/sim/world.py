@@ -346,7 +346,7 @@ class World:
 
     def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
         core = self.core
-        self._charge(sender, bulk)
+        self._charge(sender, bulk, core.spent[0])  # if it broke off, not all of its pieces were sent
         for node, mask in zip(core.receivers, core.masks, strict=True):
             broker = self.brokers[node]
             if not self._through_codec:
@@ -373,8 +373,12 @@ class World:
             assert isinstance(message, Message)
             self._charge(sender, message)
             self._when_there(sender, partial(self._unreachable, sender, self._messages.addressee(handle), message))
-        elif upcall in (Upcall.FINISHED, Upcall.GONE):
+        elif upcall is Upcall.FINISHED:
             self._charge(sender, self._messages.finish(handle))
+        elif upcall is Upcall.GONE:
+            sent = self._messages.finish(handle)
+            if self.core.spent[0]:
+                self._charge(sender, sent)
         elif upcall is Upcall.FRAME:
             self._record_frame()
         else:
@@ -434,12 +438,12 @@ class World:
                 self._facts.add("series", second, *kind, messages, *counted)
         self._costs.write_if_many()
 
-    def _charge(self, node: int, sent: Message | Bulk) -> None:
+    def _charge(self, node: int, sent: Message | Bulk, messages: int = 1) -> None:
         message = _one_of(sent)
         kind, cause = self._kinds[type(message)], message.cause
-        self._costs.count(node, kind, 1 if isinstance(sent, Message) else len(sent))
+        self._costs.count(node, kind, messages)
         if cause:
-            self._costs.charge(node, kind, cause, self.core.spent)
+            self._costs.charge(node, kind, cause, messages, self.core.spent)
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())

@@ -218,9 +218,27 @@ def test_both_ends_agree_after_any_loss(scripts: Any) -> None:  # noqa: ANN401
     assert count >= 100
 
 
+def test_where_nobody_subscribes_nothing_is_said() -> None:
+    """Not when a link comes up, not to check it; the first to want something tells, and is not answered."""
+    network = Network(2)
+    network.up(0, 1)
+    network.wait(60)
+    assert network.log == []
+    network.subscribe(0, S1)
+    network.run()
+    ((a, b, first),) = network.log
+    assert isinstance(first, Routes)
+    assert (a, b, first.full, first.added) == (0, 1, True, (S1,))
+    network.wait(30)
+    assert {(a, b) for a, b, _ in network.log} == {(0, 1)}, "only who has something to tell checks that it was heard"
+    assert network.publish(1, JAZZ)[1] == {0}
+
+
 def test_what_the_usual_link_costs() -> None:
     """Both lists cross, and each end says once that there is nothing more."""
     network = Network(2)
+    for node in (0, 1):
+        network.subscribe(node, S1)
     network.up(0, 1)
     network.run()
     assert [(a, b, m.full) for a, b, m in network.log if isinstance(m, Routes)] == [

@@ -1,10 +1,13 @@
 """Beacons, and who is there: links that break, half-links, parents that cannot be one, and what goes before data."""
 
+import random
+
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.tree.rough import TIMES, RoughMesh, lone, places, put, settled
+from protocols.tree.rough import TIMES, RoughMesh, lone, places, put, settled, tree_of
 from roamcast.content.event import Event
 from roamcast.protocols.api import Node
 from roamcast.protocols.catalogue import CATALOGUE
@@ -12,7 +15,7 @@ from roamcast.protocols.messages import Message
 from roamcast.protocols.testing import RecordingPort
 from roamcast.protocols.tree.forwarding_messages import Routed
 from roamcast.protocols.tree.messages import MAX_DEPTH, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
-from roamcast.protocols.tree.position import CONTRADICTIONS, KEPT, MAX_CHILDREN
+from roamcast.protocols.tree.position import CONTRADICTIONS, KEPT, MAX_CHILDREN, SILENCE
 from roamcast.protocols.tree.rank import MAX_RANK, leader_rank
 from roamcast.protocols.tree.search import Pending
 from roamcast.protocols.tree.tree import GROUP_HELLO, HELLO, Tree
@@ -51,11 +54,30 @@ def test_beacons_name_the_upstream(protocol: str) -> None:
 def test_a_link_is_lost_when_so_many_beacons_were_missed(protocol: str, misses: int) -> None:
     tree, _ = seated(protocol, misses=misses)
     until = seconds(misses + 0.1)
-    tree.timer(until, HELLO)
+    tree.timer(until, SILENCE)
     assert list(tree.position.neighbours) == [PARENT, CHILD]
-    tree.timer(until + 1, HELLO)
+    tree.timer(until + 1, SILENCE)
     assert list(tree.position.neighbours) == []
     assert tree.search.repair is not None
+
+
+@BOTH
+def test_silence_is_noticed_when_it_is_due(protocol: str) -> None:
+    """By a timer of its own, not with the node's own beacons: one at a time, moved on while others are heard."""
+    tree, port = lone(protocol, ME, misses=2)
+    for at, child in ((0, CHILD), (SECOND, OTHER)):
+        tree.position.add_child(at, child)
+    assert [timer for timer in port.timers if timer[1] == SILENCE] == [(seconds(2.1) + 1, SILENCE)]
+    tree.receive(seconds(1.5), CHILD, Hello(ME, 0))
+    for due, left in (((2.1, 0), [CHILD, OTHER]), ((3.1, 0), [CHILD]), ((3.6, 0), [])):
+        ((at, key),) = [(at, key) for at, key in port.timers if key == SILENCE]
+        assert at == seconds(due[0]) + 1
+        port.timers.clear()
+        tree.timer(at, key)
+        assert sorted(tree.position.children) == left
+    assert [key for _, key in port.timers if key == SILENCE] == [], "nobody is left"
+    tree.position.add_child(seconds(9), CHILD)
+    assert (seconds(11.1) + 1, SILENCE) in port.timers
 
 
 @BOTH
@@ -65,7 +87,7 @@ def test_what_counts_as_hearing(protocol: str, hearing: str, there: tuple[Node, 
     tree, _ = seated(protocol, hearing=hearing)
     for sender in (PARENT, CHILD):
         tree.receive(2 * SECOND, sender, Routed(Event.of("e", {}, id=1), 0))
-    tree.timer(3 * SECOND, HELLO)
+    tree.timer(3 * SECOND, SILENCE)
     assert tree.position.neighbours == there
 
 
@@ -85,6 +107,13 @@ def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(p
     assert [place.change for place in places(port)] == ["broken"]
 
 
+@BOTH
+def test_a_unicast_that_is_given_up_may_mean_nothing(protocol: str) -> None:
+    tree, port = seated(protocol, unicast_breaks=False)
+    tree.unreachable(0, PARENT, Routed(Event.of("e", {}, id=1), 0))
+    assert (tree.position.parent, tree.search.repair, port.messages) == (PARENT, None, [])
+
+
 # --- Half-links -------------------------------------------------------------------------------------------------------
 
 
@@ -97,6 +126,17 @@ def test_a_parent_takes_back_a_child_that_names_it(protocol: str) -> None:
     said = len(port.sent)
     tree.receive(0, OTHER, Hello(ME, 0))
     assert len(port.sent) == said, "once"
+
+
+@pytest.mark.parametrize(("protocol", "again"), [("maodv", False), ("coman", True)])
+def test_in_maodv_s_draft_beacons_name_no_parent(protocol: str, again: bool) -> None:
+    """What a parent makes of its name in a beacon is a parameter: MAODV's default is to make nothing of it."""
+    entry = CATALOGUE[protocol]
+    for parameters, taken in (({}, again), ({"readopt": not again}, not again)):
+        broker = entry.broker(ME, msgspec.convert(parameters, entry.parameters), RecordingPort(), random.Random(1))
+        broker.start(0, {})
+        broker.receive(0, OTHER, Hello(ME, 0))
+        assert (OTHER in tree_of(broker).position.children) is taken
 
 
 @BOTH

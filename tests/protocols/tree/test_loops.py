@@ -5,7 +5,7 @@ What is claimed, and checked after every single thing that happens to a node:
 * With `activation = "confirmed"`, parent pointers never form a cycle, whatever is lost, late, or out of date, and
   whoever begins anew with what it had kept.
 * With `activation = "at-once"`, in a network that loses nothing, a cycle is gone within `cycle_life`.
-* A reply passes a node once per request, and its path has no node twice.
+* A reply passes a node once per request, and no node that is on its path already.
 * In a network that stays as it is and loses nothing for `settling` (rough.py), every connected part is one tree with
   one leader, and parents and children agree.
 """
@@ -101,6 +101,9 @@ def timings(draw: st.DrawFn) -> dict[str, Any]:
         "hello": draw(st.sampled_from([0.4, 0.5, 1.0])),
         "misses": draw(st.sampled_from([1, 2, 3])),
         "hearing": draw(st.sampled_from(["any", "beacons"])),
+        "unicast_breaks": draw(st.booleans()),
+        "readopt": draw(st.sampled_from([True, True, False])),
+        "tie": draw(st.sampled_from(["first", "leader"])),
         "group_hello": draw(st.sampled_from([1.0, 2.0])),
         "retries": draw(st.sampled_from([0, 1, 2])),
         "reply_wait": draw(st.sampled_from([0.0, 0.03, 0.1])),
@@ -217,7 +220,8 @@ def test_late_copies_of_a_request_send_no_reply_round_in_a_ring(protocol: str, m
 
 def line(nodes: int) -> RoughMesh:
     """A tree with its leader at the end, put there."""
-    mesh = RoughMesh(CATALOGUE["maodv"], range(nodes), [(n, n + 1) for n in range(nodes - 1)], {}, watch=False)
+    parameters = {"readopt": True}
+    mesh = RoughMesh(CATALOGUE["maodv"], range(nodes), [(n, n + 1) for n in range(nodes - 1)], parameters, watch=False)
     for node in range(nodes - 1):
         tree = mesh.tree(node)
         tree.position.parent, tree.position.leader = node + 1, nodes - 1

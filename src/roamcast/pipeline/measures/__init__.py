@@ -27,6 +27,7 @@ from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
     caches,
+    contexts,
     cost,
     delay,
     delivery,
@@ -59,6 +60,7 @@ _FAMILIES: Final = (
     repairs,
     stable_core,
     incoming,
+    contexts,
 )
 
 

@@ -207,16 +207,16 @@ class OdmrpBroker(Broker[Odmrp]):
         named = [row for row in message.rows if row.next_hop == self.node and self._leads_on(now, group, row)]
         if not named:
             return
-        for member in message.members or (Member(sender, b""),):
-            if member.node != self.node:
-                self._members.hear(now, group, member.node, member.wanted)
+        others = [member for member in message.members if member.node != self.node]
+        for member in others or (Member(sender, b""),):
+            self._members.hear(now, group, member.node, member.wanted)
         for row in named:
             if row.source == self.node:
                 self._release(now, group)
             else:
                 self._flags.set(now, group, cause_of(row.source, row.sequence))
                 pending = self._report(now, row.source, group)
-                for member in message.members:
+                for member in others:
                     put(pending.members, member.node, member.wanted, _MAX_TOLD)
 
     def _leads_on(self, now: Time, group: int, row: Row) -> bool:
@@ -330,10 +330,10 @@ class OdmrpBroker(Broker[Odmrp]):
             **super().tables(),
             "routes": len(self._routes),
             "flags": len(self._flags),
-            "groups of members": len(self._members),
-            "groups sent to": len(self._sending),
+            "members": len(self._members),
+            "sending": len(self._sending),
             "held": sum(len(sending.held) for sending in self._sending.values()),
-            "join tables": len(self._pending),
+            "pending": len(self._pending),
             "requests": len(self._requests),
             "seen": len(self._events),
         }

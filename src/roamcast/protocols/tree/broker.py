@@ -29,7 +29,7 @@ class TreeBroker(Broker[Maodv]):
         self._published = False
 
     def _rules(self, tree: Tree) -> Rules:
-        return ComanRules(tree, self.params) if isinstance(self.params, Coman) else MaodvRules(tree)
+        return ComanRules(tree, self.params) if isinstance(self.params, Coman) else MaodvRules(tree, self.params)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)

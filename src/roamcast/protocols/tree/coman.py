@@ -38,7 +38,7 @@ class ComanRules:
         self._search = tree.search
         self._port = tree.port
         self._params = params
-        self._maodv = MaodvRules(tree)
+        self._maodv = MaodvRules(tree, params)
         self._watch = LeaderWatch(tree, params)
         self._merges_by_repair = params.merging == "repair"
         self.handlers: Handlers = {ChkUp: self._watch.hear_check, Ack: self._watch.hear_answer}

@@ -16,7 +16,8 @@ section I (subscription forwarding, Figures 1 and 2), section V (deferred unsubs
 4. **A link heals itself.** Each end numbers its messages, in a session that begins with everything when the link comes
    up on its side. A message that does not follow the one before has the receiver ask for everything. Whoever begins a
    session has not heard the other's; the other answers with the next number and no change, which shows whether it has
-   by now. The same is said every `resync` seconds, for a host may drop a message from a full queue without a word.
+   by now. The same is said every `resync` seconds, for a host may drop a message from a full queue without a word. An
+   end that has had nothing to tell in its session says nothing at all: where nobody subscribes, there are no messages.
 5. **Two ends may disagree** for a while on whether the link is up. Changes from a node that is no neighbour are
    ignored: rule 4 repeats them. Its events are passed on like others, for it counts on us, and the nodes behind us get
    them the sooner; at worst one comes again by way of the tree, and rule 2 stops it.
@@ -344,7 +345,7 @@ class SubscriptionForwarding(_Forwarder):
         for interest in self._interests:
             if interest.applies_to(neighbour):
                 link.told.add(interest)
-        self._tell_all(neighbour, link)
+        self._tell_changes()
         self.port.set_timer(now + seconds(self.params.resync), _Due("resync", neighbour, link.session))
 
     def link_down(self, now: Time, neighbour: Node) -> None:
@@ -382,7 +383,7 @@ class SubscriptionForwarding(_Forwarder):
             if not link.heard:
                 self._ask(now, neighbour, link)
         else:
-            if link.quiet:
+            if link.quiet and link.serial:
                 self._send(neighbour, link)
             link.quiet = True
             self.port.set_timer(now + seconds(self.params.resync), key)
@@ -399,7 +400,9 @@ class SubscriptionForwarding(_Forwarder):
     def _tell_changes(self) -> None:
         for neighbour, link in self._links.items():
             added, removed = link.told.take_changes()
-            if added or removed:
+            if not link.serial and added:
+                self._tell_all(neighbour, link)  # a session begins with everything
+            elif added or removed:
                 self._send(neighbour, link, added, removed)
 
     def _tell_all(self, neighbour: Node, link: _Link) -> None:
@@ -450,7 +453,7 @@ class SubscriptionForwarding(_Forwarder):
                 self._ask(now, sender, link)
         if message.ask:
             self._tell_all(sender, link)
-        elif message.full and message.heard != link.session:
+        elif message.full and message.heard != link.session and link.serial:
             self._send(sender, link)
 
     def _learn(self, sender: Node, message: Routes) -> None:

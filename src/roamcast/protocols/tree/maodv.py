@@ -1,8 +1,9 @@
 """MAODV's rules: who answers a request, which reply is activated, and how parts merge.
 
-Mottola, Cugola, Picco, section II, after Royer and Perkins. A node of the tree answers a request or is silent; the
-reply with the newest number and the fewest hops is activated; of two leaders that hear of each other, the one with the
-lower number asks the other for a place, and the reply to it makes the links that it passes those of the tree.
+Mottola, Cugola, Picco, section II, after Royer and Perkins. A node of the tree answers a request or is silent. The
+reply with the newest number and the fewest hops is activated, the first of several. Of two leaders that hear of each
+other, the one with the lower number asks the other for a place, and the reply to it makes the links that it passes
+those of the tree.
 
 One thing differs from the paper: a node takes a new parent when that parent has said yes (`activation = "confirmed"`),
 not when it has asked. A path is so turned round from its far end, a lost MACT changes nothing, and with `rank.py` no
@@ -16,23 +17,26 @@ from msgspec import structs
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.messages import MERGE, NOWHERE, Grph, Mact, Place, Rrep, Rreq
+from roamcast.protocols.tree.parameters import Maodv
 from roamcast.protocols.tree.rules import Handlers, Reply, Reverse
 from roamcast.protocols.tree.tree import Tree
 
 
 class MaodvRules:
-    def __init__(self, tree: Tree) -> None:
+    def __init__(self, tree: Tree, params: Maodv) -> None:
         self.handlers: Handlers = {}
         self._tree = tree
         self._position = tree.position
         self._search = tree.search
         self._port = tree.port
+        self._tie_by_leader = params.tie == "leader"
 
     # --- In a search ------------------------------------------------------------------------------------------------
 
     def length(self, reply: Reply) -> tuple[int, ...]:
-        """The newest number, then the fewest hops to the tree, then to the leader."""
-        return -reply.message.sequence, reply.message.hops, reply.message.distance
+        """The newest number, then the fewest hops to the tree; then, if that is asked for, to the leader."""
+        nearest = (reply.message.distance,) if self._tie_by_leader else ()
+        return -reply.message.sequence, reply.message.hops, *nearest
 
     def hear_request(self, now: Time, sender: Node, request: Rreq) -> None:
         """Answers, or is silent."""

@@ -29,6 +29,13 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     hearing: Annotated[
         Literal["any", "beacons"], Meta(description="what counts as hearing a neighbour: any message of it, or beacons")
     ] = "any"
+    unicast_breaks: Annotated[
+        bool,
+        Meta(description="whether a unicast to the parent that was given up breaks the link, or only silence does"),
+    ] = True
+    readopt: Annotated[
+        bool, Meta(description="whether a parent takes back a child that names it in its beacons; not in MAODV's draft")
+    ] = False
     jitter: Annotated[float, Meta(ge=0, le=60, description="longest random wait before passing a flood on, s")] = 0.01
     group_hello: Annotated[
         float, Meta(ge=0.05, le=3600, description="between two group hellos, s (GROUP_HELLO_INTERVAL 5 s)")
@@ -41,6 +48,13 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     retry_wait: Annotated[
         float, Meta(ge=0.001, le=60, description="how long to wait for a reply, or for its activation, s")
     ] = 0.5
+    tie: Annotated[
+        Literal["first", "leader"],
+        Meta(
+            description="of replies that are equally good: the first that came, as in MAODV's draft, or that of the"
+            " node nearest to the leader"
+        ),
+    ] = "first"
     activation: Annotated[
         Literal["confirmed", "at-once"],
         Meta(description="a new parent counts when it has said yes, or as in the paper when it was asked"),
@@ -49,6 +63,17 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 class Coman(Maodv, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of a tree as COMAN keeps it: those of MAODV, and its five parts."""
+
+    readopt: Annotated[bool, Meta(description="whether a parent takes back a child that names it in its beacons")] = (
+        True
+    )
+    tie: Annotated[
+        Literal["first", "leader"],
+        Meta(
+            description="of replies that are equally good: the first that came, or that of the node nearest to the"
+            " leader"
+        ),
+    ] = "leader"
 
     ancestors: Annotated[bool, Meta(description="part A: choose the reply with the shortest reconfiguration path")] = (
         True

@@ -4,7 +4,7 @@ The rules this file owns:
 
 * A parent is taken only from what it said itself, and only if that puts its rank above ours (`rank.py`).
   Beacons carry ranks: a parent whose rank has fallen, or is not above ours, twice, is none.
-* A link is lost when nothing was heard over it for so many beacons.
+* A link is lost when nothing was heard over it for so many beacons, in the instant that this is so.
 * Every change is told to the world as a fact, and links that came or went to whoever routes on the tree.
 
 What to do about it is for `tree.py`, which keeps the tree, and `search.py`, which looks for a parent.
@@ -19,6 +19,7 @@ from roamcast.protocols.tree.messages import MAX_DEPTH, NOWHERE, Mact, Place
 from roamcast.protocols.tree.rank import MAX_SEQUENCE, STEP, between, leader_rank, sequence_above
 
 KEPT: Final = "tree/sequence"
+SILENCE: Final = ("tree", "silence")
 RESERVE: Final = 1024
 """Sequence numbers that are kept ahead, so that keeping is rare."""
 MAX_CHILDREN: Final = 128
@@ -37,13 +38,16 @@ class Links(Protocol):
 class Position:
     """See the top of the file."""
 
-    def __init__(self, node: Node, port: Port, links: Links) -> None:
+    def __init__(self, node: Node, port: Port, links: Links, silence: Time) -> None:
+        """`silence`: for how long a neighbour may not be heard."""
         self.node = node
         self.port = port
         self.lists_paths = False
         """Whether what it tells of its place has the way from the leader in it: COMAN's part A."""
         self._links = links
+        self._silence = silence
         self._heard: dict[Node, Time] = {}  # when each tree neighbour was heard last
+        self._watching = False  # whether a timer is set for when the first of them will have been silent for too long
 
         self.on_tree = False
         self.member = False
@@ -114,7 +118,7 @@ class Position:
         self.on_tree = True
         self._ceiling = self._doubts = 0
         known = self.children.pop(parent, None) is not None
-        self._heard[parent] = now
+        self._listen(now, parent)
         if was is not None and was != parent and was not in self.children:
             self._lose_link(now, was)
         if was != parent and not known:
@@ -157,7 +161,7 @@ class Position:
     def add_child(self, now: Time, child: Node) -> None:
         known = child in self.children or child == self.parent
         self.children[child] = 0
-        self._heard[child] = now
+        self._listen(now, child)
         if not known:
             self._links.link_up(now, child)
         if len(self.children) > MAX_CHILDREN:
@@ -179,9 +183,20 @@ class Position:
         if sender in self._heard:
             self._heard[sender] = now
 
-    def lost(self, now: Time, silence: Time) -> list[Node]:
-        """The tree neighbours that were not heard for so long."""
-        return [neighbour for neighbour in self.neighbours if now - self._heard[neighbour] > silence]
+    def _listen(self, now: Time, neighbour: Node) -> None:
+        self._heard[neighbour] = now
+        if not self._watching:
+            self.watch()
+
+    def lost(self, now: Time) -> list[Node]:
+        """The tree neighbours that were not heard for too long."""
+        return [neighbour for neighbour in self.neighbours if now - self._heard[neighbour] > self._silence]
+
+    def watch(self) -> None:
+        """Sets the timer for when the next neighbour would be lost; it is to be called again then."""
+        self._watching = bool(self._heard)
+        if self._watching:
+            self.port.set_timer(min(self._heard.values()) + self._silence + 1, SILENCE)
 
     def hear_rank_of_parent(self, rank: int) -> bool:
         """The rank in a beacon of the parent; whether it can still be the parent."""

@@ -9,9 +9,10 @@ also how the tree begins, every member being the leader of itself at first. What
 The rules this file owns:
 
 * The link to the parent is lost when nothing was heard over it for so many beacons, or when a unicast over it was given
-  up; that to a child, when nothing was heard, for it is for the child to act.
+  up (`unicast_breaks`); that to a child, when nothing was heard, for it is for the child to act.
 * Beacons name their sender's upstream. A parent that hears itself named by a node it has no longer among its children
-  takes it back; one that hears a child name somebody else, twice, lets it go: the first may have crossed a change.
+  takes it back (`readopt`); one that hears a child name somebody else, twice, lets it go: the first may have crossed
+  a change.
 * Only a group hello from the parent counts for distances; everybody passes on the first copy.
 """
 
@@ -25,7 +26,7 @@ from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.messages import MAX_DEPTH, NOWHERE, Grph, Hello, Mact, Rrep, Rreq
 from roamcast.protocols.tree.parameters import Maodv
-from roamcast.protocols.tree.position import CONTRADICTIONS, Links, Position
+from roamcast.protocols.tree.position import CONTRADICTIONS, SILENCE, Links, Position
 from roamcast.protocols.tree.rules import Rules
 from roamcast.protocols.tree.search import Search, remember
 from roamcast.units import seconds
@@ -48,11 +49,12 @@ class Tree:
         self.port = port
         self.rng = rng
         self._hello = seconds(params.hello)
-        # A beacon may be as late as its own jitter, a tenth of the interval.
-        self._silence = round(self._hello * (params.misses + 0.1))
+        self._unicast_breaks = params.unicast_breaks
+        self._readopt = params.readopt
         self._hearing_any = params.hearing == "any"
         self._group_hello = seconds(params.group_hello)
-        self.position = Position(node, port, links)
+        # A beacon may be as late as its own jitter, a tenth of the interval.
+        self.position = Position(node, port, links, silence=round(self._hello * (params.misses + 0.1)))
         self.search = Search(self.position, params, rng, self)
         self.rules = self.search.rules = make_rules(self)
         self._handlers: dict[type[Message], Callable[[Time, Node, Any], None]] = {
@@ -120,20 +122,23 @@ class Tree:
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         """A unicast was given up: of the tree or of whoever routes on it.
 
-        The way up is lost at once, for it can be repaired. A child is let go only when its beacons stay away: it is for
-        the child to act, and if it is still there, a link that only one end has given up would be worse than none.
+        The way up is lost at once (`unicast_breaks`), for it can be repaired. A child is let go only when its beacons
+        stay away: it is for the child to act, and if it is still there, a link that only one end has given up would be
+        worse than none.
         """
         self.rules.unreachable(now, to, message)
         handing_over = isinstance(message, Mact) and message.flag == "elect"  # that child cannot lead
-        if to == self.position.parent or handing_over:
+        if handing_over or (to == self.position.parent and self._unicast_breaks):
             self.lose(now, to)
         self.search.unreachable(now, message)
 
     def timer(self, now: Time, key: Hashable) -> None:
         if key == HELLO:
             self._send_hello(now)
-            for neighbour in self.position.lost(now, self._silence):
+        elif key == SILENCE:
+            for neighbour in self.position.lost(now):
                 self.lose(now, neighbour)
+            self.position.watch()
         elif key == GROUP_HELLO:
             self._send_group_hello(now)
         else:
@@ -172,7 +177,7 @@ class Tree:
                 self.position.end_link(sender)
             elif sender in children:
                 children[sender] = 0
-            else:
+            elif self._readopt:
                 self.position.add_child(now, sender)
                 self.position.tell("child", 0)
                 self.search.update(sender, 0, 0)
