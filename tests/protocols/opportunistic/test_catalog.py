@@ -4,9 +4,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from roamcast.content.event import Event
-from roamcast.content.filter import EVERYTHING, NOTHING, Filter
+from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
 from roamcast.protocols.opportunistic.cache import Held
-from roamcast.protocols.opportunistic.catalog import Catalog, parts
+from roamcast.protocols.opportunistic.catalog import MAX_CONSTRAINTS, Catalog, parts
 from roamcast.protocols.opportunistic.documents import Document
 
 JAZZ, BLUES, FOLK = (Filter.where("topic", "=", topic) for topic in ("jazz", "blues", "folk"))
@@ -60,6 +60,15 @@ def test_what_did_not_fit_goes_first_next_time() -> None:
     said = [listed(catalog, room) for _ in range(3)]
     assert said == [[1, 2, 3], [4, 5, 6], [7, 1, 2]]
     assert listed(catalog, 7 * document(1).document.listed) == [1, 2, 3, 4, 5, 6, 7]
+
+
+def test_a_profile_with_very_many_constraints_is_taken_for_one_that_wants_everything() -> None:
+    catalog = Catalog("wanted", lifetime=10, neighbours=4)
+    catalog.enter(document(1))
+    catalog.hear(0, 7, Filter(tuple((Constraint("n", Operator.EQ, n),) for n in range(MAX_CONSTRAINTS))))
+    assert listed(catalog) == []
+    catalog.hear(1, 7, Filter(tuple((Constraint("n", Operator.EQ, n),) for n in range(MAX_CONSTRAINTS + 1))))
+    assert listed(catalog) == [1]
 
 
 def test_a_catalog_in_parts_has_every_document_once_and_no_part_is_too_long() -> None:

@@ -102,7 +102,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         )
         self._had: dict[EventId, bool] = {}  # what was once here, and whether it was wanted here: `remember`
         self._settled: dict[EventId, None] = {}  # what need not be asked for, so that a look at a catalog is short
-        self._judged: dict[EventId, None] = {}  # what is wanted, as far as pieces of it are concerned
+        self._judged: dict[EventId, bool] = {}  # what is to be kept, and whether an application wants it
         self._wishes = Wishes(seconds(params.patience) if params.asking == "one" else 0)
         self._orders = Orders()
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
@@ -321,22 +321,20 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def _asks_for(self, now: Time, listed: Descriptor, published: Time) -> bool:
         """Whether a document that a neighbour offers is to be asked for now."""
         id = listed.event.id
-        wanted, kept = self._interest(listed.event)
-        if (
-            not kept
-            or id in self._cache
-            or id in self._had
-            or listed.event.payload
-            or not self._sendable(listed.length)
-        ):
-            put(self._settled, id, None, self.params.window)
+        wanted = self._judged.get(id)
+        if wanted is None:
+            wanted, kept = self._interest(listed.event)
+            if not kept or id in self._cache or id in self._had:
+                put(self._settled, id, None, self.params.window)
+                return False
+            put(self._judged, id, wanted, _LATEST)
+        elif id in self._cache or id in self._had:
             return False
-        if not self._wishes.may_ask(now, id):
+        if listed.event.payload or not self._sendable(listed.length) or not self._wishes.may_ask(now, id):
             return False
         if not self._cache.admits(listed.length, Traits(published, now, now, wanted)):
             return False
         self._wishes.ask(now, id)
-        put(self._judged, id, None, _LATEST)
         return True
 
     # --- Requests ---------------------------------------------------------------------------------------------------
@@ -460,8 +458,11 @@ class OpportunisticBroker(Broker[Opportunistic]):
             listed = partial.whole.descriptor if partial.have & head == head else None
         if listed is None:
             return True
-        _, kept = self._interest(listed.event)
-        put(self._judged if kept else self._settled, id, None, _LATEST if kept else self.params.window)
+        wanted, kept = self._interest(listed.event)
+        if kept:
+            put(self._judged, id, wanted, _LATEST)
+        else:
+            put(self._settled, id, None, self.params.window)
         return kept
 
     def _complete(self, now: Time, id: EventId, header: Header, partial: Partial[Document]) -> None:

@@ -71,6 +71,7 @@ class Cache:
         self._documents = documents
         self._limit = octets
         self._rank = POLICIES[policy]
+        self._by_request = policy == "least requested"
         self._held: dict[EventId, Held] = {}
         self._expiring: list[tuple[int, EventId]] = []  # a heap; those of documents that have left are skipped
         self._lowest: Rank | None = None  # the rank of what goes first; None: not known
@@ -121,7 +122,8 @@ class Cache:
     def requested(self, held: Held, now: int) -> None:
         """Somebody has asked for it."""
         held.requested = now
-        self._lowest = None
+        if self._by_request:
+            self._lowest = None
 
     def set_wanted(self, held: Held, wanted: bool) -> None:
         """The node's own interests have changed."""

@@ -7,7 +7,8 @@ the cache that match it, brought up to date when a document comes or goes. An an
 
 * Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
 * An announce that may not have everything lists first what was not listed for longest.
-* Bounded: neighbours, profiles (twice as many), and what each neighbour is known to have.
+* Bounded: neighbours, profiles (twice as many), and what each neighbour is known to have. A profile with very many
+  constraints is taken for one that wants everything: asking it about a full cache would cost seconds.
 """
 
 from collections.abc import Iterable
@@ -15,11 +16,13 @@ from typing import Final, Literal
 
 from roamcast.bounded import put
 from roamcast.content.event import EventId
-from roamcast.content.filter import Filter
+from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.index import FilterIndex
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.opportunistic.cache import Held
 
+MAX_CONSTRAINTS: Final = 256
+"""In a profile that is matched: more than a node of ours says."""
 MAX_KNOWN: Final = 1024
 """Documents that one neighbour is known to have."""
 
@@ -100,6 +103,8 @@ class Catalog:
         self._neighbours.expire(now)
 
     def _profile(self, filter: Filter) -> _Profile:
+        if sum(map(len, filter.alternatives)) > MAX_CONSTRAINTS:
+            filter = EVERYTHING
         profile = self._profiles.get(filter)
         if profile is None:
             if len(self._profiles) >= self._most_profiles:

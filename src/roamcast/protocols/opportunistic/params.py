@@ -71,7 +71,7 @@ class Opportunistic(Parameters, frozen=True, kw_only=True):
     cut: Annotated[
         bool, Meta(description="whether an announce longer than a frame is cut into parts, each of use alone")
     ] = True
-    profile: Annotated[int, Meta(ge=MIN_BUDGET, le=65536, description="most bytes of a node's profile")] = 512
+    profile: Annotated[int, Meta(ge=MIN_BUDGET, le=1280, description="most bytes of a node's profile")] = 512
     asking: Annotated[
         Literal["everyone", "one"],
         Meta(description="whom a document is asked of: every node that announces it, or one at a time"),

@@ -1,0 +1,96 @@
+"""The experiments of the paper on documents that people carry: what is run, and that it is the paper's scenario."""
+
+from itertools import combinations
+
+import pytest
+
+from roamcast import papers
+from roamcast.campaign.experiment import Experiment, check_measures
+from roamcast.campaign.plan import plan
+from roamcast.content.event import Event
+from roamcast.content.text import parse_filter
+from roamcast.papers.claims import load_claims
+from roamcast.pipeline.measures import MEASURES
+from roamcast.sim.scenario import Scenario
+
+NAMES = [
+    "opportunistic-3",
+    "opportunistic-3-far",
+    "opportunistic-4",
+    "opportunistic-5",
+    "opportunistic-6",
+    "opportunistic-radio",
+]
+READINGS = ("literal", "suspended", "suspended, long stays")
+
+
+@pytest.fixture(scope="module")
+def experiments() -> dict[str, Experiment]:
+    return {one.name: one for one in papers.load(["opportunistic"])}
+
+
+def scenario(one: Experiment, variant: str, **point: float) -> Scenario:
+    (named,) = (each for each in one.variants if each.name == variant)
+    assert point in one.points(named)
+    return one.at(named, point)
+
+
+def test_figures_3_to_6_are_there_with_20_layouts_each(experiments: dict[str, Experiment]) -> None:
+    assert list(experiments) == NAMES
+    assert {len(one.seeds()) for one in experiments.values()} == {20}
+    check_measures(list(experiments.values()), MEASURES)
+    for name in NAMES[:4]:
+        assert [each.name for each in experiments[name].variants][:3] == list(READINGS)
+    assert plan(list(experiments.values())).rows  # every scenario is checked on the way
+
+
+def test_the_scenario_is_the_papers(experiments: dict[str, Experiment]) -> None:
+    """Section 3, word by word."""
+    one = scenario(experiments["opportunistic-3"], "literal", hops=2)
+    assert (one.nodes, one.duration, one.area.width, one.area.height) == (120, 14000, 1000, 1000)  # type: ignore[union-attr]
+    assert (one.radio.range, one.radio.indoor_range) == (100, 40)
+    (publishers,) = one.workload.publishers
+    assert publishers.members * publishers.rate == pytest.approx(1 / 2.5)
+    assert (publishers.size, publishers.lifetime) == (50_000, None)
+    assert one.protocol.parameters["interval"] == 15
+    assert (one.protocol.parameters["scope"], one.protocol.parameters["capacity"]) == (2, 0)
+
+
+def test_every_pair_of_topics_is_the_interest_of_one_host(experiments: dict[str, Experiment]) -> None:
+    workload = scenario(experiments["opportunistic-3"], "literal", hops=1).workload
+    interests = []
+    for group in workload.subscribers:
+        wanted = parse_filter(group.filters[0])
+        interests += [tuple(t for t in range(16) if wanted.matches(Event.of("document", {"topic": t})))] * group.members
+    assert sorted(interests) == sorted(combinations(range(16), 2))
+    assert sorted(node for group in workload.subscribers for node in group.nodes or ()) == list(range(120))
+
+
+def test_the_readings_differ_in_what_their_names_say(experiments: dict[str, Experiment]) -> None:
+    literal, suspended, long = (scenario(experiments["opportunistic-3"], name, hops=1) for name in READINGS)
+    assert (literal.away, literal.radio.walls) == (
+        (),
+        scenario(experiments["opportunistic-6"], "relays", hops=1).radio.walls,
+    )
+    for one in (suspended, long):
+        assert [(away.where, away.mode) for away in one.away] == [("travelling", "suspended")]
+        assert one.radio.walls == "opaque"
+    assert [getattr(one.moving, "stay", None) for one in (suspended, long)] == [(30, 180), (30, 600)]
+
+
+def test_figure_6_is_about_an_hour_of_life_and_four_hours(experiments: dict[str, Experiment]) -> None:
+    one = scenario(experiments["opportunistic-6"], "flooding", hops=3)
+    assert (one.duration, one.workload.publishers[0].lifetime) == (14400, 3600)
+    assert one.protocol.parameters["relaying"] == "flooding"
+
+
+def test_every_check_names_a_measure_and_a_point_that_is_run(experiments: dict[str, Experiment]) -> None:
+    checks = [check for claim in load_claims(papers.CLAIMS) if claim.paper == "opportunistic" for check in claim.checks]
+    assert len(checks) > 40
+    for check in checks:
+        for term, measure in check.measures:
+            one = experiments[term.experiment]
+            assert measure in (one.spec.measures or ())
+            (variant,) = (each for each in one.variants if each.name == term.variant)
+            assert isinstance(term.at, dict)
+            assert any(term.at.items() <= point.items() for point in one.points(variant)), check.says
