@@ -22,6 +22,7 @@ import msgspec
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from hypothesis.errors import UnsatisfiedAssumption
 from msgspec import inspect
 
 from content.strategies import filters
@@ -367,20 +368,21 @@ def floats(info: inspect.FloatType) -> st.SearchStrategy[float]:
 
 
 @functools.cache
-def structs_of(cls: type) -> st.SearchStrategy[Any]:
-    """Deferred, since a struct may be in itself."""
-    return st.deferred(lambda: structs(inspect.type_info(cls)))  # type: ignore[arg-type]  # of a struct, it is one of a struct
+def fields_of(cls: type) -> dict[str, st.SearchStrategy[Any]]:
+    info = inspect.type_info(cls)
+    assert isinstance(info, inspect.StructType)
+    return {field.name: anything(field.type) for field in info.fields}
 
 
-def structs(info: inspect.StructType) -> st.SearchStrategy[Any]:
-    def made(fields: dict[str, Any]) -> Any:  # noqa: ANN401  # of the class
+@st.composite
+def struct(draw: st.DrawFn, cls: type) -> Any:  # noqa: ANN401  # of the class
+    """What its own rules refuse is drawn again. Fields are looked up when it is drawn: a struct may be in itself."""
+    for _ in range(3):
         try:
-            return info.cls(**fields)
+            return cls(**{name: draw(field) for name, field in fields_of(cls).items()})
         except ContentError:
-            return None
-
-    fields = {field.name: anything(field.type) for field in info.fields}
-    return st.fixed_dictionaries(fields).map(made).filter(lambda struct: struct is not None)
+            pass
+    raise UnsatisfiedAssumption
 
 
 def sized(info: Any) -> dict[str, Any]:  # noqa: ANN401  # every type of msgspec that has a length
@@ -403,7 +405,7 @@ ANYTHING: dict[type[inspect.Type], Callable[[Any], st.SearchStrategy[Any]]] = {
     inspect.TupleType: lambda info: st.tuples(*map(anything, info.item_types)),
     inspect.DictType: lambda info: st.dictionaries(anything(info.key_type), anything(info.value_type), **sized(info)),
     inspect.UnionType: lambda info: st.one_of(*map(anything, info.types)),
-    inspect.StructType: lambda info: structs_of(info.cls),
+    inspect.StructType: lambda info: struct(info.cls),
     inspect.Metadata: lambda info: anything(info.type),
 }
 

@@ -1,0 +1,83 @@
+"""Digests: a host that comes into the region of something held is told of it by those who hold it (section 3.2).
+
+Neighbours say where they are and where they were. Who sees one come in waits a random time, and tells it what nobody
+else has told meanwhile.
+"""
+
+from collections.abc import Hashable
+
+from roamcast.bounded import put
+from roamcast.protocols.api import Node, Time
+from roamcast.protocols.context.host import Host
+from roamcast.protocols.context.matching import Matching
+from roamcast.protocols.context.messages import MAX_DIGEST, Digest, EventItem, SubscriptionItem
+from roamcast.protocols.context.presence import Presence
+from roamcast.protocols.context.tables import Held
+from roamcast.units import seconds
+
+
+class Digests:
+    def __init__(self, host: Host, matching: Matching) -> None:
+        self._host = host
+        self._matching = matching
+        self._refresh = seconds(host.params.refresh)
+        self._entered: dict[Hashable, Time] = {}  # by neighbour and item: when it last came in
+        self._owed: dict[Node, dict[Hashable, None]] = {}  # by neighbour: the items that a digest is to tell
+
+    @property
+    def tables(self) -> dict[str, int]:
+        return {"entered": len(self._entered), "owed": len(self._owed)}
+
+    def watch(self, now: Time, node: Node, presence: Presence) -> None:
+        """Has a digest sent if the neighbour came into the region of something held here."""
+        if (
+            not (self._matching.events.held or self._matching.subscriptions.held)
+            or presence.before is None
+            or not self._host.params.digests
+        ):
+            return
+        for key in (
+            *self._matching.events.entered(now, presence),
+            *self._matching.subscriptions.entered(now, presence),
+        ):
+            last = self._entered.get((node, key))
+            if last is not None and now - last < self._refresh:
+                continue
+            put(self._entered, (node, key), now, self._host.params.window)
+            if node not in self._owed:
+                put(self._owed, node, {}, self._host.params.neighbours)
+                self._host.port.set_timer(now + self._host.random_wait(), ("digest", node))
+            self._owed[node][key] = None
+
+    def made(self, now: Time, node: Node) -> Digest | None:
+        """What nobody else has told the neighbour meanwhile."""
+        owed = self._owed.pop(node, {})
+        events = [held for held in map(self._matching.events.get, owed) if held is not None and held.expires > now]
+        wanted = [
+            held for held in map(self._matching.subscriptions.get, owed) if held is not None and held.expires > now
+        ]
+        if not events and not wanted:
+            self._host.port.note("digest suppressed")
+            return None
+        return Digest(
+            self._host.whereabouts.presence(now),
+            tuple(held.item.older(held.item.left - (held.expires - now)) for held in events[:MAX_DIGEST]),
+            tuple(held.item.older(held.item.left - (held.expires - now)) for held in wanted[:MAX_DIGEST]),
+        )
+
+    def hear(self, now: Time, digest: Digest) -> None:
+        told: list[Hashable] = [event.key for event in digest.events]
+        told += [item.key for item in digest.subscriptions]
+        for owed in self._owed.values():
+            for key in told:
+                owed.pop(key, None)
+        for event in digest.events:
+            if event.publisher != self._host.node and _is_new(self._matching.events.get(event.key), event.version):
+                self._matching.take_event(now, event, 1, "digest")
+        for item in digest.subscriptions:
+            if item.subscriber != self._host.node and _is_new(self._matching.subscriptions.get(item.key), item.version):
+                self._matching.take_subscription(now, item)
+
+
+def _is_new(known: Held[EventItem] | Held[SubscriptionItem] | None, version: int) -> bool:
+    return known is None or known.item.version < version

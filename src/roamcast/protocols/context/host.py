@@ -1,0 +1,39 @@
+"""What the parts of a broker share: the node and its port, where it is, who is around it, and the geocast."""
+
+from random import Random
+
+from roamcast.content.region import Rectangle
+from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.context.geocast import Geocast
+from roamcast.protocols.context.neighbours import Surroundings
+from roamcast.protocols.context.params import ContextParams
+from roamcast.protocols.context.presence import Whereabouts
+from roamcast.protocols.context.reachability import reachability
+from roamcast.protocols.local import LocalSubscriptions
+from roamcast.units import seconds
+
+
+class Host:
+    def __init__(self, node: Node, params: ContextParams, port: Port, rng: Random, local: LocalSubscriptions) -> None:
+        self.node = node
+        self.params = params
+        self.port = port
+        self.rng = rng
+        self.local = local
+        self.whereabouts = Whereabouts(port, seconds(params.interval), params.key_attributes)
+        self.around = Surroundings(
+            self.whereabouts, seconds(params.interval * params.lifetime), params.neighbours, 2 * seconds(params.check)
+        )
+        self.geocast = Geocast(port, rng, params.geocast, self.whereabouts.presence, self.whereabouts.here)
+
+    def reach(self, now: Time) -> Rectangle | None:
+        """Where this host can be reached from now on."""
+        here = self.whereabouts.here(now)
+        if here is None:
+            return None
+        velocity = self.whereabouts.velocity(now, here)
+        return reachability(here, velocity, self.params.reachability, self.params.safe, seconds(self.params.refresh))
+
+    def random_wait(self) -> Time:
+        """Before sending what others may send too."""
+        return round(self.rng.random() * seconds(self.params.match_wait))
