@@ -174,14 +174,16 @@ def test_a_preview_has_every_second_point_few_seeds_and_short_runs(experiments: 
 
 
 def test_without_names_all_papers_that_have_experiments_are_meant() -> None:
-    assert [one.name for one in papers.load()] == [*NAMES, *ODMRP_NAMES, *COMAN_NAMES, *CONTEXT_NAMES]
+    ours = [one.name for one in papers.load()]
+    assert ours[: len(NAMES)] == NAMES
+    assert {name.partition("-")[0] for name in ours} == set(papers.PAPERS)
+    assert set(ours) >= {*ODMRP_NAMES, *COMAN_NAMES}
 
 
 @pytest.mark.parametrize(
     ("name", "words"),
     [
         ("hnit", "no paper is named 'hnit'; known are hint, odmrp, coman, opportunistic, context"),
-        ("opportunistic", "opportunistic: its figures are no experiments yet; its claims are listed as not measured"),
     ],
 )
 def test_a_paper_that_cannot_be_run(name: str, words: str) -> None:
