@@ -78,7 +78,9 @@ BY_HAND = {
     "receptions": 36,  # of each event: 1 of node 0's, 2 of node 1's, 1 of node 2's
     "losses": {"collision": 0, "half_duplex": 0, "random_loss": 0, "queue_full": 0, "unreachable": 0},
     "notes": {"duplicate": 18},
-    "sent": [{"kind": "data", "packets": 27, "bits": 27 * 2816, "airtime": 0.040608, "carrier": True}],
+    "sent": [
+        {"kind": "data", "packets": 27, "bits": 27 * 2816, "airtime": 0.040608, "background": False, "carrier": True}
+    ],
 }
 
 

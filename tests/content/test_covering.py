@@ -123,7 +123,7 @@ def meetings(pairs: st.SearchStrategy[tuple[Filter, Filter]]) -> tuple[int, int]
     """Among 400 drawn pairs whose second matches the drawn event: in how many the first covers it; in how many not."""
     counts = {True: 0, False: 0}
 
-    @settings(max_examples=examples(400), derandomize=True, database=None)
+    @settings(max_examples=400, derandomize=True, database=None)
     @given(pairs, small_events)
     def count(pair: tuple[Filter, Filter], event: Event) -> None:
         counts[covers(*pair)] += pair[1].matches(event)

@@ -18,6 +18,7 @@ from roamcast.pipeline.session import spark_environment
 
 TASKS = 6
 
+TESTS = Path(__file__).parents[1]
 PROGRAM = """
 import json, os, sys, threading, time, uuid
 from pathlib import Path
@@ -73,7 +74,7 @@ with standalone_cluster(workers=1, cores=1) as cluster, session(cluster.url) as 
 def run(program: str, folder: Path, environment: dict[str, str]) -> tuple[dict[str, Any], str]:
     done = subprocess.run(
         [sys.executable, "-c", PROGRAM + program, str(folder), str(TASKS)],
-        env=environment,
+        env={**environment, "PYTHONPATH": str(TESTS)},
         capture_output=True,
         text=True,
         timeout=400,

@@ -85,7 +85,7 @@ def test_the_folder_tells_what_it_is(six: tuple[Plan, Path, list[State]]) -> Non
     plan, out, states = six
     assert pq.read_table(out / "runs.parquet").to_pylist() == plan.rows
     about = json.loads((out / "campaign.json").read_bytes())
-    assert (about["version"], about["command"]) == (1, "roamcast campaign tiny.toml")
+    assert (about["version"], about["command"]) == (2, "roamcast campaign tiny.toml")
     assert [(one["name"], one["seeds"]) for one in about["experiments"]] == [("tiny", [1, 2, 3])]
     last = states[-1]
     assert (last.total, last.done, last.failed, last.running) == (6, 6, 0, 0)

@@ -119,7 +119,8 @@ def terms_of(run: str, subscribe: pa.Table, filter_id: dict[str | None, int]) ->
     """A subscription made again under an id in use ends the former one."""
     terms: list[list[int]] = []
     current: dict[tuple[int, int], list[int]] = {}
-    rows = zip(*(subscribe[name].to_pylist() for name in subscribe.column_names), strict=True)
+    columns = ("time", "node", "subscription", "active", "filter")
+    rows = zip(*(subscribe[name].to_pylist() for name in columns), strict=True)
     for time, node, subscription, active, text in sorted(rows, key=lambda row: row[0]):
         former = current.pop((node, subscription), None)
         if former is not None:
