@@ -91,6 +91,8 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._interval = seconds(params.interval)
         self._gather = seconds(params.gather)
         self._carried = params.carried
+        self._longest = MAX_CHUNKS * MAX_PIECES * params.piece  # of a document, bytes
+        self._decides_later = params.relaying == "relays" and params.decide == "any"
         self._uses_relays = params.relaying == "relays" and params.scope > 1
         lifetime = round(params.missed * self._interval * (1 + params.jitter))
         self._neighbourhood = Neighbourhood(node, lifetime, params.neighbours)
@@ -256,6 +258,9 @@ class OpportunisticBroker(Broker[Opportunistic]):
         path, announcer = message.path, sender
         if path or message.scope > 1:
             announcer = origin(path, sender)
+            passed_on = self._announces.get((announcer, message.serial, message.part))
+            if passed_on or (passed_on is False and not self._decides_later):
+                return
             if self.node in path or not plausible(path) or not self._hear_copy(sender, announcer, message):
                 return
         profile = message.profile
@@ -493,7 +498,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._put(now, Held(document, published, now, now, wanted, expires, hops), "received")
 
     def _sendable(self, length: int) -> bool:
-        return Cut(length, self.params.piece).pieces <= MAX_CHUNKS * MAX_PIECES
+        return length <= self._longest
 
     # --- Passing documents on ---------------------------------------------------------------------------------------
 

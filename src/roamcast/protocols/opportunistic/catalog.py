@@ -123,9 +123,10 @@ class Catalog:
         self._neighbours.expire(now)
 
     def _profile(self, filter: Filter) -> _Profile:
-        if sum(map(len, filter.alternatives)) > MAX_CONSTRAINTS:
-            filter = EVERYTHING
         profile = self._profiles.get(filter)
+        if profile is None and sum(map(len, filter.alternatives)) > MAX_CONSTRAINTS:
+            filter = EVERYTHING
+            profile = self._profiles.get(filter)
         if profile is None:
             if len(self._profiles) >= self._most_profiles:
                 self._make_room()
@@ -144,7 +145,7 @@ class Catalog:
 
     def _make_room(self) -> None:
         """The oldest profile that no neighbour has goes; there is one, since profiles may be twice the neighbours."""
-        used = {known.value.profile.number for node in self._neighbours if (known := self._neighbours.get(node))}
+        used = {known.value.profile.number for _, known in self._neighbours.items()}
         oldest = next(number for number in self._numbers if number not in used)
         profile = self._numbers.pop(oldest)
         for content in self._contents.values():
@@ -158,10 +159,7 @@ class Catalog:
     def fitted(self, budget: int) -> list[Held]:
         """What to announce now, in at most so many bytes; 0: no limit."""
         wanted: dict[EventId, Held] = {}
-        for node in self._neighbours:
-            known = self._neighbours.get(node)
-            assert known is not None
-            neighbour = known.value
+        for _, (_, neighbour) in self._neighbours.items():
             if self._missing_only:
                 has = neighbour.has
                 wanted.update((id, held) for id, held in neighbour.profile.matched.items() if id not in has)
