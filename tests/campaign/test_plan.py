@@ -151,6 +151,39 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "seeds": ({"seeds": "many"}, "seeds: Expected `int | array`, got `str`"),
     "variants": ({"variants": [{"name": "a"}, {"name": "a"}]}, "variants: two are named 'a'"),
     "baseline": ({"baseline": "flood"}, "baseline: there is no variant 'flood'; did you mean 'flooding'?"),
+    "preview's axis": (
+        {"quick": {"duration": 9, "values": {"p": [1]}}},
+        "quick.values: there is no axis 'p'; known are",
+    ),
+    "preview's value": (
+        {"axes": [axis("nodes", 1, 2)], "quick": {"duration": 9, "values": {"nodes": [3]}}},
+        "quick.values.nodes: 3 is no value of this axis",
+    ),
+    "preview's values": (
+        {"axes": [axis("nodes", 1, 2)], "quick": {"duration": 9, "values": {"nodes": []}}},
+        "quick.values.nodes: []: at least one value",
+    ),
+    "preview's steps": (
+        {
+            "mode": "paired",
+            "axes": [axis("nodes", 1, 2), axis("duration", 1, 2)],
+            "quick": {"duration": 9, "values": {"nodes": [1]}},
+        },
+        "quick.values: paired axes go in step: give as many values of each",
+    ),
+    "preview's variant": (
+        {"variants": [{"name": "near"}], "quick": {"duration": 9, "variants": ["neat"]}},
+        "quick.variants: there is no variant 'neat'; did you mean 'near'?",
+    ),
+    "preview's baseline": (
+        {"variants": [{"name": "a"}, {"name": "b"}], "baseline": "a", "quick": {"duration": 9, "variants": ["b"]}},
+        "quick.variants: the baseline 'a' must be among them",
+    ),
+    "preview's duration": ({"quick": {"duration": 0}}, "quick.duration: Expected `float` > 0"),
+    "preview's field": (
+        {"quick": {"duration": 9, "seed": 1}},
+        "quick.seed: there is no such field; did you mean 'seeds'?",
+    ),
     "figure": ({"figures": [{"id": "1", "x": "p", "y": "delivery"}]}, "figures[0].x: there is no axis 'p'; known are"),
     "against": (
         {"axes": [axis("nodes", 1)], "figures": [{"id": "1", "x": "nodes", "y": "delivery", "against": "flodding"}]},

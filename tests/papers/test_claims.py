@@ -76,11 +76,14 @@ def _of(term: Term) -> Experiment:
 @pytest.mark.parametrize("quick", [False, True], ids=["full", "quick"])
 @pytest.mark.parametrize(("id", "check"), CHECKS, ids=[f"{id} {check.says}" for id, check in CHECKS])
 def test_a_check_is_about_what_is_measured(id: str, check: Check, quick: bool) -> None:
-    """A preview has all that is judged, and of the rest what the same experiments give."""
+    """A preview has all that is judged, and of the rest what the same experiments give. One that an experiment states
+    itself has at least what a claim is named after."""
     for term, measure in check.measures:
         one = PREVIEWS.get(term.experiment) if quick else _of(term)
         if one is None:
             assert not check.judged
+            return
+        if quick and _of(term).spec.quick is not None and not check.main:
             return
         (variant,) = (variant for variant in one.variants if variant.name == term.variant)
         assert measure in (one.spec.measures or ())

@@ -94,3 +94,17 @@ def test_every_check_names_a_measure_and_a_point_that_is_run(experiments: dict[s
             (variant,) = (each for each in one.variants if each.name == term.variant)
             assert isinstance(term.at, dict)
             assert any(term.at.items() <= point.items() for point in one.points(variant)), check.says
+
+
+def test_previews_are_long_enough_for_the_ages_they_are_judged_by(experiments: dict[str, Experiment]) -> None:
+    previews = {one.name: one for one in papers.preview(["opportunistic"])}
+    assert list(previews) == NAMES[:5]
+    for claim in load_claims(papers.CLAIMS):
+        for check in claim.checks if claim.paper == "opportunistic" else ():
+            for term, measure in check.measures if check.main else ():
+                _, _, age = measure.partition("satisfaction_")
+                assert previews[term.experiment].scenario["duration"] >= int(age or 0) + 900
+    assert len(previews["opportunistic-3"].seeds()) == 3
+    assert previews["opportunistic-4"].spec.axes[0].values == (50, 100)
+    assert experiments["opportunistic-4"].spec.axes[0].values == (50, 100, 200)
+    assert len(plan(list(previews.values())).rows) == 28

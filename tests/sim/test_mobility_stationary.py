@@ -1,4 +1,4 @@
-"""Random waypoint and hot spots start as they go on: measured on many nodes, against the theory in numpy.
+"""Random waypoint, hot spots and buildings start as they go on: measured on many nodes, against the theory in numpy.
 
 The samples are fixed by their seeds, and the margins are four standard errors: a test passes always or never.
 """
@@ -12,7 +12,8 @@ import numpy as np
 import numpy.typing as npt
 import pytest
 
-from roamcast.sim.mobility import Area, HotSpots, Leg, Model, RandomWaypoint, position
+from roamcast.sim.mobility import Area, Buildings, HotSpots, Leg, Model, RandomWaypoint, position
+from roamcast.sim.mobility.buildings import Building
 from roamcast.units import SECOND
 
 Floats = npt.NDArray[np.float64]
@@ -166,3 +167,68 @@ def test_first_trips_within_one_spot_are_chosen_by_their_length() -> None:
     left = [math.dist(leg[2:4], leg[4:6]) for leg in map(next, model.walks(AREA, NODES, 8, Path()))]
     expected = radius * 45 * math.pi / 256
     assert np.mean(left) == pytest.approx(expected, abs=4 * 0.4 * radius / math.sqrt(NODES))
+
+
+PLAN = (Building(50.0, 50.0, 100.0, 150.0), Building(850.0, 50.0, 100.0, 100.0), Building(400.0, 400.0, 150.0, 150.0))
+STAY = (30.0, 180.0)
+
+
+def seen_among_buildings(walk: Iterator[Leg], seconds: int) -> tuple[float, ...]:
+    """x, y, speed, room, whether on the way to another building, and s until the leg ends."""
+    time = seconds * SECOND
+    leg = next(leg for leg in walk if leg.end > time)
+    speed = math.dist(leg[2:4], leg[4:6]) / (leg.end - leg.start) * SECOND
+    return *position(leg, time), speed, leg.room, leg.travelling, (leg.end - time) / SECOND
+
+
+def moves_between(intra: float, count: int) -> tuple[Floats, Floats]:
+    """Where moves start and end, far into a walk: every building is left equally often."""
+    rng = np.random.default_rng(4)
+    corners, sizes = np.array(PLAN)[:, :2], np.array(PLAN)[:, 2:]
+    home = rng.integers(3, size=count)
+    goal = np.where(rng.random(count) < intra, home, (home + rng.integers(1, 3, size=count)) % 3)
+    return corners[home] + sizes[home] * rng.random((count, 2)), corners[goal] + sizes[goal] * rng.random((count, 2))
+
+
+@pytest.mark.parametrize("intra", [0.4, 0.0])
+def test_walks_among_buildings_start_as_they_go_on(intra: float) -> None:
+    low, high = 0.5, 2.0
+    starts, goals = moves_between(intra, 400_000)
+    move = np.hypot(*(goals - starts).T) * math.log(high / low) / (high - low)
+    staying = 105 / (105 + float(np.mean(move)))
+    places = starts + (goals - starts) * np.random.default_rng(5).random((len(starts), 1))
+    indoors = [np.all((places >= b[:2]) & (places <= np.add(b[:2], b[2:])), axis=1) for b in PLAN]
+    mean_speed = (high - low) / math.log(high / low)
+    left = (STAY[1] ** 3 - STAY[0] ** 3) / (3 * (STAY[1] - STAY[0])) / 105 / 2
+    model = Buildings(buildings=PLAN, speed=(low, high), stay=STAY, intra=intra)
+    for seconds in (0, LATER):
+        walks = model.walks(AREA, NODES, 11, Path())
+        seen = np.array([seen_among_buildings(walk, seconds) for walk in walks], dtype=float)
+        stays = seen[:, 2] == 0
+        assert np.mean(stays) == pytest.approx(staying, abs=share_error(staying))
+        assert np.mean(seen[~stays, 2]) == pytest.approx(mean_speed, abs=4 * 0.44 / math.sqrt(np.sum(~stays)))
+        # Who stays is in each building equally often, and has a part of the stay to go.
+        for room, inside in enumerate(indoors):
+            share = np.mean(seen[stays, 3] == room)
+            assert share == pytest.approx(1 / 3, abs=share_error(1 / 3) / math.sqrt(staying))
+            passing = float(np.average(inside, weights=move))
+            assert np.mean(seen[~stays, 3] == room) == pytest.approx(
+                passing, abs=share_error(passing) / math.sqrt(1 - staying)
+            )
+        assert np.mean(seen[stays, 5]) == pytest.approx(left, abs=4 * 44 / math.sqrt(np.sum(stays)))
+
+
+def test_who_is_under_way_at_the_start_travels_until_it_is_inside() -> None:
+    model = Buildings(buildings=PLAN, stay=STAY, intra=0.0)
+    under_way = 0
+    for walk in model.walks(AREA, 300, 3, Path()):
+        first = next(walk)
+        if first[2:4] == first[4:6]:
+            continue
+        under_way += 1
+        legs = [first]
+        while legs[-1][2:4] != legs[-1][4:6]:
+            legs.append(next(walk))
+        goal = legs[-1].room
+        assert [leg.travelling for leg in legs] == [leg.room != goal for leg in legs]
+    assert under_way > 200

@@ -74,6 +74,18 @@ class Figure(_Part, frozen=True, kw_only=True):
     ] = None
 
 
+class Quick(_Part, frozen=True, kw_only=True):
+    """A preview: what `roamcast papers --quick` runs of an experiment that needs more time than others to show
+    anything."""
+
+    duration: Annotated[float, Meta(gt=0, description="of a run with its warm-up, s")]
+    seeds: Annotated[int, Meta(ge=1, description="how many")] = 3
+    values: Annotated[
+        dict[str, tuple[Any, ...]], Meta(description="by the label of an axis: which of its values; else all")
+    ] = {}
+    variants: Annotated[tuple[str, ...], Meta(description="which; none: all")] = ()
+
+
 class Spec(_Part, frozen=True, kw_only=True):
     """An experiment file."""
 
@@ -95,6 +107,10 @@ class Spec(_Part, frozen=True, kw_only=True):
     axes: tuple[Axis, ...] = ()
     variants: Annotated[tuple[Variant, ...], Meta(description="if there are none: one, named after the protocol")] = ()
     figures: tuple[Figure, ...] = ()
+    quick: Annotated[
+        Quick | None,
+        Meta(description="the preview; none: fewer points, three seeds and 200 s after the warm-up"),
+    ] = None
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """(field, rule with the values)."""
@@ -118,6 +134,33 @@ class Spec(_Part, frozen=True, kw_only=True):
                 yield from ((f"figures[{number}].against", rule) for rule in self._against_problems(figure.against))
         if self.baseline is not None and self.variants and self.baseline not in variants:
             yield "baseline", f"there is no variant {self.baseline!r}; {_known(self.baseline, variants)}"
+        if self.quick is not None:
+            yield from ((f"quick.{name}", rule) for name, rule in self._quick_problems(self.quick))
+
+    def _quick_problems(self, quick: Quick) -> Iterator[tuple[str, str]]:
+        """A preview is a part of the experiment: its points are points of the figures."""
+        axes = {axis.name: axis for axis in self.axes}
+        for label, values in quick.values.items():
+            if label not in axes:
+                yield "values", f"there is no axis {label!r}; {_known(label, axes)}"
+                continue
+            if not values:
+                yield f"values.{label}", "[]: at least one value"
+            for value in values:
+                if value not in axes[label].values:
+                    yield f"values.{label}", f"{value!r} is no value of this axis"
+        lengths = {len(quick.values.get(axis.name, axis.values)) for axis in self.axes}
+        if self.mode == "paired" and len(lengths) > 1:
+            yield "values", "paired axes go in step: give as many values of each"
+        known = [variant.name for variant in self.variants]
+        for name in quick.variants:
+            if name not in known:
+                yield "variants", f"there is no variant {name!r}; {_known(name, known)}"
+        if self.baseline is not None and quick.variants and self.baseline not in quick.variants:
+            yield "variants", f"the baseline {self.baseline!r} must be among them"
+        for figure in self.figures:
+            if figure.against is not None and quick.variants and figure.against not in quick.variants:
+                yield "variants", f"{figure.against!r}, which figure {figure.id} compares with, must be among them"
 
     def _against_problems(self, name: str) -> Iterator[str]:
         """A level line has one point: there is nothing to compare with at the others, nor of it."""
@@ -245,7 +288,9 @@ def _readable(problem: str) -> str:
     place = path.rstrip("`").lstrip(".")
     unknown = re.search(r"unknown field `(\w+)`", rule)
     if unknown:
-        struct = {"axes": Axis, "variants": Variant, "figures": Figure}.get(place.partition("[")[0], Spec)
+        struct = {"axes": Axis, "variants": Variant, "figures": Figure, "quick": Quick}.get(
+            place.partition("[")[0], Spec
+        )
         name = f"{place}.{unknown[1]}" if place else unknown[1]
         return f"{name}: there is no such field; {_known(unknown[1], struct.__struct_fields__)}"
     return f"{place or 'the experiment'}: {rule}"

@@ -128,7 +128,7 @@ class Constraint(msgspec.Struct, frozen=True, array_like=True, eq=False):
 Conjunction = tuple[Constraint, ...]
 
 
-class Filter(msgspec.Struct, frozen=True, array_like=True):
+class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     """Alternatives, of which one must hold. Canonical: constraints and alternatives are sorted, repetitions gone."""
 
     alternatives: tuple[Conjunction, ...]

@@ -1,8 +1,9 @@
 """The papers' evaluations as data: experiments, the scenarios they start from, and the ledger of claims.
 
 The rule this file owns is what `--quick` means: a preview in minutes. Of every axis of more than three values, every
-second one, from the first, and the last; three seeds; and 200 s measured instead of what the scenario says. Experiments
-that no claim is judged by, but which only stand beside one, are left out.
+second one, from the first, and the last; three seeds; and 200 s measured instead of what the scenario says. Where that
+would show nothing, an experiment says itself what its preview is (`quick` in its file). Experiments that no claim is
+judged by, but which only stand beside one, are left out.
 """
 
 import dataclasses
@@ -13,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from roamcast.campaign.experiment import Axis, Experiment, load_experiment
+from roamcast.campaign.experiment import Axis, Experiment, Quick, load_experiment
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import load_claims
 
@@ -73,9 +74,26 @@ def preview(papers: Sequence[str] = ()) -> list[Experiment]:
 
 def quick(one: Experiment) -> Experiment:
     """The preview of an experiment."""
+    own = one.spec.quick
+    if own is not None:
+        return _as_stated(one, own)
     spec = msgspec.structs.replace(one.spec, seeds=QUICK_SEEDS, axes=tuple(map(_thinned, one.spec.axes)))
     scenario: dict[str, Any] = {**one.scenario, "duration": one.scenario.get("warmup", 0.0) + QUICK_MEASURED}
     return dataclasses.replace(one, spec=spec, scenario=scenario)
+
+
+def _as_stated(one: Experiment, own: Quick) -> Experiment:
+    """The preview that an experiment's file describes."""
+    spec = msgspec.structs.replace(
+        one.spec,
+        seeds=tuple(one.seeds(own.seeds)),
+        axes=tuple(
+            msgspec.structs.replace(axis, values=own.values.get(axis.name, axis.values)) for axis in one.spec.axes
+        ),
+        variants=tuple(variant for variant in one.spec.variants if not own.variants or variant.name in own.variants),
+        quick=None,
+    )
+    return dataclasses.replace(one, spec=spec, scenario={**one.scenario, "duration": own.duration})
 
 
 def _thinned(axis: Axis) -> Axis:

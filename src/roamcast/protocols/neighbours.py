@@ -3,7 +3,7 @@
 Bounded: when it is full, whoever was not heard of for longest makes room.
 """
 
-from collections.abc import Iterator
+from collections.abc import ItemsView, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
 V = TypeVar("V")
@@ -46,6 +46,10 @@ class NeighbourTable(Generic[V]):
 
     def get(self, node: int) -> Heard[V] | None:
         return self._heard.get(node)
+
+    def items(self) -> ItemsView[int, Heard[V]]:
+        """Longest ago first."""
+        return self._heard.items()
 
     def __contains__(self, node: int) -> bool:
         return node in self._heard

@@ -34,6 +34,11 @@ class Cut(NamedTuple):
         """The mask of all pieces."""
         return (1 << self.pieces) - 1
 
+    @property
+    def cost(self) -> int:
+        """Bytes of memory that a piece takes."""
+        return self.size + PIECE_COST
+
     def span(self, number: int) -> tuple[int, int]:
         """From which byte to which a piece reaches."""
         return number * self.size, min(self.length, (number + 1) * self.size)
@@ -71,7 +76,7 @@ class Partial(Generic[W]):
     @property
     def cost(self) -> int:
         """Bytes that it takes; what is shared costs its holder as much as on a device."""
-        return self.have.bit_count() * (self.cut.size + PIECE_COST)
+        return self.have.bit_count() * self.cut.cost
 
 
 class Partials(Generic[K, W]):
@@ -114,17 +119,18 @@ class Partials(Generic[K, W]):
         return partial
 
     def _touched(self, key: K, cut: Cut) -> Partial[W]:
-        partial = self.pop(key)
-        if partial is None or partial.cut != cut:
+        partial = self._partials.pop(key, None)
+        if partial is not None and partial.cut != cut:
+            self.cost -= partial.cost
+            partial = None
+        if partial is None:
             partial = Partial(cut)
         self._partials[key] = partial
-        self.cost += partial.cost
         return partial
 
     def _set(self, partial: Partial[W], pieces: int) -> None:
-        before = partial.cost
+        self.cost += (pieces & ~partial.have).bit_count() * partial.cut.cost
         partial.have |= pieces
-        self.cost += partial.cost - before
 
     def _within_bounds(self, key: K, partial: Partial[W]) -> Partial[W]:
         """Others make room; one that is too long for the bound stays until another comes."""

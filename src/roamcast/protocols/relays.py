@@ -21,16 +21,16 @@ MAX_CLAIMED: Final = 256
 
 def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple[int, ...]:
     """The relays of a node, sorted: `neighbours` has the confirmed neighbours of each of its own."""
-    reach = {
-        neighbour: {two for two in theirs if two != node and two not in neighbours}
-        for neighbour, theirs in neighbours.items()
-    }
-    reached_by: dict[int, list[int]] = {}
-    for neighbour, beyond in reach.items():
-        for two in beyond:
-            reached_by.setdefault(two, []).append(neighbour)
-    chosen = {only[0] for only in reached_by.values() if len(only) == 1}
-    left = set(reached_by).difference(*(reach[relay] for relay in chosen))
+    near = {node, *neighbours}
+    reach = {neighbour: set(theirs).difference(near) for neighbour, theirs in neighbours.items()}
+    reached: set[int] = set()
+    by_several: set[int] = set()
+    for beyond in reach.values():
+        by_several |= reached & beyond
+        reached |= beyond
+    by_one = reached - by_several
+    chosen = {neighbour for neighbour, beyond in reach.items() if not beyond.isdisjoint(by_one)}
+    left = reached.difference(*(reach[relay] for relay in chosen))
     while left:
         best = max(
             (neighbour for neighbour in reach if neighbour not in chosen),
@@ -63,7 +63,7 @@ class Neighbourhood:
         known = self._table.get(neighbour)
         bounded = Claim(claim.confirmed[:MAX_CLAIMED], claim.heard[:MAX_CLAIMED])
         evicted = self._table.hear(now, neighbour, bounded)
-        if known is None or known.value != bounded or evicted is not None:
+        if evicted is not None or (None if known is None else self._links(known.value)) != self._links(bounded):
             self._relays = None
 
     def expire(self, now: int) -> None:
@@ -76,22 +76,26 @@ class Neighbourhood:
         """What this node can say of itself."""
         confirmed: list[int] = []
         heard: list[int] = []
-        for neighbour in sorted(self._table):
-            (confirmed if self.confirmed(neighbour) else heard).append(neighbour)
+        for neighbour, known in sorted(self._table.items()):
+            (heard if self._links(known.value) is None else confirmed).append(neighbour)
         return Claim(tuple(confirmed[:MAX_CLAIMED]), tuple(heard[:MAX_CLAIMED]))
 
     def confirmed(self, neighbour: int) -> bool:
         """Whether the link works both ways, as far as is known."""
         known = self._table.get(neighbour)
-        return known is not None and (self._node in known.value.confirmed or self._node in known.value.heard)
+        return known is not None and self._links(known.value) is not None
+
+    def _links(self, claim: Claim) -> tuple[int, ...] | None:
+        """What counts of a neighbour's claim: its confirmed neighbours; None if the link to itself is not confirmed."""
+        return claim.confirmed if self._node in claim.confirmed or self._node in claim.heard else None
 
     @property
     def relays(self) -> tuple[int, ...]:
         """Who passes this node's broadcasts on."""
         if self._relays is None:
-            claims = {node: self._table.get(node) for node in self._table if self.confirmed(node)}
-            known = {node: heard.value.confirmed for node, heard in claims.items() if heard is not None}
-            self._relays = select_relays(self._node, known)
+            links = {node: self._links(known.value) for node, known in self._table.items()}
+            confirmed = {node: theirs for node, theirs in links.items() if theirs is not None}
+            self._relays = select_relays(self._node, confirmed)
         return self._relays
 
     def __len__(self) -> int:

@@ -20,7 +20,7 @@ import msgspec
 
 from roamcast.bounded import put
 from roamcast.content.covering import summarise
-from roamcast.content.event import Event, EventId
+from roamcast.content.event import EventId
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Node, Port, Time
@@ -91,6 +91,8 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._interval = seconds(params.interval)
         self._gather = seconds(params.gather)
         self._carried = params.carried
+        self._longest = MAX_CHUNKS * MAX_PIECES * params.piece  # of a document, bytes
+        self._decides_later = params.relaying == "relays" and params.decide == "any"
         self._uses_relays = params.relaying == "relays" and params.scope > 1
         lifetime = round(params.missed * self._interval * (1 + params.jitter))
         self._neighbourhood = Neighbourhood(node, lifetime, params.neighbours)
@@ -103,6 +105,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._had: dict[EventId, bool] = {}  # what was once here, and whether it was wanted here: `remember`
         self._settled: dict[EventId, None] = {}  # what need not be asked for, so that a look at a catalog is short
         self._judged: dict[EventId, bool] = {}  # what is to be kept, and whether an application wants it
+        self._interests: dict[bytes, tuple[bool, bool]] = {}  # in documents by their content
         self._wishes = Wishes(seconds(params.patience) if params.asking == "one" else 0)
         self._orders = Orders()
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
@@ -166,16 +169,22 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._filters = self.local.filters
         self._settled.clear()
         self._judged.clear()
+        self._interests.clear()
         for held in self._cache:
             self._cache.set_wanted(held, self.local.matches(held.document.event))
 
-    def _interest(self, event: Event) -> tuple[bool, bool]:
-        """Whether an application wants an event; and whether the node keeps it, for one or for others."""
-        if len(self._filters) > _FEW:
-            wanted = self.local.matches(event)
-        else:
-            wanted = any(own.matches(event) for own in self._filters)
-        return wanted, wanted or self._carried.matches(event)
+    def _interest(self, listed: Descriptor) -> tuple[bool, bool]:
+        """Whether an application wants a document; and whether the node keeps it, for one or for others."""
+        known = self._interests.get(listed.content)
+        if known is None:
+            event = listed.event
+            if len(self._filters) > _FEW:
+                wanted = self.local.matches(event)
+            else:
+                wanted = any(own.matches(event) for own in self._filters)
+            known = wanted, wanted or self._carried.matches(event)
+            put(self._interests, listed.content, known, _LATEST)
+        return known
 
     # --- Announcing -------------------------------------------------------------------------------------------------
 
@@ -249,6 +258,9 @@ class OpportunisticBroker(Broker[Opportunistic]):
         path, announcer = message.path, sender
         if path or message.scope > 1:
             announcer = origin(path, sender)
+            passed_on = self._announces.get((announcer, message.serial, message.part))
+            if passed_on or (passed_on is False and not self._decides_later):
+                return
             if self.node in path or not plausible(path) or not self._hear_copy(sender, announcer, message):
                 return
         profile = message.profile
@@ -295,15 +307,15 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
     def _look_through(self, now: Time, sender: Node, message: Announce) -> None:
         """Asks for what is wanted and missing here, at once: "Receiving a neighbour's catalog"."""
-        settled, catalog = self._settled, message.catalog
-        fresh = [place for place, listed in enumerate(catalog) if listed.event.id not in settled]
-        if not fresh:
+        catalog, unsettled = message.catalog, message.ids.difference(self._settled)
+        if not unsettled:
             return
         asked: list[EventId] = []
         missing: dict[EventId, tuple[int, ...]] = {}
-        for place in fresh:
-            listed = catalog[place]
+        for place, listed in enumerate(catalog):
             id = listed.event.id
+            if id not in unsettled:
+                continue
             age = clipped(message.ages[place]) if place < len(message.ages) else 0
             life = message.lives[place] if place < len(message.lives) else None
             if life == 0 or not self._asks_for(now, listed, now - age * MILLISECOND):
@@ -323,7 +335,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         id = listed.event.id
         wanted = self._judged.get(id)
         if wanted is None:
-            wanted, kept = self._interest(listed.event)
+            wanted, kept = self._interest(listed)
             if not kept or id in self._cache or id in self._had:
                 put(self._settled, id, None, self.params.window)
                 return False
@@ -458,7 +470,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
             listed = partial.whole.descriptor if partial.have & head == head else None
         if listed is None:
             return True
-        wanted, kept = self._interest(listed.event)
+        wanted, kept = self._interest(listed)
         if kept:
             put(self._judged, id, wanted, _LATEST)
         else:
@@ -471,7 +483,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         if document is None:
             self.port.note("malformed")
             return
-        wanted, kept = self._interest(document.event)
+        wanted, kept = self._interest(document.descriptor)
         self._wishes.forget(id)
         if not kept:
             put(self._settled, id, None, self.params.window)
@@ -486,7 +498,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._put(now, Held(document, published, now, now, wanted, expires, hops), "received")
 
     def _sendable(self, length: int) -> bool:
-        return Cut(length, self.params.piece).pieces <= MAX_CHUNKS * MAX_PIECES
+        return length <= self._longest
 
     # --- Passing documents on ---------------------------------------------------------------------------------------
 

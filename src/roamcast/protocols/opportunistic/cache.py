@@ -74,7 +74,7 @@ class Cache:
         self._by_request = policy == "least requested"
         self._held: dict[EventId, Held] = {}
         self._expiring: list[tuple[int, EventId]] = []  # a heap; those of documents that have left are skipped
-        self._lowest: Rank | None = None  # the rank of what goes first; None: not known
+        self._lowest: Held | None = None  # what goes first; None: not known
         self.octets = 0
 
     def get(self, id: EventId) -> Held | None:
@@ -87,9 +87,7 @@ class Cache:
         if self._limit and length + COST > self._limit:
             return False
         rank = self._rank(traits)
-        if self._lowest is None:
-            self._lowest = min(map(self._rank, self._held.values()))
-        return rank > self._lowest and self._victims(length + COST, rank) is not None
+        return rank > self._rank(self._first) and self._victims(length + COST, rank) is not None
 
     def put(self, held: Held) -> list[Held] | None:
         """Takes a document in; gives those that had to go for it, or None if it cannot stay itself."""
@@ -152,6 +150,13 @@ class Cache:
             or (self._limit and self.octets + octets > self._limit)
         )
 
+    @property
+    def _first(self) -> Held:
+        """What goes first, of a cache that is not empty."""
+        if self._lowest is None:
+            self._lowest = min(self._held.values(), key=self._rank)
+        return self._lowest
+
     def _victims(self, octets: int, rank: Rank) -> list[Held] | None:
         """Those that go, the lowest first, until there is room; None if the newcomer itself comes first."""
         if self._limit and octets > self._limit:
@@ -159,7 +164,7 @@ class Cache:
         too_many = len(self._held) + 1 - self._documents if self._documents else 0
         too_heavy = self.octets + octets - self._limit if self._limit else 0
         victims = []
-        ordered = [min(self._held.values(), key=self._rank)] if too_many == 1 and too_heavy <= 0 else None
+        ordered = [self._first] if too_many == 1 and too_heavy <= 0 else None
         for held in ordered or sorted(self._held.values(), key=self._rank):
             if too_many <= 0 and too_heavy <= 0:
                 break

@@ -2,7 +2,7 @@
 
 Section 2.1 of the paper, "Announcing": only what a known neighbour within the scope is interested in. Fitting naively
 means asking every neighbour's profile about every document at every announce, which costs more than all the rest. Here
-each pair of profile and document is asked once: for each profile that was heard there is a table of the documents in
+each pair of profile and content is asked once: for each profile that was heard there is a table of the documents in
 the cache that match it, brought up to date when a document comes or goes. An announce is the union of some tables.
 
 * Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
@@ -15,7 +15,7 @@ from collections.abc import Iterable
 from typing import Final, Literal
 
 from roamcast.bounded import put
-from roamcast.content.event import EventId
+from roamcast.content.event import Event, EventId
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.index import FilterIndex
 from roamcast.protocols.neighbours import NeighbourTable
@@ -38,6 +38,17 @@ class _Profile:
         self.matched: dict[EventId, Held] = {}
 
 
+class _Content:
+    """What some documents here are about, all in the same words, and the profiles that want it."""
+
+    __slots__ = ("documents", "event", "numbers")
+
+    def __init__(self, event: Event, numbers: list[int]) -> None:
+        self.event = event
+        self.numbers = numbers
+        self.documents = 0
+
+
 class _Neighbour:
     __slots__ = ("has", "profile")
 
@@ -56,7 +67,7 @@ class Catalog:
         self._index: FilterIndex[int] = FilterIndex()
         self._serial = 0
         self._held: dict[EventId, Held] = {}
-        self._matching: dict[EventId, list[int]] = {}  # the profiles that want each document
+        self._contents: dict[bytes, _Content] = {}  # of the documents here
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
 
@@ -66,15 +77,24 @@ class Catalog:
         """A document is in the cache from now on."""
         id = held.document.id
         self._held[id] = held
-        self._matching[id] = numbers = self._index.match(held.document.descriptor.event)
-        for number in numbers:
+        descriptor = held.document.descriptor
+        content = self._contents.get(descriptor.content)
+        if content is None:
+            content = _Content(descriptor.event, self._index.match(descriptor.event))
+            self._contents[descriptor.content] = content
+        content.documents += 1
+        for number in content.numbers:
             self._numbers[number].matched[id] = held
 
     def leave(self, id: EventId) -> None:
-        del self._held[id]
+        key = self._held.pop(id).document.descriptor.content
         self._listed.pop(id, None)
-        for number in self._matching.pop(id):
+        content = self._contents[key]
+        for number in content.numbers:
             del self._numbers[number].matched[id]
+        content.documents -= 1
+        if not content.documents:
+            del self._contents[key]
 
     # --- Who wants what ---------------------------------------------------------------------------------------------
 
@@ -103,28 +123,34 @@ class Catalog:
         self._neighbours.expire(now)
 
     def _profile(self, filter: Filter) -> _Profile:
-        if sum(map(len, filter.alternatives)) > MAX_CONSTRAINTS:
-            filter = EVERYTHING
         profile = self._profiles.get(filter)
+        if profile is None and sum(map(len, filter.alternatives)) > MAX_CONSTRAINTS:
+            filter = EVERYTHING
+            profile = self._profiles.get(filter)
         if profile is None:
             if len(self._profiles) >= self._most_profiles:
                 self._make_room()
             self._serial += 1
             profile = self._profiles[filter] = self._numbers[self._serial] = _Profile(self._serial, filter)
             self._index.add(self._serial, filter)
+            wanted = set()
+            for key, content in self._contents.items():
+                if filter.matches(content.event):
+                    content.numbers.append(self._serial)
+                    wanted.add(key)
             for id, held in self._held.items():
-                if filter.matches(held.document.descriptor.event):
+                if held.document.descriptor.content in wanted:
                     profile.matched[id] = held
-                    self._matching[id].append(self._serial)
         return profile
 
     def _make_room(self) -> None:
         """The oldest profile that no neighbour has goes; there is one, since profiles may be twice the neighbours."""
-        used = {known.value.profile.number for node in self._neighbours if (known := self._neighbours.get(node))}
+        used = {known.value.profile.number for _, known in self._neighbours.items()}
         oldest = next(number for number in self._numbers if number not in used)
         profile = self._numbers.pop(oldest)
-        for id in profile.matched:
-            self._matching[id].remove(oldest)
+        for content in self._contents.values():
+            if oldest in content.numbers:
+                content.numbers.remove(oldest)
         del self._profiles[profile.filter]
         self._index.remove(oldest)
 
@@ -133,10 +159,7 @@ class Catalog:
     def fitted(self, budget: int) -> list[Held]:
         """What to announce now, in at most so many bytes; 0: no limit."""
         wanted: dict[EventId, Held] = {}
-        for node in self._neighbours:
-            known = self._neighbours.get(node)
-            assert known is not None
-            neighbour = known.value
+        for _, (_, neighbour) in self._neighbours.items():
             if self._missing_only:
                 has = neighbour.has
                 wanted.update((id, held) for id, held in neighbour.profile.matched.items() if id not in has)

@@ -8,6 +8,7 @@ of equal size. So the first piece, or the first few of a long descriptor, tell w
 payload is copied but for a piece that is really sent.
 """
 
+from functools import cached_property
 from typing import Annotated, Any, Final
 
 import msgspec
@@ -25,13 +26,18 @@ _TIMES: Final = 12
 _decode_head: Final = msgspec.msgpack.Decoder(tuple[str, dict[str, tuple[str | int | float | bool, ...]]]).decode
 
 
-class Descriptor(msgspec.Struct, frozen=True, array_like=True):
+class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What a catalog says of a document."""
 
     event: Event
     """Without its payload."""
     length: Annotated[int, Meta(ge=0)]
     """Bytes of the document, head and payload."""
+
+    @cached_property
+    def content(self) -> bytes:
+        """The encoded type and attributes. A filter matches all documents of equal content, or none of them."""
+        return msgspec.msgpack.encode((self.event.type, self.event.attributes))
 
 
 class Document:

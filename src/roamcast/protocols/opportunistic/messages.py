@@ -7,6 +7,7 @@ A number in a message may be any number; what uses one says what it takes it for
 """
 
 from collections.abc import Mapping
+from functools import cached_property
 from typing import Annotated, ClassVar, Final
 
 import msgspec
@@ -43,7 +44,7 @@ def clipped(span: int) -> int:
     return min(max(0, span), MAX_SPAN)
 
 
-class Announce(Message, frozen=True, tag="announce"):
+class Announce(Message, frozen=True, tag="announce", dict=True):
     """A node's profile and what it can offer its neighbours: section 2.1, "Announcing"."""
 
     role: ClassVar[Role] = "beacon"
@@ -68,6 +69,11 @@ class Announce(Message, frozen=True, tag="announce"):
     """Of the documents in the catalog: how long ago each was published, ms."""
     lives: Annotated[tuple[Span | None, ...], Meta(max_length=MAX_LISTED)]
     """How long each may still be delivered, ms; none: as long as somebody has it. Empty if no document has a limit."""
+
+    @cached_property
+    def ids(self) -> frozenset[EventId]:
+        """Of the documents in the catalog; found once for all who hear the announce, where they share the object."""
+        return frozenset([descriptor.event.id for descriptor in self.catalog])
 
 
 class Request(Message, frozen=True, tag="request"):

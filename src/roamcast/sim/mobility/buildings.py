@@ -7,8 +7,9 @@ A user stays a while, walks straight to a place in the same building (a share `i
 stays again. Which other building, and where in it, is uniform. A way that crosses walls is cut there, doors or not,
 so that every leg is wholly indoors or wholly outdoors; a wall itself counts as indoors.
 
-At time 0 each user is somewhere in a building chosen uniformly, in the midst of a stay. The share of users under way
-then grows from none to its lasting value within the time of a few moves.
+Walks start as they go on: at time 0 some users stay and some are under way, as at any later instant. Over a long time
+a move starts in every building equally often, anywhere in it, and ends anywhere in the building it leads to, so that a
+move and the stay after it can be drawn without a past, and are then weighted by how long they last.
 """
 
 import math
@@ -35,6 +36,7 @@ from roamcast.sim.mobility.base import (
     stream,
     time_problems,
 )
+from roamcast.sim.mobility.waypoint import mean_slowness
 
 BUILT: Final = 0.25
 """The greatest share of the area that buildings drawn at random may need; beyond it, finding room becomes a search."""
@@ -121,15 +123,36 @@ class Buildings(Model, tag="buildings", frozen=True, kw_only=True):
         raise ScenarioError(f"buildings: no room found in {TRIES} tries for {self.buildings} in the area of {area}")
 
     def _walk(self, plan: Sequence[Building], rng: Random, area: Area) -> Iterator[Leg]:
-        home = rng.randrange(len(plan))
-        pen = Pen(area, plan[home].anywhere(rng))
-        yield from pen.rest(residual(self.stay, rng), room=home)
+        origin, home, start, goal, staying = self._at_any_instant(plan, rng, area)
+        if staying:
+            pen = Pen(area, goal)
+            yield from pen.rest(residual(self.stay, rng), room=home)
+        else:
+            pen = Pen(area, between(start, goal, rng.random()))
+            low, high = self.speed
+            yield from _cross(plan, origin, home, goal, low * (high / low) ** rng.random(), pen)
+            yield from pen.rest(rng.uniform(*self.stay), room=home)
         while True:
-            origin = home
-            if rng.random() >= self.intra:
-                home = (home + rng.randrange(1, len(plan))) % len(plan)
+            origin, home = home, self._next(home, plan, rng)
             yield from _cross(plan, origin, home, plan[home].anywhere(rng), rng.uniform(*self.speed), pen)
             yield from pen.rest(rng.uniform(*self.stay), room=home)
+
+    def _next(self, home: int, plan: Sequence[Building], rng: Random) -> int:
+        """Where a user of this building goes."""
+        if rng.random() < self.intra:
+            return home
+        return (home + rng.randrange(1, len(plan))) % len(plan)
+
+    def _at_any_instant(self, plan: Sequence[Building], rng: Random, area: Area) -> tuple[int, int, Point, Point, bool]:
+        """The buildings and places between which a user moves or has moved last, and whether it is there and stays."""
+        stay, slowness = sum(self.stay) / 2, mean_slowness(self.speed)
+        while True:
+            origin = rng.randrange(len(plan))
+            home = self._next(origin, plan, rng)
+            start, goal = plan[origin].anywhere(rng), plan[home].anywhere(rng)
+            move = math.dist(start, goal) * slowness
+            if rng.random() * (stay + area.diagonal * slowness) < stay + move:
+                return origin, home, start, goal, rng.random() * (stay + move) < stay
 
 
 def _cross(plan: Sequence[Building], home: int, goal: int, place: Point, speed: float, pen: Pen) -> Iterator[Leg]:
