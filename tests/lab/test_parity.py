@@ -16,7 +16,7 @@ from roamcast.units import SECOND
 
 TREES = ["coman"]
 """Protocols that first settle into a tree: they get time for it, and timers so short that it does not take long."""
-FAST: dict[str, dict[str, float]] = {
+FAST: dict[str, dict[str, Any]] = {
     "coman": {"hello": 0.1, "group_hello": 0.4, "retry_wait": 0.1, "routing": {"defer": 1.0}},
     "odmrp": {"refresh": 0.7, "timeout": 3.0},  # every second event of one content goes in a Join Request
 }

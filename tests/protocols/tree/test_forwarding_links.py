@@ -250,3 +250,16 @@ def test_what_the_usual_link_costs() -> None:
     network.log.clear()
     network.wait(29.9)
     assert len(network.log) == 2, "a link on which nothing happens is checked every 10 s, the first time after 20"
+
+
+def test_what_was_told_before_the_link_came_up_here_is_asked_for() -> None:
+    """The one end tells as soon as the link is up on its side; the other, which wants nothing itself, has to ask."""
+    network = Network(2)
+    network.subscribe(0, S1)
+    network.links.add(frozenset((0, 1)))
+    network.members[0].routing.link_up(network.now, 1)
+    network.run()
+    assert network[1].routes(0) == []
+    network.members[1].routing.link_up(network.now, 0)
+    network.run()
+    assert network[1].routes(0) == [S1]

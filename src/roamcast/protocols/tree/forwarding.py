@@ -17,7 +17,8 @@ section I (subscription forwarding, Figures 1 and 2), section V (deferred unsubs
    up on its side. A message that does not follow the one before has the receiver ask for everything. Whoever begins a
    session has not heard the other's; the other answers with the next number and no change, which shows whether it has
    by now. The same is said every `resync` seconds, for a host may drop a message from a full queue without a word. An
-   end that has had nothing to tell in its session says nothing at all: where nobody subscribes, there are no messages.
+   end that has had nothing to tell in its session says nothing at all, unless it has missed what the other told before
+   the link came up on this side: then it asks. Where nobody subscribes, there are no messages.
 5. **Two ends may disagree** for a while on whether the link is up. Changes from a node that is no neighbour are
    ignored: rule 4 repeats them. Its events are passed on like others, for it counts on us, and the nodes behind us get
    them the sooner; at worst one comes again by way of the tree, and rule 2 stops it.
@@ -32,6 +33,7 @@ from typing import Annotated, Final, Literal, NamedTuple, Protocol
 import msgspec
 from msgspec import Meta
 
+from roamcast.bounded import put
 from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
@@ -260,6 +262,7 @@ class SubscriptionForwarding(_Forwarder):
         self._interests = Interests()
         self._deferred: dict[Node, int] = {}  # whose routes are in doubt, by the number of the loss, oldest first
         self._losses = 0
+        self._missed: dict[Node, None] = {}  # who told something before the link to it came up here, oldest first
         self._note_local()
 
     def routes(self, neighbour: Node) -> list[Filter]:
@@ -280,6 +283,7 @@ class SubscriptionForwarding(_Forwarder):
             "links": len(self._links),
             "interests": len(self._interests),
             "deferred": len(self._deferred),
+            "missed": len(self._missed),
         }
 
     def _onward(self, event: Event) -> Iterable[Node]:
@@ -346,6 +350,10 @@ class SubscriptionForwarding(_Forwarder):
             if interest.applies_to(neighbour):
                 link.told.add(interest)
         self._tell_changes()
+        if neighbour in self._missed:
+            del self._missed[neighbour]
+            if not link.serial:
+                self._ask(now, neighbour, link)
         self.port.set_timer(now + seconds(self.params.resync), _Due("resync", neighbour, link.session))
 
     def link_down(self, now: Time, neighbour: Node) -> None:
@@ -441,6 +449,7 @@ class SubscriptionForwarding(_Forwarder):
         link = self._links.get(sender)
         if link is None:
             self.port.note("stranger")
+            put(self._missed, sender, None, MAX_LOST)
             return
         if link.heard == message.session and message.serial <= link.heard_serial:
             self.port.note("routes told again")
