@@ -33,10 +33,13 @@ No attribute can have it: names are not empty. In text it is written `type`.
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 
+MAX_NODE: Final = 2**31 - 1
+"""The greatest number of a node: with 32 bits for a serial, an event's id is a positive int64."""
+
 
 def event_id(node: int, serial: int) -> EventId:
     """The id of the `serial`-th event (from 1) that `node` publishes."""
-    if not (0 <= node < 2**31 and 0 < serial < 2**32):
+    if not (0 <= node <= MAX_NODE and 0 < serial < 2**32):
         raise ContentError(f"an event id needs a node in 0..2^31-1 and a serial in 1..2^32-1, not {node} and {serial}")
     return node << 32 | serial
 

@@ -10,12 +10,12 @@ from typing import Any, Final, NamedTuple
 import msgspec
 
 from roamcast.config.values import typed_value
+from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
 
-MAX_NODE: Final = 2**31 - 1
 DEFAULT_PORT: Final = 47474
 DEFAULT_CONTROL: Final = "127.0.0.1:47475"
 CONTROL_VARIABLE: Final = "ROAMCAST_CONTROL"

@@ -12,8 +12,9 @@ from typing import Annotated, Final
 
 from msgspec import Meta
 
+from roamcast.content.event import MAX_NODE
+
 MAX_LENGTH: Final = 16
-_MAX_NODE: Final = 2**31 - 1
 
 Path = Annotated[tuple[int, ...], Meta(max_length=MAX_LENGTH)]
 """The nodes that have sent a broadcast, the origin first; without the one that it was just heard from."""
@@ -28,7 +29,7 @@ def origin(path: Path, sender: int) -> int:
 
 def plausible(path: Path | Route) -> bool:
     """Whether a path or route can be one."""
-    return not path or (min(path) >= 0 and max(path) <= _MAX_NODE and len(set(path)) == len(path))
+    return not path or (min(path) >= 0 and max(path) <= MAX_NODE and len(set(path)) == len(path))
 
 
 def extended(path: Path, sender: int) -> Path | None:

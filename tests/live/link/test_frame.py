@@ -7,6 +7,7 @@ from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 from hypothesis import given
 from hypothesis import strategies as st
 
+from roamcast.content.event import MAX_NODE
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import (
     ACK,
@@ -15,7 +16,6 @@ from roamcast.live.link.frame import (
     HEADER_SIZE,
     LARGEST_COUNTER,
     MAX_DATAGRAM,
-    MAX_NODE,
     PART,
     REASONS,
     SAY,
@@ -72,7 +72,7 @@ def test_what_is_sealed_opens(
 ) -> None:
     to = BROADCAST if kind[0] == SAY else MAX_NODE
     datagram = sealer(sender, key, counter).seal(kind[0], to, payload, flags=kind[1])
-    assert sealer(MAX_NODE, key).open(datagram) == Frame(*kind, sender, to, counter, payload)
+    assert sealer(key).open(datagram) == Frame(*kind, sender, to, counter, payload)
 
 
 def test_every_single_flipped_bit_is_noticed() -> None:

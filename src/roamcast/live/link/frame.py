@@ -34,6 +34,7 @@ from typing import Final, NamedTuple
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from roamcast.content.event import MAX_NODE
 from roamcast.errors import RoamcastError
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.replay import Replay, Verdict
@@ -55,7 +56,6 @@ ASK: Final = 2
 _FLAGS: Final = {SAY: PART, TELL: PART | ASK, ACK: 0}
 
 BROADCAST: Final = 2**32 - 1
-MAX_NODE: Final = 2**31 - 1
 LARGEST_COUNTER: Final = 2**63 - 1
 MAX_DATAGRAM: Final = 9000
 """Octets; longer ones are refused unread."""

@@ -18,7 +18,8 @@ from collections import Counter, deque
 from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
-from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, MAX_NODE, NoCounter, Sealer
+from roamcast.content.event import MAX_NODE
+from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, NoCounter, Sealer
 from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.neighbours import Address
 from roamcast.live.link.outbox import Letter, Outbox

@@ -12,7 +12,7 @@ from msgspec import Meta
 
 from roamcast.content.context.expression import Context
 from roamcast.content.context.host import HostView
-from roamcast.content.event import Event, EventId
+from roamcast.content.event import MAX_NODE, Event, EventId
 from roamcast.content.filter import Filter
 from roamcast.content.region import Rectangle
 from roamcast.protocols.api import Time
@@ -20,7 +20,7 @@ from roamcast.protocols.context.geocast import Routed
 from roamcast.protocols.context.presence import Presence
 from roamcast.protocols.messages import Message, Role
 
-NodeId = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+NodeId = Annotated[int, Meta(ge=0, le=MAX_NODE)]
 SubscriptionId = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Version = Annotated[int, Meta(ge=0, le=2**62)]
 """Counts an item's refreshes."""

@@ -9,14 +9,14 @@ from typing import Annotated, ClassVar, Final
 import msgspec
 from msgspec import Meta
 
-from roamcast.content.event import Event
+from roamcast.content.event import MAX_NODE, Event
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
 
 MAX_ATTACHMENT: Final = 1 << 17
 MAX_ROWS: Final = 64
 MAX_MEMBERS: Final = 64
 
-Name = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Name = Annotated[int, Meta(ge=0, le=MAX_NODE)]
 """A node's number inside a message: only a claim."""
 Group = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]

@@ -9,6 +9,7 @@ from typing import Annotated, ClassVar, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from roamcast.content.event import MAX_NODE
 from roamcast.protocols.messages import Message, Role
 from roamcast.protocols.tree.rank import MAX_RANK, MAX_SEQUENCE
 
@@ -19,7 +20,7 @@ NOWHERE: Final = 255
 MERGE: Final = 1 << 31
 """Serials of merges have this bit, so that none is that of a repair too."""
 
-Name = Annotated[int, Meta(ge=0, le=2**31 - 1)]
+Name = Annotated[int, Meta(ge=0, le=MAX_NODE)]
 """A node's number inside a message: only a claim."""
 Rank = Annotated[int, Meta(ge=0, le=MAX_RANK)]
 Sequence = Annotated[int, Meta(ge=0, le=MAX_SEQUENCE)]
