@@ -72,7 +72,7 @@ def test_what_is_sealed_opens(
 ) -> None:
     to = BROADCAST if kind[0] == SAY else MAX_NODE
     datagram = sealer(sender, key, counter).seal(kind[0], to, payload, flags=kind[1])
-    assert sealer(key).open(datagram) == Frame(*kind, sender, to, counter, payload)
+    assert sealer(MAX_NODE, key).open(datagram) == Frame(*kind, sender, to, counter, payload)
 
 
 def test_every_single_flipped_bit_is_noticed() -> None:
