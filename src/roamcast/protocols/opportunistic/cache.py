@@ -11,7 +11,8 @@ in a full cache, one that is older than all others.
 import heapq
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
-from typing import Final, NamedTuple
+from operator import attrgetter
+from typing import Any, Final, NamedTuple
 
 from roamcast.content.event import EventId
 from roamcast.protocols.opportunistic.documents import Document
@@ -56,12 +57,13 @@ class Held:
         return self.document.length + COST
 
 
-Rank = tuple[int, ...]
+Rank = Any
+"""A number, or several: those of one policy compare with each other."""
 POLICIES: Final[dict[Policy, Callable[[Traits | Held], Rank]]] = {
-    "oldest": lambda held: (held.published,),
-    "oldest arrival": lambda held: (held.arrived,),
-    "least requested": lambda held: (held.requested,),
-    "others first": lambda held: (held.wanted, held.published),
+    "oldest": attrgetter("published"),
+    "oldest arrival": attrgetter("arrived"),
+    "least requested": attrgetter("requested"),
+    "others first": attrgetter("wanted", "published"),
 }
 
 
@@ -87,7 +89,7 @@ class Cache:
         if self._limit and length + COST > self._limit:
             return False
         rank = self._rank(traits)
-        return rank > self._rank(self._first) and self._victims(length + COST, rank) is not None
+        return bool(rank > self._rank(self._first)) and self._victims(length + COST, rank) is not None
 
     def put(self, held: Held) -> list[Held] | None:
         """Takes a document in; gives those that had to go for it, or None if it cannot stay itself."""
