@@ -11,7 +11,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test install check compile bench fuzz lock clean
+.PHONY: demo test install check compile-core compile-facts bench fuzz lock clean
 
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
@@ -19,11 +19,15 @@ demo: install
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. Tests that share a
 # Spark session, or a browser, run in one worker (loadgroup).
 test: install
-	$(MAKE) --no-print-directory -j2 check compile
+	$(MAKE) --no-print-directory -j3 check compile-core compile-facts
 	$(BIN)/pytest -n 2 --dist loadgroup --durations=15
 
-compile: install
+compile-core: install
 	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null
+
+compile-facts: install
+	$(BIN)/pytest -q -p no:cacheprovider tests/facts/test_contacts.py::test_a_touch_is_a_contact \
+	  tests/facts/test_islands.py::test_a_line_that_breaks tests/facts/test_possible.py::test_a_ferry > /dev/null
 
 install: $(READY)
 
