@@ -194,7 +194,10 @@ def test_a_wrong_request(shape: type, text: str, words: str) -> None:
         (msgspec.msgpack.encode({"type": b"x"}), "type: expected text; got 1 byte"),
         (msgspec.msgpack.encode({"attributes": {1: 2}}), "attributes: the name 1 is no text"),
         # MessagePack tells text from bytes; base64 is for JSON.
-        (msgspec.msgpack.encode({"payload": "aaaa"}), "expected a table; got a table with payload"),
+        (
+            msgspec.msgpack.encode({"payload": "aaaa"}),
+            "payload: expected bytes (in JSON: text in base64); got the text 'aaaa'",
+        ),
     ],
 )
 def test_a_wrong_request_in_messagepack(content: bytes, words: str) -> None:

@@ -25,6 +25,7 @@ _INT_LOW, _INT_HIGH = -(2**63), 2**64 - 1
 _PLAIN_NAME: Final = re.compile(r"[\w-]+")
 
 T = TypeVar("T")
+_Native = tuple[type, ...]
 
 
 class Misfit(NamedTuple):
@@ -67,7 +68,8 @@ def decode_bytes(
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
         place = re.search(r" \(byte \d+\)", str(problem))
         raise error(f"{source}: this is not {encoding}{place[0] if place else ''}") from None
-    raise refusal(raw, shape, source, error)
+    # MessagePack has bytes of its own, so text is none there; in JSON, base64 is.
+    raise refusal(raw, shape, source, error, native=() if encoding == "JSON" else (bytes,))
 
 
 def refusal(
@@ -78,15 +80,17 @@ def refusal(
     *,
     path: str = "",
     whole: str = "",
+    native: _Native = (),
 ) -> RoamcastError:
     """What `decode` raises, for a value that is known not to fit."""
-    place, rule = (misfit(raw, shape) or Misfit("", f"expected {expected(shape)}; got {shown(raw)}")).under(path)
+    found = misfit(raw, shape, native) or Misfit("", f"expected {expected(shape)}; got {shown(raw)}")
+    place, rule = found.under(path)
     return error(": ".join(filter(None, (source, place or whole, rule))))
 
 
-def misfit(raw: Any, shape: Any) -> Misfit | None:  # noqa: ANN401
-    """The first part of a value that does not fit; None if all fits."""
-    return _misfit(raw, shape, "")
+def misfit(raw: Any, shape: Any, native: _Native = ()) -> Misfit | None:  # noqa: ANN401
+    """The first part of a value that does not fit; None if all fits. `native` are types that need no text in JSON."""
+    return _misfit(raw, shape, "", native)
 
 
 def nearest(name: str, known: Iterable[str]) -> str | None:
@@ -105,11 +109,11 @@ def suggestion(name: str, known: Iterable[str], otherwise: str = "known are") ->
 # --- Where it does not fit ------------------------------------------------------------------------------------------
 
 
-def _misfit(value: Any, shape: Any, path: str) -> Misfit | None:  # noqa: ANN401
+def _misfit(value: Any, shape: Any, path: str, native: _Native) -> Misfit | None:  # noqa: ANN401
     try:
-        msgspec.convert(value, shape)
+        msgspec.convert(value, shape, builtin_types=native)
     except msgspec.ValidationError as problem:
-        deeper = next(_deeper(value, shape, path), None)
+        deeper = next(_deeper(value, shape, path, native), None)
         if deeper is not None:
             return deeper
         if problem.__cause__ is not None:  # a rule of our own, from `__post_init__`
@@ -118,7 +122,7 @@ def _misfit(value: Any, shape: Any, path: str) -> Misfit | None:  # noqa: ANN401
     return None
 
 
-def _deeper(value: Any, shape: Any, path: str) -> Iterator[Misfit]:  # noqa: ANN401
+def _deeper(value: Any, shape: Any, path: str, native: _Native) -> Iterator[Misfit]:  # noqa: ANN401
     """What is wrong inside a value, if its outside can be told to be of one of the shapes."""
     inner = list(_shapes(shape))
     if isinstance(value, dict):
@@ -126,15 +130,19 @@ def _deeper(value: Any, shape: Any, path: str) -> Iterator[Misfit]:  # noqa: ANN
         if len(structs) > 1:
             structs = yield from _tagged(value, structs, path)
         for struct in structs[:1]:
-            yield from _fields(value, struct, path)
+            yield from _fields(value, struct, path, native)
         for one in inner:
             if get_origin(one) is dict:
                 yield from (Misfit(path, f"the name {shown(key)} is no text") for key in value if type(key) is not str)
-                found = (_misfit(part, get_args(one)[1], _inside(path, _name(key))) for key, part in value.items())
-                yield from filter(None, found)
+                inner_shape = get_args(one)[1]
+                names = list(value)
+                wrong = _first_wrong(list(value.values()), inner_shape, native)
+                if wrong is not None:
+                    name = names[wrong]
+                    yield from filter(None, [_misfit(value[name], inner_shape, _inside(path, _name(name)), native)])
     elif isinstance(value, list | tuple):
         for one in inner:
-            yield from _items(value, one, path)
+            yield from _items(value, one, path, native)
 
 
 def _shapes(shape: Any) -> Iterator[Any]:  # noqa: ANN401
@@ -167,7 +175,7 @@ def _tagged(value: dict[str, Any], structs: list[Any], path: str) -> Generator[M
     return [struct for struct in structs if struct.__struct_config__.tag == tag]
 
 
-def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str) -> Iterator[Misfit]:
+def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str, native: _Native) -> Iterator[Misfit]:
     config = struct.__struct_config__
     fields = msgspec.structs.fields(struct)
     known = [field.encode_name for field in fields]
@@ -181,7 +189,7 @@ def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str) -> I
     for field in fields:
         place = _inside(path, field.encode_name)
         if field.encode_name in value:
-            found = _misfit(value[field.encode_name], field.type, place)
+            found = _misfit(value[field.encode_name], field.type, place, native)
             if found is not None:
                 yield found
         elif field.required:
@@ -191,15 +199,36 @@ def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str) -> I
         yield Misfit(place, f"expected {_one_of([config.tag])}; got {shown(value[config.tag_field])}")
 
 
-def _items(value: list[Any] | tuple[Any, ...], shape: Any, path: str) -> Iterator[Misfit]:  # noqa: ANN401
-    inner = get_args(shape)
-    if get_origin(shape) not in (tuple, list, set, frozenset):
+def _items(value: list[Any] | tuple[Any, ...], shape: Any, path: str, native: _Native) -> Iterator[Misfit]:  # noqa: ANN401
+    if get_origin(shape) not in (tuple, list):
         return
-    if get_origin(shape) is not tuple or inner[1:] == (...,):
-        inner = inner[:1] * len(value)
-    if len(inner) == len(value):
-        found = (_misfit(part, one, f"{path}[{number}]") for number, (part, one) in enumerate(zip(value, inner)))  # noqa: B905
-        yield from filter(None, found)
+    inner = get_args(shape)
+    if inner[1:] in ((), (...,)):
+        wrong = _first_wrong(list(value), inner[0], native)
+        numbered = [] if wrong is None else [(wrong, inner[0])]
+    else:
+        numbered = list(enumerate(inner)) if len(inner) == len(value) else []
+    for number, one in numbered:
+        yield from filter(None, [_misfit(value[number], one, f"{path}[{number}]", native)])
+
+
+def _first_wrong(parts: list[Any], shape: Any, native: _Native) -> int | None:  # noqa: ANN401
+    """The number of the first part that does not fit, by halves: there may be 100 000, of which one is wrong."""
+
+    def fit(some: list[Any]) -> bool:
+        try:
+            msgspec.convert(some, list[shape], builtin_types=native)
+        except msgspec.ValidationError:
+            return False
+        return True
+
+    if fit(parts):
+        return None
+    low, high = 0, len(parts)
+    while high - low > 1:
+        middle = (low + high) // 2
+        low, high = (middle, high) if fit(parts[low:middle]) else (low, middle)
+    return low
 
 
 def _inside(path: str, name: str) -> str:
