@@ -15,7 +15,7 @@ from typing import Annotated, Any, Final, Literal, NamedTuple, TypeVar, Union, g
 import msgspec
 from msgspec import inspect
 
-from roamcast.config.explain import description, options, toml
+from roamcast.config.shapes import description, options, toml
 from roamcast.errors import RoamcastError
 
 _MAX_SHOWN: Final = 60

@@ -4,7 +4,6 @@ A struct becomes a section, and so does every struct that it contains, headed as
 of structs, such as the movement models, becomes a section for each, headed with the field that tells them apart.
 """
 
-import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import inspect
+
+from roamcast.config.shapes import description, options, plain, toml
 
 _INDENT: Final = "    "
 
@@ -75,17 +76,6 @@ def _sections(info: Any, place: _Place) -> Iterator[Section]:  # noqa: ANN401  #
 
 def _field(field: inspect.Field, place: _Place) -> Field:
     return Field(place.inside(field.encode_name), _values(field.type), _default(field), description(field.type))
-
-
-def plain(info: Any) -> Any:  # noqa: ANN401
-    return info.type if isinstance(info, inspect.Metadata) else info
-
-
-def options(info: Any) -> list[Any]:  # noqa: ANN401
-    """The members of a union, or the type itself. None is not among them: TOML has no such value."""
-    info = plain(info)
-    options = [plain(option) for option in info.types] if isinstance(info, inspect.UnionType) else [info]
-    return [option for option in options if not isinstance(option, inspect.NoneType)]
 
 
 def _is_table(info: Any) -> bool:  # noqa: ANN401
@@ -153,34 +143,12 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
     return "".join(f" {word} {toml(limit)}" for word, limit in limits if limit is not None)
 
 
-def description(info: Any) -> str:  # noqa: ANN401
-    extra = info.extra_json_schema if isinstance(info, inspect.Metadata) else None
-    return str((extra or {}).get("description", ""))
-
-
 def _default(field: inspect.Field) -> str | None:
     if field.required:
         return None
     if field.default_factory is not msgspec.NODEFAULT:
         return toml(field.default_factory())
     return toml(field.default)
-
-
-def toml(value: Any) -> str:  # noqa: ANN401
-    """A value as TOML writes it; None, which TOML does not have, as a word."""
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return str(int(value)) if value == value // 1 else str(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case dict():
-            return f"{{{', '.join(f'{key} = {toml(item)}' for key, item in value.items())}}}"
-        case _:
-            return f"[{', '.join(map(toml, value))}]"
 
 
 # --- From words to lines --------------------------------------------------------------------------------------------
