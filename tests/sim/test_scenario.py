@@ -72,10 +72,10 @@ def test_settings_of_everything_set() -> None:
 @pytest.mark.parametrize(
     ("change", "words"),
     [
-        ({"nodes": 0}, "file: nodes = 0: Expected `int` >= 1"),
-        ({"nodes": "three"}, "file: nodes = 'three': Expected `int`, got `str`"),
-        ({"duration": -1}, "file: duration = -1: Expected `float` > 0.0"),
-        ({"seed": -1}, "file: seed = -1: Expected `int` >= 0"),
+        ({"nodes": 0}, "file: nodes: expected a whole number from 1 to 100000; got 0"),
+        ({"nodes": "three"}, "file: nodes: expected a whole number from 1 to 100000; got the text 'three'"),
+        ({"duration": -1}, "file: duration: expected a number above 0 and at most 10000000; got -1"),
+        ({"seed": -1}, "file: seed: expected a whole number from 0 to 9223372036854775807; got -1"),
         ({"warmup": 10}, "file: warmup: 10 s of a run of 10 s leave nothing to measure"),
         ({"nods": 3}, "file: nods: there is no such field; did you mean 'nodes'?"),
         ({"radio": {"rnage": 3}}, "file: radio.rnage: there is no such field; did you mean 'range'?"),
@@ -97,7 +97,7 @@ def test_settings_of_everything_set() -> None:
             {"radio": {"propagation": "links", "walls": "opaque"}, "links": {"up": [[0, 1]]}},
             'file: radio.walls: opaque walls go with movement.model = "buildings"',
         ),
-        ({"mac": {"cca": -1}}, "file: mac.cca = -1: Expected `float` >= 0.0"),
+        ({"mac": {"cca": -1}}, "file: mac.cca: expected a number from 0 to 100; got -1"),
         ({"links": {"up": [[0, 1]]}}, "file: links: needs radio.propagation = \"links\", not 'two-ray'"),
         (
             {"radio": {"propagation": "links"}},
@@ -114,7 +114,7 @@ def test_settings_of_everything_set() -> None:
         ),
         (
             {"protocol": {"parameters": {"jitter": -1}}},
-            "file: protocol.parameters.jitter = -1: Expected `float` >= 0.0",
+            "file: protocol.parameters.jitter: expected a number from 0 to 60; got -1",
         ),
         (
             {"protocol": {"parameters": {"jiter": 1}}},

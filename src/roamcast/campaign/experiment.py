@@ -5,9 +5,7 @@ the field, the value and the rule. `roamcast campaign --explain` prints the desc
 """
 
 import copy
-import difflib
 import itertools
-import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,6 +14,7 @@ from typing import Annotated, Any, Final, Literal
 import msgspec
 from msgspec import Meta
 
+from roamcast.config.errors import decode, suggestion
 from roamcast.config.fields import is_field, put
 from roamcast.errors import ConfigError
 from roamcast.sim.scenario import Scenario, check, read
@@ -203,9 +202,7 @@ def repeated(values: Sequence[Any]) -> list[Any]:
 
 
 def _known(name: str, known: Iterable[str]) -> str:
-    known = sorted(known)
-    close = difflib.get_close_matches(name, known, n=1)
-    return f"did you mean {close[0]!r}?" if close else f"known are {', '.join(known) or 'none'}"
+    return suggestion(name, sorted(known))
 
 
 @dataclass(frozen=True)
@@ -269,10 +266,7 @@ def load_experiment(path: Path) -> Experiment:
 
 def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
     """Checks the contents of an experiment file; `folder` is where its file names start."""
-    try:
-        spec = msgspec.convert(raw, Spec)
-    except msgspec.ValidationError as problem:
-        raise CampaignError(f"{source}: {_readable(str(problem))}") from None
+    spec = decode(raw, Spec, source, CampaignError, whole="the experiment")
     broken = [f"{source}: {name}: {rule}" for name, rule in spec.problems()]
     if broken:
         raise CampaignError("\n".join(broken))
@@ -280,20 +274,6 @@ def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
         place = folder / spec.scenario
         return Experiment(spec, source, read(place), place.parent)
     return Experiment(spec, source, spec.scenario, folder)
-
-
-def _readable(problem: str) -> str:
-    """msgspec's message with the field first."""
-    rule, _, path = problem.partition(" - at `$")
-    place = path.rstrip("`").lstrip(".")
-    unknown = re.search(r"unknown field `(\w+)`", rule)
-    if unknown:
-        struct = {"axes": Axis, "variants": Variant, "figures": Figure, "quick": Quick}.get(
-            place.partition("[")[0], Spec
-        )
-        name = f"{place}.{unknown[1]}" if place else unknown[1]
-        return f"{name}: there is no such field; {_known(unknown[1], struct.__struct_fields__)}"
-    return f"{place or 'the experiment'}: {rule}"
 
 
 def check_measures(experiments: Sequence[Experiment], known: Iterable[str]) -> None:

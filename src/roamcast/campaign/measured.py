@@ -11,6 +11,7 @@ from typing import Final, Literal
 
 import msgspec
 
+from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
 
 ABOUT_FILE: Final = "measures/about.json"
@@ -68,9 +69,10 @@ def read_about(out: Path) -> Measured:
     """Of a campaign's folder; nothing where no measures are."""
     file = out / ABOUT_FILE
     try:
-        known = msgspec.json.decode(file.read_bytes(), type=list[About])
-        return Measured({about.name: about for about in known})
+        content = file.read_bytes()
     except FileNotFoundError:
         return Measured()
-    except (OSError, msgspec.MsgspecError) as problem:
-        raise RoamcastError(f"{file}: cannot be read: {problem}") from problem
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
+    known = decode_bytes(content, list[About], f"{file}: cannot be read", RoamcastError, "JSON")
+    return Measured({about.name: about for about in known})

@@ -4,7 +4,6 @@ A struct becomes a section, and so does every struct that it contains, headed as
 of structs, such as the movement models, becomes a section for each, headed with the field that tells them apart.
 """
 
-import json
 import textwrap
 from collections.abc import Iterator
 from dataclasses import dataclass
@@ -12,6 +11,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 from msgspec import inspect
+
+from roamcast.config.shapes import description, options, plain, toml
 
 _INDENT: Final = "    "
 
@@ -74,25 +75,14 @@ def _sections(info: Any, place: _Place) -> Iterator[Section]:  # noqa: ANN401  #
 
 
 def _field(field: inspect.Field, place: _Place) -> Field:
-    return Field(place.inside(field.encode_name), _values(field.type), _default(field), _description(field.type))
-
-
-def _plain(info: Any) -> Any:  # noqa: ANN401
-    return info.type if isinstance(info, inspect.Metadata) else info
-
-
-def _options(info: Any) -> list[Any]:  # noqa: ANN401
-    """The members of a union, or the type itself. None is not among them: TOML has no such value."""
-    info = _plain(info)
-    options = [_plain(option) for option in info.types] if isinstance(info, inspect.UnionType) else [info]
-    return [option for option in options if not isinstance(option, inspect.NoneType)]
+    return Field(place.inside(field.encode_name), _values(field.type), _default(field), description(field.type))
 
 
 def _is_table(info: Any) -> bool:  # noqa: ANN401
     """Whether a field is written as tables of its own, and needs no line in the table around it."""
     return all(
-        isinstance(_plain(option.item_type) if isinstance(option, inspect.VarTupleType) else option, inspect.StructType)
-        for option in _options(info)
+        isinstance(plain(option.item_type) if isinstance(option, inspect.VarTupleType) else option, inspect.StructType)
+        for option in options(info)
     )
 
 
@@ -100,24 +90,24 @@ def _structs(field: inspect.Field, place: _Place) -> Iterator[tuple[inspect.Stru
     """The structs in a field's type, and where each stands."""
     path = place.inside(field.encode_name)
     table = path.replace("[]", "")
-    description = _description(field.type) if _is_table(field.type) else ""
+    described = description(field.type) if _is_table(field.type) else ""
     inner: inspect.Type
-    for option in _options(field.type):
+    for option in options(field.type):
         match option:
             case inspect.StructType():
-                inner, where = option, _Place(path, f"[{table}]", description)
+                inner, where = option, _Place(path, f"[{table}]", described)
             case inspect.VarTupleType():
-                inner, where = option.item_type, _Place(f"{path}[]", f"[[{table}]]", description)
+                inner, where = option.item_type, _Place(f"{path}[]", f"[[{table}]]", described)
             case inspect.DictType():
-                inner, where = option.value_type, _Place(f"{path}.NAME", f"[{table}.NAME]", description)
+                inner, where = option.value_type, _Place(f"{path}.NAME", f"[{table}.NAME]", described)
             case _:
                 continue
-        yield from ((struct, where) for struct in _options(inner) if isinstance(struct, inspect.StructType))
+        yield from ((struct, where) for struct in options(inner) if isinstance(struct, inspect.StructType))
 
 
 def _values(info: Any) -> str:  # noqa: ANN401
     """Which values a type takes."""
-    return ", or ".join(dict.fromkeys(_one(option) for option in _options(info)))
+    return ", or ".join(dict.fromkeys(_one(option) for option in options(info)))
 
 
 def _one(info: Any) -> str:  # noqa: ANN401
@@ -131,7 +121,7 @@ def _one(info: Any) -> str:  # noqa: ANN401
         case inspect.BoolType():
             return "true or false"
         case inspect.LiteralType():
-            return " or ".join(map(_toml, info.values))
+            return " or ".join(map(toml, info.values))
         case inspect.TupleType():
             return f"[{', '.join(map(_values, info.item_types))}]"
         case inspect.NamedTupleType():
@@ -150,37 +140,15 @@ def _one(info: Any) -> str:  # noqa: ANN401
 
 def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
     limits = (("above", info.gt), ("from", info.ge), ("below", info.lt), ("up to", info.le))
-    return "".join(f" {word} {_toml(limit)}" for word, limit in limits if limit is not None)
-
-
-def _description(info: Any) -> str:  # noqa: ANN401
-    extra = info.extra_json_schema if isinstance(info, inspect.Metadata) else None
-    return str((extra or {}).get("description", ""))
+    return "".join(f" {word} {toml(limit)}" for word, limit in limits if limit is not None)
 
 
 def _default(field: inspect.Field) -> str | None:
     if field.required:
         return None
     if field.default_factory is not msgspec.NODEFAULT:
-        return _toml(field.default_factory())
-    return _toml(field.default)
-
-
-def _toml(value: Any) -> str:  # noqa: ANN401
-    """A value as TOML writes it; None, which TOML does not have, as a word."""
-    match value:
-        case None:
-            return "none"
-        case bool():
-            return str(value).lower()
-        case int() | float():
-            return str(int(value)) if value == value // 1 else str(value)
-        case str():
-            return json.dumps(value, ensure_ascii=False)
-        case dict():
-            return f"{{{', '.join(f'{key} = {_toml(item)}' for key, item in value.items())}}}"
-        case _:
-            return f"[{', '.join(map(_toml, value))}]"
+        return toml(field.default_factory())
+    return toml(field.default)
 
 
 # --- From words to lines --------------------------------------------------------------------------------------------
@@ -189,8 +157,8 @@ def _toml(value: Any) -> str:  # noqa: ANN401
 def _section_lines(section: Section, width: int) -> Iterator[str]:
     if section.heading:
         yield section.heading
-    for description in section.descriptions:
-        yield from textwrap.wrap(description, width)
+    for text in section.descriptions:
+        yield from textwrap.wrap(text, width)
     for field in section.fields:
         default = "required" if field.default is None else f"default {field.default}"
         summary = f"{field.path}: {field.values}; {default}"

@@ -8,6 +8,7 @@ from typing import Any, Final, TypeVar
 
 import msgspec
 
+from roamcast.config.errors import decode_bytes
 from roamcast.content.event import Event, Scalar
 from roamcast.errors import ContentError
 
@@ -84,9 +85,5 @@ def encode(thing: Any, kind: str) -> bytes:  # noqa: ANN401  # any of the above
 
 def decode(content: bytes | str, shape: type[T], kind: str) -> T:
     """Raises `ContentError` for what is not of that shape."""
-    try:
-        if kind == MSGPACK:
-            return msgspec.msgpack.decode(content if isinstance(content, bytes) else content.encode(), type=shape)
-        return msgspec.json.decode(content, type=shape)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
-        raise ContentError(f"not understood: {problem}") from None
+    data = content.encode() if isinstance(content, str) else content
+    return decode_bytes(data, shape, "not understood", ContentError, "MessagePack" if kind == MSGPACK else "JSON")

@@ -1,6 +1,5 @@
 """What a node is told when it starts, checked before anything is opened."""
 
-import difflib
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -9,6 +8,7 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
+from roamcast.config.errors import decode, suggestion
 from roamcast.config.values import typed_value
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
@@ -84,22 +84,17 @@ def read_token(path: Path) -> str:
 def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
     """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; what is not TOML is text."""
     raw: dict[str, Any] = {}
-    known = [field.name for field in msgspec.structs.fields(entry.parameters)]
+    known = {field.encode_name: field.type for field in msgspec.structs.fields(entry.parameters)}
     for change in changes:
         name, equals, text = change.partition("=")
         if not equals or not name:
             raise ConfigError(f"--set {change}: expected NAME=VALUE, such as jitter=0.01")
         if name not in known:
-            close = difflib.get_close_matches(name, known, n=1)
-            hint = f"; did you mean {close[0]!r}?" if close else f"; it has {', '.join(known)}"
-            raise ConfigError(f"--set {change}: {entry.name} has no parameter {name!r}{hint}")
+            hint = suggestion(name, known, "it has")
+            raise ConfigError(f"--set {change}: {entry.name} has no parameter {name!r}; {hint}")
         raw[name] = typed_value(text)
-    try:
-        return msgspec.convert(raw, entry.parameters)
-    except msgspec.ValidationError as problem:
-        rule, _, place = str(problem).partition(" - at `$.")
-        name = place.rstrip("`")
-        raise ConfigError(f"--set {name}={raw.get(name)!r}: {rule}") from None
+        decode(raw[name], known[name], f"--set {change}", ConfigError, path=name)
+    return decode(raw, entry.parameters, "--set", ConfigError)
 
 
 @dataclass(frozen=True, kw_only=True)

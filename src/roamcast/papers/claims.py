@@ -14,6 +14,7 @@ from typing import Final, Literal
 import msgspec
 
 from roamcast.campaign.measured import Measured
+from roamcast.config.errors import decode, suggestion
 from roamcast.errors import RoamcastError
 
 Axis = bool | int | float | str
@@ -147,13 +148,12 @@ WANTS: Final = {
 def load_claims(path: Path) -> tuple[Claim, ...]:
     """Reads and checks a ledger."""
     try:
-        claims = msgspec.convert(tomllib.loads(path.read_text(encoding="utf-8")), _Ledger).claims
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
     except OSError as problem:
         raise ClaimError(f"{path}: cannot be read: {problem.strerror}") from None
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
         raise ClaimError(f"{path}: is not TOML: {problem}") from None
-    except msgspec.ValidationError as problem:
-        raise ClaimError(f"{path}: {problem}") from None
+    claims = decode(raw, _Ledger, str(path), ClaimError, whole="the ledger").claims
     broken = [f"{path}: {claim.id}: {rule}" for claim in claims for rule in _problems(claim)]
     ids = [claim.id for claim in claims]
     broken += [f"{path}: {id}: is there more than once" for id in sorted({id for id in ids if ids.count(id) > 1})]
@@ -165,7 +165,7 @@ def load_claims(path: Path) -> tuple[Claim, ...]:
 def _problems(claim: Claim) -> Iterator[str]:
     for check in claim.checks:
         if check.kind not in WANTS:
-            yield f"there is no kind of check {check.kind!r}; known are {', '.join(WANTS)}"
+            yield f"there is no kind of check {check.kind!r}; {suggestion(check.kind, WANTS)}"
             continue
         wanted = WANTS[check.kind]
         for name in ("value", "than"):

@@ -5,11 +5,11 @@
 * in a file: `path/to/file.py:name`, `name` being an `Entry` in it; the path is relative to the scenario's folder.
 """
 
-import difflib
 import importlib.metadata
 from pathlib import Path
 from typing import Final
 
+from roamcast.config.errors import nearest
 from roamcast.outside import from_file, is_file_name
 from roamcast.protocols import flooding, gossip, hint
 from roamcast.protocols.context import broker as context
@@ -44,8 +44,8 @@ def find(name: str, folder: Path = Path()) -> Entry:
     if name in offered:
         return _checked(offered[name].load(), f"entry point {name!r}")
     known = sorted({*CATALOGUE, *offered})
-    close = difflib.get_close_matches(name, known, n=1)
-    hint = f"did you mean {close[0]!r}? " if close else ""
+    close = nearest(name, known)
+    hint = f"did you mean {close!r}? " if close else ""
     raise ProtocolError(
         f"no protocol is named {name!r}; {hint}known are {', '.join(known)}; one of your own is 'file.py:name'"
     )

@@ -24,6 +24,7 @@ from roamcast.campaign.folder import (
     check_version,
 )
 from roamcast.campaign.measured import About, Measured, read_about
+from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
 
 T = TypeVar("T")
@@ -211,9 +212,10 @@ def _campaign(out: Path) -> Campaign:
 
 def _decoded(file: Path, kind: type[T]) -> T:
     try:
-        return msgspec.json.decode(file.read_bytes(), type=kind)
-    except (OSError, msgspec.MsgspecError, UnicodeDecodeError) as problem:
-        raise RoamcastError(f"{file}: cannot be read: {problem}") from problem
+        content = file.read_bytes()
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
+    return decode_bytes(content, kind, f"{file}: cannot be read", RoamcastError, "JSON")
 
 
 def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None = None) -> pa.Table:

@@ -4,18 +4,17 @@ Decoded into frozen structs; what is unknown, out of range or contradictory is r
 value and the rule, before anything runs. `roamcast scenario --explain` prints the descriptions below.
 """
 
-import difflib
 import math
-import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
 from random import Random
-from typing import Annotated, Any, Literal, get_args
+from typing import Annotated, Any, Literal
 
 import msgspec
 from msgspec import Meta
 
+from roamcast.config.errors import decode
 from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event
@@ -37,7 +36,6 @@ MAX_FLOOD_NODES = 3000
 """Background floods remember, for each pair of nodes, what was seen: 8 bytes a pair."""
 MAX_LINK_NODES = 3000
 RATES = (1, 2, 5.5, 11)
-MODELS = [str(model.__struct_config__.tag) for model in get_args(Movement)]
 
 
 class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -283,10 +281,7 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     """Decodes a scenario and refuses what cannot run; `source` is what errors call it."""
     for field, value in _not_finite(raw):
         raise ScenarioError(f"{source}: {field} = {value}: must be finite")
-    try:
-        scenario = msgspec.convert(raw, Scenario)
-    except msgspec.ValidationError as problem:
-        raise ScenarioError(f"{source}: {_readable(str(problem), raw)}") from None
+    scenario = decode(raw, Scenario, source, ScenarioError, whole="the scenario")
     broken = [f"{source}: {field}: {rule}" for field, rule in scenario.problems()]
     if broken:
         raise ScenarioError("\n".join(broken))
@@ -356,49 +351,4 @@ def parameters(scenario: Scenario, source: str, folder: Path) -> msgspec.Struct:
         entry = scenario.entry(folder)
     except RoamcastError as problem:
         raise ScenarioError(f"{source}: protocol.name: {problem}") from problem
-    try:
-        return msgspec.convert(scenario.protocol.parameters, entry.parameters)
-    except msgspec.ValidationError as problem:
-        text = _readable(str(problem), scenario.protocol.parameters, "protocol.parameters", entry.parameters)
-        raise ScenarioError(f"{source}: {text}") from None
-
-
-def _readable(problem: str, raw: Any, prefix: str = "", root: type = Scenario) -> str:  # noqa: ANN401  # it is TOML
-    """msgspec's message with the field first, its value, and the nearest known name of an unknown one."""
-    rule, _, path = problem.partition(" - at `$")
-    steps = re.findall(r"\.(\w+)|\[(\d+)\]|\[\.\.\.\]", path)
-    value: Any = raw
-    names = [prefix] if prefix else []
-    for name, index in steps:
-        names.append(name or f"[{index}]")
-        try:
-            value = value[name] if name else value[int(index)]
-        except (KeyError, IndexError, TypeError, ValueError):
-            value = ...
-    field = ".".join(names).replace(".[", "[")
-    unknown = re.search(r"unknown field `(\w+)`", rule)
-    if unknown:
-        fields = _fields_at(root, [name for name, _ in steps if name])
-        close = difflib.get_close_matches(unknown[1], fields, n=1)
-        hint = f"; did you mean {close[0]!r}?" if close else f"; known are {', '.join(fields)}" if fields else ""
-        return f"{'.'.join(filter(None, [field, unknown[1]]))}: there is no such field{hint}"
-    if steps and steps[-1][0] == "model" and rule.startswith("Invalid value"):
-        rule = f"there is no such model; known are {', '.join(MODELS)}"
-    shown = f" = {value!r}" if isinstance(value, str | int | float | list) and field else ""
-    return f"{field or 'the scenario'}{shown}: {rule}"
-
-
-def _fields_at(root: type, steps: list[str]) -> list[str]:
-    """The names of the fields of the struct that the steps lead to; none if that is not one struct."""
-    info: Any = msgspec.inspect.type_info(root)
-    for step in steps:
-        found = [f.type for f in getattr(info, "fields", ()) if f.encode_name == step]
-        if not found:
-            return []
-        info = found[0]
-        while isinstance(info, msgspec.inspect.Metadata | msgspec.inspect.ListType | msgspec.inspect.VarTupleType):
-            info = info.type if isinstance(info, msgspec.inspect.Metadata) else info.item_type
-        if isinstance(info, msgspec.inspect.UnionType):
-            structs = [t for t in info.types if isinstance(t, msgspec.inspect.StructType)]
-            info = structs[0] if len(structs) == 1 else None
-    return [f.encode_name for f in getattr(info, "fields", ())]
+    return decode(scenario.protocol.parameters, entry.parameters, source, ScenarioError, path="protocol.parameters")
