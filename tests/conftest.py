@@ -18,6 +18,7 @@ SHARED = ("spark", "browser")
 """Fixtures that cost seconds, and serve all tests of a worker."""
 
 
+@pytest.hookimpl(tryfirst=True)  # before xdist looks at the marks
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Has tests that share such a fixture run in one worker."""
     for item in items:

@@ -450,7 +450,9 @@ def pass_time(broker: Broker[Any], port: RecordingPort, until: int) -> None:
 
 @every_entry
 @given(data=st.data())
-@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
+@settings(
+    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
+)
 def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, data: st.DataObject) -> None:
     port = RecordingPort()
     place(entry, port, 0)
