@@ -450,9 +450,7 @@ def pass_time(broker: Broker[Any], port: RecordingPort, until: int) -> None:
 
 @every_entry
 @given(data=st.data())
-@settings(
-    max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.filter_too_much, HealthCheck.too_slow]
-)
+@settings(max_examples=examples(60), deadline=None, suppress_health_check=[HealthCheck.too_slow])
 def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, data: st.DataObject) -> None:
     port = RecordingPort()
     place(entry, port, 0)
@@ -470,7 +468,7 @@ def test_no_sequence_of_calls_and_messages_makes_a_broker_raise(entry: Entry, da
 @every_entry
 def test_generated_messages_are_such_as_a_frame_can_bring(entry: Entry) -> None:
     @given(st.one_of(*(anything(inspect.type_info(kind)) for kind in entry.messages)))
-    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow])
+    @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
     def check(message: Message) -> None:
         check_sendable(entry, message)
 
