@@ -16,11 +16,11 @@ READY := $(VENV)/.ready
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 
-# The checks beside the compilation, which every worker of the tests would otherwise do for itself. Tests that share a
-# Spark session, or a browser, run in one worker (loadgroup).
+# The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
+# one worker (loadfile): what they share, such as a measured campaign or a browser, is made once.
 test: install
 	$(MAKE) --no-print-directory -j3 check compile-core compile-facts
-	$(BIN)/pytest -n 2 --dist loadgroup --durations=15
+	$(BIN)/pytest -n 2 --dist loadfile --durations=15
 
 compile-core: install
 	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null
@@ -57,7 +57,7 @@ bench: install
 	$(BIN)/python -m bench
 
 fuzz: install
-	ROAMCAST_EXAMPLES=all $(BIN)/pytest -n 2 --dist loadgroup -m hypothesis
+	ROAMCAST_EXAMPLES=all $(BIN)/pytest -n 2 --dist loadfile -m hypothesis
 	$(BIN)/python -m bench.fuzz
 
 # The universal lock needs uv; it is a tool for maintainers, not for users.
