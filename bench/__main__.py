@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bench import (
     content_index,
     content_summary,
+    context,
     hint_reference,
     judge,
     lab_chaos,
@@ -32,6 +33,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "trees": trees.run,
     "odmrp": odmrp.run,
     "opportunistic": opportunistic.run,
+    "context": context.run,
     "measures": measures.run,
     "judge": judge.run,
     "live": live.run,

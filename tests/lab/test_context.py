@@ -12,38 +12,38 @@ ROAD = "within(rect(2000, 30, 3300, 70))"
 ACCIDENT, ORDER = 0, 2
 """Who publishes: a car at mile 32, and the station at mile 30."""
 X = 1
-STILL = [(3200, 50), (2400, 90), (3000, 20), (2500, 20), *((x, 50) for x in range(2050, 3200, 120))]
+STILL = [(3200, 50), (2400, 90), (3000, 20), (2500, 20), *((x, 50) for x in range(2080, 3200, 240))]
 
 
 def freeway(movement: dict[str, Any], folder: Path, duration: float = 8.0) -> Scenario:
     """`examples/freeway.toml` in short: X asks about its road, two stations about publishers in their sections."""
-    order = {"nodes": [ORDER], "start": 3.5, "stop": 4.5, "rate": 1.0, "lifetime": 4, "subscription_domain": "one"}
+    once = {"rate": 1.0, "lifetime": 5}
     raw = {
         "name": "freeway",
         "nodes": len(STILL),
         "duration": duration,
         "area": {"width": 3500.0, "height": 200.0},
         "movement": movement,
-        "radio": {"propagation": "unit-disk", "range": 160.0},
+        "radio": {"propagation": "unit-disk", "range": 300.0},
         "mac": {"model": "ideal"},
         "attributes": [
             {"nodes": [0, *range(4, len(STILL))], "set": {"heading": "east", "occupants": [1, 2]}},
             {"nodes": [1, 2, 3], "set": {"heading": "none", "occupants": 2}},
         ],
-        "protocol": {"name": "context", "parameters": {"reach": 160.0, "interval": 0.5, "refresh": 1.0}},
+        "protocol": {"name": "context", "parameters": {"reach": 300.0, "interval": 0.5, "refresh": 1.0}},
         "workload": {
             "subscribers": [
                 {"nodes": [X], "start": 2.5, "lifetime": 4, "interest": "within(rect(2200, 30, 2800, 70))"},
                 {"nodes": [2], "interest": ROAD, "publication_domain": "within(rect(2800, 0, 3300, 100))"},
                 {"nodes": [3], "interest": ROAD, "publication_domain": "within(rect(2300, 0, 2800, 100))"},
-                {"nodes": [5, 6, 7, 8, 9, 10], "interest": ROAD},
+                {"nodes": [5, 6, 7], "interest": ROAD},
             ],
             "publishers": [
+                {"nodes": [ACCIDENT], "start": 1.0, "stop": 2.0, **once, "relevance": f'{ROAD} and heading = "east"'},
                 {
-                    **{"nodes": [ACCIDENT], "start": 1.0, "stop": 2.0, "rate": 1.0, "lifetime": 6},
-                    "relevance": 'within(rect(2000, 30, 3200, 70)) and heading = "east"',
+                    **{"nodes": [ORDER], "start": 3.5, "stop": 4.5, **once},
+                    **{"relevance": ROAD, "subscription_domain": "occupants = 1"},
                 },
-                {**order, "relevance": ROAD, "subscription_domain": "occupants = 1"},
             ],
         },
     }
