@@ -1,7 +1,7 @@
-"""What contexts cost: the default of the paper's evaluation, 100 hosts for 450 s, and the same in a quarter of the area.
+"""What contexts cost: the default of the paper's evaluation, 100 hosts for 450 s, and the same at 400 hosts per km².
 
-CPU seconds of a run, compilation excluded, and what is on the air by the kind of message over the maximum speed, which is
-what explains X1's cost. `python -m bench context`.
+CPU seconds of a run, compilation excluded. Beside it what is on the air by kind of message and maximum speed, which
+shows where the cost of X1 comes from.
 """
 
 from collections.abc import Mapping
