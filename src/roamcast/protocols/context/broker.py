@@ -111,7 +111,6 @@ class ContextBroker(Broker[ContextParams]):
         item = EventItem(self.node, what.event, left, what.relevance, what.subscription_domain, own.version, own.reach)
         kind = Published if first else EventRefresh
         region = target(what.relevance, self._margin(first))
-        self.port.decide(what.event.id, "forwarded")
         self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 

@@ -122,13 +122,13 @@ class ItemTable(Generic[I]):
         """Lets go of an item; whether it was held."""
         return self.held.pop(key, None) is not None
 
-    def drop(self, now: Time, here: Point | None) -> list[Hashable]:
-        """Drops what has expired and what this host has left the region of; gives their keys."""
-        gone = [
-            key
+    def drop(self, now: Time, here: Point | None) -> dict[Hashable, bool]:
+        """Drops what has expired and what this host has left the region of; by key, whether it had expired."""
+        gone = {
+            key: held.expires < now
             for key, held in self.held.items()
             if held.expires < now or not (self._keep or _contains(held.area, here))
-        ]
+        }
         for key in gone:
             del self.held[key]
         return gone
