@@ -18,8 +18,8 @@ from msgspec.structs import astuple
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Recorder
+from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker
 from roamcast.protocols.facts import Decided, Decision, Fact

@@ -12,6 +12,7 @@ The rules this file owns:
 from collections.abc import Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
+from roamcast.bounded import put
 from roamcast.content.context.expression import Context
 from roamcast.content.context.rules import region_of
 from roamcast.content.geometry import Point
@@ -103,13 +104,7 @@ class ItemTable(Generic[I]):
         if not (_contains(area, here) or (self._keep and known is not None)):
             return None, None
         held = Held(item, now + item.left, area, hops)
-        self.held.pop(item.key, None)
-        self.held[item.key] = held
-        if len(self.held) <= self._capacity:
-            return held, None
-        oldest = next(iter(self.held))
-        del self.held[oldest]
-        return held, oldest
+        return held, put(self.held, item.key, held, self._capacity)
 
     def _is_near(self, region: Region, here: Point | None) -> bool:
         """Whether a host may be in the region enlarged; never says no if it is."""
