@@ -99,6 +99,9 @@ class Broker(abc.ABC, Generic[P]):
     A protocol overrides `receive` and `publish`, and of the rest what it needs.
     """
 
+    linger: Time = 0
+    """How long after the end of its lifetime a subscription still gets what matched in time. Its world ends it then."""
+
     def __init__(self, node: Node, params: P, port: Port, rng: random.Random) -> None:
         self.node = node
         self.params = params

@@ -294,7 +294,7 @@ class World:
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
             if what.lifetime is not None:
-                self._plan(self.now + what.lifetime, Priority.END, node, what)
+                self._plan(self.now + what.lifetime + self.brokers[node].linger, Priority.END, node, what)
         else:
             self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
