@@ -21,7 +21,7 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
-from roamcast.protocols.api import Broker
+from roamcast.protocols.api import Broker, Work
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim.attributes import Changed, attribute_changes
@@ -33,6 +33,7 @@ from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
+from roamcast.sim.service import Cpus
 from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
@@ -51,6 +52,7 @@ class Priority(enum.IntEnum):
     ACT = 5
     END = 6  # of a subscription's lifetime
     TIMER = 7
+    CPU = 8  # is done with something
 
 
 class _Absence(NamedTuple):
@@ -108,6 +110,8 @@ class World:
         self._params = parameters(scenario, scenario.name, folder)
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
+        service = scenario.service
+        self._cpus = None if service is None else Cpus(service, scenario.nodes, self._plan_computing)
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
         self._acts: Iterator[Act] = scenario_acts(scenario, folder)
         self._prepare_air(folder)
@@ -120,8 +124,13 @@ class World:
             self._plan(switch.time, Priority.AWAY, switch.node, switch)
 
     def _make_broker(self, node: int) -> Broker[Any]:
-        rng = Random(f"{self._scenario.seed}/broker/{node}")
-        return self._entry.broker(node, self._params, self._ports[node], rng)
+        rng, port = Random(f"{self._scenario.seed}/broker/{node}"), self._ports[node]
+        if self._cpus is None:
+            return self._entry.broker(node, self._params, port, rng)
+        return self._cpus.broker(node, port, lambda port: self._entry.broker(node, self._params, port, rng))
+
+    def _plan_computing(self, time: int, what: Callable[[int], None]) -> None:
+        self._plan(time, Priority.CPU, 0, what)
 
     # --- The agenda -------------------------------------------------------------------------------------------------
 
@@ -188,6 +197,8 @@ class World:
                 self._change_attributes(data)
             elif priority is Priority.AWAY:
                 self._switch(data)
+            elif priority is Priority.CPU:
+                data(now)
             elif priority is Priority.LINK:
                 receiver, loss = data
                 self.core.set_link(node, receiver, loss)
@@ -493,6 +504,9 @@ class _Port:
         self._world.record(self._node, fact)
 
     def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
+        pass
+
+    def spend(self, work: Work) -> None:
         pass
 
     def keep(self, key: str, value: bytes) -> None:
