@@ -85,7 +85,10 @@ class World:
             ("background", BACKGROUND_ROLE),
             *((kind_of(message), message.role) for message in entry.messages),
         ]
-        self.core = make_core(scenario.settings(len(entry.messages)))
+        self._params = parameters(scenario, scenario.name, folder)
+        settings = scenario.settings(len(entry.messages), overhears=self._params.overhears)
+        self._overhears = settings.overhear
+        self.core = make_core(settings)
         self.now = 0
         self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
@@ -105,7 +108,6 @@ class World:
             int, dict[int, Subscription]
         ] = {}  # by node and id: what its applications have subscribed to
 
-        self._params = parameters(scenario, scenario.name, folder)
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
@@ -412,6 +414,9 @@ class World:
     def attributes(self, node: int) -> Mapping[str, Scalar]:
         return self._attributes[node]
 
+    def overheard(self, node: int, sender: int) -> int | None:
+        return self.core.overheard(node, sender) if self._overhears else None
+
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Priority.TIMER, node, key)
 
@@ -506,6 +511,9 @@ class _Port:
 
     def attributes(self, now: int) -> Mapping[str, Scalar]:
         return self._world.attributes(self._node)
+
+    def overheard(self, neighbour: int) -> int | None:
+        return self._world.overheard(self._node, neighbour)
 
 
 class _DecidingPort(_Port):
