@@ -46,6 +46,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         int, Meta(ge=1, description="how many events a node remembers having delivered, across restarts too")
     ] = 1024
 
+    @property
+    def overhears(self) -> bool:
+        """Whether brokers with these parameters ask `Port.overheard`: a world keeps no account of it otherwise."""
+        return False
+
 
 P = TypeVar("P", bound=Parameters)
 
@@ -97,6 +102,12 @@ class Port(Protocol):
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         """What the node knows of itself, such as its battery's charge; empty where nobody says."""
+
+    def overheard(self, neighbour: Node) -> Time | None:
+        """When a frame that is not the protocol's, such as a scenario's background traffic, last came from a node.
+
+        None: never, or nobody listens for it, as on devices.
+        """
 
 
 class Broker(abc.ABC, Generic[P]):

@@ -87,7 +87,10 @@ class World:
             ("background", BACKGROUND_ROLE),
             *((kind_of(message), message.role) for message in entry.messages),
         ]
-        self.core = make_core(scenario.settings(len(entry.messages)))
+        self._params = parameters(scenario, scenario.name, folder)
+        settings = scenario.settings(len(entry.messages), overhears=self._params.overhears)
+        self._overhears = settings.overhear
+        self.core = make_core(settings)
         self.now = 0
         self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
@@ -107,7 +110,6 @@ class World:
             int, dict[int, Subscription]
         ] = {}  # by node and id: what its applications have subscribed to
 
-        self._params = parameters(scenario, scenario.name, folder)
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
         service = scenario.service
@@ -423,6 +425,9 @@ class World:
     def attributes(self, node: int) -> Mapping[str, Scalar]:
         return self._attributes[node]
 
+    def overheard(self, node: int, sender: int) -> int | None:
+        return self.core.overheard(node, sender) if self._overhears else None
+
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Priority.TIMER, node, key)
 
@@ -520,6 +525,9 @@ class _Port:
 
     def attributes(self, now: int) -> Mapping[str, Scalar]:
         return self._world.attributes(self._node)
+
+    def overheard(self, neighbour: int) -> int | None:
+        return self._world.overheard(self._node, neighbour)
 
 
 class _DecidingPort(_Port):
