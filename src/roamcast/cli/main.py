@@ -20,6 +20,8 @@ from roamcast.cli.run import run
 from roamcast.cli.scenario import scenario
 from roamcast.cli.status import status
 from roamcast.cli.sub import sub
+from roamcast.cli.traces import traces
+from roamcast.cli.verify import verify
 from roamcast.errors import RoamcastError
 
 INTERRUPTED = 130
@@ -60,6 +62,7 @@ def main() -> None:
       roamcast run first.toml --set radio.range=100 --seed 7
       roamcast campaign many.toml                 many scenarios and seeds, measured, on all cores
       roamcast papers hint --quick                a paper's figures and claims, measured again
+      roamcast traces import rides.fcd.xml.gz --out rides.trace    movement that somebody recorded
       roamcast scenario --explain                 everything a scenario may contain
       roamcast protocols flooding                 a protocol's parameters
       roamcast lab first.toml                     the same on real node processes, in real time
@@ -70,5 +73,5 @@ def main() -> None:
     """
 
 
-for verb in (run, campaign, papers, scenario, protocols, report, lab, node, pub, sub, status, key):
+for verb in (run, campaign, papers, scenario, protocols, traces, report, verify, lab, node, pub, sub, status, key):
     main.add_command(verb)

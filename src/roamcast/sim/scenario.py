@@ -29,7 +29,7 @@ from roamcast.sim.away import Away
 from roamcast.sim.contexts import Placed, choices
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
 from roamcast.sim.links import Links
-from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, ScenarioError
+from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
 from roamcast.sim.service import Service
 from roamcast.sim.workload import Publishers, Subscribers, Workload
 from roamcast.units import SECOND
@@ -228,6 +228,8 @@ class Scenario(Part, frozen=True, kw_only=True):
             for node in sorted(set(away.members(self.nodes)) & taken):
                 yield f"away[{number}].nodes", f"node {node} is in an earlier group too"
             taken |= set(away.members(self.nodes))
+            if isinstance(self.movement, Recorded) and self.movement.format == "trace":
+                yield f"away[{number}]", "a trace says itself when nodes are away: leave it out"
             if away.where is not None and not isinstance(self.movement, Buildings):
                 yield f"away[{number}].where", 'goes with movement.model = "buildings"'
 

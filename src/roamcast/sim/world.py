@@ -30,7 +30,7 @@ from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings
 from roamcast.sim.costs import Costs
 from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
-from roamcast.sim.mobility import Leg, position
+from roamcast.sim.mobility import Leg, Recorded, position
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.service import Cpus
@@ -106,6 +106,7 @@ class World:
         self._away_by_place = {
             node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
         }
+        self._absence = scenario.movement.absence if isinstance(scenario.movement, Recorded) else None
         self._wanted: dict[
             int, dict[int, Subscription]
         ] = {}  # by node and id: what its applications have subscribed to
@@ -143,7 +144,9 @@ class World:
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
-            for time, sender, receiver, loss in scenario.links.flips(scenario.seed, scenario.end):
+            for time, sender, receiver, loss in scenario.links.flips(
+                scenario.seed, scenario.end, scenario.nodes, folder
+            ):
                 self._plan(time, Priority.LINK, sender, (receiver, loss))
             return
         reach = scenario.radio.range
@@ -230,6 +233,9 @@ class World:
             self._plan(
                 leg.start, Priority.AWAY, node, Switch(leg.start, node, node not in self._away, group.mode == "restart")
             )
+        elif self._absence is not None and not self._scenario.away and leg.absent != (node in self._away):
+            switch = Switch(leg.start, node, leg.absent, self._absence == "restart")
+            self._plan(leg.start, Priority.AWAY, node, switch)
 
     def _change_attributes(self, change: Changed) -> None:
         self._attributes[change.node] = {**self._attributes[change.node], **change.values}
