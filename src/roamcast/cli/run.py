@@ -17,12 +17,12 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from roamcast.cli.overrides import changed
 from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
 from roamcast.sim import run as simulation
+from roamcast.sim.overrides import changed
 from roamcast.sim.scenario import Scenario, read_text
 from roamcast.sim.world import Progress as Report
 from roamcast.units import SECOND

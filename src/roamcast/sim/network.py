@@ -1,4 +1,4 @@
-"""The network of a run as the measures see it: its contacts, by the settings of its scenario.
+"""The network of a run: its contacts, by the settings of its scenario.
 
 The rules this file owns:
 
