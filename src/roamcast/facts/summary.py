@@ -149,14 +149,14 @@ def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
     """
     subscribing, publishing, ending = range(3)
     acts: list[tuple[int, int, int]] = []
-    terms = _terms(facts)
+    terms = terms_of(facts)
     for number, term in enumerate(terms):
         acts.append((term.start, subscribing, number))
         if term.end is not None:
             acts.append((term.end, ending, number))
     times, ids = _columns(facts, "publish", "time", "event")
     acts += [(time, publishing, event) for time, event in zip(times, ids, strict=True) if time >= start]
-    events = _events(facts, {act[2] for act in acts if act[1] == publishing})
+    events = events_of(facts, {act[2] for act in acts if act[1] == publishing})
 
     in_force: FilterIndex[int] = FilterIndex()
     expected: set[Pair] = set()
@@ -172,7 +172,7 @@ def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
 
 
 @dataclass
-class _Term:
+class Term:
     """The time for which a node had a subscription."""
 
     node: int
@@ -182,10 +182,10 @@ class _Term:
     end: int | None = None
 
 
-def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
+def terms_of(facts: Mapping[str, pa.Table]) -> list[Term]:
     """By start. A subscription made again under an id in use ends the former one."""
-    terms: list[_Term] = []
-    current: dict[tuple[int, int], _Term] = {}
+    terms: list[Term] = []
+    current: dict[tuple[int, int], Term] = {}
     parsed: dict[str, Filter] = {}
     rows = zip(*_columns(facts, "subscribe", "time", "node", "subscription", "active", "filter"), strict=True)
     for time, node, subscription, active, text in sorted(rows, key=lambda row: row[0]):
@@ -195,12 +195,12 @@ def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
         if active:
             if text not in parsed:
                 parsed[text] = parse_filter(text)
-            current[node, subscription] = _Term(node, subscription, parsed[text], time)
+            current[node, subscription] = Term(node, subscription, parsed[text], time)
             terms.append(current[node, subscription])
     return terms
 
 
-def _events(facts: Mapping[str, pa.Table], wanted: set[int]) -> dict[int, Event]:
+def events_of(facts: Mapping[str, pa.Table], wanted: set[int]) -> dict[int, Event]:
     """The events of those ids, rebuilt from their rows; payloads, which no filter sees, are not recorded."""
     said: dict[int, dict[str, list[Scalar]]] = {event: defaultdict(list) for event in wanted}
     rows = zip(*_columns(facts, "event_attribute", "event", "attribute", "kind", *_COLUMN.values()), strict=True)
