@@ -14,8 +14,8 @@ from roamcast.facts.possible import NEVER
 from roamcast.facts.sinks import MemorySink
 from roamcast.pipeline.measures import possible
 from roamcast.pipeline.measures.by_run import Files
-from roamcast.pipeline.measures.network import network_of, reach_of
 from roamcast.pipeline.measures.possible import figures, limit_of
+from roamcast.sim.network import network_of, reach_of
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 

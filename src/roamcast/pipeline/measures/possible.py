@@ -30,8 +30,8 @@ from roamcast.facts.possible import NEVER, earliest
 from roamcast.facts.summary import Pair, expected_pairs
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.network import network_of
 from roamcast.pipeline.measures.pairs import AGES
+from roamcast.sim.network import network_of
 from roamcast.units import SECOND
 
 _WORLD: Final = (*READ, "subscribe", "publish", "event_attribute")
