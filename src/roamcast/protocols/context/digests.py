@@ -71,8 +71,8 @@ class Digests:
             owed.pop(key, None)
 
     def hear(self, now: Time, digest: Digest) -> None:
-        for told in (*digest.events, *digest.subscriptions):
-            self.told(told.key)
+        for key in (*(event.key for event in digest.events), *(item.key for item in digest.subscriptions)):
+            self.told(key)
         for event in digest.events:
             if event.publisher != self._host.node and _is_new(self._matching.events.get(event.key), event.version):
                 self._matching.take_event(now, event, 1, "digest")
