@@ -22,7 +22,7 @@ from roamcast.live.clock import Agenda, Clock
 from roamcast.live.facts import Facts
 from roamcast.live.senses import Senses
 from roamcast.live.store import Store
-from roamcast.protocols.api import Handle, Node, Time
+from roamcast.protocols.api import Handle, Node, Time, Work
 from roamcast.protocols.codec import Codec
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Bulk, Message, kind_of
@@ -187,6 +187,9 @@ class LivePort:
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
         if self._facts.decisions:
             self._facts.record(self.now, Decision(event, decision, to))
+
+    def spend(self, work: Work) -> None:
+        pass
 
     def set_timer(self, at: Time, key: Hashable) -> None:
         self.agenda.plan(at, lambda now: self._ring(now, key))

@@ -29,7 +29,8 @@ from roamcast.sim.away import Away
 from roamcast.sim.contexts import Placed, choices
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
 from roamcast.sim.links import Links
-from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, ScenarioError
+from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
+from roamcast.sim.service import Service
 from roamcast.sim.workload import Publishers, Subscribers, Workload
 from roamcast.units import SECOND
 
@@ -147,6 +148,7 @@ class Scenario(Part, frozen=True, kw_only=True):
     radio: Radio = Radio()
     mac: Mac = Mac()
     background: Background | None = None
+    service: Annotated[Service | None, Meta(description="how long nodes compute; none: no time")] = None
     attributes: Annotated[tuple[Attributes, ...], Meta(description="what nodes say of themselves")] = ()
     away: Annotated[tuple[Away, ...], Meta(description="nodes that are not always there")] = ()
     workload: Workload = Workload()
@@ -227,12 +229,16 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield f"workload.{field}", rule
         for number, attributes in enumerate(self.attributes):
             yield from ((f"attributes[{number}].{field}", rule) for field, rule in attributes.problems(self.nodes))
+        if self.service is not None and self.away:
+            yield "service", "goes not with nodes that are away, whose calls wait for something else already"
         taken: set[int] = set()
         for number, away in enumerate(self.away):
             yield from ((f"away[{number}].{field}", rule) for field, rule in away.problems(self.nodes))
             for node in sorted(set(away.members(self.nodes)) & taken):
                 yield f"away[{number}].nodes", f"node {node} is in an earlier group too"
             taken |= set(away.members(self.nodes))
+            if isinstance(self.movement, Recorded) and self.movement.format == "trace":
+                yield f"away[{number}]", "a trace says itself when nodes are away: leave it out"
             if away.where is not None and not isinstance(self.movement, Buildings):
                 yield f"away[{number}].where", 'goes with movement.model = "buildings"'
 
