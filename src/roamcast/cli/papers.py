@@ -138,7 +138,9 @@ def _claim(verdict: dict[str, Any]) -> Iterator[str]:
             mark = f"{MARKS[check['verdict']]}{'*' if check['main'] else ' '}"
             missed = f"; misses by {check['misses']}" if check["misses"] else ""
             yield from _wrapped(f"{check['says']}: {check['measured']}{missed}", f"{mark} ")
-    beside = sum(not check["judged"] for check in verdict["checks"])
+        elif check["explains"] and verdict["verdict"] != "holds":
+            yield from _wrapped(f"{check['explains']}: {check['says']}: {check['measured']}", "→  ")
+    beside = sum(not check["judged"] and not check["explains"] for check in verdict["checks"])
     if beside:
         yield from _wrapped(f"{beside} more for comparison only; see the report", "·  ")
     if verdict["explanation"] and verdict["explanation"] != PREVIEW and verdict["verdict"] != "holds":
