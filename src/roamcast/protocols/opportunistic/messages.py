@@ -6,6 +6,7 @@ been and will be, not since when and until when. The time that a message waits t
 A number in a message may be any number; what uses one says what it takes it for (`Header.valid`, `clipped`).
 """
 
+from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Final
@@ -80,9 +81,9 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
     @cached_property
     def contents(self) -> dict[bytes, frozenset[EventId]]:
         """The documents in the catalog by content; found once for all who hear the announce, if they share it."""
-        found: dict[bytes, list[EventId]] = {}
+        found: defaultdict[bytes, list[EventId]] = defaultdict(list)
         for descriptor in self.catalog:
-            found.setdefault(descriptor.content, []).append(descriptor.event.id)
+            found[descriptor.content].append(descriptor.event.id)
         return {content: frozenset(ids) for content, ids in found.items()}
 
     @cached_property
