@@ -112,7 +112,6 @@ class ContextBroker(Broker[ContextParams]):
         kind = Published if first else EventRefresh
         region = target(what.relevance, self._margin(first))
         self._digests.told(item.key)
-        self.port.decide(what.event.id, "forwarded")
         self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 
