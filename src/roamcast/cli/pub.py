@@ -4,12 +4,13 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from roamcast.cli.connection import connecting, read_context, with_node
 from roamcast.config.values import typed_value
+from roamcast.content.document import Carry
 from roamcast.content.event import Event
 from roamcast.errors import ContentError
 
@@ -20,6 +21,25 @@ if TYPE_CHECKING:
 @click.command()
 @click.argument("attributes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--type", "kind", default="", help="The event's type.  [default: empty]")
+@click.option(
+    "--xml",
+    "document",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Publish what an XML document says: its root is the type, its leaves are the attributes; - is stdin.  "
+    "[default: the event of the arguments]",
+)
+@click.option(
+    "--schema",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --xml: an XML schema that the document must fit, and that says its types.  [default: by their form]",
+)
+@click.option(
+    "--carry",
+    type=click.Choice(get_args(Carry)),
+    help="With --xml: whether the document goes along, as it is or compressed.  [default: plain]",
+)
 @click.option(
     "--payload", "file", type=click.Path(path_type=Path), metavar="FILE", help="Bytes to carry along.  [default: none]"
 )
@@ -45,6 +65,9 @@ if TYPE_CHECKING:
 def pub(
     attributes: tuple[str, ...],
     kind: str,
+    document: Path | None,
+    schema: Path | None,
+    carry: Carry | None,
     file: Path | None,
     lifetime: float | None,
     relevant: str | None,
@@ -62,6 +85,7 @@ def pub(
     Examples:
       roamcast pub --type offer category=jazz price=12.5
       roamcast pub --type accident --lifetime 600 --relevant 'within(rect(20, 0, 32, 1)) and heading = "east"'
+      roamcast pub --xml cd.xml --carry compressed
       generate-events | roamcast pub --lines
     """
     options = {
@@ -69,9 +93,17 @@ def pub(
         "relevance": read_context(relevant),
         "subscription_domain": read_context(subscribers),
     }
-    if lines and (attributes or kind or file or any(value is not None for value in options.values())):
+    described = bool(attributes or kind or file)
+    if document is not None and (described or lines):
+        raise click.UsageError("--xml takes the event from a document, and nothing beside it")
+    if document is None and (schema or carry):
+        raise click.UsageError("--schema and --carry go with --xml")
+    if lines and (described or any(value is not None for value in options.values())):
         raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
-    event = None if lines else Event.of(kind, _attributes(attributes), _payload(file))
+    if document is not None:
+        event: Event | None = _from_xml(document, carry or "plain", schema)
+    else:
+        event = None if lines else Event.of(kind, _attributes(attributes), _bytes(file) if file else b"")
     with_node(control, token_file, lambda client: _publish(client, event, options))
 
 
@@ -114,10 +146,19 @@ def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML that an event
     return parsed if simple else text  # a date is text
 
 
-def _payload(file: Path | None) -> bytes:
-    if file is None:
-        return b""
+def _from_xml(file: Path, carry: Carry, schema: Path | None) -> Event:
+    from roamcast.content.document import event_of_document
+    from roamcast.content.xml import Schema
+
+    known = None if schema is None else Schema.from_xsd(_bytes(schema))
     try:
-        return file.read_bytes()
+        return event_of_document(_bytes(file), carry, known)
+    except ContentError as problem:
+        raise ContentError(f"{file}: {problem}") from None
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
     except OSError as problem:
         raise ContentError(f"{file}: cannot be read: {problem.strerror}") from None
