@@ -150,9 +150,9 @@ def _from_xml(file: Path, carry: Carry, schema: Path | None) -> Event:
     from roamcast.content.document import event_of_document
     from roamcast.content.xml import Schema
 
-    known = None if schema is None else Schema.from_xsd(_bytes(schema))
+    known, document = None if schema is None else Schema.from_xsd(_bytes(schema)), _bytes(file)
     try:
-        return event_of_document(_bytes(file), carry, known)
+        return event_of_document(document, carry, known)
     except ContentError as problem:
         raise ContentError(f"{file}: {problem}") from None
 
