@@ -17,6 +17,7 @@ from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
     explain_experiments,
+    limits_from,
     print_plan,
     run_here,
     setting,
@@ -51,6 +52,8 @@ def papers(
     master: str | None,
     settings: tuple[str, ...],
     retry_failed: bool,
+    run_time: str | None,
+    run_memory: str | None,
     task: str | None,
 ) -> None:
     """Run the experiments of the PAPERs named (default: of all that have any), and judge their claims.
@@ -72,10 +75,10 @@ def papers(
     if task == "plan":
         print_plan(planned, out, as_json=False)
         return
-    conf = dict(map(setting, settings))
+    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     words = ["papers", *names, *(["--quick"] if quick else [])]
     command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     if (out / "measures").is_dir():
         _judge(claims, out, quick)
     tell_failures(planned, failures, command)

@@ -11,7 +11,7 @@ from typing import Any
 
 from roamcast.lab.ether import Air
 from roamcast.sim.away import Switch, switches
-from roamcast.sim.mobility import Leg, ScenarioError, position
+from roamcast.sim.mobility import Leg, Recorded, ScenarioError, position
 from roamcast.sim.scenario import Scenario
 
 Fact = tuple[str, tuple[Any, ...]]
@@ -27,6 +27,8 @@ def check_possible(scenario: Scenario, source: str) -> None:
     """Refuses what the simulator can and real processes cannot."""
     if scenario.background is not None:
         raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
+    if scenario.links is not None and scenario.links.file is not None:
+        raise ScenarioError(f"{source}: links.file: the lab plays no recorded contacts: give the links themselves")
     if scenario.record.frames:
         raise ScenarioError(f"{source}: record.frames: the lab does not see into frames: set it to false")
 
@@ -119,6 +121,12 @@ def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
             if node in here and here[node] != group.applies_on(leg):
                 here[node] = group.applies_on(leg)
                 found.append(Switch(leg.start, node, here[node], group.mode == "restart"))
+    if isinstance(scenario.movement, Recorded) and not scenario.away:
+        absent: set[int] = set()
+        for node, leg in _legs(scenario, folder):
+            if leg.absent != (node in absent):
+                absent ^= {node}
+                found.append(Switch(leg.start, node, leg.absent, scenario.movement.absence == "restart"))
     return sorted(found)
 
 

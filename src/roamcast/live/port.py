@@ -208,6 +208,9 @@ class LivePort:
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self._senses.attributes
 
+    def overheard(self, neighbour: Node) -> Time | None:
+        return None  # whatever else is on the air, no other program's frame is a node's
+
     # --- Letting out ------------------------------------------------------------------------------------------------
 
     def release(self) -> None:

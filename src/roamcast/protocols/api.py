@@ -46,6 +46,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         int, Meta(ge=1, description="how many events a node remembers having delivered, across restarts too")
     ] = 1024
 
+    @property
+    def overhears(self) -> bool:
+        """Whether brokers with these parameters ask `Port.overheard`: a world keeps no account of it otherwise."""
+        return False
+
 
 P = TypeVar("P", bound=Parameters)
 
@@ -98,12 +103,21 @@ class Port(Protocol):
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         """What the node knows of itself, such as its battery's charge; empty where nobody says."""
 
+    def overheard(self, neighbour: Node) -> Time | None:
+        """When a frame that is not the protocol's, such as a scenario's background traffic, last came from a node.
+
+        None: never, or nobody listens for it, as on devices.
+        """
+
 
 class Broker(abc.ABC, Generic[P]):
     """The base of every broker: the subscriptions of its own node, and what the host may call.
 
     A protocol overrides `receive` and `publish`, and of the rest what it needs.
     """
+
+    linger: Time = 0
+    """How long after the end of its lifetime a subscription still gets what matched in time. Its world ends it then."""
 
     def __init__(self, node: Node, params: P, port: Port, rng: random.Random) -> None:
         self.node = node

@@ -59,6 +59,8 @@ class RecordingPort:
     """What `here` says, at any time."""
     properties: dict[str, Scalar] = field(default_factory=dict)
     """What `attributes` says."""
+    other_traffic: dict[Node, Time] = field(default_factory=dict)
+    """What `overheard` says, by neighbour."""
     _serial: int = 0
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
@@ -108,6 +110,9 @@ class RecordingPort:
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self.properties
+
+    def overheard(self, neighbour: Node) -> Time | None:
+        return self.other_traffic.get(neighbour)
 
     @property
     def messages(self) -> list[Message]:

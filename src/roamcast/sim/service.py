@@ -186,6 +186,9 @@ class ServedPort:
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
         self._cpu.then(partial(self._port.decide, event, decision, to))
 
+    def overheard(self, neighbour: Node) -> Time | None:
+        return self._port.overheard(neighbour)
+
     def here(self, now: Time) -> tuple[float, float] | None:
         return self._port.here(now)
 

@@ -18,8 +18,8 @@ from msgspec.structs import astuple
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Recorder
+from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker, Work
 from roamcast.protocols.facts import Decided, Decision, Fact
@@ -30,7 +30,7 @@ from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings
 from roamcast.sim.costs import Costs
 from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
-from roamcast.sim.mobility import Leg, position
+from roamcast.sim.mobility import Leg, Recorded, position
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.service import Cpus
@@ -87,7 +87,10 @@ class World:
             ("background", BACKGROUND_ROLE),
             *((kind_of(message), message.role) for message in entry.messages),
         ]
-        self.core = make_core(scenario.settings(len(entry.messages)))
+        self._params = parameters(scenario, scenario.name, folder)
+        settings = scenario.settings(len(entry.messages), overhears=self._params.overhears)
+        self._overhears = settings.overhear
+        self.core = make_core(settings)
         self.now = 0
         self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
@@ -103,11 +106,11 @@ class World:
         self._away_by_place = {
             node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
         }
+        self._absence = scenario.movement.absence if isinstance(scenario.movement, Recorded) else None
         self._wanted: dict[
             int, dict[int, Subscription]
         ] = {}  # by node and id: what its applications have subscribed to
 
-        self._params = parameters(scenario, scenario.name, folder)
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
         service = scenario.service
@@ -141,7 +144,9 @@ class World:
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
-            for time, sender, receiver, loss in scenario.links.flips(scenario.seed, scenario.end):
+            for time, sender, receiver, loss in scenario.links.flips(
+                scenario.seed, scenario.end, scenario.nodes, folder
+            ):
                 self._plan(time, Priority.LINK, sender, (receiver, loss))
             return
         reach = scenario.radio.range
@@ -228,6 +233,9 @@ class World:
             self._plan(
                 leg.start, Priority.AWAY, node, Switch(leg.start, node, node not in self._away, group.mode == "restart")
             )
+        elif self._absence is not None and not self._scenario.away and leg.absent != (node in self._away):
+            switch = Switch(leg.start, node, leg.absent, self._absence == "restart")
+            self._plan(leg.start, Priority.AWAY, node, switch)
 
     def _change_attributes(self, change: Changed) -> None:
         self._attributes[change.node] = {**self._attributes[change.node], **change.values}
@@ -305,7 +313,7 @@ class World:
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
             if what.lifetime is not None:
-                self._plan(self.now + what.lifetime, Priority.END, node, what)
+                self._plan(self.now + what.lifetime + self.brokers[node].linger, Priority.END, node, what)
         else:
             self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
@@ -423,6 +431,9 @@ class World:
     def attributes(self, node: int) -> Mapping[str, Scalar]:
         return self._attributes[node]
 
+    def overheard(self, node: int, sender: int) -> int | None:
+        return self.core.overheard(node, sender) if self._overhears else None
+
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Priority.TIMER, node, key)
 
@@ -520,6 +531,9 @@ class _Port:
 
     def attributes(self, now: int) -> Mapping[str, Scalar]:
         return self._world.attributes(self._node)
+
+    def overheard(self, neighbour: int) -> int | None:
+        return self._world.overheard(self._node, neighbour)
 
 
 class _DecidingPort(_Port):

@@ -45,8 +45,8 @@ def incoming(facts: Facts) -> DataFrame:
     wanting = facts.table("subscribe").select("run", "node").distinct().withColumn("receiver", F.lit(True))
     got = _measured(facts, "deliver", "published").where(F.col("via") != _LOCAL)
     served = got.select("run", "node").distinct().withColumn("served", F.lit(True))
-    recorded = F.col("run").isin(*sorted(facts.having("frame")))
-    nodes = facts.runs.where(recorded).select("run", F.explode(F.sequence(F.lit(0), F.col("nodes") - 1)).alias("node"))
+    recorded = facts.of(facts.having("frame"), facts.runs)
+    nodes = recorded.select("run", F.explode(F.sequence(F.lit(0), F.col("nodes") - 1)).alias("node"))
     every = (
         nodes.join(by_node, ["run", "node"], "left")
         .join(wanting, ["run", "node"], "left")
