@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.sim.drawn_links import Cycle, Pair, Tree
-from roamcast.sim.trace import Subset, Window, link_changes
+from roamcast.sim.mobility.trace import Subset, Window, link_changes
 from roamcast.units import SECOND
 
 Flip = tuple[int, int, int, float | None]
@@ -34,7 +34,8 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tree: Annotated[Tree | None, Meta(description="a random tree, drawn from the seed")] = None
     cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
     file: Annotated[
-        str | None, Meta(min_length=1, description="a trace of contacts, relative to the folder of the scenario")
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="a trace of contacts, relative to the folder of the scenario"),
     ] = None
     window: Window = None
     subset: Subset = "first"
