@@ -22,6 +22,7 @@ from roamcast.cli.status import status
 from roamcast.cli.sub import sub
 from roamcast.cli.traces import traces
 from roamcast.cli.verify import verify
+from roamcast.cli.why import why
 from roamcast.errors import RoamcastError
 
 INTERRUPTED = 130
@@ -60,6 +61,7 @@ def main() -> None:
       roamcast scenario --example > first.toml    a scenario to start from
       roamcast run first.toml                     run it: its facts go to out/, a summary is printed
       roamcast run first.toml --set radio.range=100 --seed 7
+      roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 many scenarios and seeds, measured, on all cores
       roamcast papers hint --quick                a paper's figures and claims, measured again
       roamcast traces import rides.fcd.xml.gz --out rides.trace    movement that somebody recorded
@@ -73,5 +75,6 @@ def main() -> None:
     """
 
 
-for verb in (run, campaign, papers, scenario, protocols, traces, report, verify, lab, node, pub, sub, status, key):
+_VERBS = (run, campaign, papers, scenario, protocols, traces, report, why, verify, lab, node, pub, sub, status, key)
+for verb in _VERBS:
     main.add_command(verb)

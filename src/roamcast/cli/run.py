@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from roamcast.cli.overrides import changed
-from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
+from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
 from roamcast.sim import run as simulation
+from roamcast.sim.overrides import changed
 from roamcast.sim.scenario import Scenario, read_text
 from roamcast.sim.world import Progress as Report
 from roamcast.units import SECOND
@@ -45,6 +46,12 @@ ABSENT: Final = "–"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
 @click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
+@click.option(
+    "--replay",
+    "with_replay",
+    is_flag=True,
+    help="Record frames and decisions too, and write replay.html, a page that plays the run.  [default: no]",
+)
 @click.option("--reference", "in_python", is_flag=True, help="Use the core in plain Python.  [default: compiled]")
 def run(
     scenario: Path,
@@ -54,6 +61,7 @@ def run(
     changes: tuple[str, ...],
     as_json: bool,
     quiet: bool,
+    with_replay: bool,
     in_python: bool,
 ) -> None:
     """Run a scenario; write its facts as Parquet and print a summary.
@@ -63,6 +71,8 @@ def run(
     """
     if seed is not None:
         changes += (f"seed={seed}",)
+    if with_replay:
+        changes += tuple(f"record.{what}=true" for what in ("frames", "movement", "decisions"))
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"

@@ -21,6 +21,7 @@ from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
+from roamcast.protocols.api import Parameters
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
 from roamcast.sim.attributes import Attributes
@@ -29,6 +30,7 @@ from roamcast.sim.contexts import Placed, choices
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
 from roamcast.sim.links import Links
 from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
+from roamcast.sim.service import Service
 from roamcast.sim.workload import Publishers, Subscribers, Workload
 from roamcast.units import SECOND
 
@@ -142,6 +144,7 @@ class Scenario(Part, frozen=True, kw_only=True):
     radio: Radio = Radio()
     mac: Mac = Mac()
     background: Background | None = None
+    service: Annotated[Service | None, Meta(description="how long nodes compute; none: no time")] = None
     attributes: Annotated[tuple[Attributes, ...], Meta(description="what nodes say of themselves")] = ()
     away: Annotated[tuple[Away, ...], Meta(description="nodes that are not always there")] = ()
     workload: Workload = Workload()
@@ -155,8 +158,9 @@ class Scenario(Part, frozen=True, kw_only=True):
     def entry(self, folder: Path) -> Entry:
         return find(self.protocol.name, folder)
 
-    def settings(self, kinds: int = 0) -> Settings:
-        """The core's configuration; `kinds` is how many kinds of messages the protocol has."""
+    def settings(self, kinds: int = 0, *, overhears: bool = False) -> Settings:
+        """The core's configuration; `kinds` is how many kinds of messages the protocol has, `overhears` whether its
+        brokers ask for whom they heard in background traffic."""
         radio, mac, noise = self.radio, self.mac, self.background
         drawn_per_frame = isinstance(radio.range, tuple) and radio.drawn == "frame"
         low, high = radio.range if isinstance(radio.range, tuple) and drawn_per_frame else (0.0, 0.0)
@@ -187,6 +191,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             background_size=noise.size if noise else 0,
             background_flood=noise is not None and noise.reach == "network",
             background_jitter=round(noise.jitter * SECOND) if noise else 0,
+            overhear=noise is not None and overhears,
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -215,6 +220,8 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield f"workload.{field}", rule
         for number, attributes in enumerate(self.attributes):
             yield from ((f"attributes[{number}].{field}", rule) for field, rule in attributes.problems(self.nodes))
+        if self.service is not None and self.away:
+            yield "service", "goes not with nodes that are away, whose calls wait for something else already"
         taken: set[int] = set()
         for number, away in enumerate(self.away):
             yield from ((f"away[{number}].{field}", rule) for field, rule in away.problems(self.nodes))
@@ -309,15 +316,28 @@ def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
             )
     if "positions" in entry.needs and scenario.radio.propagation == "links":
         yield "radio.propagation", f'{entry.name} needs positions, which "links" do not have: use two-ray or unit-disk'
+    asks = _parameters_of(scenario, entry)
+    if asks is not None and asks.overhears and scenario.background and scenario.nodes > MAX_FLOOD_NODES:
+        yield (
+            "protocol.parameters",
+            f"listen to background traffic among {scenario.nodes} nodes: at most {MAX_FLOOD_NODES}",
+        )
     if "attributes" in entry.needs and not scenario.attributes:
         yield "attributes", f"{entry.name} needs attributes of its nodes: give [[attributes]]"
 
 
+def _parameters_of(scenario: Scenario, entry: Entry) -> Parameters | None:
+    """The protocol's parameters; None if they are wrong, which `parameters` tells."""
+    try:
+        return msgspec.convert(scenario.protocol.parameters, entry.parameters)
+    except msgspec.ValidationError:
+        return None
+
+
 def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) -> Iterator[tuple[str, str]]:
     """Contexts of a group that the protocol does not take, each asked for as one of its nodes would."""
-    try:
-        params = msgspec.convert(scenario.protocol.parameters, entry.parameters)
-    except msgspec.ValidationError:  # told by `parameters`
+    params = _parameters_of(scenario, entry)
+    if params is None:
         return
     for field, place, domain_field, domain in group.contexts:
         if isinstance(place, Placed):
@@ -347,7 +367,7 @@ def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # n
             yield from _not_finite(part, f"{path}[{number}]")
 
 
-def parameters(scenario: Scenario, source: str, folder: Path) -> msgspec.Struct:
+def parameters(scenario: Scenario, source: str, folder: Path) -> Parameters:
     """The protocol's parameters, decoded."""
     try:
         entry = scenario.entry(folder)

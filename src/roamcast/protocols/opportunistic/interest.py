@@ -1,0 +1,64 @@
+"""What a node wants: its interest profile, and what it carries for others besides.
+
+Section 2.1 of the paper, "Interest profile". What is *wanted* matches a subscription of an application here. What is
+*kept* is wanted, or matches what the node carries for others. All documents of equal content are judged once.
+"""
+
+from typing import Final
+
+from roamcast.bounded import put
+from roamcast.content.covering import summarise
+from roamcast.content.event import EventId
+from roamcast.content.filter import NOTHING, Filter
+from roamcast.protocols.local import LocalSubscriptions
+from roamcast.protocols.opportunistic.documents import Descriptor
+
+_REMEMBERED: Final = 2048
+"""Judgements."""
+_FEW: Final = 4
+"""Subscriptions up to which asking each is faster than the index."""
+
+
+class Interest:
+    def __init__(self, local: LocalSubscriptions, carried: Filter, longest: int) -> None:
+        """`carried` is what is kept for others; a profile takes at most `longest` bytes."""
+        self._local = local
+        self._carried = carried
+        self._longest = longest
+        self._filters: list[Filter] = []
+        self._profile: Filter | None = None  # made anew when subscriptions change
+        self._by_content: dict[bytes, tuple[bool, bool]] = {}
+        self.judged: dict[EventId, bool] = {}
+        """Documents that are to be kept, and whether an application wants them."""
+
+    def changed(self) -> None:
+        """Subscriptions came or went."""
+        self._filters = self._local.filters
+        self._profile = None
+        self._by_content.clear()
+        self.judged.clear()
+
+    @property
+    def profile(self) -> Filter:
+        """What this node tells others that it wants: all of it, and perhaps more, if its subscriptions are many."""
+        if self._profile is None:
+            filters = [*self._local.filters, self._carried]
+            self._profile = summarise(filters, self._longest) if filters != [NOTHING] else NOTHING
+        return self._profile
+
+    def judge(self, listed: Descriptor) -> tuple[bool, bool]:
+        """Whether a document is wanted, and whether it is kept."""
+        known = self._by_content.get(listed.content)
+        if known is None:
+            event = listed.event
+            if len(self._filters) > _FEW:
+                wanted = self._local.matches(event)
+            else:
+                wanted = any(own.matches(event) for own in self._filters)
+            known = wanted, wanted or self._carried.matches(event)
+            put(self._by_content, listed.content, known, _REMEMBERED)
+        return known
+
+    def keep(self, id: EventId, wanted: bool) -> None:
+        """A document was judged, and is to be kept."""
+        put(self.judged, id, wanted, _REMEMBERED)
