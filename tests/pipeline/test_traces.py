@@ -60,7 +60,7 @@ def test_sumo_in_xml(spark: SparkSession, tmp_path: Path) -> None:
     assert names == ["10", "bus.7", "p"]
     assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
     assert (about.kind, about.format, about.begins, about.span) == ("positions", "sumo-xml", 4.0, 4.0)
-    assert (about.width, about.height) == (pytest.approx(14), pytest.approx(10))
+    assert [about.width, about.height] == pytest.approx([14, 10])
     assert about.refused == {"x is no number": 1}
     refused = pq.read_table(tmp_path / "out.trace" / "refused").to_pylist()
     assert refused == [{"reason": "x is no number", "line": "time=5.00 id=10 x=oops y=1"}]
@@ -70,7 +70,8 @@ def test_sumo_in_csv_and_parquet_with_their_rows_for_empty_steps(spark: SparkSes
     text = "timestep_time;vehicle_id;vehicle_x;vehicle_y\n4;bus.7;12.4;-1.6\n4;p;0.4;0.4\n5;bus.7;14.4;-1.6\n6;;;\n"
     file = written(tmp_path, "rides.csv", text + "7;10;2.4;8.4\n8;10;2.4;8.4\n")
     about, legs, _ = imported(spark, file)
-    assert (about.format, about.refused, legs) == ("sumo-csv", {}, [pytest.approx(leg) for leg in FCD_LEGS])
+    assert (about.format, about.refused) == ("sumo-csv", {})
+    assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
     columns = {
         "timestep_time": [4.0, 4.0, 5.0, 6.0, 7.0, 8.0],
         "vehicle_id": ["bus.7", "p", "bus.7", None, "10", "10"],
@@ -79,7 +80,8 @@ def test_sumo_in_csv_and_parquet_with_their_rows_for_empty_steps(spark: SparkSes
     }
     pq.write_table(pa.table(columns), tmp_path / "rides.parquet")
     about, legs, _ = imported(spark, tmp_path / "rides.parquet")
-    assert (about.format, about.refused, legs) == ("sumo-parquet", {}, [pytest.approx(leg) for leg in FCD_LEGS])
+    assert (about.format, about.refused) == ("sumo-parquet", {})
+    assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
 
 
 def test_csv_with_disorder_duplicates_gaps_and_a_cut(spark: SparkSession, tmp_path: Path) -> None:

@@ -80,7 +80,8 @@ def test_a_window_begins_where_the_seed_says_and_on_the_way(tmp_path: Path) -> N
         leg = next(walk)
         begin = leg.x0 * 2  # it moves at 0.5 m/s
         assert 0 <= begin <= 90
-        assert (leg.start, leg.x1, leg.end / S) == (0, 50, pytest.approx(100 - begin))
+        assert (leg.start, leg.x1) == (0, 50)
+        assert leg.end / S == pytest.approx(100 - begin)
         starts.add(leg.x0)
     assert len(starts) == 20
 
