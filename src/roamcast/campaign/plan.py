@@ -94,12 +94,18 @@ def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
     spec = one.spec
     variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
     axes = [
-        {"label": axis.name, "field": axis.targets[0], "fields": list(axis.targets), "values": list(axis.values)}
+        {
+            "label": axis.name,
+            "field": axis.targets[0],
+            "fields": list(axis.targets),
+            "values": list(axis.values),
+            "template": axis.template,
+        }
         for axis in spec.axes
     ]
     hashes = {
         "scenario": canonical_hash(one.scenario),
-        "axes": {axis["label"]: canonical_hash(axis["fields"]) for axis in axes},
+        "axes": {axis["label"]: canonical_hash([axis["fields"], axis["template"]]) for axis in axes},
         "variants": {variant["name"]: canonical_hash(variant) for variant in variants},
     }
     return {
