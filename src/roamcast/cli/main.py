@@ -15,6 +15,7 @@ from roamcast.cli.node import node
 from roamcast.cli.papers import papers
 from roamcast.cli.protocols import protocols
 from roamcast.cli.pub import pub
+from roamcast.cli.replay import replay
 from roamcast.cli.report import report
 from roamcast.cli.run import run
 from roamcast.cli.scenario import scenario
@@ -59,6 +60,7 @@ def main() -> None:
       roamcast scenario --example > first.toml    a scenario to start from
       roamcast run first.toml                     run it: its facts go to out/, a summary is printed
       roamcast run first.toml --set radio.range=100 --seed 7
+      roamcast run first.toml --replay            and a page that plays it
       roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 many scenarios and seeds, measured, on all cores
       roamcast papers hint --quick                a paper's figures and claims, measured again
@@ -72,5 +74,5 @@ def main() -> None:
     """
 
 
-for verb in (run, campaign, papers, scenario, protocols, report, why, lab, node, pub, sub, status, key):
+for verb in (run, campaign, papers, scenario, protocols, report, replay, why, lab, node, pub, sub, status, key):
     main.add_command(verb)

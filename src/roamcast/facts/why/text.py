@@ -44,6 +44,11 @@ def paragraph(record: Record, told: Explanation) -> str:
     return " ".join(sentences)
 
 
+def brief(record: Record, told: Explanation) -> str:
+    """Why it was missed, for a reader who knows the event and the node."""
+    return " ".join([_way(record, told), *_failed(record, told)])
+
+
 def subscribed(record: Record, event: int, node: int) -> str:
     """Whether the node wanted the event then."""
     time, matching = record.published[event].time, wishes(record, event, node)

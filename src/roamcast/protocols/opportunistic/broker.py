@@ -30,7 +30,7 @@ from roamcast.protocols.opportunistic import storage
 from roamcast.protocols.opportunistic.cache import Cache, Held, Traits
 from roamcast.protocols.opportunistic.catalog import Catalog, parts
 from roamcast.protocols.opportunistic.documents import Descriptor, Document, assembled, described
-from roamcast.protocols.opportunistic.facts import CacheChanged, Change
+from roamcast.protocols.opportunistic.facts import CacheChanged, Change, RelaysChosen
 from roamcast.protocols.opportunistic.messages import (
     MAX_CHUNKS,
     MAX_LISTED,
@@ -114,6 +114,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._passing: dict[tuple[Node, int, int], _Passing | None] = {}  # None: this node does not pass it on
         self._profile: Filter | None = None  # made anew when subscriptions change
         self._filters: list[Filter] = []  # what applications want
+        self._recorded_relays: tuple[Node, ...] = ()
         self._serial = 0
         self._expiry: Time | None = None  # for when a timer is set
 
@@ -203,6 +204,9 @@ class OpportunisticBroker(Broker[Opportunistic]):
             filters = [*self.local.filters, self._carried]
             self._profile = summarise(filters, params.profile) if filters != [NOTHING] else NOTHING
         serial, relays = self._next_serial(now), self._relays(params.scope)
+        if relays != self._recorded_relays:
+            self._recorded_relays = relays
+            self.port.record(RelaysChosen(relays))
         offered = self._catalog.fitted(params.listed)
         for part, some in enumerate(self._cut(offered, claim, relays)):
             catalog = tuple([held.document.descriptor for held in some])
@@ -649,6 +653,6 @@ ENTRY: Final = Entry(
     Opportunistic,
     OpportunisticBroker,
     (Announce, Request, Piece),
-    facts=(CacheChanged,),
+    facts=(CacheChanged, RelaysChosen),
     understands=frozenset({"lifetimes"}),
 )
