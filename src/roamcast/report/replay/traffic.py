@@ -49,11 +49,12 @@ def _numbers(names: list[str], known: Any) -> np.ndarray[Any, np.dtype[np.int64]
 
 
 def _add_series(pack: Pack, run: RecordedRun) -> None:
-    """Packets and losses of the whole network by second: what the time axis shows."""
+    """Packets, losses and receptions of the whole network by second: what the time axis shows."""
     series = run.tables["series"]
     seconds = int(np.ceil(run.scenario.duration))
     lost = sum(series[name].to_numpy() for name in ("collision", "half_duplex", "random_loss"))
-    for name, counted in (("packets", series["packets"].to_numpy()), ("lost", lost)):
+    columns = {"packets": series["packets"].to_numpy(), "lost": lost, "received": series["receptions"].to_numpy()}
+    for name, counted in columns.items():
         totals = np.zeros(seconds)
         np.add.at(totals, np.minimum(series["second"].to_numpy(), seconds - 1), counted)
         pack.add(f"series.{name}", totals, "f4")

@@ -16,7 +16,7 @@ class DeliveryChart {
     const possible = story.pairs.map((pair) => after(pair.possible)).filter(Number.isFinite);
     const reached = story.pairs.map(({ node }) => story.delivered.get(node)).filter(Boolean).map(({ time }) => after(time));
     const longest = 1.15 * Math.max(1e-3, ...reached, ...possible.map((time) => Math.min(time, 50 * Math.max(0.02, ...reached))));
-    const [left, right, top, foot] = [30, width - 8, 8, height - 16];
+    const [left, right, top, foot] = [38, width - 8, 8, height - 16];
     const x = (time) => left + ((right - left) * Math.min(time, longest)) / longest;
     const y = (share) => foot - (foot - top) * share;
     context.font = "10px system-ui, sans-serif";

@@ -72,7 +72,7 @@ class EventPanel {
     const canvas = element("canvas", { class: "chart", role: "img", "aria-label": "Delivery over time, beside what was possible" });
     this._chart = new DeliveryChart(canvas, this._palette);
     const got = story.pairs.length - story.missed.length;
-    this._root.replaceChildren(
+    this._root.replaceChildren(...[
       element("h2", {}, `Event ${name}`),
       element("p", {}, `${type || "event"}${content ? `: ${content}` : ""}. Published by `, this._node(story.publisher), ` at ${clockText(story.published, 3)}.`),
       element(
@@ -87,7 +87,7 @@ class EventPanel {
       ...this._missed(story),
       ...this._reached(story),
       ...this._way(story),
-    );
+    ].filter(Boolean));
   }
 
   _node(node) {

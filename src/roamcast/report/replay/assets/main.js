@@ -34,7 +34,6 @@ async function start() {
   const player = new Player(run);
   window.roamcast = player;
   document.documentElement.dataset.ready = "true";
-  document.getElementById("stage").focus({ preventScroll: true });
   return player;
 }
 

@@ -34,7 +34,7 @@ class Player {
 
   draw() {
     this.run.seek(this.clock.time);
-    this.stage.draw(this.clock.time, this.clock.speed);
+    this.stage.draw(this.clock);
     this.timeline.draw();
   }
 
@@ -176,7 +176,7 @@ class Player {
   // From its publication on, so slowly that one sees it spread.
   watch(story) {
     const lasts = this._lastHeard(story) - story.published;
-    this.clock.seek(story.published - Transmissions.linger(0.01));
+    this.clock.seek(story.published);
     this.clock.setSpeed(SPEEDS.findLast((speed) => speed <= Math.max(0.01, lasts / 4)) ?? 0.01);
     this.clock.playing = false;
     this.toggle();

@@ -11,7 +11,7 @@ class Run {
     this.deliver = table("deliver", "first", "time", "node", "code");
     this.decision = table("decision", "first", "time", "node", "code", "to");
     this.pair = table("pair", "first", "node", "possible", "cause");
-    this.series = table("series", "packets", "lost");
+    this.series = table("series", "packets", "lost", "received");
     this.movement = new Movement(columns, this.nodes);
     this.spans = {};
     for (const name of ["contact", "tree", "relay", "forwarder", "kept", "away", "wish"]) {

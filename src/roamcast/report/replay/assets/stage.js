@@ -23,7 +23,8 @@ class Stage {
     this._camera.resize(width, height);
   }
 
-  draw(time, speed) {
+  draw(clock) {
+    const { time } = clock;
     const context = this._context, camera = this._camera, ratio = devicePixelRatio, view = this._view;
     camera.keepUp(this._run.movement);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -33,7 +34,7 @@ class Stage {
     this._links(this._run.spans.relay, this._palette.relay, 1.5, 0.8, [2, 4]);
     this._links(this._run.spans.tree, this._palette.tree, 3, 0.75);
     if (view.ranges || view.node >= 0) this._ranges();
-    this._transmissions.draw(context, camera, this._palette, time, speed, view.story);
+    this._transmissions.draw(context, camera, this._palette, clock, view.story);
     if (view.story) this._way(view.story, time);
     this._nodes(time);
   }
@@ -129,7 +130,23 @@ class Stage {
     }
     context.lineWidth = 2;
     stroke(context, path, this._palette.accent, 0.9);
+    this._lostCopies(story, time);
     context.globalAlpha = 1;
+  }
+
+  // Strong where the node is still without the event.
+  _lostCopies(story, time) {
+    const paths = new Map(), { x, y } = this._run.movement, camera = this._camera;
+    for (const { time: when, sender, node, outcome } of story.lost) {
+      if (when > time) continue;
+      const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
+      const path = part(paths, `${outcome} ${story.heard[node] <= time ? 0.3 : 1}`);
+      cross(path, camera.screenX(x[sender]), camera.screenY(y[sender]), px, py);
+    }
+    for (const [key, path] of paths) {
+      const [outcome, alpha] = key.split(" ");
+      stroke(this._context, path, this._palette.outcomes[outcome], Number(alpha));
+    }
   }
 
   _nodes(time) {

@@ -1,4 +1,4 @@
-// The time axis: packets a second with the lost part, publications, and where the clock is. Drag to go there.
+// The time axis: packets a second, of which the part in which receptions were lost is red, publications, and where the clock is. Drag to go there.
 
 class Timeline {
   constructor(canvas, run, clock, palette, view, seek) {
@@ -29,6 +29,7 @@ class Timeline {
   draw() {
     const context = this._canvas.getContext("2d"), { clientWidth: width, clientHeight: height } = this._canvas;
     const key = `${this._palette.packets} ${this._view.story ? this._view.story.event : -1}`;
+    if (!width || !height) return;
     if (!this._background || this._key !== key) {
       this._key = key;
       this._background = this._drawBackground(width, height);
@@ -50,21 +51,23 @@ class Timeline {
     image.width = this._canvas.width;
     image.height = this._canvas.height;
     context.scale(devicePixelRatio, devicePixelRatio);
-    const { packets, lost } = this._run.series, foot = height - 16, tall = foot - 10, end = this._clock.end;
+    const { packets, lost, received } = this._run.series, foot = height - 16, tall = foot - 10, end = this._clock.end;
     // A bar a pixel column: the highest of the seconds that fall into it.
     const bars = Math.min(packets.length, Math.ceil(width)), step = packets.length / bars;
     for (let bar = 0; bar < bars; bar++) {
       const low = Math.floor(bar * step), high = Math.max(low + 1, Math.floor((bar + 1) * step));
-      let sent = 0, gone = 0;
-      for (let s = low; s < high; s++) [sent, gone] = [Math.max(sent, packets[s]), Math.max(gone, lost[s])];
+      let sent = 0, gone = 0, all = 0;
+      for (let s = low; s < high; s++) {
+        sent = Math.max(sent, packets[s]);
+        gone += lost[s];
+        all += lost[s] + received[s];
+      }
       const x = (bar / bars) * width, w = Math.max(1, width / bars - 0.5);
       context.fillStyle = this._palette.packets;
       context.fillRect(x, foot - (tall * sent) / this._most, w, (tall * sent) / this._most);
       context.fillStyle = this._palette.outcomes[1];
-      const part = Math.min(tall, (tall * gone) / this._most);
-      context.globalAlpha = 0.55;
+      const part = all ? (((tall * sent) / this._most) * gone) / all : 0;
       context.fillRect(x, foot - part, w, part);
-      context.globalAlpha = 1;
     }
     this._ticks(context, width, height, foot, end);
     return image;

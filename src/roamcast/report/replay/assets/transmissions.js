@@ -10,13 +10,13 @@ class Transmissions {
     this._run = run;
   }
 
-  // How long a frame is seen, in seconds of the run.
-  static linger(speed) {
-    return LINGER * Math.min(speed, 20);
+  // How long a frame is seen after its end, in seconds of the run. While the clock stands, only what is on the air is.
+  static linger(clock) {
+    return clock.playing ? LINGER * Math.min(clock.speed, 20) : 0;
   }
 
-  draw(context, camera, palette, time, speed, story) {
-    const { frame } = this._run, linger = Transmissions.linger(speed);
+  draw(context, camera, palette, clock, story) {
+    const { frame } = this._run, { time } = clock, linger = Transmissions.linger(clock);
     const newest = upperBound(frame.start, time) - 1;
     const oldest = Math.max(lowerBound(frame.start, time - this._run.longest - linger), newest - MOST_LINES + 1);
     const paths = new Map(), losses = new Map();
@@ -52,13 +52,7 @@ class Transmissions {
         path.lineTo(tx, ty);
         continue;
       }
-      const cross = part(losses, `${outcome} ${shade}`), length = Math.hypot(tx - x, ty - y) || 1;
-      // Before the node, on the side that the frame came from, so that several can be seen.
-      const cx = tx - (13 * (tx - x)) / length, cy = ty - (13 * (ty - y)) / length;
-      cross.moveTo(cx - 4, cy - 4);
-      cross.lineTo(cx + 4, cy + 4);
-      cross.moveTo(cx - 4, cy + 4);
-      cross.lineTo(cx + 4, cy - 4);
+      cross(part(losses, `${outcome} ${shade}`), x, y, tx, ty);
     }
   }
 
@@ -77,6 +71,16 @@ class Transmissions {
 function part(paths, key) {
   if (!paths.has(key)) paths.set(key, new Path2D());
   return paths.get(key);
+}
+
+// A cross before the node at (tx, ty), on the side that the frame came from, so that several can be seen.
+function cross(path, x, y, tx, ty) {
+  const length = Math.hypot(tx - x, ty - y) || 1;
+  const cx = tx - (14 * (tx - x)) / length, cy = ty - (14 * (ty - y)) / length;
+  path.moveTo(cx - 4, cy - 4);
+  path.lineTo(cx + 4, cy + 4);
+  path.moveTo(cx - 4, cy + 4);
+  path.lineTo(cx + 4, cy - 4);
 }
 
 function opacity(shade) {
