@@ -15,6 +15,7 @@ from roamcast.cli.node import node
 from roamcast.cli.papers import papers
 from roamcast.cli.protocols import protocols
 from roamcast.cli.pub import pub
+from roamcast.cli.replay import replay
 from roamcast.cli.report import report
 from roamcast.cli.run import run
 from roamcast.cli.scenario import scenario
@@ -61,6 +62,7 @@ def main() -> None:
       roamcast scenario --example > first.toml    a scenario to start from
       roamcast run first.toml                     run it; facts go to out/, a summary is printed
       roamcast run first.toml --set radio.range=100 --seed 7
+      roamcast run first.toml --replay            and a page that plays it
       roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
@@ -75,6 +77,6 @@ def main() -> None:
     """
 
 
-_VERBS = (run, campaign, papers, scenario, protocols, traces, report, why, verify, lab, node, pub, sub, status, key)
+_VERBS = (run, campaign, papers, scenario, protocols, traces, report, replay, why, verify, lab, node, pub, sub, status, key)
 for verb in _VERBS:
     main.add_command(verb)
