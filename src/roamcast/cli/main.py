@@ -9,6 +9,7 @@ from typing import Any
 import click
 
 from roamcast.cli.campaign import campaign
+from roamcast.cli.choose import choose
 from roamcast.cli.key import key
 from roamcast.cli.lab import lab
 from roamcast.cli.node import node
@@ -77,6 +78,24 @@ def main() -> None:
     """
 
 
-_VERBS = (run, campaign, papers, scenario, protocols, traces, report, replay, why, verify, lab, node, pub, sub, status, key)
+_VERBS = (
+    run,
+    campaign,
+    choose,
+    papers,
+    scenario,
+    protocols,
+    traces,
+    report,
+    replay,
+    why,
+    verify,
+    lab,
+    node,
+    pub,
+    sub,
+    status,
+    key,
+)
 for verb in _VERBS:
     main.add_command(verb)
