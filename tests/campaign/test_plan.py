@@ -341,7 +341,7 @@ def test_an_edited_recording_of_movement_makes_other_runs(tmp_path: Path) -> Non
 def modules(folder: Path, **changes: Any) -> set[str]:  # noqa: ANN401
     (run,) = plan([made(folder, seeds=[1], **{"axes": [], "variants": [], **changes})]).distinct
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
-    return set(identity.code(scenario, identity.read_files(scenario, folder)))
+    return set(identity.code(scenario, identity.find_files(scenario, folder)))
 
 
 def test_a_run_depends_on_the_simulator_and_on_its_own_protocol_alone(tmp_path: Path) -> None:

@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast.cli.main import main
-from roamcast.cli.overrides import apply
+from roamcast.sim.overrides import apply
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINE = EXAMPLES / "line.toml"

@@ -21,6 +21,7 @@ from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
     explain_experiments,
+    limits_from,
     print_plan,
     run_here,
     setting,
@@ -50,6 +51,8 @@ def campaign(
     master: str | None,
     settings: tuple[str, ...],
     retry_failed: bool,
+    run_time: str | None,
+    run_memory: str | None,
     only_plan: bool,
     only_explain: bool,
     as_json: bool,
@@ -64,14 +67,14 @@ def campaign(
     if not files:
         raise click.UsageError("give at least one experiment file, or --explain")
     experiments = [load_experiment(file) for file in files]
-    conf = dict(map(setting, settings))
+    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     planned = plan(experiments, seeds)
     out = out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
         print_plan(planned, out, as_json)
         return
     command = command_line(["campaign", *map(str, files)], out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     measured = out / "measures" / "summary.parquet"
     summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
     report = write_report(out) if summary is not None else None

@@ -13,8 +13,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign import limits
 from roamcast.campaign.experiment import Spec, check_measures
 from roamcast.campaign.identity import completed
+from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
 from roamcast.cli.progress import duration, shown
 from roamcast.cli.scenario import screen_width
@@ -37,6 +39,16 @@ _OPTIONS: Final = (
     click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
     click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
     click.option("--retry-failed", is_flag=True, help="Run failed runs again.  [default: leave them as they are]"),
+    click.option(
+        "--run-time",
+        metavar="TIME",
+        help="Longest time that a run may take, such as 15min; a longer one counts as failed.  [default: 6h]",
+    ),
+    click.option(
+        "--run-memory",
+        metavar="SIZE",
+        help="Most memory that a run may take, such as 4GB; one that takes more counts as failed.  [default: any]",
+    ),
 )
 
 
@@ -47,6 +59,14 @@ def campaign_options(verb: F) -> F:
     return verb
 
 
+def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
+    usual = Limits()
+    return Limits(
+        usual.seconds if run_time is None else limits.seconds(run_time),
+        usual.memory if run_memory is None else limits.size(run_memory),
+    )
+
+
 def run_here(
     experiments: Sequence[Experiment],
     planned: Plan,
@@ -55,6 +75,7 @@ def run_here(
     conf: Mapping[str, str],
     retry_failed: bool,
     command: str,
+    most: Limits,
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.
@@ -76,6 +97,7 @@ def run_here(
                 retry_failed=retry_failed,
                 command=command,
                 on_progress=report,
+                limits=most,
             )
     except KeyboardInterrupt:
         click.echo(f"finished runs are kept; continue with: {command}", err=True)

@@ -19,12 +19,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.cli.overrides import apply, changed
+from roamcast.campaign.recorded import RUN_FILE
 from roamcast.cli.run import progress_bar, read_facts, show_summary
-from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
+from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.recorder import Sink
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import summarise
+from roamcast.sim.overrides import apply, changed
 from roamcast.sim.scenario import Scenario, check, parse, read_text
 from roamcast.units import SECOND
 

@@ -9,17 +9,22 @@ from typing import Any
 import click
 
 from roamcast.cli.campaign import campaign
+from roamcast.cli.choose import choose
 from roamcast.cli.key import key
 from roamcast.cli.lab import lab
 from roamcast.cli.node import node
 from roamcast.cli.papers import papers
 from roamcast.cli.protocols import protocols
 from roamcast.cli.pub import pub
+from roamcast.cli.replay import replay
 from roamcast.cli.report import report
 from roamcast.cli.run import run
 from roamcast.cli.scenario import scenario
 from roamcast.cli.status import status
 from roamcast.cli.sub import sub
+from roamcast.cli.traces import traces
+from roamcast.cli.verify import verify
+from roamcast.cli.why import why
 from roamcast.errors import RoamcastError
 
 INTERRUPTED = 130
@@ -58,8 +63,11 @@ def main() -> None:
       roamcast scenario --example > first.toml    a scenario to start from
       roamcast run first.toml                     run it; facts go to out/, a summary is printed
       roamcast run first.toml --set radio.range=100 --seed 7
+      roamcast run first.toml --replay            and a page that plays it
+      roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
+      roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario
       roamcast protocols flooding                 a protocol's parameters
       roamcast lab first.toml                     the same scenario on real node processes, in real time
@@ -70,5 +78,24 @@ def main() -> None:
     """
 
 
-for verb in (run, campaign, papers, scenario, protocols, report, lab, node, pub, sub, status, key):
+_VERBS = (
+    run,
+    campaign,
+    choose,
+    papers,
+    scenario,
+    protocols,
+    traces,
+    report,
+    replay,
+    why,
+    verify,
+    lab,
+    node,
+    pub,
+    sub,
+    status,
+    key,
+)
+for verb in _VERBS:
     main.add_command(verb)

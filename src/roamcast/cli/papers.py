@@ -17,6 +17,7 @@ from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
     explain_experiments,
+    limits_from,
     print_plan,
     run_here,
     setting,
@@ -50,6 +51,8 @@ def papers(
     master: str | None,
     settings: tuple[str, ...],
     retry_failed: bool,
+    run_time: str | None,
+    run_memory: str | None,
     task: str | None,
 ) -> None:
     """Reproduce the experiments of the given PAPERs (default: all), and judge their claims.
@@ -71,10 +74,10 @@ def papers(
     if task == "plan":
         print_plan(planned, out, as_json=False)
         return
-    conf = dict(map(setting, settings))
+    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     words = ["papers", *names, *(["--quick"] if quick else [])]
     command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     if (out / "measures").is_dir():
         _judge(claims, out, quick)
     tell_failures(planned, failures, command)
@@ -135,7 +138,9 @@ def _claim(verdict: dict[str, Any]) -> Iterator[str]:
             mark = f"{MARKS[check['verdict']]}{'*' if check['main'] else ' '}"
             missed = f"; misses by {check['misses']}" if check["misses"] else ""
             yield from _wrapped(f"{check['says']}: {check['measured']}{missed}", f"{mark} ")
-    beside = sum(not check["judged"] for check in verdict["checks"])
+        elif check["explains"] and verdict["verdict"] != "holds":
+            yield from _wrapped(f"{check['explains']}: {check['says']}: {check['measured']}", "→  ")
+    beside = sum(not check["judged"] and not check["explains"] for check in verdict["checks"])
     if beside:
         yield from _wrapped(f"{beside} more for comparison only; see the report", "·  ")
     if verdict["explanation"] and verdict["explanation"] != PREVIEW and verdict["verdict"] != "holds":

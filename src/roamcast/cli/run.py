@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from roamcast.cli.overrides import changed
-from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
+from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
 from roamcast.sim import run as simulation
+from roamcast.sim.overrides import changed
 from roamcast.sim.scenario import Scenario, read_text
 from roamcast.sim.world import Progress as Report
 from roamcast.units import SECOND
@@ -50,6 +51,12 @@ ABSENT: Final = "–"
 @click.option(
     "--reference", "in_python", is_flag=True, help="Use the simulator core in plain Python instead of the compiled one."
 )
+@click.option(
+    "--replay",
+    "with_replay",
+    is_flag=True,
+    help="Record frames and decisions too, and write replay.html, a page that plays the run.",
+)
 def run(
     scenario: Path,
     out: Path | None,
@@ -58,6 +65,7 @@ def run(
     changes: tuple[str, ...],
     as_json: bool,
     quiet: bool,
+    with_replay: bool,
     in_python: bool,
 ) -> None:
     """Simulate a scenario, write its facts as Parquet, and print a summary.
@@ -66,6 +74,8 @@ def run(
     """
     if seed is not None:
         changes += (f"seed={seed}",)
+    if with_replay:
+        changes += tuple(f"record.{what}=true" for what in ("frames", "movement", "decisions"))
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"
@@ -77,11 +87,21 @@ def run(
         summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
         record = {**_record(checked, cost, summary, in_python), "changes": changes}
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    page = _write_replay(out) if with_replay else None
     if as_json:
-        click.echo(json.dumps({"out": str(out), **record}))
+        click.echo(json.dumps({"out": str(out), **({"replay": str(page)} if page else {}), **record}))
     else:
         show_summary(checked, summary)
         click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
+        if page is not None:
+            click.echo(f"replay: {page}")
+
+
+def _write_replay(out: Path) -> Path:
+    from roamcast.campaign.recorded import open_run
+    from roamcast.report.replay import write_replay
+
+    return write_replay(open_run(out))
 
 
 def read_facts(folder: Path) -> dict[str, pa.Table]:

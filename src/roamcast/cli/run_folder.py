@@ -10,13 +10,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
+from roamcast.campaign.recorded import RUN_FILE
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
-
-RUN_FILE: Final = "run.json"
-"""What a folder of facts is known by; written last."""
 
 
 def file_name(name: str) -> str:

@@ -146,7 +146,7 @@ def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
     """
     subscribing, publishing, ending = range(3)
     acts: list[tuple[int, int, int]] = []
-    terms = _terms(facts)
+    terms = terms_of(facts)
     for number, term in enumerate(terms):
         acts.append((term.start, subscribing, number))
         if term.end is not None:
@@ -169,7 +169,7 @@ def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
 
 
 @dataclass
-class _Term:
+class Term:
     """The time for which a node had a subscription."""
 
     node: int
@@ -179,10 +179,10 @@ class _Term:
     end: int | None = None
 
 
-def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
+def terms_of(facts: Mapping[str, pa.Table]) -> list[Term]:
     """By start. A subscription made again under an id in use ends the former one."""
-    terms: list[_Term] = []
-    current: dict[tuple[int, int], _Term] = {}
+    terms: list[Term] = []
+    current: dict[tuple[int, int], Term] = {}
     parsed: dict[str, Filter] = {}
     rows = read_rows(facts, "subscribe", "time", "node", "subscription", "active", "filter")
     for time, node, subscription, active, text in sorted(rows, key=lambda row: row[0]):
@@ -192,7 +192,7 @@ def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
         if active:
             if text not in parsed:
                 parsed[text] = parse_filter(text)
-            current[node, subscription] = _Term(node, subscription, parsed[text], time)
+            current[node, subscription] = Term(node, subscription, parsed[text], time)
             terms.append(current[node, subscription])
     return terms
 
