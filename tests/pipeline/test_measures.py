@@ -227,7 +227,11 @@ def simulated(
     return Run(name, facts.tables(), 30.0, 5.5, 30, encoded, protocol, 0, seed, experiment)
 
 
-LINKS = {"area": None, "radio": {"propagation": "links"}, "links": {"up": [[n, n + 1] for n in range(29)]}}
+LINKS: dict[str, Any] = {
+    "area": None,
+    "radio": {"propagation": "links"},
+    "links": {"up": [[n, n + 1] for n in range(29)]},
+}
 
 
 @pytest.fixture(scope="module")
