@@ -34,7 +34,8 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     tree: Annotated[Tree | None, Meta(description="a random tree, drawn from the seed")] = None
     cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
     file: Annotated[
-        str | None, Meta(min_length=1, description="a trace of contacts, relative to the folder of the scenario")
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="a trace of contacts, relative to the folder of the scenario"),
     ] = None
     window: Window = None
     subset: Subset = "first"
