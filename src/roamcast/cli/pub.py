@@ -21,25 +21,31 @@ if TYPE_CHECKING:
 @click.argument("attributes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--type", "kind", default="", help="The event's type.  [default: empty]")
 @click.option(
-    "--payload", "file", type=click.Path(path_type=Path), metavar="FILE", help="Bytes to carry along.  [default: none]"
+    "--payload",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File whose bytes the event carries.  [default: none]",
 )
 @click.option(
     "--lifetime",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="How long it may be delivered; not every protocol knows lifetimes.  [default: no limit]",
+    help="Do not deliver the event after this time. Not every protocol supports lifetimes.  [default: no limit]",
 )
 @click.option(
     "--relevant",
     metavar="CONTEXT",
-    help="Whom it concerns, such as 'within(circle(500, 500, 100))'; not every protocol knows contexts.  "
-    "[default: everybody]",
+    help="Context of relevance, such as 'within(circle(500, 500, 100))'. Not every protocol supports contexts.  "
+    "[default: everywhere]",
 )
-@click.option("--subscribers", metavar="CONTEXT", help="Which subscribers may get it.  [default: all]")
+@click.option(
+    "--subscribers", metavar="CONTEXT", help="Subscription domain: which subscribers may get the event.  [default: all]"
+)
 @click.option(
     "--lines",
     is_flag=True,
-    help='Publish one event a line of stdin: {"type": …, "attributes": {…}}.  [default: the event of the arguments]',
+    help='Read events from stdin, one per line: {"type": …, "attributes": {…}}.',
 )
 @connecting
 def pub(
@@ -53,10 +59,10 @@ def pub(
     control: str,
     token_file: Path | None,
 ) -> None:
-    """Publish an event, and print its id once the node has it on disk.
+    """Publish an event, and print its id once the node has stored it on disk.
 
-    VALUE is as in TOML: 12, 12.5, true, "text", [1, 2] for several values; what is not TOML is text. A name that
-    occurs twice has both values.
+    VALUE is written as in TOML: 12, 12.5, true, "text", or [1, 2] for several values; anything else is text. Giving a
+    name twice gives it both values.
 
     \b
     Examples:
@@ -70,7 +76,9 @@ def pub(
         "subscription_domain": read_context(subscribers),
     }
     if lines and (attributes or kind or file or any(value is not None for value in options.values())):
-        raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
+        raise click.UsageError(
+            "--lines reads whole events from stdin and cannot be combined with other options about the event"
+        )
     event = None if lines else Event.of(kind, _attributes(attributes), _payload(file))
     with_node(control, token_file, lambda client: _publish(client, event, options))
 

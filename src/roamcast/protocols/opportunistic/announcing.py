@@ -121,6 +121,7 @@ class Announcing:
 
 def _lives(now: Time, documents: list[Held]) -> tuple[int | None, ...]:
     """How long each may still be delivered, ms; none at all if none has a limit."""
-    if all(held.expires is None for held in documents):
+    ends = [held.expires for held in documents]
+    if not any(ends):
         return ()
-    return tuple([None if held.expires is None else clipped((held.expires - now) // MILLISECOND) for held in documents])
+    return tuple([None if end is None else clipped((end - now) // MILLISECOND) for end in ends])
