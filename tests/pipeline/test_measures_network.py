@@ -32,6 +32,7 @@ def test_the_reach_of_a_scenario() -> None:
     assert reach(range=[10.0, 20.0]) == Reach((10.0, 20.0))
     assert reach(range=70.0, indoor_range=30.0) == Reach(70.0, 30.0)
     assert reach(range=70.0, walls="opaque") == Reach(70.0, walls=True)
+    assert reach(range=70.0, ends="both") == Reach(70.0, both_ends=True)
     assert reach(propagation="links") is None
 
 

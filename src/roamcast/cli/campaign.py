@@ -36,14 +36,14 @@ MAX_COLUMNS: Final = 6
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="EXPERIMENT.toml...")
 @campaign_options
-@click.option("--plan", "only_plan", is_flag=True, help="Print the runs and an estimate of the time, and run nothing.")
+@click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
 @click.option(
     "--explain",
     "only_explain",
     is_flag=True,
-    help="Explain every field of an experiment, with its default; with files, print their scenarios in full.",
+    help="Explain every field of an experiment; with files, print their complete scenarios.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def campaign(
     files: tuple[Path, ...],
     out: Path | None,
@@ -57,9 +57,9 @@ def campaign(
     only_explain: bool,
     as_json: bool,
 ) -> None:
-    """Run experiments: scenarios swept over axes, variants and seeds; measure them and print a table.
+    """Run experiments (scenarios swept over axes, variants and seeds), measure them, print a table, write a report.
 
-    What was interrupted goes on where it stopped when it is started again. Exits with 1 if a run failed.
+    Run the same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
     if only_explain:
         explain_experiments([load_experiment(file) for file in files])

@@ -33,21 +33,21 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: Final = (
     click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"),
-    click.option("--seeds", type=click.IntRange(1), help="How many seeds to take.  [default: as the experiments say]"),
-    click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]"),
     click.option(
-        "--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated.  [default: none]"
+        "--seeds", type=click.IntRange(1), help="Number of seeds per point.  [default: as in the experiment files]"
     ),
-    click.option("--retry-failed", is_flag=True, help="Run again what failed.  [default: leave it]"),
+    click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
+    click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
+    click.option("--retry-failed", is_flag=True, help="Run failed runs again.  [default: leave them as they are]"),
     click.option(
         "--run-time",
         metavar="TIME",
-        help="The longest that a run may take, such as 15min; one that takes longer has failed.  [default: 6h]",
+        help="Longest time that a run may take, such as 15min; a longer one counts as failed.  [default: 6h]",
     ),
     click.option(
         "--run-memory",
         metavar="SIZE",
-        help="The most memory that a run may take, such as 4GB; one that takes more has failed.  [default: any]",
+        help="Most memory that a run may take, such as 4GB; one that takes more counts as failed.  [default: any]",
     ),
 )
 
@@ -100,7 +100,7 @@ def run_here(
                 limits=most,
             )
     except KeyboardInterrupt:
-        click.echo(f"what is done is kept; go on with: {command}", err=True)
+        click.echo(f"finished runs are kept; continue with: {command}", err=True)
         raise
 
 
@@ -143,7 +143,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
         click.echo(json.dumps({"out": str(out), "runs": rows, "to_do": len(todo), "cpu_s": cpu}))
         return
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("experiment", "variant", "point", "seeds", "CPU s a run"):
+    for column in ("experiment", "variant", "point", "seeds", "CPU s per run"):
         table.add_column(column, justify="right" if column.startswith("CPU") else "left")
     for (experiment, variant, axes), rows in by_point(planned.rows):
         seeds = ", ".join(str(row["seed"]) for row in rows)
@@ -152,7 +152,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
     console.print(table)
     cores = os.cpu_count() or 1
     click.echo(
-        f"{len(planned.rows)} runs wanted, {len(planned.distinct)} of them different, {len(todo)} to do: about "
+        f"{len(planned.rows)} runs planned, {len(planned.distinct)} of them distinct, {len(todo)} to do: about "
         f"{duration(cpu)} of CPU, {duration(cpu / cores)} on the {cores} cores here"
     )
 

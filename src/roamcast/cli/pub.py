@@ -26,40 +26,45 @@ if TYPE_CHECKING:
     "document",
     type=click.Path(path_type=Path, allow_dash=True),
     metavar="FILE",
-    help="Publish what an XML document says: its root is the type, its leaves are the attributes; - is stdin.  "
-    "[default: the event of the arguments]",
+    help="Publish an XML document: its root is the event's type, its leaves are the attributes. - reads stdin.",
 )
 @click.option(
     "--schema",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="With --xml: an XML schema that the document must fit, and that says its types.  [default: by their form]",
+    help="With --xml: XML schema that the document must fit and that gives the types.  [default: types by their form]",
 )
 @click.option(
     "--carry",
     type=click.Choice(get_args(Carry)),
-    help="With --xml: whether the document goes along, as it is or compressed.  [default: plain]",
+    help="With --xml: whether the event carries the document, as it is or compressed.  [default: plain]",
 )
 @click.option(
-    "--payload", "file", type=click.Path(path_type=Path), metavar="FILE", help="Bytes to carry along.  [default: none]"
+    "--payload",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File whose bytes the event carries.  [default: none]",
 )
 @click.option(
     "--lifetime",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="How long it may be delivered; not every protocol knows lifetimes.  [default: no limit]",
+    help="Do not deliver the event after this time. Not every protocol supports lifetimes.  [default: no limit]",
 )
 @click.option(
     "--relevant",
     metavar="CONTEXT",
-    help="Whom it concerns, such as 'within(circle(500, 500, 100))'; not every protocol knows contexts.  "
-    "[default: everybody]",
+    help="Context of relevance, such as 'within(circle(500, 500, 100))'. Not every protocol supports contexts.  "
+    "[default: everywhere]",
 )
-@click.option("--subscribers", metavar="CONTEXT", help="Which subscribers may get it.  [default: all]")
+@click.option(
+    "--subscribers", metavar="CONTEXT", help="Subscription domain: which subscribers may get the event.  [default: all]"
+)
 @click.option(
     "--lines",
     is_flag=True,
-    help='Publish one event a line of stdin: {"type": …, "attributes": {…}}.  [default: the event of the arguments]',
+    help='Read events from stdin, one per line: {"type": …, "attributes": {…}}.',
 )
 @connecting
 def pub(
@@ -76,10 +81,10 @@ def pub(
     control: str,
     token_file: Path | None,
 ) -> None:
-    """Publish an event, and print its id once the node has it on disk.
+    """Publish an event, and print its id once the node has stored it on disk.
 
-    VALUE is as in TOML: 12, 12.5, true, "text", [1, 2] for several values; what is not TOML is text. A name that
-    occurs twice has both values.
+    VALUE is written as in TOML: 12, 12.5, true, "text", or [1, 2] for several values; anything else is text. Giving a
+    name twice gives it both values.
 
     \b
     Examples:
@@ -95,11 +100,15 @@ def pub(
     }
     described = bool(attributes or kind or file)
     if document is not None and (described or lines):
-        raise click.UsageError("--xml takes the event from a document, and nothing beside it")
+        raise click.UsageError(
+            "--xml takes the event from a document and cannot be combined with other options about the event"
+        )
     if document is None and (schema or carry):
         raise click.UsageError("--schema and --carry go with --xml")
     if lines and (described or any(value is not None for value in options.values())):
-        raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
+        raise click.UsageError(
+            "--lines reads whole events from stdin and cannot be combined with other options about the event"
+        )
     if document is not None:
         event: Event | None = _from_xml(document, carry or "plain", schema)
     else:

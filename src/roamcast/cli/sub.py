@@ -23,29 +23,33 @@ if TYPE_CHECKING:
 
 @click.command()
 @click.argument("filter", required=False)
+@click.option("--xpath", metavar="EXPRESSION", help="XPath expression instead of FILTER.")
+@click.option("--xml", "documents", is_flag=True, help="Print the XML document of an event that carries one.")
+@click.option("--count", type=click.IntRange(1), help="Exit after this many events.  [default: run until interrupted]")
+@click.option("--id", "number", type=click.IntRange(0), help="The subscription's id.  [default: chosen by the node]")
 @click.option(
-    "--xpath", metavar="EXPRESSION", help="What is wanted, in XPath instead of FILTER.  [default: as FILTER says]"
+    "--durable", is_flag=True, help="Keep the subscription when this command ends or the node restarts. Needs --id."
 )
-@click.option(
-    "--xml", "documents", is_flag=True, help="Print the XML document of an event that carries one.  [default: no]"
-)
-@click.option("--count", type=click.IntRange(1), help="End after so many events.  [default: go on]")
-@click.option("--id", "number", type=click.IntRange(0), help="The subscription's id.  [default: the node gives one]")
-@click.option("--durable", is_flag=True, help="It survives this command and the node; needs --id.  [default: no]")
 @click.option(
     "--lifetime",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="End the subscription after this time; not every protocol knows lifetimes.  [default: no limit]",
+    help="End the subscription after this time. Not every protocol supports lifetimes.  [default: no limit]",
 )
 @click.option(
     "--interest",
     metavar="CONTEXT",
-    help="Where events must be relevant, such as 'within(rect(0, 0, 100, 100))'; not every protocol knows contexts.  "
+    help="Context of interest, such as 'within(rect(0, 0, 100, 100))'. Not every protocol supports contexts.  "
     "[default: anywhere]",
 )
-@click.option("--publishers", metavar="CONTEXT", help="From which publishers events are wanted.  [default: all]")
-@click.option("--end", type=click.IntRange(0), metavar="ID", help="End a durable subscription.  [default: subscribe]")
+@click.option(
+    "--publishers",
+    metavar="CONTEXT",
+    help="Publication domain: from which publishers events are wanted.  [default: all]",
+)
+@click.option(
+    "--end", type=click.IntRange(0), metavar="ID", help="End the durable subscription with this id, and exit."
+)
 @connecting
 def sub(
     filter: str | None,
@@ -61,9 +65,9 @@ def sub(
     control: str,
     token_file: Path | None,
 ) -> None:
-    """Print the events that match FILTER, one JSON object a line, until interrupted.
+    """Print the events that match FILTER (default: all events), one JSON object per line, until interrupted.
 
-    How many events were left out because they were not read in time is told on stderr. Default: every event.
+    If events are dropped because they were not read in time, their number is printed on stderr.
 
     \b
     Examples:
@@ -74,7 +78,7 @@ def sub(
         with_node(control, token_file, lambda client: client.unsubscribe(end))
         return
     if durable and number is None:
-        raise click.UsageError("--durable needs --id, to find the subscription by again")
+        raise click.UsageError("--durable needs --id, so that you can find the subscription again")
     if xpath is not None and filter is not None:
         raise click.UsageError("--xpath takes the place of FILTER: give one of them")
     # What cannot be read is refused here, with a caret under the place.

@@ -65,6 +65,7 @@ class PlacedAir:
         self._legs: list[Leg] = [next(walk) for walk in self._walks]
         self._loss = radio.loss
         self._indoor = radio.indoor_range
+        self._lesser = radio.indoor_range is not None or radio.ends == "both"
         self._bounds: tuple[float, float] | None = None
         if isinstance(radio.range, tuple):
             # As the simulator draws them for its nodes; for frames, its streams are the core's own.
@@ -82,7 +83,7 @@ class PlacedAir:
         reach = self._chance.uniform(*self._bounds) if self._bounds else self._range(sender)
         heard = []
         for node, (other_x, other_y) in enumerate(places):
-            limit = reach if self._indoor is None else min(reach, self._range(node))
+            limit = min(reach, self._range(node)) if self._lesser else reach
             if node != sender and (other_x - x) ** 2 + (other_y - y) ** 2 <= limit * limit:
                 heard.append((node, self._loss))
         return heard

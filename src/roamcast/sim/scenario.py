@@ -60,6 +60,10 @@ class Radio(Part, frozen=True, kw_only=True):
     drawn: Annotated[Literal["frame", "node"], Meta(description="what a range between two bounds is drawn for")] = (
         "frame"
     )
+    ends: Annotated[
+        Literal["sender", "both"],
+        Meta(description="whose range counts: the sender's, or the lesser of both ends', so that links are two-way"),
+    ] = "sender"
     indoor_range: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="the range inside buildings, m; none: the same as outside"),
@@ -176,7 +180,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             sense=radio.sense if radio.propagation == "two-ray" else 1.0,
             range_low=low,
             range_high=high,
-            surroundings=radio.indoor_range is not None,
+            surroundings=radio.indoor_range is not None or radio.ends == "both",
             capture=radio.collisions == "capture" and radio.propagation != "links",
             threshold=10 ** (radio.threshold / 10),
             loss=radio.loss,
@@ -213,6 +217,11 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
         if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
             yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+        if self.radio.ends == "both" and isinstance(self.radio.range, tuple) and self.radio.drawn == "frame":
+            yield (
+                "radio.ends",
+                'both: a receiver has no range of its own if one is drawn for each frame; use drawn = "node"',
+            )
         if self.radio.walls == "opaque" and not isinstance(self.movement, Buildings):
             yield "radio.walls", 'opaque walls go with movement.model = "buildings"'
         if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:

@@ -24,7 +24,7 @@ from roamcast.protocols.opportunistic.announcing import Announcing
 from roamcast.protocols.opportunistic.cache import Cache, Held, Traits
 from roamcast.protocols.opportunistic.catalog import Catalog
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
-from roamcast.protocols.opportunistic.facts import CacheChanged
+from roamcast.protocols.opportunistic.facts import CacheChanged, RelaysChosen
 from roamcast.protocols.opportunistic.forwarding import Forwarding
 from roamcast.protocols.opportunistic.holdings import EXPIRE, Holdings
 from roamcast.protocols.opportunistic.incoming import Incoming
@@ -157,7 +157,8 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
     def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
         if isinstance(bulk, Chunk) and bulk.document is not None:
-            self._hear_pieces(now, sender, bulk.header, bulk.pieces(received), bulk.document, b"")
+            if not self._incoming.ignores(bulk.header) or self.params.catalog == "missing":
+                self._hear_pieces(now, sender, bulk.header, bulk.pieces(received), bulk.document, b"")
         else:
             super().receive_bulk(now, sender, bulk, received)
 
@@ -187,15 +188,14 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
     def _look_through(self, now: Time, sender: Node, message: Announce) -> None:
         """Asks for what is wanted and missing here, at once: "Receiving a neighbour's catalog"."""
-        unsettled = message.ids.difference(self._holdings.settled)
+        unsettled = self._interest.unsettled(message, self._holdings.settled)
         if not unsettled:
             return
         asked: list[EventId] = []
         missing: dict[EventId, tuple[int, ...]] = {}
-        for place, listed in enumerate(message.catalog):
+        for place in unsettled:
+            listed = message.catalog[place]
             id = listed.event.id
-            if id not in unsettled:
-                continue
             age = clipped(message.ages[place]) if place < len(message.ages) else 0
             life = message.lives[place] if place < len(message.lives) else None
             if life == 0 or not self._asks_for(now, listed, now - age * MILLISECOND):
@@ -213,17 +213,12 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def _asks_for(self, now: Time, listed: Descriptor, published: Time) -> bool:
         """Whether a document that a neighbour offers is to be asked for now."""
         id = listed.event.id
-        wanted = self._interest.judged.get(id)
-        if wanted is None:
-            wanted, kept = self._interest.judge(listed)
-            if not kept or self._holdings.has_or_had(id):
-                self._holdings.settle(id)
-                return False
-            self._interest.keep(id, wanted)
-        elif self._holdings.has_or_had(id):
+        if self._holdings.has_or_had(id):
+            self._holdings.settle(id)
             return False
         if listed.event.payload or listed.length > self._longest or not self._wishes.may_ask(now, id):
             return False
+        wanted, _ = self._interest.judge(listed)
         if not self._holdings.cache.admits(listed.length, Traits(published, now, now, wanted)):
             return False
         self._wishes.ask(now, id)
@@ -319,6 +314,6 @@ ENTRY: Final = Entry(
     Opportunistic,
     OpportunisticBroker,
     (Announce, Request, Piece),
-    facts=(CacheChanged,),
+    facts=(CacheChanged, RelaysChosen),
     understands=frozenset({"lifetimes"}),
 )

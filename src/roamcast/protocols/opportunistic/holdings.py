@@ -5,7 +5,7 @@ catalog, which offers them; the recorded facts; the timer for the next document 
 
 * *had*: with `remember`, what was once here is not fetched again, though it was dropped.
 * *settled*: what need not be asked for, since it is here, was here, or is not of interest. A look at a neighbour's
-  catalog begins with these, and is short because most of it is settled.
+  catalog begins with these, and is short because most of what is wanted is settled.
 """
 
 from collections.abc import Mapping
@@ -71,7 +71,7 @@ class Holdings:
 
     def _gone(self, held: Held, change: Change, documents: int, octets: int) -> None:
         id = held.document.id
-        self._catalog.leave(id)
+        self._catalog.leave(held)
         storage.forget(self._port, held)
         if not self._remember:
             self.settled.pop(id, None)

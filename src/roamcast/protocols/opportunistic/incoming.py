@@ -4,6 +4,9 @@ Whoever hears a document that it wants keeps it and delivers it, asked for or no
 broadcast or several; with whole documents only, from one. Relays pass on what they hear, wanted or not.
 """
 
+from typing import Final
+
+from roamcast.bounded import put
 from roamcast.content.event import EventId
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
@@ -17,6 +20,9 @@ from roamcast.protocols.opportunistic.params import Opportunistic
 from roamcast.protocols.opportunistic.passing import Gather, Passing
 from roamcast.protocols.opportunistic.requests import Wishes
 from roamcast.protocols.pieces import Partial, Partials
+
+_LATEST: Final = 2048
+"""Documents of which a node knows that they are to be kept."""
 
 Key = tuple[EventId, Node, int]
 """Of a partial document. With whole documents only, that of one broadcast; else only the document counts."""
@@ -41,7 +47,12 @@ class Incoming:
         self._holdings = holdings
         self._wishes = wishes
         self._passing = passing
+        self._kept: dict[EventId, None] = {}  # partial documents that were judged, and are to be kept
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
+
+    def ignores(self, header: Header) -> bool:
+        """Whether nothing of a broadcast is of use here."""
+        return header.scope <= 1 and self._holdings.needs_not(header.document)
 
     def hear(self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes) -> None:
         """Pieces of a document have come: one as bytes, or some as parts of a document that is at hand."""
@@ -101,7 +112,7 @@ class Incoming:
 
     def _may_be_wanted(self, id: EventId, partial: Partial[Document]) -> bool:
         """Whether a document of which some pieces are here is to be kept, or it cannot be told yet."""
-        if id in self._interest.judged:
+        if id in self._kept:
             return True
         if partial.whole is None:
             listed = described(id, partial.prefix(), partial.cut.length)
@@ -110,9 +121,9 @@ class Incoming:
             listed = partial.whole.descriptor if partial.have & head == head else None
         if listed is None:
             return True
-        wanted, kept = self._interest.judge(listed)
+        _, kept = self._interest.judge(listed)
         if kept:
-            self._interest.keep(id, wanted)
+            put(self._kept, id, None, _LATEST)
         else:
             self._holdings.settle(id)
         return kept

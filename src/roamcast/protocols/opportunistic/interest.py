@@ -4,6 +4,7 @@ Section 2.1 of the paper, "Interest profile". What is *wanted* matches a subscri
 *kept* is wanted, or matches what the node carries for others. All documents of equal content are judged once.
 """
 
+from collections.abc import Mapping
 from typing import Final
 
 from roamcast.bounded import put
@@ -12,6 +13,7 @@ from roamcast.content.event import EventId
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.opportunistic.documents import Descriptor
+from roamcast.protocols.opportunistic.messages import Announce
 
 _REMEMBERED: Final = 2048
 """Judgements."""
@@ -28,15 +30,12 @@ class Interest:
         self._filters: list[Filter] = []
         self._profile: Filter | None = None  # made anew when subscriptions change
         self._by_content: dict[bytes, tuple[bool, bool]] = {}
-        self.judged: dict[EventId, bool] = {}
-        """Documents that are to be kept, and whether an application wants them."""
 
     def changed(self) -> None:
         """Subscriptions came or went."""
         self._filters = self._local.filters
         self._profile = None
         self._by_content.clear()
-        self.judged.clear()
 
     @property
     def profile(self) -> Filter:
@@ -59,6 +58,13 @@ class Interest:
             put(self._by_content, listed.content, known, _REMEMBERED)
         return known
 
-    def keep(self, id: EventId, wanted: bool) -> None:
-        """A document was judged, and is to be kept."""
-        put(self.judged, id, wanted, _REMEMBERED)
+    def unsettled(self, announce: Announce, settled: Mapping[EventId, None]) -> list[int]:
+        """Which documents of a catalog are kept here and not settled, as places in the catalog."""
+        found: list[int] = []
+        for content, ids in announce.contents.items():
+            known = self._by_content.get(content)
+            if known is None:
+                known = self.judge(announce.catalog[announce.places[next(iter(ids))]])
+            if known[1]:
+                found.extend([announce.places[id] for id in ids.difference(settled)])
+        return sorted(found)
