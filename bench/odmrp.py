@@ -3,8 +3,9 @@
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
-switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move, and
-`python -m bench.odmrp trees` looks for the topology most in favour of O2.
+switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move,
+`python -m bench.odmrp protocols` the extension beside plain ODMRP, hint and COMAN, and `python -m bench.odmrp trees`
+looks for the topology most in favour of O2.
 """
 
 import random
@@ -147,13 +148,16 @@ def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | No
     """An experiment without Spark: every choice by itself."""
     (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == name)
     print(f"\n{experiment.spec.title}; means of {seeds} seeds")
-    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
-    for variant in experiment.variants:
-        scenario = experiment.at(variant, {})
+    print(f"{'':66} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
+    for variant, point in (
+        (one, point) for point in experiment.points(experiment.variants[0]) for one in experiment.variants
+    ):
+        scenario = experiment.at(variant, point)
         scenario = msgspec.structs.replace(scenario, duration=duration or scenario.duration)
+        title = ", ".join((variant.name, *(f"{value} {label}" for label, value in point.items())))
         rows = [_figures(msgspec.structs.replace(scenario, seed=seed)) for seed in experiment.seeds(seeds)]
         delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
-        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+        print(f"{title:66} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
 
 
 def _figures(scenario: Scenario) -> tuple[float, ...]:
@@ -211,6 +215,8 @@ def run() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["moving"]:
         switches("odmrp-switches-moving", 3, 130.0)
+    elif sys.argv[1:] == ["protocols"]:
+        switches("odmrp-moving", 3, 130.0)
     elif sys.argv[1:] == ["trees"]:
         topologies()
     else:
