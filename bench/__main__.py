@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bench import (
     content_index,
     content_summary,
+    context,
     hint_reference,
     judge,
     lab_chaos,
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "odmrp": odmrp.run,
     "opportunistic": opportunistic.run,
     "opportunistic-memory": opportunistic_memory.run,
+    "context": context.run,
     "measures": measures.run,
     "judge": judge.run,
     "live": live.run,
