@@ -21,6 +21,7 @@ from bench import (
     odmrp,
     opportunistic,
     simulator,
+    traces,
     trees,
     trees_table,
 )
@@ -34,6 +35,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "odmrp": odmrp.run,
     "opportunistic": opportunistic.run,
     "measures": measures.run,
+    "traces": traces.run,
     "judge": judge.run,
     "live": live.run,
 }

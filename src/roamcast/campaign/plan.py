@@ -9,7 +9,7 @@ No Spark here: what is wrong is refused before any starts. The rules this file o
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final
 
@@ -46,6 +46,15 @@ class Plan:
     """The runs in the order to start them: a long one that started last would be waited for alone."""
     sources: Sources = field(default_factory=Sources)
     """Where the files come from that the runs read."""
+
+    def with_seeds(self, count: Mapping[tuple[str, str], int]) -> "Plan":
+        """The part of it with the first so many seeds of each point, by experiment and axes."""
+        order = {one["name"]: {seed: place for place, seed in enumerate(one["seeds"])} for one in self.experiments}
+        rows = [
+            row for row in self.rows if order[row["experiment"]][row["seed"]] < count[row["experiment"], row["axes"]]
+        ]
+        wanted = {row["run"] for row in rows}
+        return Plan(self.experiments, rows, [run for run in self.distinct if run.run in wanted], self.sources)
 
 
 def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
