@@ -1,7 +1,7 @@
 """Importing a recording: CPU seconds, the JVM's included, and memory, for each size; and how they grow.
 
-The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice, and
-one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million reports,
+The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
+and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million reports,
 which are written to the folder for temporary files as 3 GB of Parquet.
 """
 
@@ -40,8 +40,9 @@ def run(*millions: float) -> None:
             wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
             growth = "" if former is None else f", {cpu / former[1]:.2f} × for {size / former[0]:.2g} × as many"
             print(
-                f"  {about.samples:,} reports, {about.rows:,} legs, {sum(about.refused.values()):,} refused: {cpu:.1f} CPU "
-                f"s, {cpu / about.samples * 1e6:.1f} µs each{growth}; {wall:.1f} s, peak of the JVM {peak(spark):.1f} GB"
+                f"  {about.samples:,} reports, {about.rows:,} legs, {sum(about.refused.values()):,} refused: "
+                f"{cpu:.1f} CPU s, {cpu / about.samples * 1e6:.1f} µs each{growth}; {wall:.1f} s, "
+                f"peak of the JVM {peak(spark):.1f} GB"
             )
             former = size, cpu
 
