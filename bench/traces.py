@@ -1,8 +1,8 @@
 """Importing a recording: CPU seconds, the JVM's included, and memory, for each size; and how they grow.
 
 The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
-and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million reports,
-which are written to the folder for temporary files as 3 GB of Parquet.
+and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million
+reports, which are written to the folder for temporary files as 3 GB of Parquet.
 """
 
 import os
