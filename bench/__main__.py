@@ -23,6 +23,7 @@ from bench import (
     opportunistic,
     opportunistic_memory,
     simulator,
+    traces,
     trees,
     trees_table,
 )
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "opportunistic-memory": opportunistic_memory.run,
     "context": context.run,
     "measures": measures.run,
+    "traces": traces.run,
     "judge": judge.run,
     "live": live.run,
 }
