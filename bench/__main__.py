@@ -15,6 +15,7 @@ from bench import (
     lab_parity,
     live,
     live_fuzz,
+    live_fuzz_messages,
     live_fuzz_node,
     measures,
     odmrp,
@@ -38,6 +39,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
 }
 TRIALS: dict[str, Callable[[], object]] = {
     "live-fuzz": live_fuzz.run,
+    "live-fuzz-messages": live_fuzz_messages.run,
     "live-fuzz-node": live_fuzz_node.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,

@@ -233,7 +233,7 @@ def test_what_is_no_run_is_not_replaced_even_by_force() -> None:
     Path("precious").mkdir()
     Path("precious/thesis.txt").touch()
     result = roamcast("run", LINE, "--reference", "--out", "precious", "--force")
-    words = "is not empty and no run's folder (run.json is missing): it is not replaced"
+    words = "is not empty and is not the folder of a run (run.json is missing); choose another with --out"
     assert (result.exit_code, result.stderr) == (2, f"error: precious: {words}\n")
     assert Path("precious/thesis.txt").exists()
 

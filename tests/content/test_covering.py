@@ -1,6 +1,7 @@
 import math
 import random
 from collections.abc import Callable
+from time import process_time
 
 import msgspec
 import pytest
@@ -9,7 +10,7 @@ from hypothesis import strategies as st
 
 from content.strategies import constraints, events, filters
 from examples import examples
-from roamcast.content.covering import covers, merge, summarise
+from roamcast.content.covering import EFFORT, EFFORT_PER_CONSTRAINT, covers, merge, summarise
 from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import (
     EVERYTHING,
@@ -304,3 +305,64 @@ def test_many_filters(draw: Callable[[random.Random], Filter], budget: int) -> N
             assert summary.matches(event)
     assert matched > 300
     assert msgspec.msgpack.encode(summarise(some[::-1], budget)) == msgspec.msgpack.encode(summary)
+
+
+# --- Filters that nobody writes but an attacker ---------------------------------------------------------------------
+
+
+def hostile(name: str) -> list[Filter]:
+    rng = random.Random(5)
+
+    def text() -> str:
+        return "".join(rng.choices("abc", k=9))
+
+    most = MAX_CONSTRAINTS // 2
+    return {
+        "many texts in one": [Filter((tuple(Constraint("p", Operator.CONTAINS, text()) for _ in range(most)),))],
+        "many exceptions": [Filter((tuple(Constraint("p", Operator.NE, 3 * n) for n in range(most)),))],
+        "many attributes": [Filter((tuple(Constraint(f"p{n}", Operator.GT, n) for n in range(most)),))],
+        "many alternatives": [Filter(tuple((Constraint("p", Operator.SUFFIX, text()),) for _ in range(most)))],
+        "alternatives of many": [
+            Filter(tuple(tuple(Constraint("p", Operator.CONTAINS, text()) for _ in range(32)) for _ in range(32)))
+        ],
+        "long texts": [
+            Filter(
+                tuple(tuple(Constraint("p", Operator.CONTAINS, "a" * 3000 + text()) for _ in range(6)) for _ in "ab")
+            )
+        ],
+        "many filters of many": [
+            Filter((tuple(Constraint("p", Operator.NE, rng.randrange(10**6)) for _ in range(64)),)) for _ in range(64)
+        ],
+    }[name]
+
+
+@pytest.mark.parametrize(
+    "name",
+    [
+        "many texts in one",
+        "many exceptions",
+        "many attributes",
+        "many alternatives",
+        "alternatives of many",
+        "long texts",
+        "many filters of many",
+    ],
+)
+def test_the_work_is_bounded_by_the_length_of_the_filters(name: str) -> None:
+    some = hostile(name)
+    asked = sum(len(conjunction) for filter in some for conjunction in filter.alternatives)
+    started = process_time()
+    summary = summarise(some, 256)
+    covers(some[0], some[-1])
+    spent = process_time() - started
+    assert size(summary) <= 256
+    # Without a bound these took from minutes to days. A unit of effort is a few microseconds on a slow machine.
+    assert spent < 4e-6 * 2 * (EFFORT + EFFORT_PER_CONSTRAINT * asked)
+
+
+def test_a_filter_that_is_too_much_work_leaves_what_all_its_alternatives_have_in_common() -> None:
+    (many,) = hostile("many texts in one")
+    summary = summarise([many], 60)
+    assert summary.alternatives[0]
+    assert set(summary.alternatives[0]) <= set(many.alternatives[0])
+    assert size(summary) <= 60

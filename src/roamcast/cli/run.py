@@ -34,25 +34,29 @@ ABSENT: Final = "–"
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-SEED]")
-@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.  [default: refuse]")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The seed.  [default: the scenario's]")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"
+)
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Change one field before the check, such as radio.range=100 or workload.publishers[0].rate=2; VALUE is as in "
-    "TOML, and what is not TOML is text. May be repeated.  [default: none]",
+    help="Override a field of the scenario, such as radio.range=100 or workload.publishers[0].rate=2. VALUE is written "
+    "as in TOML; anything else is text. May be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
-@click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--quiet", is_flag=True, help="Hide the progress bar.")
+@click.option(
+    "--reference", "in_python", is_flag=True, help="Use the simulator core in plain Python instead of the compiled one."
+)
 @click.option(
     "--replay",
     "with_replay",
     is_flag=True,
-    help="Record frames and decisions too, and write replay.html, a page that plays the run.  [default: no]",
+    help="Record frames and decisions too, and write replay.html, a page that plays the run.",
 )
-@click.option("--reference", "in_python", is_flag=True, help="Use the core in plain Python.  [default: compiled]")
 def run(
     scenario: Path,
     out: Path | None,
@@ -64,10 +68,9 @@ def run(
     with_replay: bool,
     in_python: bool,
 ) -> None:
-    """Run a scenario; write its facts as Parquet and print a summary.
+    """Simulate a scenario, write its facts as Parquet, and print a summary.
 
-    The folder also gets scenario.toml, a copy of the file, and run.json, with the changes made to it by --set and
-    --seed, versions, times and the summary.
+    The folder also gets scenario.toml, a copy of the file, and run.json with summary, overrides, versions and times.
     """
     if seed is not None:
         changes += (f"seed={seed}",)

@@ -10,6 +10,7 @@ constraint may stand for two alternatives (`p < 5 or p = 5` is `p <= 5`) where t
 import bisect
 import difflib
 import itertools
+import math
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,37 @@ from roamcast.content.intervals import LEAST, Bound, Region, from_low, joined, p
 
 MAX_HULLS: Final = 64
 """How many pairs of constraints on one attribute a join looks at. What is left out makes the join wider, not wrong."""
+
+MAX_TEXT: Final = 32
+"""Characters of a text in which a common part is sought: the search takes the square of it."""
+
+
+_HULL: Final = 3
+_TEXT_HULL: Final = 100
+"""Units of effort for one hull, and for one in which a common text is sought."""
+
+
+class EffortSpent(Exception):
+    """A comparison of filters would take longer than it may."""
+
+
+class Effort:
+    """What comparing filters may cost, in comparisons of two regions (about a microsecond each).
+
+    Filters come from strangers, and to simplify them takes more than their length: without a limit, one message could
+    keep a node busy for hours. Counted, not timed, so that the same filters give the same result everywhere.
+    """
+
+    def __init__(self, units: float) -> None:
+        self._left = units
+
+    def spend(self, units: int) -> None:
+        self._left -= units
+        if self._left < 0:
+            raise EffortSpent
+
+
+NO_LIMIT: Final = Effort(math.inf)
 
 
 class Term(NamedTuple):
@@ -43,6 +75,21 @@ class Clause:
     size: int
     """Of the conjunction's encoding, in bytes."""
 
+    @property
+    def depth(self) -> int:
+        """The most constraints on one attribute."""
+        return max(map(len, self.terms.values()), default=0)
+
+    def without(self, dropped: Constraint) -> "Clause":
+        """The clause without one of its constraints. What remains is still without redundancy."""
+        attribute = dropped.attribute
+        terms = {name: held for name, held in self.terms.items() if name != attribute or len(held) > 1}
+        if attribute in terms:
+            terms[attribute] = [term for term in terms[attribute] if term.constraint is not dropped]
+        conjunction = tuple(constraint for constraint in self.conjunction if constraint is not dropped)
+        key = tuple(constraint.key for constraint in conjunction)
+        return Clause(terms, conjunction, key, len(msgspec.msgpack.encode(conjunction)))
+
     def covers(self, other: "Clause") -> bool:
         """Whether this clause holds for every event that `other` holds for."""
         for attribute, wanted in self.terms.items():
@@ -58,7 +105,7 @@ class Clause:
         return True
 
 
-def clause_of(constraints: Iterable[Constraint]) -> Clause | None:
+def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> Clause | None:
     """The clause of a conjunction; None if no event can satisfy it."""
     kept: dict[str, list[Term]] = {}
     for constraint in sorted(map(_canonical, constraints), key=lambda constraint: constraint.key):
@@ -68,6 +115,7 @@ def clause_of(constraints: Iterable[Constraint]) -> Clause | None:
         if constraint.attribute == TYPE and region.is_all_strings:
             continue  # every event has a type
         terms = kept.setdefault(constraint.attribute, [])
+        effort.spend(1 + len(terms))
         if not any(other.region.within(region) for other in terms):
             terms[:] = [other for other in terms if not region.within(other.region)]
             terms.append(Term(constraint, region))
@@ -76,9 +124,9 @@ def clause_of(constraints: Iterable[Constraint]) -> Clause | None:
     return Clause(kept, conjunction, key, len(msgspec.msgpack.encode(conjunction)))
 
 
-def satisfiable(constraints: Iterable[Constraint]) -> Clause:
+def satisfiable(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> Clause:
     """The clause of a conjunction that is no narrower than a satisfiable one."""
-    clause = clause_of(constraints)
+    clause = clause_of(constraints, effort)
     assert clause is not None, "what follows from a satisfiable conjunction is satisfiable"
     return clause
 
@@ -89,13 +137,13 @@ def _canonical(constraint: Constraint) -> Constraint:
     return constraint
 
 
-def clauses_of(filters: Iterable[Filter]) -> list[Clause]:
+def clauses_of(filters: Iterable[Filter], effort: Effort = NO_LIMIT) -> list[Clause]:
     """The satisfiable conjunctions of all the filters, each once, in canonical order."""
     clauses = {
         clause.key: clause
         for filter in filters
         for conjunction in filter.alternatives
-        if (clause := clause_of(conjunction)) is not None
+        if (clause := clause_of(conjunction, effort)) is not None
     }
     return in_order(clauses.values())
 
@@ -104,22 +152,24 @@ def in_order(clauses: Iterable[Clause]) -> list[Clause]:
     return sorted(clauses, key=lambda clause: clause.key)
 
 
-def simplified(clauses: list[Clause]) -> list[Clause]:
+def simplified(clauses: list[Clause], effort: Effort = NO_LIMIT) -> list[Clause]:
     """The same union with fewer clauses: the covered ones dropped, those that one clause can say exactly made one."""
     while True:
-        kept = _uncovered(in_order(clauses))
-        clauses = _united(kept)
+        kept = _uncovered(in_order(clauses), effort)
+        clauses = _united(kept, effort)
         if len(clauses) == len(kept):
             return clauses
 
 
-def _uncovered(clauses: list[Clause]) -> list[Clause]:
+def _uncovered(clauses: list[Clause], effort: Effort) -> list[Clause]:
     """The clauses that no other covers; of those that cover each other, the first."""
     lows = _Lows(clauses)
     gone: set[int] = set()
     for position, clause in enumerate(clauses):
         if position not in gone:
-            for other in lows.candidates(clause):
+            candidates = lows.candidates(clause)
+            effort.spend(len(candidates) * (1 + len(clause.conjunction)))
+            for other in candidates:
                 if other != position and other not in gone and clause.covers(clauses[other]):
                     gone.add(other)
     return [clause for position, clause in enumerate(clauses) if position not in gone]
@@ -163,7 +213,7 @@ class _Lows:
         return best
 
 
-def _united(clauses: list[Clause]) -> list[Clause]:
+def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
     """One pass over the clauses that differ in a single constraint on the same attribute.
 
     The union of two regions of one attribute is exact as one constraint: some value lies in one or in the other just
@@ -171,6 +221,7 @@ def _united(clauses: list[Clause]) -> list[Clause]:
     """
     alike: dict[tuple[str, Conjunction], list[tuple[Clause, Term]]] = defaultdict(list)
     for clause in clauses:
+        effort.spend(len(clause.conjunction) ** 2)
         for attribute, terms in clause.terms.items():
             for term in terms:
                 rest = tuple(constraint for constraint in clause.conjunction if constraint is not term.constraint)
@@ -185,7 +236,7 @@ def _united(clauses: list[Clause]) -> list[Clause]:
             union = None if first in gone else _union(one, other)
             if union is not None:
                 gone |= {first, second}
-                made.append(satisfiable((*rest, union)))
+                made.append(satisfiable((*rest, union), effort))
     return [clause for clause in clauses if clause not in gone] + made
 
 
@@ -201,18 +252,22 @@ def _values(*terms: Term) -> list[Scalar]:
     return [term.constraint.value for term in terms if term.constraint.value is not None]
 
 
-def join(one: Clause, other: Clause) -> Clause:
+def join(one: Clause, other: Clause, effort: Effort = NO_LIMIT) -> Clause:
     """A clause that covers both, as tight as single constraints can say it. What only one of them asks is dropped."""
     return satisfiable(
-        constraint
-        for attribute, terms in one.terms.items()
-        for first, second in itertools.islice(itertools.product(terms, other.terms.get(attribute, ())), MAX_HULLS)
-        for constraint in _hull(first, second)
+        (
+            constraint
+            for attribute, terms in one.terms.items()
+            for first, second in itertools.islice(itertools.product(terms, other.terms.get(attribute, ())), MAX_HULLS)
+            for constraint in _hull(first, second, effort)
+        ),
+        effort,
     )
 
 
-def _hull(one: Term, other: Term) -> Iterator[Constraint]:
+def _hull(one: Term, other: Term, effort: Effort) -> Iterator[Constraint]:
     """Constraints that both imply: the tightest of each sort."""
+    effort.spend(_HULL + (_TEXT_HULL if Operator.CONTAINS in (one.region.asks, other.region.asks) else 0))
     first, second = one.region, other.region
     if first.within(second):
         yield other.constraint
@@ -264,5 +319,6 @@ def _common_text(one: Region, other: Region) -> str:
     """The longest text that the strings of both contain, sought only where one of them asks for such a text."""
     if Operator.CONTAINS not in (one.asks, other.asks):
         return ""
-    match = difflib.SequenceMatcher(None, one.has, other.has, autojunk=False).find_longest_match()
-    return one.has[match.a : match.a + match.size]
+    first, second = one.has[:MAX_TEXT], other.has[:MAX_TEXT]
+    match = difflib.SequenceMatcher(None, first, second, autojunk=False).find_longest_match()
+    return first[match.a : match.a + match.size]

@@ -18,8 +18,8 @@ from typing import Any, Final, NamedTuple
 
 import msgspec
 
-from roamcast.content.clauses import Clause, clauses_of, in_order, join, satisfiable, simplified
-from roamcast.content.filter import EVERYTHING, MAX_CONSTRAINTS, Filter, Kind
+from roamcast.content.clauses import Clause, Effort, EffortSpent, clauses_of, in_order, join, satisfiable, simplified
+from roamcast.content.filter import EVERYTHING, MAX_CONSTRAINTS, Conjunction, Constraint, Filter, Kind
 from roamcast.content.intervals import LEAST, Region, common
 from roamcast.errors import ContentError
 
@@ -35,10 +35,35 @@ SHARE_OF_KIND: Final = 0.9
 """The share of an attribute's values that are of the kind most asked for. Only its being below 1 matters."""
 
 
+EFFORT: Final = 100_000
+EFFORT_PER_CONSTRAINT: Final = 400
+"""What comparing filters may cost, in units of `Effort`."""
+
+
 def covers(a: Filter, b: Filter) -> bool:
-    """Whether it can be seen that every event that matches `b` matches `a`."""
-    wide = clauses_of([a])
-    return all(any(clause.covers(narrow) for clause in wide) for narrow in clauses_of([b]))
+    """Whether it can be seen, with bounded effort, that every event that matches `b` matches `a`."""
+    effort = _effort([a, b])
+    try:
+        wide, narrow = clauses_of([a], effort), clauses_of([b], effort)
+        return all(any(_covers(one, other, effort) for one in wide) for other in narrow)
+    except EffortSpent:
+        return False
+
+
+def _covers(wide: Clause, narrow: Clause, effort: Effort) -> bool:
+    effort.spend(1)
+    if not wide.terms.keys() <= narrow.terms.keys():
+        return False
+    effort.spend(len(wide.conjunction) * narrow.depth)
+    return wide.covers(narrow)
+
+
+def _effort(filters: Iterable[Filter]) -> Effort:
+    return Effort(EFFORT + EFFORT_PER_CONSTRAINT * sum(map(len, _conjunctions(filters))))
+
+
+def _conjunctions(filters: Iterable[Filter]) -> Iterator[Conjunction]:
+    return itertools.chain.from_iterable(filter.alternatives for filter in filters)
 
 
 def merge(a: Filter, b: Filter) -> Filter:
@@ -57,16 +82,40 @@ def summarise(filters: Iterable[Filter], budget: int) -> Filter:
     constraint is dropped. Each time it is the step that lets through least in addition for each byte it saves, bytes
     beyond those still to be saved not counted. What a step lets through is estimated as `_Estimate` says. Bytes that
     are left over are spent on constraints again. The result does not depend on the order of the filters.
+
+    The effort is bounded by a multiple of the filters' constraints. Filters that would take more, which nobody writes
+    but an attacker, are covered by what all their alternatives have in common, or by a filter that matches everything.
     """
     if budget < MIN_BUDGET:
         raise ContentError(f"a summary needs a budget of at least {MIN_BUDGET} bytes, not {budget}")
-    exact = simplified(clauses_of(filters))
+    filters = list(filters)
+    try:
+        return _summarised(filters, budget, _effort(filters))
+    except EffortSpent:
+        return _shared(filters, budget)
+
+
+def _summarised(filters: list[Filter], budget: int, effort: Effort) -> Filter:
+    exact = simplified(clauses_of(filters, effort), effort)
     if _fits(exact, budget):
         return _filter(exact)
-    clauses, widening = exact, _Widening(exact)
+    clauses, widening = exact, _Widening(exact, effort)
     while not _fits(clauses, budget):
         clauses = widening.round(clauses, budget)
-    return _filter(_tightened(in_order(clauses), exact, budget))
+    return _filter(_tightened(in_order(clauses), exact, budget, effort))
+
+
+def _shared(filters: Iterable[Filter], budget: int) -> Filter:
+    """One alternative of the constraints that all alternatives have, as many as fit: wide, and made in one pass."""
+    first, *others = _conjunctions(filters)
+    common_to_all = set(first).intersection(*others)
+    chosen: list[Constraint] = []
+    left = budget - MIN_BUDGET - 4  # for the lengths of longer arrays
+    for constraint in sorted(common_to_all, key=lambda constraint: constraint.key):
+        left -= len(msgspec.msgpack.encode(constraint))
+        if left >= 0:
+            chosen.append(constraint)
+    return Filter((tuple(chosen),))
 
 
 def _filter(clauses: list[Clause]) -> Filter:
@@ -85,20 +134,21 @@ def _fits(clauses: list[Clause], budget: int) -> bool:
     return _size(clauses) <= budget and sum(len(clause.conjunction) for clause in clauses) <= MAX_CONSTRAINTS
 
 
-def _tightened(clauses: list[Clause], exact: list[Clause], budget: int) -> list[Clause]:
+def _tightened(clauses: list[Clause], exact: list[Clause], budget: int, effort: Effort) -> list[Clause]:
     """The clauses with as many constraints more as fit, of those that all they stand for have in common.
 
     A step drops a constraint to save bytes that a later step may save anyway; this makes good for it.
     """
     members: dict[Clause, list[Clause]] = {clause: [] for clause in clauses}
     for narrow in exact:
-        members[next(clause for clause in clauses if clause.covers(narrow))].append(narrow)
+        members[next(clause for clause in clauses if _covers(clause, narrow, effort))].append(narrow)
     # A clause that stands for nothing, since others cover it all, is not needed.
     result = [clause for clause in clauses if members[clause]]
     for position, clause in enumerate(tuple(result)):
-        for constraint in functools.reduce(join, members[clause]).conjunction:
+        for constraint in functools.reduce(lambda one, other: join(one, other, effort), members[clause]).conjunction:
             tighter = result.copy()
-            tighter[position] = satisfiable((*result[position].conjunction, constraint))
+            effort.spend(1 + len(result) // 16)
+            tighter[position] = satisfiable((*result[position].conjunction, constraint), effort)
             if _fits(tighter, budget):
                 result = tighter
     return result
@@ -170,7 +220,8 @@ class _Step(NamedTuple):
 class _Widening:
     """The steps from one set of clauses to a smaller one, and what is remembered of them between rounds."""
 
-    def __init__(self, clauses: list[Clause]) -> None:
+    def __init__(self, clauses: list[Clause], effort: Effort) -> None:
+        self._effort = effort
         self._estimate = _Estimate(clauses)
         self._shares: dict[Clause, float] = {}
         self._steps: dict[tuple[Clause, ...], tuple[_Step, ...]] = {}
@@ -179,6 +230,7 @@ class _Widening:
         """The clauses after the best step; after the best several that do not touch each other if there are many."""
         clauses = in_order(clauses)
         number = {clause: position for position, clause in enumerate(clauses)}
+        self._effort.spend(len(clauses))
         candidates = [step for group in _groups(clauses) for step in self._known_steps(group)]
         excess = max(1, _size(clauses) - budget)
         candidates.sort(
@@ -191,10 +243,12 @@ class _Widening:
         left = 1 if len(clauses) <= FEW else len(clauses) // ROUND
         untouched = set(clauses)
         for step in candidates:
+            self._effort.spend(1)
             if not left or _fits(clauses, budget):
                 break
             if untouched.issuperset(step.replaced):
                 untouched.difference_update(step.replaced)
+                self._effort.spend(len(clauses) * (1 + len(step.result.conjunction)))
                 # None of the others covers the result: it would cover what was replaced, and that was not covered.
                 clauses = [clause for clause in clauses if not step.result.covers(clause)]
                 clauses.append(step.result)
@@ -205,12 +259,13 @@ class _Widening:
     def _known_steps(self, group: tuple[Clause, ...]) -> tuple[_Step, ...]:
         steps = self._steps.get(group)
         if steps is None:
-            results = _dropped(*group) if len(group) == 1 else [join(*group)]
+            results = _dropped(*group) if len(group) == 1 else [join(group[0], group[1], self._effort)]
             steps = tuple(step for result in results if (step := self._step(group, result)).saved > 0)
             self._steps[group] = steps
         return steps
 
     def _step(self, replaced: tuple[Clause, ...], result: Clause) -> _Step:
+        self._effort.spend(sum(len(clause.conjunction) * (1 + clause.depth) for clause in (result, *replaced)))
         saved = sum(clause.size for clause in replaced) - result.size
         before = sum(map(self._share, replaced))
         if len(replaced) == 2:
@@ -226,7 +281,7 @@ class _Widening:
 def _dropped(clause: Clause) -> Iterator[Clause]:
     """The clause without each of its constraints in turn."""
     for constraint in clause.conjunction:
-        yield satisfiable(other for other in clause.conjunction if other is not constraint)
+        yield clause.without(constraint)
 
 
 def _groups(clauses: list[Clause]) -> Iterator[tuple[Clause, ...]]:

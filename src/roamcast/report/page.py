@@ -168,13 +168,15 @@ def _claim_cells(claim: Claim) -> Iterator[Markup]:
 
 
 def _check(check: Check) -> Markup:
-    verdict = check.verdict if check.judged else "reported, not judged"
+    verdict = check.verdict if check.judged else check.explains or "reported, not judged"
+    aside = "→" if check.explains else "·"
     symbol = tag(
-        "span", VERDICTS[check.verdict] if check.judged else "·", title=verdict, role="img", aria_label=verdict
+        "span", VERDICTS[check.verdict] if check.judged else aside, title=verdict, role="img", aria_label=verdict
     )
     missed = f"; misses by {check.misses}" if check.misses and check.judged else ""
     main = " (main point)" if check.main else ""
-    return tag("li", symbol, f" {check.says}{main}: {check.measured}{missed}")
+    explains = f"{check.explains}: " if check.explains else ""
+    return tag("li", symbol, f" {explains}{check.says}{main}: {check.measured}{missed}")
 
 
 def _badge(verdict: str, count: str = "") -> Markup:

@@ -36,7 +36,7 @@ def reach_of(scenario: str, nodes: int) -> Reach | None:
     outdoors: float | tuple[float, float] | np.ndarray[tuple[int], np.dtype[np.float64]] = radio.range
     if isinstance(radio.range, tuple) and radio.drawn == "node":
         outdoors = np.array([own_range(radio.range, read.seed, node) for node in range(nodes)])
-    return Reach(outdoors, radio.indoor_range, radio.walls == "opaque")
+    return Reach(outdoors, radio.indoor_range, radio.walls == "opaque", radio.ends == "both")
 
 
 def network_of(

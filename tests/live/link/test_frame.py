@@ -14,7 +14,7 @@ from roamcast.live.link.frame import (
     ASK,
     BROADCAST,
     HEADER_SIZE,
-    LARGEST_COUNTER,
+    MAX_COUNTER,
     MAX_DATAGRAM,
     PART,
     REASONS,
@@ -64,7 +64,7 @@ def test_the_octets_of_an_open_frame() -> None:
 @given(
     kind=st.sampled_from([(SAY, 0), (SAY, PART), (TELL, 0), (TELL, ASK), (TELL, ASK | PART), (ACK, 0)]),
     sender=st.integers(0, MAX_NODE - 1),
-    counter=st.integers(0, LARGEST_COUNTER),
+    counter=st.integers(0, MAX_COUNTER),
     payload=st.binary(max_size=200),
 )
 def test_what_is_sealed_opens(
@@ -107,7 +107,7 @@ def test_nothing_shorter_is_accepted() -> None:
         (header(1, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(1, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
         (header(1, SAY, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(1, SAY, 0, 3, BROADCAST, LARGEST_COUNTER + 1) + bytes(16), "malformed"),
+        (header(1, SAY, 0, 3, BROADCAST, MAX_COUNTER + 1) + bytes(16), "malformed"),
         (header(1, SAY, 0, 3, BROADCAST, 1) + bytes(16), "key"),
         (header(1, TELL, 0, 3, 6, 1) + bytes(16), "others"),
         (header(1, SAY, 0, 5, BROADCAST, 99) + bytes(16), "self"),
@@ -178,7 +178,7 @@ def outcome(receiver: Sealer, datagram: bytes) -> str | Frame:
 
 
 kinds = st.tuples(st.sampled_from([SAY, TELL, ACK, 9]), st.integers(0, 4), st.integers(0, 6))
-places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, LARGEST_COUNTER, 2**63]))
+places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, MAX_COUNTER, 2**63]))
 
 
 @given(kinds, places, st.binary(max_size=30))
@@ -226,8 +226,8 @@ def test_nothing_is_sealed_when_counters_cannot_be_reserved() -> None:
 
 
 def test_the_last_counter_is_the_last() -> None:
-    node = sealer(1, counter=LARGEST_COUNTER)
-    assert node.take() == LARGEST_COUNTER
+    node = sealer(1, counter=MAX_COUNTER)
+    assert node.take() == MAX_COUNTER
     with pytest.raises(NoCounter, match="needs a new key"):
         node.take()
 
@@ -243,7 +243,7 @@ def test_a_restarted_sender_is_not_locked_out() -> None:
 def test_a_new_store_begins_at_the_microseconds_of_the_clock() -> None:
     assert first_counter(1_700_000_000_123_456_789) == 1_700_000_000_123_456
     assert first_counter(-5) == 0
-    assert 1_700_000_000_000_000 < first_counter() < LARGEST_COUNTER
+    assert 1_700_000_000_000_000 < first_counter() < MAX_COUNTER
 
 
 @pytest.mark.parametrize(

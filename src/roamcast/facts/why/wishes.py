@@ -2,7 +2,8 @@
 
 from dataclasses import replace
 
-from roamcast.facts.summary import Term, events_of, terms_of
+from roamcast.facts.rows import read_events
+from roamcast.facts.summary import Term, terms_of
 from roamcast.facts.why.causes import Cause
 from roamcast.facts.why.explain import Explainer, Explanation
 from roamcast.facts.why.record import Record
@@ -10,7 +11,7 @@ from roamcast.facts.why.record import Record
 
 def wishes(record: Record, event: int, node: int) -> list[Term]:
     """The node's subscriptions that match the event, whenever they were in force."""
-    said = events_of(record.tables, {event})[event]
+    said = read_events(record.tables, {event})[event]
     return [term for term in terms_of(record.tables) if term.node == node and term.filter.matches(said)]
 
 

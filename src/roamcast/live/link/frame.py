@@ -56,7 +56,7 @@ ASK: Final = 2
 _FLAGS: Final = {SAY: PART, TELL: PART | ASK, ACK: 0}
 
 BROADCAST: Final = 2**32 - 1
-LARGEST_COUNTER: Final = 2**63 - 1
+MAX_COUNTER: Final = 2**63 - 1
 MAX_DATAGRAM: Final = 9000
 """Octets; longer ones are refused unread."""
 
@@ -130,8 +130,8 @@ class Sealer:
     ) -> None:
         if not 0 <= node <= MAX_NODE:
             raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {node}")
-        if not 0 <= next_counter <= LARGEST_COUNTER:
-            raise ValueError(f"counters go from 0 to {LARGEST_COUNTER}; {next_counter} cannot be the next")
+        if not 0 <= next_counter <= MAX_COUNTER:
+            raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {next_counter} cannot be the next")
         if block < 1:
             raise ValueError(f"at least one counter is reserved at a time, not {block}")
         self.node = node
@@ -152,7 +152,7 @@ class Sealer:
     def take(self) -> int:
         """A number that no frame of this node has had or will have."""
         if self._next == self._reserved:
-            upto = min(self._reserved + self._block, LARGEST_COUNTER + 1)
+            upto = min(self._reserved + self._block, MAX_COUNTER + 1)
             if upto == self._reserved:
                 raise NoCounter(f"node {self.node} has used all its {upto} counters: the network needs a new key")
             try:
@@ -190,7 +190,7 @@ class Sealer:
         # A broadcast is a broadcast and nothing else is; flags mean something with this kind.
         if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == SAY) != (receiver == BROADCAST):
             raise FrameRefused("malformed")
-        if sender > MAX_NODE or counter > LARGEST_COUNTER:
+        if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
         if sender == self.node:
             if counter >= self._next:

@@ -1,0 +1,37 @@
+"""Valid messages with extreme contents against the broker of every protocol: none raises, none takes long.
+
+`python -m bench.live_fuzz_messages 20000 coman` runs fewer, or one protocol alone.
+"""
+
+import random
+import sys
+from time import process_time
+from typing import Final
+
+from bench.fuzz.messages import throw
+from roamcast.protocols.catalogue import CATALOGUE
+
+SEED: Final = 1
+COUNT: Final = 100_000
+BUDGET: Final = 2.0
+"""Seconds of CPU that one message may take, of up to 40 kB, on a machine that is busy with other things."""
+
+
+def run(count: int = COUNT, names: tuple[str, ...] = tuple(CATALOGUE)) -> None:
+    print("live messages: valid encodings with extreme contents into each broker")
+    print(f"{'protocol':<14}{'messages':>10}{'octets each':>13}{'slowest, ms':>13}{'CPU s':>8}")
+    for name in names:
+        started = process_time()
+        outcome = throw(CATALOGUE[name], random.Random(SEED), lambda done: done < count)
+        each, spent = outcome.octets // max(1, outcome.messages), process_time() - started
+        print(f"{name:<14}{outcome.messages:>10,d}{each:>13,d}{outcome.slowest * 1000:>13.1f}{spent:>8.0f}", flush=True)
+        assert outcome.slowest < BUDGET, (
+            f"{name}: a message took {outcome.slowest:.1f} s: {outcome.slowest_payload.hex()}"
+        )
+
+
+if __name__ == "__main__":
+    run(
+        next((int(word) for word in sys.argv[1:] if word.isdigit()), COUNT),
+        tuple(word for word in sys.argv[1:] if word in CATALOGUE) or tuple(CATALOGUE),
+    )

@@ -1,0 +1,56 @@
+"""What somebody with the key can say, made from the types of the messages: no broker raises, and none takes long."""
+
+import random
+from time import process_time
+
+import pytest
+from bench.fuzz.messages import throw
+
+from roamcast.content.filter import MAX_CONSTRAINTS, Constraint, Filter, Operator
+from roamcast.content.subscription import Subscription
+from roamcast.protocols.catalogue import CATALOGUE
+from roamcast.protocols.testing import RecordingPort
+from roamcast.protocols.tree.broker import TreeBroker
+from roamcast.protocols.tree.forwarding_messages import Routes
+
+BUDGET = 3.0
+"""Seconds of CPU for one message, on a machine that is busy with other things. Some took hours."""
+
+
+def texts(count: int) -> Filter:
+    rng = random.Random(3)
+    return Filter((tuple(Constraint("p", Operator.CONTAINS, "".join(rng.choices("ab", k=12))) for _ in range(count)),))
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_valid_messages_with_extreme_contents(name: str) -> None:
+    outcome = throw(CATALOGUE[name], random.Random(7), lambda done: done < 60)
+    assert outcome.messages == 60
+    assert outcome.slowest < BUDGET, outcome.slowest_payload.hex()
+
+
+def test_routes_that_take_long_to_summarise() -> None:
+    port = RecordingPort()
+    entry = CATALOGUE["coman"]
+    broker = entry.broker(5, entry.parameters(), port, random.Random(1))
+    assert isinstance(broker, TreeBroker)
+    broker.start(0, {})
+    broker.routing.link_up(0, 1)
+    started = process_time()
+    added = tuple(Filter((*texts(MAX_CONSTRAINTS - n).alternatives,)) for n in range(3))
+    broker.receive(1, 1, Routes(1, 1, 0, full=True, more=False, ask=False, added=added))
+    assert process_time() - started < BUDGET
+
+
+@pytest.mark.parametrize("name", CATALOGUE)
+def test_a_subscription_that_takes_long_to_summarise(name: str) -> None:
+    port = RecordingPort(position=(1.0, 1.0))
+    entry = CATALOGUE[name]
+    broker = entry.broker(5, entry.parameters(), port, random.Random(1))
+    broker.start(0, {})
+    started = process_time()
+    broker.subscribe(0, Subscription(1, texts(200)))
+    for at, key in list(port.timers)[:20]:
+        port.now = at
+        broker.timer(at, key)
+    assert process_time() - started < BUDGET
