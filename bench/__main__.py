@@ -20,6 +20,7 @@ from bench import (
     measures,
     odmrp,
     opportunistic,
+    replay,
     simulator,
     trees,
     trees_table,
@@ -35,6 +36,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "opportunistic": opportunistic.run,
     "measures": measures.run,
     "judge": judge.run,
+    "replay": replay.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
