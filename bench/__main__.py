@@ -22,6 +22,7 @@ from bench import (
     odmrp,
     opportunistic,
     opportunistic_memory,
+    replay,
     simulator,
     traces,
     trees,
@@ -41,6 +42,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "measures": measures.run,
     "traces": traces.run,
     "judge": judge.run,
+    "replay": replay.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
