@@ -18,6 +18,8 @@ from roamcast.campaign.experiment import Spec, check_measures
 from roamcast.campaign.identity import completed
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
+from roamcast.campaign.until import Goal
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, shown
 from roamcast.cli.scenario import screen_width
 from roamcast.config.explain import as_text, explain
@@ -32,7 +34,7 @@ LOCAL: Final = "local[*,4]"
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: Final = (
-    click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"),
+    click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/NAME]"),
     click.option(
         "--seeds", type=click.IntRange(1), help="Number of seeds per point.  [default: as in the experiment files]"
     ),
@@ -76,6 +78,7 @@ def run_here(
     retry_failed: bool,
     command: str,
     most: Limits,
+    goal: Goal | None = None,
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.
@@ -98,6 +101,7 @@ def run_here(
                 command=command,
                 on_progress=report,
                 limits=most,
+                goal=goal,
             )
     except KeyboardInterrupt:
         click.echo(f"finished runs are kept; continue with: {command}", err=True)
