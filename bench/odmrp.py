@@ -3,9 +3,9 @@
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
-switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move,
-`python -m bench.odmrp throughput` has the paper's Figure 6, `python -m bench.odmrp protocols` the extension beside plain ODMRP, hint and COMAN, and `python -m bench.odmrp trees`
-looks for the topology most in favour of O2.
+switch of the protocol changes by itself. `python -m bench.odmrp moving` has the last among nodes that move,
+`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, and `trees` looks for
+the topology most in favour of O2.
 """
 
 import random
@@ -190,7 +190,7 @@ def _throughput(scenario: Scenario) -> float:
     simulate(scenario, sink)
     delivered, published = sink.tables()["deliver"], sink.tables()["publish"]
     events = len(set(delivered["event"].to_pylist()))
-    span = max(delivered["time"].to_pylist()) - min(published["time"].to_pylist())
+    span: int = max(delivered["time"].to_pylist()) - min(published["time"].to_pylist())
     return events / (span / SECOND)
 
 
