@@ -25,6 +25,7 @@ ODMRP_NAMES = [
     "odmrp-10",
     "odmrp-11",
     "odmrp-12",
+    "odmrp-moving",
     "odmrp-switches",
     "odmrp-switches-moving",
 ]

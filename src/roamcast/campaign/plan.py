@@ -9,8 +9,8 @@ No Spark here: what is wrong is refused before any starts. The rules this file o
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -46,6 +46,12 @@ class Plan:
     """The runs in the order to start them: a long one that started last would be waited for alone."""
     sources: Sources = field(default_factory=Sources)
     """Where the files come from that the runs read."""
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> "Plan":
+        """The part of it whose rows are wanted."""
+        rows = [row for row in self.rows if wanted(row)]
+        runs = {row["run"] for row in rows}
+        return replace(self, rows=rows, distinct=[run for run in self.distinct if run.run in runs])
 
 
 def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
@@ -94,12 +100,18 @@ def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
     spec = one.spec
     variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
     axes = [
-        {"label": axis.name, "field": axis.targets[0], "fields": list(axis.targets), "values": list(axis.values)}
+        {
+            "label": axis.name,
+            "field": axis.targets[0],
+            "fields": list(axis.targets),
+            "values": list(axis.values),
+            "template": axis.template,
+        }
         for axis in spec.axes
     ]
     hashes = {
         "scenario": canonical_hash(one.scenario),
-        "axes": {axis["label"]: canonical_hash(axis["fields"]) for axis in axes},
+        "axes": {axis["label"]: canonical_hash([axis["fields"], axis["template"]]) for axis in axes},
         "variants": {variant["name"]: canonical_hash(variant) for variant in variants},
     }
     return {

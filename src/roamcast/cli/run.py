@@ -87,11 +87,21 @@ def run(
         summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
         record = {**_record(checked, cost, summary, in_python), "changes": changes}
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    page = _write_replay(out) if with_replay else None
     if as_json:
-        click.echo(json.dumps({"out": str(out), **record}))
+        click.echo(json.dumps({"out": str(out), **({"replay": str(page)} if page else {}), **record}))
     else:
         show_summary(checked, summary)
         click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
+        if page is not None:
+            click.echo(f"replay: {page}")
+
+
+def _write_replay(out: Path) -> Path:
+    from roamcast.campaign.recorded import open_run
+    from roamcast.report.replay import write_replay
+
+    return write_replay(open_run(out))
 
 
 def read_facts(folder: Path) -> dict[str, pa.Table]:

@@ -12,8 +12,8 @@ from roamcast.cli.campaign_options import LOCAL, setting
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import taken
+from roamcast.sim.mobility.trace import About, read_about
 from roamcast.sim.scenario import load
-from roamcast.sim.trace import About, read_about
 
 IMPORTS: Final = (
     "auto",

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.sim.drawn_links import Cycle, Pair, Tree
-from roamcast.sim.trace import Subset, Window, link_changes
+from roamcast.sim.mobility.trace import Subset, Window, link_changes
 from roamcast.units import SECOND
 
 Flip = tuple[int, int, int, float | None]

@@ -151,7 +151,8 @@ class Explainer:
         if self._got.get(gap, 0) and not record.has_tree:
             return Cause.PARTIAL
         if sent and not self._got.get(gap, 0):
-            return self._no_longer_there(gap) or Cause.OUT_OF_RANGE
+            # Who carries it met the next node at another time, and sent nothing then.
+            return self._no_longer_there(gap) or (Cause.SILENT if record.carries else Cause.OUT_OF_RANGE)
         against = [one for one in about if one.decision != "forwarded"]
         if against:
             return _decision(against[-1])

@@ -10,12 +10,13 @@ from pathlib import Path
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.pipeline.storage import local_path
 from roamcast.pipeline.traces.samples import Read
 from roamcast.pipeline.traces.text import apart, number
 
 
 def read(spark: SparkSession, path: str) -> Read:
-    width = 3 if _dimensions(Path(path)) == 2 else 4
+    width = 3 if _dimensions(local_path(path)) == 2 else 4
     # The number of a line is the order of the file: monotonic ids keep it within a file read in order.
     text = spark.read.text(path).select(F.trim("value").alias("line")).withColumn("at", F.monotonically_increasing_id())
     text = text.where((F.col("line") != "") & ~F.startswith("line", F.lit("#")))

@@ -15,7 +15,7 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.pipeline.storage import spark_uri
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
-from roamcast.sim.trace import About, read_about
+from roamcast.sim.mobility.trace import About, read_about
 from roamcast.units import SECOND
 
 INSTANTS: Final = 60
@@ -89,7 +89,8 @@ def _instants(about: About, tick: float) -> pa.Array:
 def _over_time(places: DataFrame, met: DataFrame, tick: float) -> list[dict[str, Any]]:
     """At each instant: how many nodes are there, their mean degree, islands, and the share of the greatest."""
     there = places.select("tick", "node")
-    grouped = there.groupBy("tick").cogroup(met.groupBy("tick"))
+    # Both come from the same rows: under one name Spark could not tell whose tick is meant.
+    grouped = there.groupBy("tick").cogroup(met.withColumnRenamed("tick", "at").groupBy("at"))
     rows = grouped.applyInArrow(_connected, "tick long, nodes long, degree double, islands long, largest double")
     found = rows.orderBy("tick").toArrow().to_pylist()
     return [{"time": row.pop("tick") * tick, **row} for row in found]

@@ -1,7 +1,7 @@
 """Recorded: movement from a file, measured or made by another tool.
 
-The formats are described where they are read: `ns2` and `samples` for small text files, `roamcast.sim.trace` for
-traces of any size that `roamcast traces import` has made. A file is refused whole, by the line, before anything runs.
+The formats are described where they are read: `ns2` and `samples` for small text files, `trace` for traces of any size
+that `roamcast traces import` has made. A file is refused whole, by the line, before anything runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,7 +14,7 @@ from roamcast.sim.mobility.base import Area, Leg, Model, Problem
 from roamcast.sim.mobility.lines import Lines
 from roamcast.sim.mobility.ns2 import read_ns2
 from roamcast.sim.mobility.samples import read_samples
-from roamcast.sim.trace import Subset, Window, leg_walks
+from roamcast.sim.mobility.trace import Subset, Window, leg_walks
 
 READERS: Final[dict[str, Callable[[Lines, Area, int], list[Iterator[Leg]]]]] = {"ns2": read_ns2, "csv": read_samples}
 
