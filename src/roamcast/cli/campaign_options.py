@@ -18,7 +18,7 @@ from roamcast.campaign.experiment import Spec, check_measures
 from roamcast.campaign.identity import completed
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
-from roamcast.campaign.until import Goal
+from roamcast.campaign.until import Stopping
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, shown
 from roamcast.cli.scenario import screen_width
@@ -78,7 +78,7 @@ def run_here(
     retry_failed: bool,
     command: str,
     most: Limits,
-    goal: Goal | None = None,
+    goal: Stopping | None = None,
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.

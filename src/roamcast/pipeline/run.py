@@ -10,8 +10,8 @@ from pyspark.sql import SparkSession
 
 from roamcast.campaign.experiment import check_measures, wanted_measures
 from roamcast.campaign.limits import Limits
-from roamcast.campaign.plan import CampaignError, Experiment, Plan, plan
-from roamcast.campaign.until import Goal, first_look, next_look, open_places
+from roamcast.campaign.plan import Experiment, Plan, plan
+from roamcast.campaign.until import Stopping, first_look, next_look
 from roamcast.pipeline import measures, session, simulate
 
 
@@ -26,7 +26,7 @@ def run_campaign(
     command: str = "",
     on_progress: Callable[..., None] | None = None,
     limits: Limits = simulate.DEFAULT_LIMITS,
-    goal: Goal | None = None,
+    goal: Stopping | None = None,
 ) -> list[dict[str, Any]]:
     """Runs what is not done yet and measures all; gives the manifest rows of the runs that failed.
 
@@ -36,8 +36,8 @@ def run_campaign(
     experiments = measures.with_names(experiments)
     check_measures(experiments, measures.MEASURES)
     planned, wanted = planned or plan(experiments), wanted_measures(experiments)
-    if goal is not None and goal.measure not in (wanted or measures.MEASURES):
-        raise CampaignError(f"until {goal.measure}: that is none of the campaign's measures")
+    if goal is not None:
+        goal.check(wanted or list(measures.MEASURES))
     with contextlib.ExitStack() as undo:
         started: list[SparkSession] = []
 
@@ -64,14 +64,16 @@ def run_campaign(
         return run(planned) if goal is None else _until(planned, out, goal, run)
 
 
-def _until(planned: Plan, out: Path, goal: Goal, run: Callable[[Plan], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _until(
+    planned: Plan, out: Path, goal: Stopping, run: Callable[[Plan], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
     """One look after the other: more seeds for the points that have not reached the goal."""
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
     most = max(len(one["seeds"]) for one in planned.experiments)
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
     while True:
         failures = run(planned.with_seeds(seeds))
-        waiting = [place for place in open_places(out, goal, seeds, before, most) if seeds[place] < most]
+        waiting = [place for place in goal.waiting(out, seeds, before, most) if seeds[place] < most]
         before = dict(seeds)
         if not waiting:
             return failures
