@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bench import (
     content_index,
     content_summary,
+    context,
     hint_reference,
     judge,
     lab_chaos,
@@ -20,6 +21,8 @@ from bench import (
     measures,
     odmrp,
     opportunistic,
+    opportunistic_memory,
+    replay,
     simulator,
     traces,
     trees,
@@ -34,9 +37,12 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "trees": trees.run,
     "odmrp": odmrp.run,
     "opportunistic": opportunistic.run,
+    "opportunistic-memory": opportunistic_memory.run,
+    "context": context.run,
     "measures": measures.run,
     "traces": traces.run,
     "judge": judge.run,
+    "replay": replay.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {

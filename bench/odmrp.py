@@ -3,8 +3,9 @@
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
-switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move, and
-`python -m bench.odmrp trees` looks for the topology most in favour of O2.
+switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move,
+`python -m bench.odmrp protocols` the extension beside plain ODMRP, hint and COMAN, and `python -m bench.odmrp trees`
+looks for the topology most in favour of O2.
 """
 
 import random
@@ -17,6 +18,7 @@ import msgspec
 
 from bench.content_summary import EVENTS, cost, nested, record, subscription
 from roamcast import papers
+from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.summary import Summary
@@ -39,6 +41,13 @@ def deep(depth: int) -> str:
     return f"<root>{opening}<leaf>1</leaf>{closing}</root>"
 
 
+def xml_of(event: Event) -> str:
+    """A document of a record, in the form of the paper's Figure 2."""
+    (number,) = event.attributes["@id"]
+    leaves = "".join(f"<{name}>{value}</{name}>" for name, (value,) in event.attributes.items() if name != "@id")
+    return f'<{event.type} id="{number}">{leaves}</{event.type}>'
+
+
 def conversion() -> None:
     for title, document in (("a leaf on every level", nested), ("one leaf, on the last level", deep)):
         print(f"O7: {title}; CPU µs")
@@ -59,16 +68,19 @@ def conversion() -> None:
 
 
 def comparison(rng: random.Random) -> None:
-    print("O7: over filters; CPU µs for one event")
-    print(f"{'filters':>8} {'summary, bytes':>15} {'digest':>8} {'compare':>8} {'of digest':>10}")
+    print("O7: over filters; CPU µs for one event of six elements")
+    print(f"{'filters':>8} {'summary, bytes':>15} {'from XML':>9} {'digest':>8} {'compare':>8} {'of both':>8}")
     events = [record(rng) for _ in range(50)]
+    documents = list(map(xml_of, events))
     digests = list(map(Digest.of, events))
+    parsed = cost(lambda: list(map(event_from_xml, documents)), 4) / len(events)
     everyone = [subscription(rng) for _ in range(COUNTS[-1])]
     made = cost(lambda: list(map(Digest.of, events)), 4) / len(events)
     for count in COUNTS:
         summary = Summary.of(everyone[:count])
         compared = cost(lambda: [summary.passes(digest) for digest in digests], 4) / len(events)  # noqa: B023
-        print(f"{count:8,d} {summary.size:15,d} {made:8.0f} {compared:8.0f} {compared / made:10.0%}")
+        share = compared / (parsed + made)
+        print(f"{count:8,d} {summary.size:15,d} {parsed:9.0f} {made:8.0f} {compared:8.0f} {share:8.0%}")
 
 
 def errors(rng: random.Random) -> None:
@@ -136,13 +148,16 @@ def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | No
     """An experiment without Spark: every choice by itself."""
     (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == name)
     print(f"\n{experiment.spec.title}; means of {seeds} seeds")
-    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
-    for variant in experiment.variants:
-        scenario = experiment.at(variant, {})
+    print(f"{'':66} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
+    for variant, point in (
+        (one, point) for point in experiment.points(experiment.variants[0]) for one in experiment.variants
+    ):
+        scenario = experiment.at(variant, point)
         scenario = msgspec.structs.replace(scenario, duration=duration or scenario.duration)
+        title = ", ".join((variant.name, *(f"{value} {label}" for label, value in point.items())))
         rows = [_figures(msgspec.structs.replace(scenario, seed=seed)) for seed in experiment.seeds(seeds)]
         delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
-        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+        print(f"{title:66} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
 
 
 def _figures(scenario: Scenario) -> tuple[float, ...]:
@@ -200,6 +215,8 @@ def run() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["moving"]:
         switches("odmrp-switches-moving", 3, 130.0)
+    elif sys.argv[1:] == ["protocols"]:
+        switches("odmrp-moving", 3, 130.0)
     elif sys.argv[1:] == ["trees"]:
         topologies()
     else:

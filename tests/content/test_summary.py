@@ -612,3 +612,24 @@ def test_digests_and_summaries_are_fields_of_messages(name: str, text: str) -> N
     join = Join(Digest.of(Event.of("t", {name: text})), Summary.of([Filter.where(name, "=", text)]))
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(join), type=Join) == join
     assert len({join, join}) == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("use_aec", 'type = "CD" and price < 20'),
+        ("use_aec", 'type = "CD" and price = 18'),
+        ("use_aec", 'type = "CD" and sold = true'),
+        ("use_sec", 'type = "CD" and category = "jazz"'),
+        ("use_sec", 'type = "CD" and category ^= "ja"'),
+        ("use_sec", 'type = "CD" and category $= "zz"'),
+    ],
+)
+def test_a_part_that_is_switched_off_lets_through_what_it_would_have_kept(part: str, text: str) -> None:
+    filters = [parse_filter(text)]
+    other = Digest.of(Event.of("CD", {"price": 22.0, "sold": False, "category": "classic"}))
+    bare = Digest.of(Event.of("CD", {"title": "x"}))  # has none of the elements: those must still be present
+    assert not Summary.of(filters).passes(other)
+    off = Summary.of(filters, msgspec.convert({part: False}, SummaryParams))
+    assert off.passes(other)
+    assert not off.passes(bare)

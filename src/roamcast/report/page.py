@@ -45,7 +45,9 @@ def page(results: Results, experiments: list[DrawnExperiment], claims_file: str 
     """The whole file. `no_png` says why there are no PNG files, if there are none."""
     title = report_title(results.campaign)
     style, script = join(svg.asset("figure.css"), svg.asset("page.css")), svg.asset("page.js")
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
+    policy = (
+        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; base-uri 'none'"
+    )
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -79,7 +81,8 @@ def report_title(campaign: Campaign) -> str:
     return f"A campaign of {len(experiments)} experiments"
 
 
-def _hash(text: str) -> str:
+def policy_hash(text: str) -> str:
+    """A text as a content-security policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 

@@ -28,6 +28,7 @@ from roamcast.sim.attributes import Attributes
 from roamcast.sim.away import Away
 from roamcast.sim.contexts import Placed, choices
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
+from roamcast.sim.documents import with_contents
 from roamcast.sim.links import Links
 from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
 from roamcast.sim.service import Service
@@ -82,6 +83,11 @@ class Radio(Part, frozen=True, kw_only=True):
         float, Meta(ge=0, le=100, description="signal over the sum of interference to survive, dB")
     ] = 10.0
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a received frame is lost all the same")] = 0.0
+
+    @property
+    def longest(self) -> float:
+        """The greatest range that occurs, m."""
+        return max(self.range) if isinstance(self.range, tuple) else self.range
 
 
 class Mac(Part, frozen=True, kw_only=True):
@@ -299,7 +305,7 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     """Decodes a scenario and refuses what cannot run; `source` is what errors call it."""
     for field, value in _not_finite(raw):
         raise ScenarioError(f"{source}: {field} = {value}: must be finite")
-    scenario = decode(raw, Scenario, source, ScenarioError, whole="the scenario")
+    scenario = _with_documents(decode(raw, Scenario, source, ScenarioError, whole="the scenario"), source, folder)
     broken = [f"{source}: {field}: {rule}" for field, rule in scenario.problems()]
     if broken:
         raise ScenarioError("\n".join(broken))
@@ -308,6 +314,20 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     if broken:
         raise ScenarioError("\n".join(broken))
     return scenario
+
+
+def _with_documents(scenario: Scenario, source: str, folder: Path) -> Scenario:
+    """The scenario with the contents of the files that its publishers take events from."""
+    publishers = []
+    for number, group in enumerate(scenario.workload.publishers):
+        try:
+            documents = with_contents(group.documents, folder)
+            schema = None if group.schema is None else with_contents((group.schema,), folder)[0]
+        except ScenarioError as problem:
+            raise ScenarioError(f"{source}: workload.publishers[{number}]: {problem}") from None
+        publishers.append(msgspec.structs.replace(group, documents=documents, schema=schema))
+    workload = msgspec.structs.replace(scenario.workload, publishers=tuple(publishers))
+    return msgspec.structs.replace(scenario, workload=workload)
 
 
 def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:

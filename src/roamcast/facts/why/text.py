@@ -44,6 +44,11 @@ def paragraph(record: Record, told: Explanation) -> str:
     return " ".join(sentences)
 
 
+def brief(record: Record, told: Explanation) -> str:
+    """Why it was missed, for a reader who knows the event and the node."""
+    return " ".join([_way(record, told), *_failed(record, told)])
+
+
 def subscribed(record: Record, event: int, node: int) -> str:
     """Whether the node wanted the event then."""
     time, matching = record.published[event].time, wishes(record, event, node)
@@ -109,6 +114,8 @@ def _attempt(record: Record, one: Attempt) -> str:
         often = f" ({len(one.lost)} times)" if len(one.lost) > 1 else ""
         what = f"it was lost{often}{_loss(record, lost)}"
         return f"Node {holder} sent it at {clock(lost.frame.start)}; at node {following} {what}."
+    if one.cause is Cause.SILENT and one.sent:
+        return f"Node {holder} had it since {clock(one.had)} and met node {following}, but sent nothing of it then."
     if one.cause is Cause.OUT_OF_RANGE:
         where = f"was out of range{_far(record, one)}"
         return f"Node {holder} sent it at {clock(one.sent[0].start)}, when node {following} {where}."

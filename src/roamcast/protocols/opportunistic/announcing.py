@@ -13,6 +13,7 @@ from roamcast.bounded import put
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.opportunistic.cache import Held
 from roamcast.protocols.opportunistic.catalog import Catalog, parts
+from roamcast.protocols.opportunistic.facts import RelaysChosen
 from roamcast.protocols.opportunistic.forwarding import Forwarding
 from roamcast.protocols.opportunistic.interest import Interest
 from roamcast.protocols.opportunistic.messages import (
@@ -48,10 +49,12 @@ class Announcing:
         self._node = node
         self._params = params
         self._port = port
+        self._recorded_relays: tuple[Node, ...] = ()
         self._rng = rng
         self._catalog = catalog
         self._interest = interest
         self._forwarding = forwarding
+        self._recorded_relays: tuple[Node, ...] = ()
         self._heard: dict[tuple[Node, int, int], bool] = {}  # announces of others, and whether passed on
 
     # --- The node's own ---------------------------------------------------------------------------------------------
@@ -61,6 +64,9 @@ class Announcing:
         self._catalog.expire(now)
         claim = self._forwarding.claim(now)
         serial, relays = self._forwarding.next_serial(now), self._forwarding.relays(params.scope)
+        if relays != self._recorded_relays:
+            self._recorded_relays = relays
+            self._port.record(RelaysChosen(relays))
         offered = self._catalog.fitted(params.listed)
         for part, some in enumerate(self._cut(offered, claim, relays)):
             catalog = tuple([held.document.descriptor for held in some])

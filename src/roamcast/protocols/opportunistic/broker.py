@@ -24,7 +24,7 @@ from roamcast.protocols.opportunistic.announcing import Announcing
 from roamcast.protocols.opportunistic.cache import Cache, Held, Traits
 from roamcast.protocols.opportunistic.catalog import Catalog
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
-from roamcast.protocols.opportunistic.facts import CacheChanged
+from roamcast.protocols.opportunistic.facts import CacheChanged, RelaysChosen
 from roamcast.protocols.opportunistic.forwarding import Forwarding
 from roamcast.protocols.opportunistic.holdings import EXPIRE, Holdings
 from roamcast.protocols.opportunistic.incoming import Incoming
@@ -314,6 +314,6 @@ ENTRY: Final = Entry(
     Opportunistic,
     OpportunisticBroker,
     (Announce, Request, Piece),
-    facts=(CacheChanged,),
+    facts=(CacheChanged, RelaysChosen),
     understands=frozenset({"lifetimes"}),
 )
