@@ -49,7 +49,6 @@ class Announcing:
         self._node = node
         self._params = params
         self._port = port
-        self._recorded_relays: tuple[Node, ...] = ()
         self._rng = rng
         self._catalog = catalog
         self._interest = interest
