@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from roamcast.campaign.until import Goal, first_look, next_look, open_places, parse_goal
+from roamcast.campaign.until import Goal, first_look, next_look, parse_goal
 from roamcast.errors import ConfigError
 
 
@@ -41,10 +41,10 @@ def test_a_point_is_open_until_all_its_variants_are_known_well_enough(tmp_path: 
     written(tmp_path, {("a", "v"): narrow, ("a", "w"): narrow, ("b", "v"): narrow, ("b", "w"): wide})
     seeds = {("e", "a"): 5, ("e", "b"): 5}
     none = dict.fromkeys(seeds, 0)
-    assert open_places(tmp_path, Goal("delivery", 0.02), seeds, none, 50) == [("e", "b")]
-    assert open_places(tmp_path, Goal("delivery", 5.0), seeds, none, 50) == []
+    assert Goal("delivery", 0.02).waiting(tmp_path, seeds, none, 50) == [("e", "b")]
+    assert Goal("delivery", 5.0).waiting(tmp_path, seeds, none, 50) == []
     # A point that was decided at an earlier look is not looked at again.
-    assert open_places(tmp_path, Goal("delivery", 1e-9), seeds, {("e", "a"): 5, ("e", "b"): 0}, 50) == [("e", "b")]
+    assert Goal("delivery", 1e-9).waiting(tmp_path, seeds, {("e", "a"): 5, ("e", "b"): 0}, 50) == [("e", "b")]
 
 
 def test_the_level_of_a_look_is_stricter_than_a_single_one(tmp_path: Path) -> None:
@@ -52,5 +52,5 @@ def test_the_level_of_a_look_is_stricter_than_a_single_one(tmp_path: Path) -> No
     values = [0.50, 0.51, 0.49, 0.52, 0.48]  # sd 0.0158, so half the 95 % interval is 0.0196
     written(tmp_path, {("a", "v"): values})
     seeds, none = {("e", "a"): 5}, {("e", "a"): 0}
-    assert open_places(tmp_path, Goal("delivery", 0.02), seeds, none, 50) == [("e", "a")]
-    assert open_places(tmp_path, Goal("delivery", 0.02), seeds, none, 5) == []
+    assert Goal("delivery", 0.02).waiting(tmp_path, seeds, none, 50) == [("e", "a")]
+    assert Goal("delivery", 0.02).waiting(tmp_path, seeds, none, 5) == []

@@ -12,10 +12,10 @@ The rules this file owns:
 
 import math
 import re
-from collections.abc import Mapping
+from collections.abc import Collection, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, Protocol
 
 import pyarrow.parquet as pq
 
@@ -32,11 +32,38 @@ Place = tuple[str, str]
 """An experiment, and the JSON of a point's axes."""
 
 
+class Stopping(Protocol):
+    """Who decides which points need more seeds."""
+
+    def check(self, measures: Collection[str]) -> None:
+        """Refuses a campaign that does not measure what is needed."""
+
+    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
+        """The points that need more seeds than they have; `before` is what they had at the look before."""
+
+
 @dataclass(frozen=True)
 class Goal:
+    """A measure, and how well it is to be known."""
+
     measure: str
     within: float
     relative: bool = False
+
+    def check(self, measures: Collection[str]) -> None:
+        if self.measure not in measures:
+            raise ConfigError(f"until {self.measure}: that is none of the campaign's measures")
+
+    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
+        looks = Looks(most)
+        found = []
+        for place, variants in _values(out, self.measure).items():
+            if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
+                continue
+            level = looks.level_at(seeds[place], before.get(place, 0))
+            if not all(len(known) >= LEAST and self.reached(known, level) for known in variants.values()):
+                found.append(place)
+        return found
 
     def reached(self, values: list[float], level: float) -> bool:
         found = interval(values, level)
@@ -57,22 +84,6 @@ def first_look(most: int) -> int:
 
 def next_look(seeds: int, most: int) -> int:
     return min(most, math.ceil(seeds * GROWTH))
-
-
-def open_places(
-    out: Path, goal: Goal, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int
-) -> list[Place]:
-    """The points that have not reached the goal with the seeds that they have; `before` is the look before."""
-    values = _values(out, goal.measure)
-    looks = Looks(most)
-    found = []
-    for place, variants in values.items():
-        if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
-            continue
-        level = looks.level_at(seeds[place], before.get(place, 0))
-        if not all(len(known) >= LEAST and goal.reached(known, level) for known in variants.values()):
-            found.append(place)
-    return found
 
 
 def _values(out: Path, measure: str) -> dict[Place, dict[str, list[float]]]:

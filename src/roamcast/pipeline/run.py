@@ -10,8 +10,10 @@ from pyspark.sql import SparkSession
 
 from roamcast.campaign.experiment import check_measures, wanted_measures
 from roamcast.campaign.limits import Limits
-from roamcast.campaign.plan import CampaignError, Experiment, Plan, plan
-from roamcast.campaign.until import Goal, first_look, next_look, open_places
+from roamcast.campaign.plan import Experiment, Plan, plan
+from roamcast.campaign.sequential import LEAST
+from roamcast.campaign.until import Stopping, first_look, next_look
+from roamcast.errors import ConfigError
 from roamcast.pipeline import measures, session, simulate
 
 
@@ -26,22 +28,24 @@ def run_campaign(
     command: str = "",
     on_progress: Callable[..., None] | None = None,
     limits: Limits = simulate.DEFAULT_LIMITS,
-    goal: Goal | None = None,
+    goal: Stopping | None = None,
+    spark: SparkSession | None = None,
 ) -> list[dict[str, Any]]:
     """Runs what is not done yet and measures all; gives the manifest rows of the runs that failed.
 
     The results are in `out`: facts, `measures/summary.parquet` and the rest. What was interrupted goes on. With a goal,
-    points get seeds until they reach it, at most those of the plan.
+    points get seeds until they reach it, at most those of the plan. `spark` is a session that is there already, as in a
+    notebook; without one, it is started and ended here, with `master` and `conf`.
     """
     experiments = measures.with_names(experiments)
     check_measures(experiments, measures.MEASURES)
     planned, wanted = planned or plan(experiments), wanted_measures(experiments)
-    if goal is not None and goal.measure not in (wanted or measures.MEASURES):
-        raise CampaignError(f"until {goal.measure}: that is none of the campaign's measures")
+    if goal is not None:
+        goal.check(wanted or list(measures.MEASURES))
     with contextlib.ExitStack() as undo:
-        started: list[SparkSession] = []
+        started = [] if spark is None else [spark]
 
-        def spark() -> SparkSession:
+        def running() -> SparkSession:
             """Started when it is first needed: a campaign with nothing to do needs none."""
             if not started:
                 started.append(undo.enter_context(session.session(master, conf)))
@@ -55,23 +59,31 @@ def run_campaign(
                     len(failures) == len(before) or measures.is_current(out, wanted)
                 ):
                     return failures
-            manifest = simulate.simulate(spark(), part, out, on_progress, retry_failed, command=command, limits=limits)
+            manifest = simulate.simulate(
+                running(), part, out, on_progress, retry_failed, command=command, limits=limits
+            )
             failures = _failures(manifest)
             if len(failures) < len(manifest):
-                measures.measure(spark(), out, wanted)
+                measures.measure(running(), out, wanted)
             return failures
 
         return run(planned) if goal is None else _until(planned, out, goal, run)
 
 
-def _until(planned: Plan, out: Path, goal: Goal, run: Callable[[Plan], list[dict[str, Any]]]) -> list[dict[str, Any]]:
+def _until(
+    planned: Plan, out: Path, goal: Stopping, run: Callable[[Plan], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
     """One look after the other: more seeds for the points that have not reached the goal."""
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
     most = max(len(one["seeds"]) for one in planned.experiments)
+    if most < LEAST:
+        raise ConfigError(f"seeds: {most}: adding seeds until something is known takes {LEAST} or more at the most")
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
     while True:
         failures = run(planned.with_seeds(seeds))
-        waiting = [place for place in open_places(out, goal, seeds, before, most) if seeds[place] < most]
+        if not (out / "measures" / "run.parquet").is_file():  # every run has failed
+            return failures
+        waiting = [place for place in goal.waiting(out, seeds, before, most) if seeds[place] < most]
         before = dict(seeds)
         if not waiting:
             return failures
