@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bench import (
     content_index,
     content_summary,
+    context,
     hint_reference,
     judge,
     lab_chaos,
@@ -22,7 +23,9 @@ from bench import (
     opportunistic,
     opportunistic_choices,
     opportunistic_memory,
+    replay,
     simulator,
+    traces,
     trees,
     trees_table,
 )
@@ -37,8 +40,11 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "opportunistic": opportunistic.run,
     "opportunistic-choices": opportunistic_choices.run,
     "opportunistic-memory": opportunistic_memory.run,
+    "context": context.run,
     "measures": measures.run,
+    "traces": traces.run,
     "judge": judge.run,
+    "replay": replay.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {

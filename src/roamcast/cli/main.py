@@ -12,7 +12,21 @@ import click
 from roamcast.errors import RoamcastError
 
 VERBS: Final = (
-    *("run", "campaign", "papers", "scenario", "protocols", "traces", "report", "replay", "why", "verify", "lab"),
+    *(
+        "run",
+        "campaign",
+        "choose",
+        "papers",
+        "scenario",
+        "protocols",
+        "traces",
+        "report",
+        "replay",
+        "why",
+        "verify",
+        "sql",
+        "lab",
+    ),
     *("node", "pub", "sub", "status", "key"),
 )
 """Each is a command of its name, in the module of its name."""
