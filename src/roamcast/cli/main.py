@@ -24,6 +24,7 @@ VERBS: Final = (
         "replay",
         "why",
         "verify",
+        "sql",
         "lab",
     ),
     *("node", "pub", "sub", "status", "key"),
