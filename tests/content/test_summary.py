@@ -633,3 +633,10 @@ def test_a_part_that_is_switched_off_lets_through_what_it_would_have_kept(part: 
     off = Summary.of(filters, msgspec.convert({part: False}, SummaryParams))
     assert off.passes(other)
     assert not off.passes(bare)
+
+
+@pytest.mark.parametrize(("asked", "has"), [("18", 18.0), ("18.0", 18), ("1e3", 1000)])
+def test_the_association_takes_a_whole_float_for_the_integer(asked: str, has: Scalar) -> None:
+    wanted = parse_filter(f'type = "CD" and category = "jazz" and price = {asked}')
+    digest = Digest.of(Event.of("CD", {"category": "jazz", "price": has}))
+    assert Summary.of([wanted], SummaryParams(association=True)).passes(digest)
