@@ -9,8 +9,8 @@ No Spark here: what is wrong is refused before any starts. The rules this file o
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
@@ -46,6 +46,17 @@ class Plan:
     """The runs in the order to start them: a long one that started last would be waited for alone."""
     sources: Sources = field(default_factory=Sources)
     """Where the files come from that the runs read."""
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> "Plan":
+        """The part of it whose rows are wanted."""
+        rows = [row for row in self.rows if wanted(row)]
+        runs = {row["run"] for row in rows}
+        return replace(self, rows=rows, distinct=[run for run in self.distinct if run.run in runs])
+
+    def with_seeds(self, count: Mapping[tuple[str, str], int]) -> "Plan":
+        """The part of it with the first so many seeds of each point, by experiment and axes."""
+        order = {one["name"]: {seed: place for place, seed in enumerate(one["seeds"])} for one in self.experiments}
+        return self.only(lambda row: order[row["experiment"]][row["seed"]] < count[row["experiment"], row["axes"]])
 
 
 def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:

@@ -4,28 +4,32 @@ The rule this file owns: what is wrong with a request is one message on stderr, 
 traceback; a traceback is a defect of the program, or of a protocol from outside. An interrupt exits with 130.
 """
 
-from typing import Any
+import importlib
+from typing import Any, Final
 
 import click
 
-from roamcast.cli.campaign import campaign
-from roamcast.cli.key import key
-from roamcast.cli.lab import lab
-from roamcast.cli.node import node
-from roamcast.cli.papers import papers
-from roamcast.cli.protocols import protocols
-from roamcast.cli.pub import pub
-from roamcast.cli.replay import replay
-from roamcast.cli.report import report
-from roamcast.cli.run import run
-from roamcast.cli.scenario import scenario
-from roamcast.cli.status import status
-from roamcast.cli.sub import sub
-from roamcast.cli.traces import traces
-from roamcast.cli.verify import verify
-from roamcast.cli.why import why
 from roamcast.errors import RoamcastError
 
+VERBS: Final = (
+    *(
+        "run",
+        "campaign",
+        "choose",
+        "papers",
+        "scenario",
+        "protocols",
+        "traces",
+        "report",
+        "replay",
+        "why",
+        "verify",
+        "sql",
+        "lab",
+    ),
+    *("node", "pub", "sub", "status", "key"),
+)
+"""Each is a command of its name, in the module of its name."""
 INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
 
@@ -40,7 +44,20 @@ class Refusal(click.ClickException):
 
 
 class Verbs(click.Group):
-    """A group that holds the rule above for all its verbs."""
+    """A group that holds the rule above for all its verbs, and loads a verb when it is named.
+
+    A node on a small device does not load what simulates and measures: it would take half of its memory.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        verb = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
+        assert isinstance(verb, click.Command)
+        return verb
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # as click has it
         try:
@@ -75,9 +92,3 @@ def main() -> None:
       roamcast sub 'price < 20'                   subscribe: print matching events
       roamcast pub --type offer price=12.5        publish an event
     """
-
-
-_READING = (report, replay, why, verify)
-_VERBS = (run, campaign, papers, scenario, protocols, traces, *_READING, lab, node, pub, sub, status, key)
-for verb in _VERBS:
-    main.add_command(verb)

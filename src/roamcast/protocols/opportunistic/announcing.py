@@ -49,11 +49,11 @@ class Announcing:
         self._node = node
         self._params = params
         self._port = port
-        self._recorded_relays: tuple[Node, ...] = ()
         self._rng = rng
         self._catalog = catalog
         self._interest = interest
         self._forwarding = forwarding
+        self._recorded_relays: tuple[Node, ...] = ()
         self._heard: dict[tuple[Node, int, int], bool] = {}  # announces of others, and whether passed on
 
     # --- The node's own ---------------------------------------------------------------------------------------------
