@@ -286,7 +286,7 @@ def test_an_empty_folder_is_taken() -> None:
 def test_a_file_is_no_place_for_facts() -> None:
     Path("file").touch()
     on_it = roamcast("run", LINE, "--reference", "--out", "file")
-    assert (on_it.exit_code, on_it.stderr) == (2, "error: file: is a file, not a folder for facts\n")
+    assert (on_it.exit_code, on_it.stderr) == (2, "error: file: is a file, not a folder\n")
     below = roamcast("run", LINE, "--reference", "--out", "file/below")
     assert (below.exit_code, below.stderr) == (2, "error: file/below: cannot be written: Not a directory\n")
 
