@@ -4,8 +4,8 @@ O7: converting an event to its digest over nesting 1 to 200, and comparing it; o
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
 switch of the protocol changes by itself. `python -m bench.odmrp moving` has the last among nodes that move,
-`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, and `trees` looks for
-the topology most in favour of O2.
+`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, `figures` its
+others, and `trees` looks for the topology most in favour of O2.
 """
 
 import random
@@ -194,6 +194,40 @@ def _throughput(scenario: Scenario) -> float:
     return events / (span / SECOND)
 
 
+def figures(seeds: int = 4) -> None:
+    """Figures 7, 10, 11 and 12 without Spark: means over seeds, at the least, middle and greatest times."""
+    experiments = {one.name: one for one in papers.load(["odmrp"])}
+    print("Figure 7: incoming bytes at R1 to R5, on average, and over all nodes")
+    for variant in experiments["odmrp-7"].variants:
+        scenario = experiments["odmrp-7"].at(variant, {"size": 256})
+        found = [_bytes_in(msgspec.structs.replace(scenario, seed=seed)) for seed in range(1, 2 * seeds + 1)]
+        by_node = [sum(column) / len(found) for column in zip(*found, strict=True)]
+        print(
+            f"{variant.name:36}", *(f"{one:8,.0f}" for one in (*by_node[5:], sum(by_node[5:]) / 5, sum(by_node) / 10))
+        )
+    for name, label in (("odmrp-10", "switching"), ("odmrp-12", "switching"), ("odmrp-11", "step")):
+        print(f"\n{experiments[name].spec.title}: delivery, share in Join Requests, bytes per node")
+        for variant in experiments[name].variants:
+            for every in (0.1, 0.5, 1.0, 2.0, 10.0):
+                scenario = experiments[name].at(variant, {label: every})
+                runs = [msgspec.structs.replace(scenario, seed=seed) for seed in range(1, seeds + 1)]
+                rows = [(*_figures(one)[::3], sum(_bytes_in(one)) / one.nodes) for one in runs]
+                delivery, inside, size = (sum(column) / len(rows) for column in zip(*rows, strict=True))
+                print(f"{variant.name:36} {every:5.1f} s {delivery:7.3f} {inside:6.2f} {size:8,.0f}")
+
+
+def _bytes_in(scenario: Scenario) -> list[int]:
+    """Bytes that each node received."""
+    sink = MemorySink()
+    simulate(scenario, sink)
+    frames, heard = sink.tables()["frame"], sink.tables()["reception"]
+    size = dict(zip(frames["frame"].to_pylist(), frames["size"].to_pylist(), strict=True))
+    total = [0] * scenario.nodes
+    for frame, node, outcome in zip(*(heard[name].to_pylist() for name in ("frame", "node", "outcome")), strict=True):
+        total[node] += size[frame] if outcome == "received" else 0
+    return total
+
+
 def topologies(seeds: int = 250) -> None:
     """Which of many random trees makes one channel cost most against the extension, in bytes per receiver."""
     (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-7")
@@ -217,13 +251,7 @@ def topologies(seeds: int = 250) -> None:
 
 def _incoming(scenario: Scenario) -> float:
     """Bytes that the receivers, nodes 5 to 9, received on average."""
-    sink = MemorySink()
-    simulate(scenario, sink)
-    frames, heard = sink.tables()["frame"], sink.tables()["reception"]
-    size = dict(zip(frames["frame"].to_pylist(), frames["size"].to_pylist(), strict=True))
-    rows = zip(*(heard[name].to_pylist() for name in ("frame", "node", "outcome")), strict=True)
-    total: int = sum(size[frame] for frame, node, outcome in rows if node >= 5 and outcome == "received")
-    return total / 5
+    return sum(_bytes_in(scenario)[5:]) / 5
 
 
 def run() -> None:
@@ -239,6 +267,8 @@ if __name__ == "__main__":
         switches("odmrp-switches-moving", 3, 130.0)
     elif sys.argv[1:] == ["protocols"]:
         switches("odmrp-moving", 3, 130.0)
+    elif sys.argv[1:] == ["figures"]:
+        figures()
     elif sys.argv[1:] == ["throughput"]:
         throughput()
     elif sys.argv[1:] == ["trees"]:

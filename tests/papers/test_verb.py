@@ -151,7 +151,7 @@ def test_without_names_all_claims_are_listed(stage: Stage) -> None:
     verdicts = _verdicts("all")
     assert len(verdicts) == 34
     assert verdicts["X4"]["verdict"] == "not measured"
-    assert "preview" not in answer.stdout + verdicts["H2"]["explanation"]
+    assert "A preview of shorter runs" not in answer.stdout + verdicts["H2"]["explanation"]
     assert (verdicts["H2"]["tested"], verdicts["H6"]["tested"]) == (True, False)
     lines = " ".join(answer.stdout.split())
     assert "explained by links in one direction: both ends must be in range: less than half the cost: " in lines
