@@ -19,7 +19,7 @@ from roamcast.live.control import Control
 from roamcast.live.facts import INTERVAL, Facts
 from roamcast.live.host import Host
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import Sealer, first_counter
+from roamcast.live.link.frame import Sealer
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
@@ -114,16 +114,12 @@ class Node:
             ) from problem
 
     def _sealer(self) -> Sealer:
-        replay = Replay(persist=self.store.mark_replay)
-        stored = self.store.replay_marks()
-        replay.restore(stored)
-        known = replay.export()
-        for sender in stored:
-            if sender not in known:
-                self.store.forget_replay(sender)
-        return Sealer(
-            self._key, self.settings.node, max(self.store.counter, first_counter()), self.store.reserve, replay=replay
-        )
+        replay = Replay(persist=self.store.hear)
+        replay.restore(self.store.sessions())
+        sealer = Sealer(self._key, self.settings.node, replay=replay)
+        # Written down with those of others: frames of our former lives are known from those of a twin.
+        self.store.hear({sealer.session: 0}, (), lambda problem: None)
+        return sealer
 
     async def close(self) -> None:
         await self._closing.aclose()

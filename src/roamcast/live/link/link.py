@@ -19,11 +19,11 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from roamcast.content.event import MAX_NODE
-from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, NoCounter, Sealer
+from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, Sealer
 from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.neighbours import Address
 from roamcast.live.link.outbox import Letter, Outbox
-from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
+from roamcast.live.link.payload import Answer, Piece, Skip, seal_answer, seal_piece, seal_skip
 from roamcast.live.link.reassembly import MAX_PARTS, count_parts, part
 from roamcast.live.link.receiver import Receiver
 from roamcast.live.link.settings import LinkSettings
@@ -64,6 +64,7 @@ class Link:
             hand_up=self._hand_up,
             answer=self._answer,
             answered=self._answered,
+            skip=self._tell_skip,
             failed=self._failed,
         )
         self._outbox = Outbox(settings.queue, settings.queue_octets)
@@ -206,7 +207,7 @@ class Link:
             except BlockingIOError:
                 self._loop.add_writer(self._own, self._writable)
                 return
-            except (OSError, NoCounter) as problem:
+            except OSError as problem:
                 self._not_sent(problem)
                 self._said(letter, False)
                 continue
@@ -232,7 +233,7 @@ class Link:
         try:
             for index in indices:
                 self._post(letter, self._seal_part(letter, index, ask=index == indices[-1]), self._where(letter))
-        except (OSError, NoCounter) as problem:
+        except OSError as problem:
             self._not_sent(problem)
 
     def _where(self, letter: Letter) -> Address:
@@ -255,14 +256,8 @@ class Link:
         letter.datagrams += 1
         letter.octets += len(datagram)
 
-    def _not_sent(self, problem: Exception) -> None:
-        if isinstance(problem, BlockingIOError):
-            self.counters["send-blocked"] += 1
-        elif isinstance(problem, OSError):
-            self.counters["send-failed"] += 1
-        else:
-            self.counters["reserve-failed"] += 1
-            self._failed("a frame could not be sealed", problem)
+    def _not_sent(self, problem: OSError) -> None:
+        self.counters["send-blocked" if isinstance(problem, BlockingIOError) else "send-failed"] += 1
 
     def _finish(self, letter: Letter, delivered: bool) -> None:
         self._ended.append((letter, delivered))
@@ -308,12 +303,20 @@ class Link:
             self._host_failed("on_message", problem)
 
     def _answer(self, to: int, address: Address, answer: Answer) -> None:
+        self._send_own(seal_answer(self._sealer, to, answer), self._target if self._settings.air else address)
+
+    def _tell_skip(self, to: int, skip: Skip) -> None:
+        """To everybody: what came from the neighbour's address may have been played by somebody else."""
+        self.counters["skips"] += 1
+        self._send_own(seal_skip(self._sealer, to, skip), self._target)
+
+    def _send_own(self, datagram: bytes, address: Address) -> None:
+        """A frame of the link itself."""
         if self._own is None:
             return
         try:
-            datagram = seal_answer(self._sealer, to, answer)
-            self._own.sendto(datagram, self._target if self._settings.air else address)
-        except (OSError, NoCounter) as problem:
+            self._own.sendto(datagram, address)
+        except OSError as problem:
             self._not_sent(problem)
             return
         self.counters["sent"] += 1
@@ -356,7 +359,7 @@ class Link:
         self.counters["host-failed"] += 1
         self._failed(f"{call} of a link raised", problem)
 
-    def _failed(self, what: str, problem: Exception) -> None:
+    def _failed(self, what: str, problem: BaseException) -> None:
         """A mistake of the host's, or a full disk."""
         loop = self._loop or asyncio.get_running_loop()
         loop.call_exception_handler({"message": what, "exception": problem})
