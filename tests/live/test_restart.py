@@ -46,7 +46,7 @@ def test_no_nonce_is_used_twice_if_a_store_is_restored_or_lost_and_the_clock_sta
 ) -> None:
     """A card image that was cloned, put back or lost: every life has a salt, and so a key, of its own."""
     monkeypatch.setattr("time.time_ns", lambda: 10**18)
-    store = settings(tmp_path, key=key).store
+    store = tmp_path / "1.store"
     with listen() as ear:
 
         async def life() -> None:

@@ -27,12 +27,18 @@ FAILED = 1
     help="Change a parameter of the protocol. May be repeated.  [default: none]",
 )
 @click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The network's key.  [default: refuse]")
+@click.option(
+    "--old-key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="While the network changes its key: the former one, accepted too.  [default: none]",
+)
 @click.option("--insecure", is_flag=True, help="Run without a key: anybody in range can read and forge.  [default: no]")
 @click.option(
     "--store",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What must survive a crash.  [default: node-ID.store]",
+    help="What must survive a crash.  [default: ~/.local/state/roamcast/node-ID.store]",
 )
 @click.option(
     "--sync",
@@ -97,7 +103,6 @@ FAILED = 1
 def node(
     node: int,
     air: str | None,
-    store: Path | None,
     level: str,
     **options: Any,  # noqa: ANN401  # of NodeSettings
 ) -> None:
@@ -114,7 +119,6 @@ def node(
     """
     settings = NodeSettings(
         node=node,
-        store=store or Path(f"node-{node}.store"),
         air=host_and_port(air, "--air") if air is not None else None,
         **options,
     )

@@ -15,6 +15,8 @@ The rules this file owns:
 """
 
 import asyncio
+import errno
+import os
 import sqlite3
 import threading
 from collections import deque
@@ -70,13 +72,16 @@ class StoredPublication(NamedTuple):
 class Store:
     """An open store. Reading happens while it opens; afterwards there is only writing."""
 
-    def __init__(self, path: Path, node: int, sync: Sync = "full") -> None:
+    def __init__(self, path: Path, node: int, sync: Sync = "full", *, first_serial: int = 0) -> None:
+        """`first_serial` is the one before that of the first event, in a store that is made now."""
         self.path = path
+        self.new = False
+        """Whether the store was made now."""
         self._sync = sync
         self._lock = threading.Lock()  # around the connection: the writer's thread, and reading on the loop
         self._connection = _connect(path, sync)
         try:
-            self._numbers = self._load(node)
+            self._numbers = self._load(node, first_serial)
             self._logged = deque(
                 self._connection.execute(
                     "SELECT serial, length(publication) FROM publication WHERE handed ORDER BY serial"
@@ -164,13 +169,14 @@ class Store:
             except sqlite3.DatabaseError as problem:
                 raise _unusable(self.path, problem) from problem
 
-    def _load(self, node: int) -> dict[str, int]:
+    def _load(self, node: int, first_serial: int) -> dict[str, int]:
         connection = self._connection
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if tables == 0:
+        self.new = tables == 0
+        if self.new:
             connection.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
-                f"INSERT INTO number VALUES ('node', {node}); COMMIT;"
+                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}); COMMIT;"
             )
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -345,6 +351,18 @@ def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem
 
 
 def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
+    try:
+        # Events are in it in clear text: a new one is for its owner alone, and so are the files that SQLite adds.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as problem:
+        if problem.errno in (errno.EROFS, errno.EACCES) and path.exists():
+            raise StoreError(
+                f"{path}: may only be read ({problem.strerror}): a node writes its store; mount its disk for writing, "
+                "or give the file to the user that runs the node"
+            ) from None
+        raise StoreError(
+            f"{path}: cannot be opened: {problem.strerror}; is its folder there, and may it be written?"
+        ) from None
     try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
     except sqlite3.Error as problem:
