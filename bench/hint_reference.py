@@ -16,9 +16,6 @@ from typing import Any, Final
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.facts.summary import summarise
-from roamcast.protocols.api import Node, Time
-from roamcast.protocols.entry import Entry
-from roamcast.protocols.hint import MAX_MISSED, Beacon, Hint, HintBroker, Hinted
 from roamcast.sim.run import run as run_scenario
 from roamcast.sim.scenario import Scenario, check
 
@@ -51,16 +48,6 @@ class Outcome:
     """Milliseconds a simulated second."""
 
 
-class SoonerBroker(HintBroker):
-    """The other of the paper's two sentences on it: an entry goes when ten intervals have passed since its refresh."""
-
-    def missed(self, now: Time, node: Node) -> int | None:
-        missed = super().missed(now, node)
-        return None if missed == MAX_MISSED else missed
-
-
-SOONER: Final = Entry("sooner", "hint with the shorter life of entries", Hint, SoonerBroker, (Beacon, Hinted))
-
 PROTOCOLS: Final = (
     Case("flooding", "flooding"),
     *(Case(f"gossip, p = {tenths / 10}", "gossip", {"p": tenths / 10}) for tenths in range(1, 10)),
@@ -73,8 +60,10 @@ CHOICES: Final = (
     Case('suppression = "covered"', parameters={"suppression": "covered"}),
     Case('beaconing = "all"', parameters={"beaconing": "all"}),
     *(Case(f"tolerance = {tolerance}", parameters={"tolerance": tolerance}) for tolerance in (0.0, 0.5)),
-    Case("gone at ten missed beacons", f"{__file__}:SOONER"),
+    *(Case(f"life = {life}", parameters={"life": life}) for life in (9, 5, 2)),
+    *(Case(f"jitter = {jitter}", parameters={"jitter": jitter}) for jitter in (0.1, 0.5)),
     Case("range drawn for each node", radio={"drawn": "node"}),
+    Case("both ends in range", radio={"drawn": "node", "ends": "both"}),
     Case("range of 150 m", radio={"range": 150.0}),
 )
 

@@ -15,9 +15,9 @@ import roamcast.papers
 from roamcast.facts.contacts import Reach, contacts
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
+from roamcast.facts.tree_links import tree_links
 from roamcast.pipeline.measures.repairs import costs, figures, repairs_of
 from roamcast.pipeline.measures.tree import figures as of_tree
-from roamcast.pipeline.measures.tree_links import tree_links
 from roamcast.sim.run import run as run_scenario
 from roamcast.sim.scenario import check, read
 from roamcast.units import seconds

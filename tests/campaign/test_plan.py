@@ -275,7 +275,7 @@ def test_a_plan_lists_the_runs_and_estimates_the_time(tmp_path: Path) -> None:
     verb = ["campaign", str(EXAMPLE), "--out", str(tmp_path / "out"), "--plan"]
     shown = CliRunner().invoke(main, verb)
     assert shown.exit_code == 0
-    assert "27 runs wanted, 27 of them different, 27 to do: about" in shown.output
+    assert "27 runs planned, 27 of them distinct, 27 to do: about" in shown.output
     # By the constants: 0.02 + 30 * (3e-6 * 40 + 1e-5 * 2 * 40) = 0.0476 s a run.
     told = json.loads(CliRunner().invoke(main, [*verb, "--json", "--seeds", "2"]).stdout)
     assert (len(told["runs"]), told["to_do"], told["cpu_s"]) == (18, 18, pytest.approx(18 * 0.0476))
@@ -341,7 +341,7 @@ def test_an_edited_recording_of_movement_makes_other_runs(tmp_path: Path) -> Non
 def modules(folder: Path, **changes: Any) -> set[str]:  # noqa: ANN401
     (run,) = plan([made(folder, seeds=[1], **{"axes": [], "variants": [], **changes})]).distinct
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
-    return set(identity.code(scenario, identity.read_files(scenario, folder)))
+    return set(identity.code(scenario, identity.find_files(scenario, folder)))
 
 
 def test_a_run_depends_on_the_simulator_and_on_its_own_protocol_alone(tmp_path: Path) -> None:

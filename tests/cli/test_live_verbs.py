@@ -187,3 +187,35 @@ def test_every_option_tells_its_default(verb: str) -> None:
     options = roamcast(verb, "--help").stdout.split("\nOptions:\n")[1]
     told = options.count("[default:") + options.count("[required]")
     assert told == options.count("\n  --") + options.startswith("  --")
+
+
+CD = '<CD id="001"><category>jazz</category><price>18.00</price></CD>\n'
+
+
+def test_xml_and_xpath(node: Process, tmp_path: Path) -> None:
+    (tmp_path / "jazz.xml").write_text(CD)
+    (tmp_path / "pop.xml").write_text(CD.replace("jazz", "pop"))
+    with listening("--xpath", '/CD[category="jazz"]', "--xml", "--count", "3") as sub:
+        assert roamcast("pub", "--xml", "jazz.xml").exit_code == 0
+        assert roamcast("pub", "--xml", "pop.xml").exit_code == 0
+        assert roamcast("pub", "--xml", "-", "--carry", "compressed", text=CD).exit_code == 0
+        assert roamcast("pub", "--xml", "jazz.xml", "--carry", "none").exit_code == 0
+        out, errors = sub.communicate(timeout=PATIENCE)
+    assert (sub.returncode, errors) == (0, "")
+    shown = [json.loads(line) for line in out.splitlines()]
+    assert [one["attributes"] for one in shown] == [{"@id": "001", "category": "jazz", "price": 18.0}] * 3
+    assert [one.get("document") for one in shown] == [CD, CD, None]
+    assert all("payload" not in one for one in shown)
+
+
+def test_xml_and_xpath_that_make_no_sense(node: Process, tmp_path: Path) -> None:
+    (tmp_path / "bad.xml").write_text("<CD>")
+    wrong = roamcast("pub", "--xml", "bad.xml")
+    assert (wrong.exit_code, wrong.stderr[:36]) == (2, "error: bad.xml: the document is not ")
+    assert roamcast("pub", "--xml", "none.xml").stderr.startswith("error: none.xml: cannot be read")
+    assert roamcast("pub", "--xml", "bad.xml", "a=1").exit_code == 2
+    assert roamcast("pub", "--carry", "plain", "a=1").exit_code == 2
+    assert roamcast("sub", "--xpath", "/CD", "true").exit_code == 2
+    refused = roamcast("sub", "--xpath", "//CD")
+    assert refused.exit_code == 2
+    assert "a descendant step '//'" in refused.stderr

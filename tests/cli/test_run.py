@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast.cli.main import main
-from roamcast.cli.overrides import apply
+from roamcast.sim.overrides import apply
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINE = EXAMPLES / "line.toml"
@@ -233,7 +233,7 @@ def test_what_is_no_run_is_not_replaced_even_by_force() -> None:
     Path("precious").mkdir()
     Path("precious/thesis.txt").touch()
     result = roamcast("run", LINE, "--reference", "--out", "precious", "--force")
-    words = "is not empty and no run's folder (run.json is missing): it is not replaced"
+    words = "is not empty and is not the folder of a run (run.json is missing); choose another with --out"
     assert (result.exit_code, result.stderr) == (2, f"error: precious: {words}\n")
     assert Path("precious/thesis.txt").exists()
 

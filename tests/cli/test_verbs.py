@@ -3,6 +3,7 @@
 import json
 from pathlib import Path
 
+import click
 import pytest
 from click.testing import CliRunner, Result
 
@@ -139,7 +140,7 @@ def test_a_wrong_change_is_refused_by_its_name(change: str, words: str) -> None:
 def test_scenario_wants_one_task(options: list[str]) -> None:
     result = roamcast("scenario", *options)
     assert result.exit_code == 2
-    assert result.stderr.endswith("Error: give one of --explain, --example and --check FILE\n")
+    assert result.stderr.endswith("Error: give exactly one of --explain, --example and --check FILE\n")
 
 
 # --- What is said ---------------------------------------------------------------------------------------------------
@@ -192,10 +193,15 @@ def test_a_protocols_parameters_are_explained() -> None:
     )
 
 
-def test_help_has_examples_and_every_option_its_default() -> None:
+def test_help_has_examples_and_says_what_every_option_does() -> None:
     assert "roamcast run first.toml" in roamcast("--help").stdout
-    options = roamcast("run", "--help").stdout.split("\nOptions:\n")[1]
-    assert options.count("[default:") == options.count("\n  --") + 1
+    assert "[default: out/NAME-SEED]" in roamcast("run", "--help").stdout
+    for name, command in main.commands.items():
+        for option in command.params:
+            if isinstance(option, click.Option):
+                told = (option.help or "").split("  [")[0]
+                assert told[:1].isupper(), f"{name} {option.opts}"
+                assert told.endswith("."), f"{name} {option.opts}"
 
 
 def test_the_version_is_told() -> None:

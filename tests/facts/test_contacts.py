@@ -86,6 +86,14 @@ def test_a_range_of_its_own_for_each_node_is_heard_one_way() -> None:
     assert rows(contacts(two, 2, S, own)) == []
 
 
+def test_where_both_ends_must_be_in_range_the_lesser_range_counts() -> None:
+    own = Reach(np.array([30.0, 10.0, 25.0]), both_ends=True)
+    three = facts(leg=[still(0, 0), still(1, 20), still(2, 24)])
+    assert rows(contacts(three, 3, S, own)) == [(0, 2, 0, S), (1, 2, 0, S)]
+    both = [(0, 2, 0, S), (1, 2, 0, S), (2, 0, 0, S), (2, 1, 0, S)]
+    assert rows(contacts(three, 3, S, own, directed=True)) == both
+
+
 def test_indoors_the_lesser_range_counts_in_both_directions() -> None:
     """Node 1 goes out after 3 s: from then on both have the range of outdoors."""
     legs = [still(0, 0), still(1, 20, room=4, end=3 * S), still(1, 20, start=3 * S)]

@@ -98,8 +98,8 @@ def test_changes_and_the_seed_are_as_in_run(scenario: Path, tmp_path: Path) -> N
     [
         (("--set", "background.rate=1"), "background: the lab has no traffic but that of its nodes"),
         (("--set", "protocol.name=none"), "no protocol is named 'none'"),
-        (("--runs", "2"), "--runs goes with --twin"),
-        (("--netns", "--twin"), "--netns has no twin"),
+        (("--runs", "2"), "--runs needs --twin"),
+        (("--netns", "--twin"), "--netns excludes --twin"),
     ],
 )
 def test_what_cannot_be_run_is_refused_before_anything_starts(

@@ -11,6 +11,7 @@ from hypothesis import strategies as st
 
 from content.strategies import events as any_event
 from live.nodes import address, process, run, settings, take, until
+from roamcast.content.document import document_of
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
 from roamcast.live.client import Client, ClientError
@@ -267,5 +268,23 @@ def test_the_example_of_the_page(
             example.cancel()
             await asyncio.wait([example])
             assert said == f"{event_id(1, 1)} {{'price': (12.5,), 'tags': ('jazz', 'live')}} 0 0\n"
+
+    run(test)
+
+
+def test_xml_and_xpath(tmp_path: Path) -> None:
+    document = "<CD><category>jazz</category><info><label>X</label></info></CD>"
+
+    async def test() -> None:
+        wanted = '/CD[category="jazz"]/info[label="X"]'
+        async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
+            async with client.subscribe(xpath=wanted) as events:
+                await client.publish_xml(document.replace("jazz", "pop"))
+                await client.publish_xml(document, "compressed")
+                (heard,) = await take(events, 1)
+            assert heard.attributes == {"category": ("jazz",), "info/label": ("X",)}
+            assert document_of(heard) == document.encode()
+            with pytest.raises(ClientError, match="not both"):
+                client.subscribe("true", xpath=wanted)
 
     run(test)

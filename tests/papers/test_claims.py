@@ -36,7 +36,7 @@ def test_those_of_all_papers_are_checked_but_for_two_about_code() -> None:
 
 
 def test_a_claim_says_each_thing_once() -> None:
-    said = [(id, check.says) for id, check in CHECKS]
+    said = [(id, check.says, check.cause) for id, check in CHECKS]
     assert len(said) == len(set(said))
 
 
@@ -153,6 +153,7 @@ def ledger(kind: str, more: str = "", of: str = OF) -> str:
         (ledger("rises", "number = 0.2"), "T1: the check 'so': a number of its own, or `exact`, goes with a reason"),
         (ledger("rises", "exact = true"), "T1: the check 'so': a number of its own, or `exact`, goes with a reason"),
         (ledger("rises", "judged = false"), "T1: none of its checks is judged"),
+        (ledger("rises", 'cause = "the weather"'), "T1: the check 'so': what tests a cause is not judged"),
         (ledger("rises", "judged = false\nmain = true"), "T1: the check 'so': the main point is judged"),
         (
             ledger("rises", "main = true\n") + ledger("falls", "main = true").removeprefix(CLAIM),

@@ -450,6 +450,32 @@ def test_a_claim_is_as_good_as_its_worst_check(checks: list[dict[str, Any]], out
     assert verdict.outcome == outcome
 
 
+@pytest.mark.parametrize(
+    ("check", "words"),
+    [
+        (GOOD, "explained by the weather"),
+        (BAD, "not explained by the weather"),
+        (UNSURE, "perhaps explained by the weather"),
+    ],
+)
+def test_a_cause_that_was_removed_explains_what_then_holds(check: dict[str, Any], words: str) -> None:
+    without = check | {"judged": False, "cause": "the weather"}
+    raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
+    said = verdict.as_dict()
+    assert (said["verdict"], said["held"], said["of"]) == ("does not hold", 0, 1), "it has no say"
+    assert [one["explains"] for one in said["checks"]] == ["", words]
+    assert said["tested"] is True
+    assert said["measured"].endswith(f", {words}")
+
+
+def test_an_explanation_stays_a_guess_while_its_cause_was_not_measured() -> None:
+    without = ABSENT | {"judged": False, "cause": "the weather"}
+    raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
+    (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
+    assert verdict.as_dict()["tested"] is False
+
+
 def test_a_verdict_as_json() -> None:
     raw = {
         "id": "T1",
@@ -477,9 +503,33 @@ def test_a_verdict_as_json() -> None:
         "explanation": "Chance.",
         "tested": False,
         "checks": [
-            {"says": "good", "verdict": "holds", "measured": shown, "judged": True, "main": False, "misses": ""},
-            {"says": "bad", "verdict": FAILS, "measured": shown, "judged": True, "main": True, "misses": "0.2"},
-            {"says": "bad", "verdict": FAILS, "measured": shown, "judged": False, "main": False, "misses": "0.2"},
+            {
+                "says": "good",
+                "verdict": "holds",
+                "measured": shown,
+                "judged": True,
+                "main": False,
+                "misses": "",
+                "explains": "",
+            },
+            {
+                "says": "bad",
+                "verdict": FAILS,
+                "measured": shown,
+                "judged": True,
+                "main": True,
+                "misses": "0.2",
+                "explains": "",
+            },
+            {
+                "says": "bad",
+                "verdict": FAILS,
+                "measured": shown,
+                "judged": False,
+                "main": False,
+                "misses": "0.2",
+                "explains": "",
+            },
         ],
     }
 

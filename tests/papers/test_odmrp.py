@@ -59,5 +59,5 @@ def test_the_papers_times(full: Plan) -> None:
 
 def test_what_is_judged_takes_a_few_minutes(experiments: dict[str, Experiment]) -> None:
     judging = [one for name, one in experiments.items() if "switches" not in name]
-    assert len(plan(judging).distinct) * CPU < 240
-    assert len(plan(papers.preview(["odmrp"])).distinct) * CPU < 30
+    assert len(plan(judging).distinct) * CPU < 300
+    assert len(plan(papers.preview(["odmrp"])).distinct) * CPU < 150

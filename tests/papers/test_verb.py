@@ -52,7 +52,7 @@ def test_papers_are_listed() -> None:
 
 def test_the_plan_and_the_scenarios_are_printed() -> None:
     planned = roamcast("papers", "hint", "--quick", "--plan").stdout
-    assert "\n231 runs wanted, 216 of them different, 216 to do: " in planned
+    assert "\n231 runs planned, 216 of them distinct, 216 to do: " in planned
     explained = roamcast("papers", "hint", "--explain").stdout
     assert "hint-7, hint, all beacon, credits 0\n" in explained
     assert '    protocol.parameters.beaconing = "all"\n' in explained
@@ -140,8 +140,8 @@ def test_claims_are_judged_by_what_was_measured(stage: Stage) -> None:
     assert "    ✗  at about 2.5 packets: credits = 0: 2 (2 to 2); misses by 0.125" in lines
     assert (verdicts["H2"]["held"], verdicts["H2"]["of"], verdicts["H2"]["main"]) == (1, 4, "does not hold")
     assert "H2  ✗ does not hold · 1 of 4 checks hold · main point (*): ✗ does not hold" in lines
-    assert "\nA preview of shorter runs" in answer.stdout
-    assert verdicts["H2"]["explanation"].startswith("A preview of shorter runs")
+    assert "\nA preview with shorter runs" in answer.stdout
+    assert verdicts["H2"]["explanation"].startswith("A preview with shorter runs")
     assert answer.stdout.endswith("report: out/hint-quick/report/index.html\n")
 
 

@@ -9,6 +9,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from facts.rows import KNOWN, complete
+from roamcast.campaign.folder import digest_of, facts_file
 from roamcast.campaign.schemas import MANIFEST_ARROW, RUNS_ARROW, with_run
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.sinks import MemorySink
@@ -57,7 +58,7 @@ def write_campaign(out: Path, runs: Sequence[Run]) -> Path:
                 pq.write_table(facts.add_column(0, "run", named).cast(with_run(KNOWN[table])), path)
     out.mkdir(parents=True, exist_ok=True)
     pq.write_table(pa.Table.from_pylist([_planned(run) for run in runs], RUNS_ARROW), out / "runs.parquet")
-    manifest = {run.name: _done(run) for run in runs}
+    manifest = {run.name: _done(run, out) for run in runs}
     ordered = [manifest[name] for name in sorted(manifest)]
     pq.write_table(pa.Table.from_pylist(ordered, MANIFEST_ARROW), out / "manifest.parquet")
     return out
@@ -69,7 +70,7 @@ def _planned(run: Run) -> dict[str, Any]:
     return {"run": run.name, **place, "scenario": run.scenario, "folder": ".", "estimate": 1.0}
 
 
-def _done(run: Run) -> dict[str, Any]:
+def _done(run: Run, out: Path) -> dict[str, Any]:
     rows = [(table, facts.num_rows) for table, facts in run.facts.items() if facts.num_rows]
     return {
         "run": run.name,
@@ -80,5 +81,5 @@ def _done(run: Run) -> dict[str, Any]:
         "nodes": run.nodes,
         "protocol": run.protocol,
         "rows": rows,
-        "digest": "",
+        "digest": digest_of({table: facts_file(out, table, run.name) for table, _ in rows}),
     }

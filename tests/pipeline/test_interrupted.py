@@ -14,7 +14,6 @@ from pyspark.sql import SparkSession
 from pipeline.cluster import standalone_cluster
 from pipeline.tiny import done, odd, planned, results
 from roamcast.campaign.plan import Plan
-from roamcast.errors import RoamcastError
 from roamcast.pipeline.simulate import simulate
 
 RUNS = 10
@@ -114,11 +113,8 @@ def test_a_killed_python_process_in_the_middle_of_a_write(spark: SparkSession, t
         f"            task.done_file = real if Path('{marker}').exists() else killing"
     )
     fatal = planned(tmp_path, seeds=3, **odd(tmp_path, suicide))
-    with pytest.raises(RoamcastError, match=r"Spark gave up: .*\nwhat is done is kept: start the campaign again"):
-        simulate(spark, fatal, out)
-    assert marker.exists()
-    assert not (out / "manifest.parquet").exists()
     simulate(spark, fatal, out)
+    assert marker.exists()
     undisturbed = tmp_path / "undisturbed"
     simulate(spark, fatal, undisturbed)
     assert results(out) == results(undisturbed)

@@ -36,6 +36,7 @@ from roamcast.pipeline.measures import (
     stable_core,
     tree,
 )
+from roamcast.pipeline.measures.deadlines import within
 from roamcast.pipeline.measures.pairs import AGES
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
@@ -80,6 +81,12 @@ def by_hand() -> Run:
             (6, "hello", 1, 100, 1 * MS, 0, 0, 0, 0, 0, 0),
             (6, "background", 50, 5000, 1 * MS, 2, 0, 0, 0, 0, 0),
         ],
+        transmit=[
+            (0, "data", "data", 0, 1, 1, 100, 2 * MS, *[0] * 6),
+            (0, "beacon", "beacon", 0, 1, 1, 100, 1 * MS, *[0] * 6),
+            (1, "data", "data", 0, 1, 1, 100, 1 * MS, *[0] * 6),
+            (2, "background", "background", 0, 1, 1, 100, 9 * MS, *[0] * 6),
+        ],
         note=[(0, "duplicate", 2), (1, "duplicate", 3), (1, "dropped", 1)],
         # Node 6 leaves at 6 s, and is out of reach at 8 s and 9 s.
         leg=[(node, 0, 100 * S, 100.0 * node, 0.0, 100.0 * node, 0.0, False) for node in range(6)]
@@ -107,7 +114,10 @@ BY_HAND = {
     "overhead": 12 / 3,
     "overhead_data": 7 / 3,
     "bits_per_delivery": 6600 / 3,
+    "airtime_per_delivery": 5 / 3,
     "duplicates": 5 / 3,
+    "airtime_jain": 4**2 / (7 * (3**2 + 1**2)),  # 3 ms and 1 ms; five nodes sent nothing
+    "airtime_most": 3 / 4,
     "lost_collision": 2 / 40,  # 24 received; 2, 2, 3, 4 and 5 lost
     "lost_half_duplex": 2 / 40,
     "lost_random": 3 / 40,
@@ -131,6 +141,12 @@ BY_HAND = {
     "possible_at_once": 1,
     "possible_interested": 1,
     "delivered_of_possible": 3 / 5,
+    # 11 and 12 are old enough for 1 s, and 13 too; nothing is old enough for 10 s.
+    "satisfaction_1": 3 / 5,
+    "possible_1": 1,
+    "delivered_of_possible_1": 3 / 5,
+    "delay_restricted_1": (0.01 + 0.02 + 0.06 + 1 + 1) / 5,
+    **{one.name: None for one in within(10, 60, 600)},
     **{f"possible_{age}": None for age in AGES},
     **{f"possible_interested_{age}": None for age in AGES},
     "satisfaction_1800": None,

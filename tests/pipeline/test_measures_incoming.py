@@ -8,7 +8,17 @@ from pyspark.sql import SparkSession
 from pipeline.measured import Run, S, tables, write_campaign
 from roamcast.pipeline.measures import MEASURES, read, run_measures
 
-NAMES = ("bytes_in", "messages_in", "bytes_in_receivers", "bytes_in_unserved", "throughput", "in_join_requests")
+NAMES = (
+    "bytes_in",
+    "messages_in",
+    "bytes_in_receivers",
+    "bytes_in_receiver_1",
+    "bytes_in_receiver_2",
+    "bytes_in_receiver_3",
+    "bytes_in_unserved",
+    "throughput",
+    "in_join_requests",
+)
 
 
 def by_hand() -> Run:
@@ -55,6 +65,9 @@ def test_by_hand(measured: dict[str, float | None]) -> None:
         "bytes_in": (220 + 120) / 4,
         "messages_in": 3 / 4,
         "bytes_in_receivers": (220 + 120) / 2,
+        "bytes_in_receiver_1": 220,
+        "bytes_in_receiver_2": 120,
+        "bytes_in_receiver_3": None,  # there are only two
         "bytes_in_unserved": 120 / 220,
         "throughput": 3 / 4,  # events 11, 12 and 13, from 2 s to 6 s
         "in_join_requests": 1 / 3,

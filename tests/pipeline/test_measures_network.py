@@ -14,8 +14,8 @@ from roamcast.facts.possible import NEVER
 from roamcast.facts.sinks import MemorySink
 from roamcast.pipeline.measures import possible
 from roamcast.pipeline.measures.by_run import Files
-from roamcast.pipeline.measures.network import network_of, reach_of
 from roamcast.pipeline.measures.possible import figures, limit_of
+from roamcast.sim.network import network_of, reach_of
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
@@ -32,6 +32,7 @@ def test_the_reach_of_a_scenario() -> None:
     assert reach(range=[10.0, 20.0]) == Reach((10.0, 20.0))
     assert reach(range=70.0, indoor_range=30.0) == Reach(70.0, 30.0)
     assert reach(range=70.0, walls="opaque") == Reach(70.0, walls=True)
+    assert reach(range=70.0, ends="both") == Reach(70.0, both_ends=True)
     assert reach(propagation="links") is None
 
 
@@ -141,7 +142,7 @@ def test_a_world_is_worked_out_once_for_all_protocols(monkeypatch: pytest.Monkey
         return limit_of(*given)
 
     monkeypatch.setattr(possible, "limit_of", counting)
-    work = possible._Work(Files(Path(), {}))
+    work = possible.OfWorlds(Files(Path(), {}), possible._FIGURES, figures)
     scenarios = [json.dumps({"protocol": {"name": name}}) for name in ("gossip", "hint", "hint")]
     found = [work(name, 0, END, NODES, scenario) for name, scenario in zip("abc", scenarios, strict=True)]
     assert [one["achieved"] for one in found] == [0.0, 0.5, 0.0]

@@ -17,12 +17,12 @@ from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
+from roamcast.facts.tree_links import tree_links
 from roamcast.pipeline.measures import MEASURES, read, repairs, run_measures, tree
 from roamcast.pipeline.measures import stable_core as core
 from roamcast.pipeline.measures.pairs import Terms
 from roamcast.pipeline.measures.repairs import Repair, repairs_of
 from roamcast.pipeline.measures.stable_core import stable_terms
-from roamcast.pipeline.measures.tree_links import tree_links
 
 NAMES = [one.name for family in (tree, repairs, core) for one in family.MEASURES]
 

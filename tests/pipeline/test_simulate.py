@@ -6,7 +6,11 @@ import dataclasses
 import errno
 import json
 import os
-from collections.abc import Iterator
+import pickle
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -19,14 +23,18 @@ from rich.console import Console
 
 from pipeline.tiny import done, made, odd, planned, raw, results
 from roamcast.campaign.folder import done_file, facts_file
+from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import Plan, Run, plan
 from roamcast.campaign.progress import State
+from roamcast.campaign.verify import orphans
 from roamcast.cli.main import main
 from roamcast.cli.progress import Lines, duration, in_words, shown
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
 from roamcast.pipeline import task
+from roamcast.pipeline.measures import Facts, Measure, measure, run_measures
+from roamcast.pipeline.run import run_campaign
 from roamcast.pipeline.simulate import look, simulate
 from roamcast.pipeline.task import perform
 from roamcast.sim.run import run as run_here
@@ -108,6 +116,100 @@ def test_what_is_done_is_not_done_again_and_more_seeds_are_added(
     assert done(out) == 8
 
 
+def test_a_campaign_grows_by_variants_axes_and_measures_and_only_they_are_done(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    out, chosen = tmp_path / "out", []
+    first = planned(tmp_path, seeds=2, variants=raw()["variants"][:1])
+    simulate(spark, first, out)
+    before = {file: file.stat().st_mtime_ns for file in (out / "done").iterdir()}
+    measure(spark, out, ["delivery"])
+
+    axes = [{"field": "radio.range", "label": "range", "values": [120, 150]}]
+    grown = planned(tmp_path, seeds=2, axes=axes)
+    assert look(grown, out).added == ["tiny: variants gossip", "tiny: range 120, 150"]
+    simulate(spark, grown, out)
+    assert {file: file.stat().st_mtime_ns for file in before} == before
+    assert done(out) == 8  # two of them from before: a range of 120 m was the scenario's own
+
+    def noted(facts: Facts, measures: list[Measure]) -> Any:  # noqa: ANN401
+        chosen.append((len(facts), [one.name for one in measures]))
+        return run_measures(facts, measures)
+
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr("roamcast.pipeline.measures.run_measures", noted)
+        measure(spark, out, ["delivery", "delay_mean"])
+        assert sorted(chosen) == [(2, ["delay_mean"]), (6, ["delivery", "delay_mean"])]
+        chosen.clear()
+        measure(spark, out, ["delivery", "delay_mean"])
+        assert not chosen
+    grown_values = pq.read_table(out / "measures" / "run.parquet", partitioning=None)
+    (out / "measures" / "made_from.json").unlink()
+    measure(spark, out, ["delivery", "delay_mean"])
+    assert pq.read_table(out / "measures" / "run.parquet", partitioning=None).equals(grown_values)
+
+
+def test_a_campaign_with_nothing_to_do_starts_no_spark(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    one, out = made(tmp_path, seeds=1, measures=["delivery"]), tmp_path / "out"
+    simulate(spark, plan([one]), out)
+    measure(spark, out, ["delivery"])
+
+    def refused(*_: object) -> None:
+        raise AssertionError("Spark was started")
+
+    monkeypatch.setattr("roamcast.pipeline.session.session", refused)
+    assert run_campaign([one], out) == []
+    with pytest.raises(AssertionError, match="Spark was started"):
+        run_campaign([made(tmp_path, seeds=1, measures=["delivery", "delay_mean"])], out)
+
+
+# --- What is in the folder is what was written ----------------------------------------------------------------------
+
+
+def test_verify_tells_what_is_not_what_was_written_and_what_belongs_to_nobody(
+    spark: SparkSession, tmp_path: Path
+) -> None:
+    out = tmp_path / "out"
+    simulate(spark, planned(tmp_path, seeds=2), out)
+    simulate(spark, planned(tmp_path, seeds=1), out)
+    told = CliRunner().invoke(main, ["verify", str(out)])
+    assert (told.exit_code, told.output.splitlines()[0]) == (0, f"{out}: 2 runs, all right")
+    assert len(orphans(out)) == len(list(out.glob("facts/*/*"))) / 2 + 2  # a seed of each variant
+    assert CliRunner().invoke(main, ["verify", str(out), "--remove-orphans"]).exit_code == 0
+    assert not orphans(out)
+    assert look(planned(tmp_path, seeds=1), out).ok
+
+    names = sorted(path.stem for path in (out / "facts" / "publish").iterdir())
+    flipped, other = (facts_file(out, "publish", name) for name in names)
+    whole = bytearray(flipped.read_bytes())
+    whole[len(whole) // 2] ^= 1
+    flipped.write_bytes(whole)
+    table = pq.read_table(other, partitioning=None)
+    pq.write_table(table.slice(1).rename_columns(["run", "when", *table.column_names[2:]]), other)
+    told = CliRunner().invoke(main, ["verify", str(out), "--json"])
+    assert told.exit_code == 1
+    problems = json.loads(told.output)["problems"]
+    assert [names.index(name) for name in names for problem in problems if name in problem] == [0, 1, 1, 1]
+    assert any("has other columns than publish: ['time', 'when']" in problem for problem in problems)
+    assert any("has 9 rows, and the manifest says 10" in problem for problem in problems)
+    with pytest.raises(RoamcastError, match="its files are not those that were written"):
+        measure(spark, out, ["delivery"])
+
+
+def test_runs_and_manifest_of_two_commits_are_refused(spark: SparkSession, tmp_path: Path) -> None:
+    out = tmp_path / "out"
+    simulate(spark, planned(tmp_path, seeds=1), out)
+    former = (out / "runs.parquet").read_bytes()
+    simulate(spark, planned(tmp_path, seeds=2), out)
+    (out / "runs.parquet").write_bytes(former)  # as if it had been killed between the two
+    with pytest.raises(RoamcastError, match="do not belong together"):
+        measure(spark, out, ["delivery"])
+    simulate(spark, planned(tmp_path, seeds=2), out)
+    measure(spark, out, ["delivery"])
+
+
 def test_estimates_are_scaled_by_what_runs_have_taken(six: tuple[Plan, Path, list[State]]) -> None:
     plan, out, _ = six
     survey = look(plan, out)
@@ -123,9 +225,11 @@ def test_estimates_are_scaled_by_what_runs_have_taken(six: tuple[Plan, Path, lis
     ("changes", "said"),
     [
         ({"name": "other"}, "holds another campaign, of 'tiny', not of 'other'"),
-        ({"scenario": raw()["scenario"] | {"nodes": 19}}, "its experiment 'tiny' had other scenario than tiny.toml"),
-        ({"variants": []}, "its experiment 'tiny' had other variants than tiny.toml"),
-        ({"axes": [{"field": "nodes", "values": [20]}]}, "its experiment 'tiny' had other axes than tiny.toml"),
+        ({"scenario": raw()["scenario"] | {"nodes": 19}}, "its experiment 'tiny' had another scenario than tiny.toml"),
+        (
+            {"variants": [{"name": "flooding", "set": {"radio.range": 90}}]},
+            "its experiment 'tiny' had another variant 'flooding' than tiny.toml",
+        ),
     ],
 )
 def test_the_folder_of_another_campaign_is_refused(
@@ -187,7 +291,7 @@ def test_a_run_that_raises_is_a_row_and_can_be_tried_again(spark: SparkSession, 
     assert (len(rows), len(failed)) == (6, 2)
     for row in failed:
         assert row["error"].startswith("KeyError: <")
-        assert row["error"].endswith(" object at 0x…> (protocol/odd.py:11 in start)")
+        assert row["error"].endswith(" object at 0x…> (odd.py:11 in start)")
         assert (row["rows"], row["simulated"], row["protocol"]) == ([], None, "odd.py:ENTRY")
     bad.unlink()
     assert statuses(spark, mixed, out).count("failed") == 2
@@ -204,6 +308,60 @@ def test_an_edited_protocol_never_gets_old_numbers(spark: SparkSession, tmp_path
     assert row["run"] not in former["run"].to_pylist()
     assert dict(former["rows"].to_pylist()[0])["deliver"] > 0
     assert "deliver" not in dict(row["rows"])
+
+
+# --- Runs that kill their process -----------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("first", "limits", "error"),
+    [
+        (
+            "os.kill(os.getpid(), signal.SIGSEGV)",
+            Limits(),
+            "the run killed its process: SIGSEGV (3 times of 3)",
+        ),
+        ("os._exit(9)", Limits(), "the run ended its process with exit code 9 (3 times of 3)"),
+        ("while True: pass", Limits(seconds=5), "the run took longer than the 5 s that a run may take"),
+        (
+            "taken = bytearray(10**9); time.sleep(60)",
+            Limits(memory=700 * 10**6),
+            "the run needed more than the 700 MB of memory that a run may take",
+        ),
+    ],
+)
+def test_a_run_that_kills_its_process_has_failed_and_the_others_go_on(
+    first: str, limits: Limits, error: str, spark: SparkSession, tmp_path: Path
+) -> None:
+    variants = [*raw()["variants"], *odd(tmp_path, first)["variants"]]
+    mixed, out = planned(tmp_path, variants=variants, seeds=1), tmp_path / "out"
+    rows = simulate(spark, mixed, out, limits=limits).to_pylist()
+    assert [row["error"] for row in rows if row["protocol"] == "odd.py:ENTRY"] == [error]
+    assert [row["status"] for row in rows].count("ok") == 2
+    assert not (out / "tmp").exists()
+
+
+def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
+    (tmp_path / "parent.py").write_text(
+        "import os, sys, time\nfrom pathlib import Path\n"
+        "from roamcast.campaign.limits import Limits\nfrom roamcast.pipeline.supervise import in_child\n"
+        "def work():\n    Path(sys.argv[1]).write_text(str(os.getpid()))\n    time.sleep(60)\n"
+        "in_child(work, Limits())\n"
+    )
+    told = tmp_path / "child"
+    parent = subprocess.Popen([sys.executable, str(tmp_path / "parent.py"), str(told)])
+    until(lambda: told.exists() and told.read_text() != "")
+    parent.kill()
+    parent.wait()
+    status = Path(f"/proc/{told.read_text()}/status")
+    until(lambda: not status.exists() or "State:\tZ" in status.read_text())
+
+
+def until(condition: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 30
+    while not condition():
+        assert time.monotonic() < deadline
+        time.sleep(0.02)
 
 
 # --- Tasks ----------------------------------------------------------------------------------------------------------
@@ -272,14 +430,16 @@ def test_a_full_disk_is_told_and_leaves_nothing(place: Path, run: Run, monkeypat
 
 
 def test_an_error_of_the_run_itself_is_not_taken_for_one_of_the_folder(place: Path, tmp_path: Path) -> None:
-    (run,) = planned(tmp_path, seeds=1, **odd(tmp_path, 'open("/there/is/no/such/file")')).distinct
+    failing = planned(tmp_path, seeds=1, **odd(tmp_path, 'open("/there/is/no/such/file")'))
+    failing.sources.store(place)
+    (run,) = failing.distinct
     assert perform(run, place, TOKEN).status == "failed"
     done = task.read_done(place, run.run)
     assert done is not None
     assert done["row"]["error"].startswith("FileNotFoundError: [Errno 2]")
 
 
-def test_files_from_outside_travel_with_the_run(place: Path, tmp_path: Path) -> None:
+def test_files_from_outside_are_stored_once_and_do_not_travel_with_the_runs(place: Path, tmp_path: Path) -> None:
     # Two nodes that stand 1 m apart, by a recording, and a protocol of our own.
     (tmp_path / "walk.csv").write_text("time,node,x,y\n0,0,1,1\n0,1,2,1\n")
     scenario = raw()["scenario"] | {
@@ -287,13 +447,16 @@ def test_files_from_outside_travel_with_the_run(place: Path, tmp_path: Path) -> 
         "movement": {"model": "recorded", "file": "walk.csv"},
         "workload": {"subscribers": [{"nodes": [1]}], "publishers": [{"nodes": [0], "rate": 1}]},
     }
-    runs = planned(tmp_path, seeds=2, scenario=scenario, **odd(tmp_path, "pass")).distinct
+    both = planned(tmp_path, seeds=2, scenario=scenario, **odd(tmp_path, "pass"))
     (tmp_path / "walk.csv").unlink()
     (tmp_path / "odd.py").unlink()
+    both.sources.store(place)
+    runs = both.distinct
+    assert all(b"0,1,2,1" not in pickle.dumps(run) for run in runs)
     assert [perform(run, place, TOKEN).status for run in runs] == ["ok", "ok"]
     for run in runs:
         assert pq.read_table(facts_file(place, "deliver", run.run), partitioning=None).num_rows == 5
-    assert len(list((place / "tmp").glob("files-*"))) == 1
+    assert sorted(path.name for path in (place / "files").glob("*/*")) == ["odd.py", "walk.csv"]
 
 
 def test_a_folder_that_is_not_shared_is_told(place: Path, run: Run) -> None:
@@ -373,7 +536,7 @@ def test_the_verb_measures_and_lists_failures(tmp_path: Path) -> None:
     ]
     assert "2 runs in out/tiny" in result.stdout
     assert "2 runs failed:" in result.stderr
-    assert "(tiny, odd, –, seed 2): RuntimeError: a defect (protocol/odd.py:11 in start)" in result.stderr
+    assert "(tiny, odd, –, seed 2): RuntimeError: a defect (odd.py:11 in start)" in result.stderr
     assert "run them again with: roamcast campaign tiny.toml --out out/tiny --retry-failed" in result.stderr
 
     (tmp_path / "bad").unlink()

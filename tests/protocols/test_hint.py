@@ -314,6 +314,26 @@ def test_hint_for_is_infinite_when_more_than_ten_were_missed_or_none_was_heard()
     assert waits(port) == [], "although it is still in the table: no beacon was due since"
 
 
+@pytest.mark.parametrize("life", [1, 5, 9])
+def test_an_entry_goes_after_so_many_missed_beacons(life: int) -> None:
+    broker, port = alone(life=life)
+    broker.receive(0, 4, Beacon(JAZZ))
+    gone = (life + 1) * INTERVAL + LATE
+    assert (broker.missed(gone - 1, 4), broker.missed(gone, 4)) == (life, None)
+    broker.timer(gone - 1, "beacon")
+    assert broker.tables()["hints"] == 1
+    broker.timer(gone, "beacon")
+    assert broker.tables()["hints"] == 0
+    assert port.messages == [], "nothing is wanted here"
+
+
+@pytest.mark.parametrize(("draw", "after"), [(0.0, 4 * SECOND), (0.5, 5 * SECOND), (0.75, 5.5 * SECOND)])
+def test_beacons_are_moved_by_the_jitter_either_way(draw: float, after: float) -> None:
+    broker, port = alone(draw, jitter=0.2)
+    broker.timer(7, "beacon")
+    assert port.timers == [(7 + after, "beacon")]
+
+
 @pytest.mark.parametrize(("tolerance", "late"), [(0.0, 0), (0.1, SECOND // 2), (0.5, 5 * SECOND // 2)])
 def test_hint_for_forgives_the_tolerance(tolerance: float, late: Time) -> None:
     broker, _ = alone(tolerance=tolerance)
@@ -571,8 +591,8 @@ def test_a_sender_whose_id_no_frame_can_hold_is_not_put_into_the_table(sender: i
 
 
 def test_parameters() -> None:
-    paper = {"interval": 5.0, "credits": 0}
-    ours = {"beaconing": "subscribers", "tolerance": 0.1, "spread": 0.03, "suppression": "any"}
+    paper = {"interval": 5.0, "credits": 0, "life": 10}
+    ours = {"beaconing": "subscribers", "jitter": 0.0, "tolerance": 0.1, "spread": 0.03, "suppression": "any"}
     bounds = {"summary": 256, "table": 1024, "window": 4096, "delivered": 1024}
     assert msgspec.to_builtins(Hint()) == {**paper, **ours, **bounds}
 

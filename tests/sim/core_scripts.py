@@ -44,6 +44,7 @@ def settings_for(rng: Random) -> Settings:
         background_size=rng.choice([20, 300]),
         background_flood=background and rng.random() < 0.7,
         background_jitter=rng.choice([0, SECOND // 100]),
+        overhear=background,
     )
 
 
@@ -150,5 +151,8 @@ class Script:
             if upcall is not Upcall.DELIVERED:
                 self.over(core.handle)
             self.act(core.now)
+        if self.settings.overhear:
+            everybody = range(self.settings.nodes)
+            self.log.append([[core.overheard(node, sender) for sender in everybody] for node in everybody])
         self.log.append(core.totals())
         return self.log

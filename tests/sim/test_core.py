@@ -967,6 +967,29 @@ def test_background_traffic_for_neighbours_is_not_passed_on(world: World) -> Non
     assert counted(core, "receptions", kind=1) == [1, 2, 2, 1]
 
 
+def test_who_was_last_heard_in_background_traffic_is_remembered(world: World) -> None:
+    core = world(4, LINE, overhear=True, **BACKGROUND)
+    assert core.overheard(0, 1) is None
+    frames(core, 10_000 * MS)
+    at = [phase + AIR for phase in phases(4)]
+    assert [[core.overheard(node, sender) for sender in range(4)] for node in range(4)] == [
+        [None, at[1], None, None],
+        [at[0], None, at[2], None],
+        [None, at[1], None, at[3]],
+        [None, None, at[2], None],
+    ]
+    frames(core, 20_000 * MS)
+    assert core.overheard(0, 1) == at[1] + 10_000 * MS
+
+
+def test_a_flood_is_heard_from_whoever_passed_it_on(world: World) -> None:
+    core = world(4, LINE, overhear=True, background_flood=True, **BACKGROUND)
+    first = frames(core, phases(4)[3] + 5 * AIR + 30 * MS)
+    assert [frame.sender for frame in first[:4]] == [3, 2, 1, 0], "that of node 3, down the line"
+    assert core.overheard(0, 1) == first[2].start + AIR
+    assert core.overheard(0, 3) is None
+
+
 def test_a_background_flood_passes_every_message_on_once(world: World) -> None:
     # The first to send is node 3 (phase 0.699). It goes down the line, each time with that node's second draw.
     core = world(4, LINE, background_flood=True, **BACKGROUND)

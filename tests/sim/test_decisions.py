@@ -7,6 +7,7 @@ import pytest
 
 from roamcast.content.event import event_id
 from roamcast.facts.sinks import MemorySink
+from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
@@ -83,3 +84,80 @@ def test_a_frame_says_which_event_it_carried() -> None:
     run(check(raw, "test", Path()), sink)
     carried = {(row["kind"], row["event"]) for row in sink.table("frame").to_pylist()}
     assert carried == {("beacon", None), ("hinted", event_id(0, 1))}
+
+
+def context_decisions(places: list[list[float]], parameters: dict[str, Any]) -> list[tuple[int, str]]:
+    """Of one event that node 0 publishes for a square around (500, 50): (node, decision), by time."""
+    raw = {
+        "nodes": len(places),
+        "duration": 20,
+        "area": {"width": 600, "height": 100},
+        "movement": {"model": "static", "positions": places},
+        "radio": {"range": 160},
+        "mac": {"model": "ideal"},
+        "protocol": {"name": "context", "parameters": parameters},
+        "record": {"decisions": True},
+        "workload": {
+            "publishers": [
+                {
+                    "nodes": [0],
+                    "rate": 0.1,
+                    "start": 5,
+                    "stop": 15,
+                    "relevance": "within(rect(450, 0, 550, 100))",
+                    "lifetime": 4,
+                }
+            ]
+        },
+    }
+    sink = MemorySink()
+    run(check(raw, "test", Path()), sink)
+    return [(row["node"], row["decision"]) for row in sink.table("decision").to_pylist()]
+
+
+def test_context_says_who_brings_an_event_nearer_to_its_region_and_who_holds_it() -> None:
+    # 1 and 2 both hear the publisher; 2 is nearer to the region and goes first. 4 is farther away than the publisher.
+    line = [[100.0, 50.0], [150.0, 50.0], [240.0, 50.0], [380.0, 50.0], [20.0, 50.0], [500.0, 50.0]]
+    found = context_decisions(line, {"repeats": 0})
+    assert found[0] == (0, "forwarded")
+    assert sorted(found) == [
+        (0, "forwarded"),
+        (1, "suppressed"),
+        (2, "forwarded"),
+        (3, "forwarded"),
+        (4, "not chosen"),
+        (5, "expired"),
+        (5, "forwarded"),
+    ]
+
+
+def test_context_gives_up_where_nobody_is_nearer() -> None:
+    found = context_decisions([[100.0, 50.0], [200.0, 50.0]], {"repeats": 1})
+    assert found == [(0, "forwarded"), (1, "forwarded"), (1, "forwarded"), (1, "given up")]
+
+
+@pytest.mark.parametrize("protocol", sorted(CATALOGUE))
+def test_who_sends_a_frame_with_an_event_has_decided_so_before(protocol: str) -> None:
+    raw = {
+        "nodes": 8,
+        "duration": 60,
+        "area": {"width": 300, "height": 300},
+        "movement": {"model": "random-waypoint", "speed": [5.0, 10.0]},
+        "radio": {"range": 120},
+        "protocol": {"name": protocol},
+        "record": {"decisions": True, "frames": True},
+        "workload": {
+            "subscribers": [{"count": 3}],
+            "publishers": [{"count": 2, "rate": 0.2, "start": 20, "attributes": {"n": 1}}],
+        },
+    }
+    sink = MemorySink()
+    run(check(raw, "test", Path()), sink)
+    decided: dict[tuple[int, int], int] = {}
+    for row in sink.table("decision").to_pylist():
+        if row["decision"] == "forwarded":
+            decided.setdefault((row["node"], row["event"]), row["time"])
+    sent = {(row["sender"], row["event"]): row["start"] for row in sink.table("frame").to_pylist() if row["event"]}
+    assert len({event for _, event in sent}) > 5
+    late = [pair for pair, start in sent.items() if pair not in decided or decided[pair] > start]
+    assert not late

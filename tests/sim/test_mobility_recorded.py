@@ -135,11 +135,17 @@ def test_what_a_file_lacks_is_named(text: str, rule: str, tmp_path: Path) -> Non
     assert str(caught.value) == f"{tmp_path / 'trace'}: {rule}"
 
 
-@pytest.mark.parametrize(("name", "reason"), [("missing.csv", "No such file or directory"), (".", "Is a directory")])
+@pytest.mark.parametrize(
+    ("name", "reason"),
+    [
+        ("missing.csv", "cannot be read: No such file or directory"),
+        (".", "is no trace (trace.json is missing): make one with roamcast traces import"),
+    ],
+)
 def test_a_file_that_cannot_be_read_is_named(name: str, reason: str, tmp_path: Path) -> None:
     with pytest.raises(ScenarioError) as caught:
         Recorded(file=name).walks(AREA, 1, 1, tmp_path)
-    assert str(caught.value) == f"{tmp_path / name}: cannot be read: {reason}"
+    assert str(caught.value) == f"{tmp_path / name}: {reason}"
 
 
 def test_bytes_that_are_no_text_are_shown_escaped(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 from itertools import pairwise
 from pathlib import Path
-from typing import Literal
+from typing import Any, Literal
 
+import msgspec
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
@@ -12,6 +13,7 @@ from examples import examples
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.sim.draw import Span
+from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.scenario import check
 from roamcast.sim.workload import Act, Publishers, Subscribers, Workload, acts
 
@@ -284,3 +286,38 @@ def test_contents_come_in_turn_over_drawn_attributes() -> None:
     assert {event.size for event in events} == {256}
     long = Publishers(nodes=(1,), rate=1, contents=({"a": 1}, {"a": "x" * 300}))
     assert [field for field, _ in long.problems(2)] == ["size"]
+
+
+def test_events_from_xml_files_and_filters_in_xpath(tmp_path: Path) -> None:
+    (tmp_path / "jazz.xml").write_text("<CD><category>jazz</category></CD>")
+    raw: dict[str, Any] = {
+        "nodes": 2,
+        "duration": 4,
+        "radio": {"propagation": "links"},
+        "links": {"up": [[0, 1]]},
+        "workload": {
+            "subscribers": [{"nodes": [1], "xpath": '/CD[category="jazz"]'}],
+            "publishers": [{"nodes": [0], "rate": 1.0, "documents": ["jazz.xml", "<CD><category>pop</category></CD>"]}],
+        },
+    }
+    scenario = check(raw, "test", tmp_path)
+    (tmp_path / "jazz.xml").unlink()  # the scenario has it inside now
+    happened = list(acts(scenario.workload, 2, 1, scenario.end))
+    assert isinstance(happened[0].what, Subscription)
+    assert happened[0].what.filter == parse_filter('type = "CD" and category = "jazz"')
+    events = [act.what.event for act in happened if isinstance(act.what, Publication)]
+    assert [event.attributes["category"] for event in events] == [("jazz",), ("pop",)] * 2
+    assert events[0].payload == b"<CD><category>jazz</category></CD>"
+
+    def refused(group: int, side: str, **fields: object) -> str:
+        changed = msgspec.json.decode(msgspec.json.encode(scenario))
+        changed["workload"][side][group] |= fields
+        with pytest.raises(ScenarioError) as problem:
+            check(changed, "test", tmp_path)
+        return str(problem.value)
+
+    assert "none.xml: cannot be read" in refused(0, "publishers", documents=["none.xml"])
+    assert "documents: [1]: the document is not well-formed" in refused(0, "publishers", documents=["<a/>", "<a>"])
+    assert "attributes: goes not with documents" in refused(0, "publishers", attributes={"a": 1})
+    assert "xpath: goes not with a filter" in refused(0, "subscribers", filter="price < 20")
+    assert "xpath: " in refused(0, "subscribers", xpath="//CD")

@@ -31,6 +31,14 @@ SCENARIOS: dict[str, dict[str, Any]] = {
         "radio": {"propagation": "unit-disk", "range": 120.0, "collisions": "overlap"},
         "background": {"rate": 5.0, "size": 300},
     },
+    "heard in background traffic": {
+        "movement": {"model": "random-waypoint", "speed": [20.0, 40.0]},
+        "background": {"rate": 0.5, "size": 30},
+        "protocol": {
+            "name": "coman",
+            "parameters": {"hearing": "traffic", "hello": 0.3, "misses": 1, "group_hello": 0.5},
+        },
+    },
     "range per frame": {"radio": {"range": [60.0, 150.0]}, "background": {"rate": 5.0, "reach": "neighbours"}},
     "range per node": {"radio": {"range": [60.0, 150.0], "drawn": "node", "loss": 0.2}},
     "buildings": {

@@ -38,6 +38,14 @@ class Axis(_Part, frozen=True, kw_only=True):
     fields: Annotated[tuple[str, ...], Meta(description="instead of `field`: several that get the same value")] = ()
     label: Annotated[str, Meta(description="what people call it; empty: the last part of the field's name")] = ""
     values: Annotated[tuple[Any, ...], Meta(min_length=1, description="as in a scenario")]
+    template: Annotated[
+        str | None,
+        Meta(description='what the field gets, with the value in place of the label, such as "veh-{speed}.trace"'),
+    ] = None
+
+    def put_as(self, value: Any) -> Any:  # noqa: ANN401  # any value of TOML
+        """What the field gets for a value of the axis."""
+        return value if self.template is None else self.template.replace(f"{{{self.name}}}", str(value))
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -190,6 +198,8 @@ def _axis_problems(axis: Axis) -> Iterator[tuple[str, str]]:
     if bool(axis.field) == bool(axis.fields):
         yield "field", "give either field or fields"
         return
+    if axis.template is not None and f"{{{axis.name}}}" not in axis.template:
+        yield "template", f"{axis.template!r}: expected {{{axis.name}}} in it, the label of the axis"
     for target in axis.targets:
         if not is_field(target):
             yield "field", f"{target!r}: expected a name such as radio.range or workload.publishers[0].rate"
@@ -252,7 +262,7 @@ class Experiment:
             put(raw, name, copy.deepcopy(value), source)
         for axis in self.spec.axes if point else ():
             for target in axis.targets:
-                put(raw, target, copy.deepcopy(point[axis.name]), source)
+                put(raw, target, axis.put_as(copy.deepcopy(point[axis.name])), source)
         return check(raw, source, self.folder)
 
 

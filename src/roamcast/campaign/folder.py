@@ -4,6 +4,7 @@
 campaign.json              the experiments, the command, the version of the facts
 runs.parquet               a row for each planned run        manifest.parquet   a row for each run that was done
 facts/<table>/<run>.parquet                                  done/<run>.json
+files/<hash>/<name>        what the runs read beside their scenarios
 measures/                  run, summary and paired .parquet, about.json
 claims.json                what became of the claims, if a paper's
 ```
@@ -14,6 +15,9 @@ import json
 from collections.abc import Iterable, Mapping
 from pathlib import Path
 from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
 
 from roamcast.campaign.schemas import FAILED, OK
 from roamcast.errors import RoamcastError
@@ -26,6 +30,8 @@ RUNS_FILE: Final = "runs.parquet"
 SUMMARY_FILE: Final = "measures/summary.parquet"
 PAIRED_FILE: Final = "measures/paired.parquet"
 CLAIMS_FILE: Final = "claims.json"
+COMMIT: Final = b"roamcast.runs"
+"""In the metadata of the manifest: the `commit` of the runs that it was written with."""
 
 
 def facts_file(out: Path, table: str, run: str) -> Path:
@@ -51,6 +57,22 @@ def check_version(out: Path) -> None:
         )
 
 
+def commit(runs: pa.Table) -> str:
+    """What `runs` and the manifest written with it have in common: a hash of which runs stand for what."""
+    columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
+    return hashlib.sha256(json.dumps(columns.to_pydict()).encode()).hexdigest()
+
+
+def check_commit(out: Path, runs: pa.Table) -> None:
+    """Refuses a manifest that was written with other runs: the campaign was killed between the two."""
+    metadata = pq.read_schema(out / MANIFEST_FILE).metadata or {}
+    if metadata.get(COMMIT, b"").decode() not in ("", commit(runs)):
+        raise RoamcastError(
+            f"{out}: {RUNS_FILE} and {MANIFEST_FILE} do not belong together, as when a campaign is killed while it "
+            "writes them: start the campaign again, which takes seconds"
+        )
+
+
 def manifest_row(
     run: str, scenario: Scenario, error: str | None, folder: Path, rows: Mapping[str, int]
 ) -> dict[str, Any]:
@@ -70,8 +92,13 @@ def manifest_row(
 
 def digest(folder: Path, tables: Iterable[str]) -> str:
     """Of all files of a run together, in that order."""
+    return digest_of({table: folder / f"{table}.parquet" for table in tables})
+
+
+def digest_of(files: Mapping[str, Path]) -> str:
+    """Of the files of a run, by table."""
     whole = hashlib.sha256()
-    for table in tables:
-        with (folder / f"{table}.parquet").open("rb") as file:
+    for table, path in files.items():
+        with path.open("rb") as file:
             whole.update(f"{table} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return whole.hexdigest()

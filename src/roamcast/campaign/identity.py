@@ -13,13 +13,14 @@ import importlib.metadata
 import inspect
 import json
 import platform
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import msgspec
 
 import roamcast
+from roamcast.campaign.inputs import Files, Input, Sources, digest
 from roamcast.campaign.sources import digests_of, executed, imports
 from roamcast.errors import RoamcastError
 from roamcast.sim.mobility.recorded import Recorded
@@ -29,6 +30,7 @@ _DIGITS: Final = 16
 
 PROTOCOL: Final = "protocol"
 MOVEMENT: Final = "movement"
+LINKS: Final = "links"
 INSTALLED: Final = "installed protocol"
 
 VERSIONS: Final = {
@@ -39,18 +41,11 @@ VERSIONS: Final = {
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 
-Files = Mapping[str, bytes]
-"""Contents of the files that a run reads beside its scenario, by what they are to it: PROTOCOL, MOVEMENT."""
-
 
 def canonical_hash(value: Any) -> str:  # noqa: ANN401  # any value of JSON
     """Of what a value says, not of how it is written."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
-
-
-def digests(files: Files) -> dict[str, str]:
-    return {what: hashlib.sha256(content).hexdigest() for what, content in files.items()}
 
 
 def completed(scenario: Scenario, folder: Path) -> Scenario:
@@ -65,32 +60,28 @@ def _decoded(struct: _S) -> _S:
     return msgspec.convert(msgspec.to_builtins(struct), type(struct))
 
 
-def read_files(scenario: Scenario, folder: Path) -> dict[str, bytes]:
-    """What has to go with the scenario to wherever it runs."""
+def find_files(scenario: Scenario, folder: Path, sources: Sources | None = None) -> dict[str, Input]:
+    """The files that the scenario reads, by what they are to it; `sources` remembers where they are."""
     files = {}
     for what, name in _file_names(scenario):
+        path = folder / name
         try:
-            files[what] = (folder / name).read_bytes()
+            modules = tuple(imports(path.read_bytes())) if what == PROTOCOL else ()
+            files[what] = Input(path.name, digest(path), modules)
+            if sources is not None:
+                sources.add(files[what], path)
         except OSError as problem:
-            raise RoamcastError(f"{what} file {folder / name}: cannot be read: {problem.strerror}") from None
+            raise RoamcastError(f"{what} file {path}: cannot be read: {problem.strerror}") from None
     return files
 
 
-def write_files(scenario: Scenario, files: Files, folder: Path) -> None:
-    """Writes the files to where `relocated` looks for them."""
-    for what, name in _file_names(scenario):
-        place = folder / what / Path(name).name
-        place.parent.mkdir()
-        place.write_bytes(files[what])
-
-
-def relocated(scenario: Scenario) -> Scenario:
-    """The scenario that finds its files where `write_files` has put them."""
+def relocated(scenario: Scenario, files: Files) -> Scenario:
+    """The scenario that finds its files where they are stored, seen from the folder of stored inputs."""
     changes: dict[str, Any] = {}
-    for what, name in _file_names(scenario):
-        place = f"{what}/{Path(name).name}"
-        if what == MOVEMENT:
-            changes[what] = msgspec.structs.replace(scenario.movement, file=place)  # type: ignore[type-var]
+    for what, _ in _file_names(scenario):
+        place = files[what].place
+        if what in (MOVEMENT, LINKS):
+            changes[what] = msgspec.structs.replace(getattr(scenario, what), file=place)
         else:
             entry = scenario.protocol.name.rpartition(":")[2]
             changes[what] = msgspec.structs.replace(scenario.protocol, name=f"{place}:{entry}")
@@ -101,13 +92,14 @@ def run_id(scenario: Scenario, files: Files) -> str:
     """The name of the run of a completed scenario."""
     said = msgspec.to_builtins(scenario)
     del said["name"]
-    return canonical_hash([said, code(scenario, files), digests(files) | _installed(scenario), VERSIONS])[:_DIGITS]
+    inputs = {what: one.digest for what, one in files.items()} | _installed(scenario)
+    return canonical_hash([said, code(scenario, files), inputs, VERSIONS])[:_DIGITS]
 
 
 def code(scenario: Scenario, files: Files) -> dict[str, str]:
     """Digests of roamcast's own modules that the run executes, by name."""
     if PROTOCOL in files:
-        first = tuple(imports(files[PROTOCOL]))
+        first = files[PROTOCOL].imports
     else:
         broker = scenario.entry(Path()).broker
         first = (broker.__module__,) if _is_ours(broker) else tuple(imports(_source(broker)))
@@ -125,6 +117,8 @@ def _file_names(scenario: Scenario) -> Iterator[tuple[str, str]]:
         yield PROTOCOL, file
     if isinstance(scenario.movement, Recorded):
         yield MOVEMENT, scenario.movement.file
+    if scenario.links is not None and scenario.links.file is not None:
+        yield LINKS, scenario.links.file
 
 
 def _installed(scenario: Scenario) -> dict[str, str]:

@@ -9,14 +9,15 @@ No Spark here: what is wrong is refused before any starts. The rules this file o
 """
 
 import json
-from collections.abc import Iterator, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
 import msgspec
 
 from roamcast.campaign.experiment import CampaignError, Experiment, load_experiment, repeated
-from roamcast.campaign.identity import Files, canonical_hash, completed, read_files, run_id
+from roamcast.campaign.identity import canonical_hash, completed, find_files, run_id
+from roamcast.campaign.inputs import Files, Sources
 from roamcast.sim.scenario import Scenario
 
 __all__ = ["CampaignError", "Experiment", "Plan", "Run", "estimated", "load_experiment", "plan"]
@@ -43,6 +44,14 @@ class Plan:
     """By RUNS: one for each experiment, variant, point and seed."""
     distinct: list[Run] = field(default_factory=list)
     """The runs in the order to start them: a long one that started last would be waited for alone."""
+    sources: Sources = field(default_factory=Sources)
+    """Where the files come from that the runs read."""
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> "Plan":
+        """The part of it whose rows are wanted."""
+        rows = [row for row in self.rows if wanted(row)]
+        runs = {row["run"] for row in rows}
+        return replace(self, rows=rows, distinct=[run for run in self.distinct if run.run in runs])
 
 
 def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
@@ -54,18 +63,18 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
     runs: dict[str, Run] = {}
     for one in experiments:
-        for row, run in _rows(one, one.seeds(seeds)):
+        for row, run in _rows(one, one.seeds(seeds), planned.sources):
             planned.rows.append(row)
             runs.setdefault(run.run, run)
     planned.distinct.extend(sorted(runs.values(), key=lambda run: (-run.estimate, run.run)))
     return planned
 
 
-def _rows(one: Experiment, seeds: list[int]) -> Iterator[tuple[dict[str, Any], Run]]:
+def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
     for variant in one.variants:
         for number, point in enumerate(one.points(variant)):
             scenario = completed(one.at(variant, point), one.folder)
-            files, estimate = read_files(scenario, one.folder), estimated(scenario)
+            files, estimate = find_files(scenario, one.folder, sources), estimated(scenario)
             for seed in seeds:
                 seeded = msgspec.structs.replace(scenario, seed=seed)
                 run = Run(run_id(seeded, files), msgspec.json.encode(seeded).decode(), estimate, files)
@@ -86,18 +95,24 @@ def _rows(one: Experiment, seeds: list[int]) -> Iterator[tuple[dict[str, Any], R
 
 
 def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
-    """An experiment for `campaign.json`. The hashes are of what makes it this experiment and no other: seeds, points
-    and figures may come and go."""
+    """An experiment for `campaign.json`. The hashes are of what makes it this experiment and no other: seeds, points,
+    axes, variants and figures may come and go, but what an axis or a variant means must stay."""
     spec = one.spec
     variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
     axes = [
-        {"label": axis.name, "field": axis.targets[0], "fields": list(axis.targets), "values": list(axis.values)}
+        {
+            "label": axis.name,
+            "field": axis.targets[0],
+            "fields": list(axis.targets),
+            "values": list(axis.values),
+            "template": axis.template,
+        }
         for axis in spec.axes
     ]
-    kept = {
-        "scenario": one.scenario,
-        "axes": [spec.mode, *((axis["label"], axis["fields"]) for axis in axes)],
-        "variants": variants,
+    hashes = {
+        "scenario": canonical_hash(one.scenario),
+        "axes": {axis["label"]: canonical_hash([axis["fields"], axis["template"]]) for axis in axes},
+        "variants": {variant["name"]: canonical_hash(variant) for variant in variants},
     }
     return {
         "name": one.name,
@@ -112,7 +127,7 @@ def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
         "figures": [msgspec.to_builtins(figure) for figure in spec.figures],
         "scenario": one.scenario,
         "source": one.source,
-        "hashes": {part: canonical_hash(value) for part, value in kept.items()},
+        "hashes": hashes,
     }
 
 

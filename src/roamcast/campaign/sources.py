@@ -4,7 +4,7 @@ The rules this file owns:
 
 * Imports are followed from the simulator and from the module that has the protocol's broker. The catalogue of protocols
   is not followed: it imports all of them, and a run uses one. So an edit of one protocol leaves the runs of the others
-  what they were.
+  what they were. The same holds for measures and their catalogue.
 * Sources are read when this module is imported, not when they are asked for: they are those of the code that this
   process has loaded, and not of what someone has edited since.
 """
@@ -20,7 +20,7 @@ import roamcast
 
 _ROOT: Final = Path(roamcast.__file__).parent
 _SIMULATOR: Final = "roamcast.sim.run"
-_NOT_FOLLOWED: Final = frozenset({"roamcast.protocols.catalogue"})
+_NOT_FOLLOWED: Final = frozenset({"roamcast.protocols.catalogue", "roamcast.pipeline.measures"})
 
 
 def _module(path: Path) -> str:
@@ -50,8 +50,13 @@ def _imported(module: str) -> tuple[str, ...]:
 
 def executed(first: Iterable[str]) -> list[str]:
     """The modules of the simulator, these, and all that they import, by name."""
+    return imported_by([_SIMULATOR, *first])
+
+
+def imported_by(first: Iterable[str]) -> list[str]:
+    """These modules and all that they import, by name."""
     found: set[str] = set()
-    waiting = [_SIMULATOR, *first]
+    waiting = list(first)
     while waiting:
         module = waiting.pop()
         if module not in found and module in _SOURCES:

@@ -21,6 +21,7 @@ from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
     explain_experiments,
+    limits_from,
     print_plan,
     run_here,
     setting,
@@ -35,14 +36,14 @@ MAX_COLUMNS: Final = 6
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="EXPERIMENT.toml...")
 @campaign_options
-@click.option("--plan", "only_plan", is_flag=True, help="Print the runs and an estimate of the time, and run nothing.")
+@click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
 @click.option(
     "--explain",
     "only_explain",
     is_flag=True,
-    help="Explain every field of an experiment, with its default; with files, print their scenarios in full.",
+    help="Explain every field of an experiment; with files, print their complete scenarios.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def campaign(
     files: tuple[Path, ...],
     out: Path | None,
@@ -50,13 +51,15 @@ def campaign(
     master: str | None,
     settings: tuple[str, ...],
     retry_failed: bool,
+    run_time: str | None,
+    run_memory: str | None,
     only_plan: bool,
     only_explain: bool,
     as_json: bool,
 ) -> None:
-    """Run experiments: scenarios swept over axes, variants and seeds; measure them and print a table.
+    """Run experiments (scenarios swept over axes, variants and seeds), measure them, print a table, write a report.
 
-    What was interrupted goes on where it stopped when it is started again. Exits with 1 if a run failed.
+    Run the same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
     if only_explain:
         explain_experiments([load_experiment(file) for file in files])
@@ -64,14 +67,14 @@ def campaign(
     if not files:
         raise click.UsageError("give at least one experiment file, or --explain")
     experiments = [load_experiment(file) for file in files]
-    conf = dict(map(setting, settings))
+    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     planned = plan(experiments, seeds)
     out = out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
         print_plan(planned, out, as_json)
         return
     command = command_line(["campaign", *map(str, files)], out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     measured = out / "measures" / "summary.parquet"
     summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
     report = write_report(out) if summary is not None else None

@@ -13,8 +13,10 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign import limits
 from roamcast.campaign.experiment import Spec, check_measures
 from roamcast.campaign.identity import completed
+from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
 from roamcast.cli.progress import duration, shown
 from roamcast.cli.scenario import screen_width
@@ -31,12 +33,22 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: Final = (
     click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"),
-    click.option("--seeds", type=click.IntRange(1), help="How many seeds to take.  [default: as the experiments say]"),
-    click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]"),
     click.option(
-        "--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated.  [default: none]"
+        "--seeds", type=click.IntRange(1), help="Number of seeds per point.  [default: as in the experiment files]"
     ),
-    click.option("--retry-failed", is_flag=True, help="Run again what failed.  [default: leave it]"),
+    click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
+    click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
+    click.option("--retry-failed", is_flag=True, help="Run failed runs again.  [default: leave them as they are]"),
+    click.option(
+        "--run-time",
+        metavar="TIME",
+        help="Longest time that a run may take, such as 15min; a longer one counts as failed.  [default: 6h]",
+    ),
+    click.option(
+        "--run-memory",
+        metavar="SIZE",
+        help="Most memory that a run may take, such as 4GB; one that takes more counts as failed.  [default: any]",
+    ),
 )
 
 
@@ -47,6 +59,14 @@ def campaign_options(verb: F) -> F:
     return verb
 
 
+def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
+    usual = Limits()
+    return Limits(
+        usual.seconds if run_time is None else limits.seconds(run_time),
+        usual.memory if run_memory is None else limits.size(run_memory),
+    )
+
+
 def run_here(
     experiments: Sequence[Experiment],
     planned: Plan,
@@ -55,6 +75,7 @@ def run_here(
     conf: Mapping[str, str],
     retry_failed: bool,
     command: str,
+    most: Limits,
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.
@@ -76,9 +97,10 @@ def run_here(
                 retry_failed=retry_failed,
                 command=command,
                 on_progress=report,
+                limits=most,
             )
     except KeyboardInterrupt:
-        click.echo(f"what is done is kept; go on with: {command}", err=True)
+        click.echo(f"finished runs are kept; continue with: {command}", err=True)
         raise
 
 
@@ -121,7 +143,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
         click.echo(json.dumps({"out": str(out), "runs": rows, "to_do": len(todo), "cpu_s": cpu}))
         return
     table = Table(box=box.SIMPLE_HEAD)
-    for column in ("experiment", "variant", "point", "seeds", "CPU s a run"):
+    for column in ("experiment", "variant", "point", "seeds", "CPU s per run"):
         table.add_column(column, justify="right" if column.startswith("CPU") else "left")
     for (experiment, variant, axes), rows in by_point(planned.rows):
         seeds = ", ".join(str(row["seed"]) for row in rows)
@@ -130,7 +152,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
     console.print(table)
     cores = os.cpu_count() or 1
     click.echo(
-        f"{len(planned.rows)} runs wanted, {len(planned.distinct)} of them different, {len(todo)} to do: about "
+        f"{len(planned.rows)} runs planned, {len(planned.distinct)} of them distinct, {len(todo)} to do: about "
         f"{duration(cpu)} of CPU, {duration(cpu / cores)} on the {cores} cores here"
     )
 

@@ -22,14 +22,14 @@ def connecting(verb: F) -> F:
         envvar=CONTROL_VARIABLE,
         default=DEFAULT_CONTROL,
         metavar="HOST:PORT|unix:PATH",
-        help=f"Where the node's API is.  [default: {CONTROL_VARIABLE}, or {DEFAULT_CONTROL}]",
+        help=f"Address of the node's API.  [default: ${CONTROL_VARIABLE}, or {DEFAULT_CONTROL}]",
     )
     token = click.option(
         "--token-file",
         envvar=TOKEN_VARIABLE,
         type=click.Path(path_type=Path),
         metavar="FILE",
-        help=f"The token that the node wants.  [default: {TOKEN_VARIABLE}, or none]",
+        help=f"File with the node's token, if it requires one.  [default: ${TOKEN_VARIABLE}, or none]",
     )
     return control(token(verb))
 

@@ -9,15 +9,15 @@ from roamcast.live.key import NetworkKey
 
 @click.group()
 def key() -> None:
-    """Make the key that all nodes of a network share, or show the fingerprint of one."""
+    """Create the key that all nodes of a network share, or show a key's fingerprint."""
 
 
 @key.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def new(file: Path) -> None:
-    """Write a new key to FILE, which only you can read, and print its fingerprint.
+    """Write a new key to FILE, readable only by you, and print its fingerprint.
 
-    Copy it to every node by a way that you trust. Whoever has it belongs to the network.
+    Copy it to every node over a channel you trust. Anyone who has the key can join the network.
     """
     made = NetworkKey.new()
     made.save(file)
@@ -27,5 +27,5 @@ def new(file: Path) -> None:
 @key.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def show(file: Path) -> None:
-    """Print the fingerprint of the key in FILE: the same on every node that can talk to the others."""
+    """Print the fingerprint of the key in FILE. Nodes can talk to each other only if theirs are equal."""
     click.echo(NetworkKey.load(file).fingerprint)

@@ -19,12 +19,13 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.cli.overrides import apply, changed
+from roamcast.campaign.recorded import RUN_FILE
 from roamcast.cli.run import progress_bar, read_facts, show_summary
-from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
+from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.recorder import Sink
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import summarise
+from roamcast.sim.overrides import apply, changed
 from roamcast.sim.scenario import Scenario, check, parse, read_text
 from roamcast.units import SECOND
 
@@ -50,34 +51,40 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
-@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.  [default: refuse]")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The seed.  [default: the scenario's]")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option(
-    "--set", "changes", multiple=True, metavar="FIELD=VALUE", help="Change one field, as in `run`.  [default: none]"
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Override a field of the scenario, as in 'run'. May be repeated.",
 )
 @click.option(
     "--netns",
     "in_namespaces",
     is_flag=True,
-    help="Each node in a network namespace, on a bridge: real broadcast, everybody hears everybody. Needs root.  "
-    "[default: an emulated air]",
+    help="Put each node into its own network namespace, on one bridge: real broadcasts, but every node hears every "
+    "other. Needs root.  [default: nodes hear each other as in the scenario]",
 )
-@click.option("--twin", is_flag=True, help="Simulate the same, and measure both as one campaign.  [default: no]")
+@click.option("--twin", is_flag=True, help="Also simulate the scenario, and measure both as one campaign.")
 @click.option(
     "--mac",
     type=click.Choice(["ideal", "given"]),
     default="ideal",
     show_default=True,
-    help="With --twin: the simulator's medium access, without contention or as the scenario says.",
+    help="With --twin: medium access in the simulator; ideal has no contention, given is the scenario's.",
 )
-@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="With --twin: how many seeds.")
+@click.option("--runs", type=click.IntRange(1), default=1, show_default=True, help="With --twin: number of seeds.")
 @click.option(
     "--axis",
     metavar="FIELD=V1,V2,…",
-    help="With --twin: run both once for each of these values of a field.  [default: one point]",
+    help="With --twin: run both worlds for each of these values of a field.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
-@click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--quiet", is_flag=True, help="Hide the progress bar.")
 def lab(
     scenario: Path,
     out: Path | None,
@@ -92,10 +99,10 @@ def lab(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run a scenario on real `roamcast node` processes, in real time; write the facts and print the summary of `run`.
+    """Run a scenario on real 'roamcast node' processes, in real time; write facts and a summary as 'run' does.
 
-    An ether on loopback passes their datagrams on as the scenario's movement, range and loss have it. Exits with 1 if
-    a node died. Needs no root, but for --netns.
+    An emulated ether on loopback delivers datagrams according to the scenario's movement, range and loss. Root is
+    needed only for --netns. The exit code is 1 if a node died.
     """
     from roamcast.lab import netns
     from roamcast.lab.air import check_possible
@@ -103,11 +110,13 @@ def lab(
     if seed is not None:
         changes += (f"seed={seed}",)
     if runs > 1 and not twin:
-        raise click.UsageError("--runs goes with --twin: start the lab once for each seed, or let it measure them")
+        raise click.UsageError("--runs needs --twin; without it, start the lab once per seed")
     if axis is not None and not twin:
-        raise click.UsageError("--axis goes with --twin: start the lab once for each value, or let it measure them")
+        raise click.UsageError("--axis needs --twin; without it, start the lab once per value")
     if in_namespaces and twin:
-        raise click.UsageError("--netns has no twin: on a bridge everybody hears everybody, whatever the scenario says")
+        raise click.UsageError(
+            "--netns excludes --twin: on a bridge every node hears every other, whatever the scenario says"
+        )
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     check_possible(checked, str(scenario))
@@ -209,8 +218,8 @@ def _run_once(
     show_summary(checked, summary)
     ready, late = run_one.report["setting_up_s"], 1000 * run_one.report["latest_act_s"]
     click.echo(
-        f"{checked.nodes} nodes ready after {ready:.1f} s, then {checked.duration:g} s; no act came later than "
-        f"{late:.0f} ms; facts in {out}"
+        f"{checked.nodes} nodes ready after {ready:.1f} s, then ran for {checked.duration:g} s; workload at most "
+        f"{late:.0f} ms late; facts in {out}"
     )
 
 
@@ -264,7 +273,7 @@ def _axis(text: str) -> tuple[str, list[Any]]:
     try:
         return field.strip(), list(tomllib.loads(f"values = [{values}]")["values"])
     except tomllib.TOMLDecodeError as problem:
-        raise click.UsageError(f"--axis {text}: {values} is no list of TOML values: {problem}") from None
+        raise click.UsageError(f"--axis {text}: {values} is not a list of TOML values: {problem}") from None
 
 
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:

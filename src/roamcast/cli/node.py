@@ -17,43 +17,51 @@ FAILED = 1
 
 
 @click.command()
-@click.option("--id", "node", type=int, required=True, help="The node's number, of which no other may have the same.")
-@click.option("--protocol", default="flooding", show_default=True, help="One of 'roamcast protocols', or file.py:name.")
+@click.option("--id", "node", type=int, required=True, help="The node's number, unique in the network.")
+@click.option(
+    "--protocol",
+    default="flooding",
+    show_default=True,
+    help="A protocol listed by 'roamcast protocols', or file.py:name.",
+)
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="NAME=VALUE",
-    help="Change a parameter of the protocol. May be repeated.  [default: none]",
+    help="Set a parameter of the protocol. May be repeated.",
 )
-@click.option("--key", type=click.Path(path_type=Path), metavar="FILE", help="The network's key.  [default: refuse]")
+@click.option(
+    "--key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The network's key, made by 'roamcast key new'. Required unless --insecure is given.",
+)
 @click.option(
     "--old-key",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="While the network changes its key: the former one, accepted too.  [default: none]",
+    help="The network's former key, accepted too while the network changes its key.",
 )
-@click.option("--insecure", is_flag=True, help="Run without a key: anybody in range can read and forge.  [default: no]")
+@click.option("--insecure", is_flag=True, help="Run without a key: anyone in range can read and forge messages.")
 @click.option(
     "--store",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="What must survive a crash.  [default: ~/.local/state/roamcast/node-ID.store]",
+    help="Database of everything that must survive a crash.  [default: ~/.local/state/roamcast/node-ID.store]",
 )
 @click.option(
     "--sync",
     type=click.Choice(["full", "normal"]),
     default="full",
     show_default=True,
-    help="What acknowledged things survive: full, a loss of power; normal, faster, a crash of the program.",
+    help="What acknowledged data survives. full: loss of power; normal: a crash of the program (faster).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="UDP port.")
-@click.option("--interface", metavar="NAME", help="Network interface to use.  [default: the system's choice]")
+@click.option("--interface", metavar="NAME", help="Network interface.  [default: chosen by the operating system]")
+@click.option("--address", default="255.255.255.255", show_default=True, metavar="IP", help="Broadcast address.")
 @click.option(
-    "--address", default="255.255.255.255", show_default=True, metavar="IP", help="Where broadcasts are sent to."
-)
-@click.option(
-    "--air", metavar="HOST:PORT", help="Send everything to an ether instead of broadcasting.  [default: none]"
+    "--air", metavar="HOST:PORT", help="Send all datagrams to the lab's ether at this address instead of broadcasting."
 )
 @click.option(
     "--control",
@@ -61,36 +69,41 @@ FAILED = 1
     default=DEFAULT_CONTROL,
     show_default=True,
     metavar="HOST:PORT|unix:PATH",
-    help="Where the local API listens; port 0 finds one.",
+    help="Address of the local API; port 0 picks a free port.",
 )
 @click.option(
     "--token-file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Who uses the API must know the token in it; needed beyond loopback.  [default: none]",
+    help="File with the token that clients of the API must present. Required if the API listens beyond loopback.",
 )
-@click.option("--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts there.  [default: none]")
 @click.option(
-    "--decisions", is_flag=True, help="Add what the broker decides about each event to the facts.  [default: no]"
+    "--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts to this folder.  [default: no facts]"
 )
-@click.option("--epoch", type=int, metavar="NS", help="Time 0 in ns since 1970.  [default: the store's first start]")
-@click.option("--seed", help="Of the protocol's chance.  [default: from the operating system]")
+@click.option("--decisions", is_flag=True, help="Also record what the broker decides about each event.")
+@click.option(
+    "--epoch",
+    type=int,
+    metavar="NS",
+    help="Time 0 of the facts, in ns since 1970.  [default: when the store was created]",
+)
+@click.option("--seed", help="Seed of the protocol's random numbers.  [default: from the operating system]")
 @click.option(
     "--here",
     metavar="X,Y|file:PATH|command:WORDS",
-    help="Where the node is, in metres; a file or a command gives JSON.  [default: told by the API]",
+    help="The node's position in metres; or a file or command that gives it as JSON.  [default: set through the API]",
 )
 @click.option(
     "--attributes",
     metavar="file:PATH|command:WORDS",
-    help="What the node knows of itself, as a JSON object.  [default: told by the API]",
+    help="File or command that gives the node's attributes as a JSON object.  [default: set through the API]",
 )
 @click.option(
     "--sense-interval",
     type=click.FloatRange(0.05, 86400),
     default=5.0,
     show_default=True,
-    help="Seconds between two readings of --here and --attributes.",
+    help="Read --here and --attributes every so many seconds.",
 )
 @click.option(
     "--log",
@@ -98,7 +111,7 @@ FAILED = 1
     type=click.Choice(["debug", "info", "warning", "error"]),
     default="info",
     show_default=True,
-    help="What is logged, from this level on.",
+    help="Lowest level to log.",
 )
 def node(
     node: int,
@@ -106,16 +119,16 @@ def node(
     level: str,
     **options: Any,  # noqa: ANN401  # of NodeSettings
 ) -> None:
-    """Run a node: a broker that passes events on between its neighbours and the applications on this machine.
+    """Run a node: a broker that exchanges events with its neighbours for the applications on this machine.
 
-    When it is ready, one line of JSON is printed; logs, one JSON object a line, go to stderr. It ends on SIGTERM and
-    SIGINT. Applications use it by 'roamcast pub', 'roamcast sub' and 'roamcast status', by roamcast.live.client in
-    Python, or by its HTTP API (docs/live.md).
+    Prints one line of JSON when it is ready, and logs to stderr, one JSON object per line. Stop it with SIGTERM or
+    SIGINT. Applications talk to it with 'roamcast pub', 'roamcast sub' and 'roamcast status', from Python with
+    roamcast.live.client, or through its HTTP API (docs/live.md).
 
     \b
     Examples:
       roamcast key new network.key                               once; copy it to every device
-      roamcast node --id 7 --protocol hint --key network.key     on the seventh
+      roamcast node --id 7 --protocol hint --key network.key     on device 7
     """
     settings = NodeSettings(
         node=node,

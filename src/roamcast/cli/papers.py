@@ -17,6 +17,7 @@ from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
     explain_experiments,
+    limits_from,
     print_plan,
     run_here,
     setting,
@@ -28,7 +29,7 @@ MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "no
 WIDTH: Final = 100
 """Columns of what is printed."""
 CLAIMS_FILE: Final = "claims.json"
-PREVIEW: Final = "A preview of shorter runs, fewer points and fewer seeds: the verdict is not that of the claim."
+PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its verdicts do not count."
 
 
 @click.command()
@@ -36,12 +37,11 @@ PREVIEW: Final = "A preview of shorter runs, fewer points and fewer seeds: the v
 @click.option(
     "--quick",
     is_flag=True,
-    help=f"A preview in minutes: every second point, {data.QUICK_SEEDS} seeds, {data.QUICK_MEASURED:g} s measured.  "
-    "[default: all of it]",
+    help=f"A preview in minutes: every second point, {data.QUICK_SEEDS} seeds, {data.QUICK_MEASURED:g} s measured.",
 )
 @campaign_options
-@click.option("--plan", "task", flag_value="plan", help="Print the runs and an estimate of the time, and run nothing.")
-@click.option("--explain", "task", flag_value="explain", help="Print the experiments' scenarios in full.")
+@click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
+@click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
 @click.option("--list", "task", flag_value="list", help="List the papers, their experiments and their claims.")
 def papers(
     names: tuple[str, ...],
@@ -51,12 +51,14 @@ def papers(
     master: str | None,
     settings: tuple[str, ...],
     retry_failed: bool,
+    run_time: str | None,
+    run_memory: str | None,
     task: str | None,
 ) -> None:
-    """Run the experiments of the PAPERs named (default: of all that have any), and judge their claims.
+    """Reproduce the experiments of the given PAPERs (default: all), and judge their claims.
 
-    Prints what became of every claim and writes the report. What was interrupted goes on where it stopped when it is
-    started again. Exits with 1 if a run failed.
+    Prints a verdict on every claim and writes a report. Run the same command again to continue an interrupted
+    campaign. The exit code is 1 if a run failed.
     """
     claims = [claim for claim in load_claims(data.CLAIMS) if not names or claim.paper in names]
     if task == "list":
@@ -72,10 +74,10 @@ def papers(
     if task == "plan":
         print_plan(planned, out, as_json=False)
         return
-    conf = dict(map(setting, settings))
+    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     words = ["papers", *names, *(["--quick"] if quick else [])]
     command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     if (out / "measures").is_dir():
         _judge(claims, out, quick)
     tell_failures(planned, failures, command)
@@ -136,9 +138,11 @@ def _claim(verdict: dict[str, Any]) -> Iterator[str]:
             mark = f"{MARKS[check['verdict']]}{'*' if check['main'] else ' '}"
             missed = f"; misses by {check['misses']}" if check["misses"] else ""
             yield from _wrapped(f"{check['says']}: {check['measured']}{missed}", f"{mark} ")
-    beside = sum(not check["judged"] for check in verdict["checks"])
+        elif check["explains"] and verdict["verdict"] != "holds":
+            yield from _wrapped(f"{check['explains']}: {check['says']}: {check['measured']}", "→  ")
+    beside = sum(not check["judged"] and not check["explains"] for check in verdict["checks"])
     if beside:
-        yield from _wrapped(f"{beside} more for comparison, without a say: in the report", "·  ")
+        yield from _wrapped(f"{beside} more for comparison only; see the report", "·  ")
     if verdict["explanation"] and verdict["explanation"] != PREVIEW and verdict["verdict"] != "holds":
         how = "tested" if verdict["tested"] else "a guess, not tested"
         yield from _wrapped(f"Explanation ({how}): {verdict['explanation']}")

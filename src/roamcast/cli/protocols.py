@@ -12,9 +12,9 @@ from roamcast.protocols.catalogue import CATALOGUE, find
 @click.command()
 @click.argument("name", required=False)
 def protocols(name: str | None) -> None:
-    """List the protocols, or with a NAME explain that protocol's parameters.
+    """List the protocols, or explain the parameters of one.
 
-    NAME is one of the list, or file.py:name for a protocol of your own. Default: the list.
+    NAME is a protocol of the list, or file.py:name for one of your own.
     """
     if name is None:
         widest = max(map(len, CATALOGUE))

@@ -4,12 +4,13 @@ import asyncio
 import json
 import sys
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
 from roamcast.cli.connection import connecting, read_context, with_node
 from roamcast.config.values import typed_value
+from roamcast.content.document import Carry
 from roamcast.content.event import Event
 from roamcast.errors import ContentError
 
@@ -21,30 +22,57 @@ if TYPE_CHECKING:
 @click.argument("attributes", nargs=-1, metavar="[NAME=VALUE]...")
 @click.option("--type", "kind", default="", help="The event's type.  [default: empty]")
 @click.option(
-    "--payload", "file", type=click.Path(path_type=Path), metavar="FILE", help="Bytes to carry along.  [default: none]"
+    "--xml",
+    "document",
+    type=click.Path(path_type=Path, allow_dash=True),
+    metavar="FILE",
+    help="Publish an XML document: its root is the event's type, its leaves are the attributes. - reads stdin.",
+)
+@click.option(
+    "--schema",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="With --xml: XML schema that the document must fit and that gives the types.  [default: types by their form]",
+)
+@click.option(
+    "--carry",
+    type=click.Choice(get_args(Carry)),
+    help="With --xml: whether the event carries the document, as it is or compressed.  [default: plain]",
+)
+@click.option(
+    "--payload",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="File whose bytes the event carries.  [default: none]",
 )
 @click.option(
     "--lifetime",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="How long it may be delivered; not every protocol knows lifetimes.  [default: no limit]",
+    help="Do not deliver the event after this time. Not every protocol supports lifetimes.  [default: no limit]",
 )
 @click.option(
     "--relevant",
     metavar="CONTEXT",
-    help="Whom it concerns, such as 'within(circle(500, 500, 100))'; not every protocol knows contexts.  "
-    "[default: everybody]",
+    help="Context of relevance, such as 'within(circle(500, 500, 100))'. Not every protocol supports contexts.  "
+    "[default: everywhere]",
 )
-@click.option("--subscribers", metavar="CONTEXT", help="Which subscribers may get it.  [default: all]")
+@click.option(
+    "--subscribers", metavar="CONTEXT", help="Subscription domain: which subscribers may get the event.  [default: all]"
+)
 @click.option(
     "--lines",
     is_flag=True,
-    help='Publish one event a line of stdin: {"type": …, "attributes": {…}}.  [default: the event of the arguments]',
+    help='Read events from stdin, one per line: {"type": …, "attributes": {…}}.',
 )
 @connecting
 def pub(
     attributes: tuple[str, ...],
     kind: str,
+    document: Path | None,
+    schema: Path | None,
+    carry: Carry | None,
     file: Path | None,
     lifetime: float | None,
     relevant: str | None,
@@ -53,15 +81,16 @@ def pub(
     control: str,
     token_file: Path | None,
 ) -> None:
-    """Publish an event, and print its id once the node has it on disk.
+    """Publish an event, and print its id once the node has stored it on disk.
 
-    VALUE is as in TOML: 12, 12.5, true, "text", [1, 2] for several values; what is not TOML is text. A name that
-    occurs twice has both values.
+    VALUE is written as in TOML: 12, 12.5, true, "text", or [1, 2] for several values; anything else is text. Giving a
+    name twice gives it both values.
 
     \b
     Examples:
       roamcast pub --type offer category=jazz price=12.5
       roamcast pub --type accident --lifetime 600 --relevant 'within(rect(20, 0, 32, 1)) and heading = "east"'
+      roamcast pub --xml cd.xml --carry compressed
       generate-events | roamcast pub --lines
     """
     options = {
@@ -69,9 +98,21 @@ def pub(
         "relevance": read_context(relevant),
         "subscription_domain": read_context(subscribers),
     }
-    if lines and (attributes or kind or file or any(value is not None for value in options.values())):
-        raise click.UsageError("--lines takes whole events from stdin, and nothing beside it")
-    event = None if lines else Event.of(kind, _attributes(attributes), _payload(file))
+    described = bool(attributes or kind or file)
+    if document is not None and (described or lines):
+        raise click.UsageError(
+            "--xml takes the event from a document and cannot be combined with other options about the event"
+        )
+    if document is None and (schema or carry):
+        raise click.UsageError("--schema and --carry go with --xml")
+    if lines and (described or any(value is not None for value in options.values())):
+        raise click.UsageError(
+            "--lines reads whole events from stdin and cannot be combined with other options about the event"
+        )
+    if document is not None:
+        event: Event | None = _from_xml(document, carry or "plain", schema)
+    else:
+        event = None if lines else Event.of(kind, _attributes(attributes), _bytes(file) if file else b"")
     with_node(control, token_file, lambda client: _publish(client, event, options))
 
 
@@ -114,10 +155,19 @@ def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML that an event
     return parsed if simple else text  # a date is text
 
 
-def _payload(file: Path | None) -> bytes:
-    if file is None:
-        return b""
+def _from_xml(file: Path, carry: Carry, schema: Path | None) -> Event:
+    from roamcast.content.document import event_of_document
+    from roamcast.content.xml import Schema
+
+    known, document = None if schema is None else Schema.from_xsd(_bytes(schema)), _bytes(file)
     try:
-        return file.read_bytes()
+        return event_of_document(document, carry, known)
+    except ContentError as problem:
+        raise ContentError(f"{file}: {problem}") from None
+
+
+def _bytes(file: Path) -> bytes:
+    try:
+        return sys.stdin.buffer.read() if file == Path("-") else file.read_bytes()
     except OSError as problem:
         raise ContentError(f"{file}: cannot be read: {problem.strerror}") from None

@@ -10,12 +10,12 @@ from roamcast.report import write_report
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
-@click.option("--open", "show", is_flag=True, help="Show the page in the browser.  [default: only print its path]")
+@click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 def report(out: Path, show: bool) -> None:
-    """Write the report of the campaign in OUT, and print the path of its page.
+    """Write the report of the campaign in the folder OUT, and print the path of its page.
 
-    OUT/report is replaced: index.html opens from disk without a network; figures/ has SVG (and PNG where Chromium is
-    installed), data/ has CSV. Nothing is simulated or measured again, and Spark is not started.
+    Replaces OUT/report: index.html, which works offline; figures/ with SVG (and PNG if Chromium is installed); data/
+    with CSV. Nothing is simulated or measured again, and Spark is not started.
     """
     page = write_report(out)
     click.echo(page)

@@ -17,12 +17,13 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from roamcast.cli.overrides import changed
-from roamcast.cli.run_folder import RUN_FILE, file_name, new_folder
+from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
 from roamcast.sim import run as simulation
+from roamcast.sim.overrides import changed
 from roamcast.sim.scenario import Scenario, read_text
 from roamcast.sim.world import Progress as Report
 from roamcast.units import SECOND
@@ -33,19 +34,29 @@ ABSENT: Final = "–"
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
 @click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-SEED]")
-@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.  [default: refuse]")
-@click.option("--seed", type=click.IntRange(0, 2**63 - 1), help="The seed.  [default: the scenario's]")
+@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
+@click.option(
+    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"
+)
 @click.option(
     "--set",
     "changes",
     multiple=True,
     metavar="FIELD=VALUE",
-    help="Change one field before the check, such as radio.range=100 or workload.publishers[0].rate=2; VALUE is as in "
-    "TOML, and what is not TOML is text. May be repeated.  [default: none]",
+    help="Override a field of the scenario, such as radio.range=100 or workload.publishers[0].rate=2. VALUE is written "
+    "as in TOML; anything else is text. May be repeated.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: tables]")
-@click.option("--quiet", is_flag=True, help="Show no progress.  [default: shown on a terminal]")
-@click.option("--reference", "in_python", is_flag=True, help="Use the core in plain Python.  [default: compiled]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
+@click.option("--quiet", is_flag=True, help="Hide the progress bar.")
+@click.option(
+    "--reference", "in_python", is_flag=True, help="Use the simulator core in plain Python instead of the compiled one."
+)
+@click.option(
+    "--replay",
+    "with_replay",
+    is_flag=True,
+    help="Record frames and decisions too, and write replay.html, a page that plays the run.",
+)
 def run(
     scenario: Path,
     out: Path | None,
@@ -54,15 +65,17 @@ def run(
     changes: tuple[str, ...],
     as_json: bool,
     quiet: bool,
+    with_replay: bool,
     in_python: bool,
 ) -> None:
-    """Run a scenario; write its facts as Parquet and print a summary.
+    """Simulate a scenario, write its facts as Parquet, and print a summary.
 
-    The folder also gets scenario.toml, a copy of the file, and run.json, with the changes made to it by --set and
-    --seed, versions, times and the summary.
+    The folder also gets scenario.toml, a copy of the file, and run.json with summary, overrides, versions and times.
     """
     if seed is not None:
         changes += (f"seed={seed}",)
+    if with_replay:
+        changes += tuple(f"record.{what}=true" for what in ("frames", "movement", "decisions"))
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"
@@ -74,11 +87,21 @@ def run(
         summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
         record = {**_record(checked, cost, summary, in_python), "changes": changes}
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+    page = _write_replay(out) if with_replay else None
     if as_json:
-        click.echo(json.dumps({"out": str(out), **record}))
+        click.echo(json.dumps({"out": str(out), **({"replay": str(page)} if page else {}), **record}))
     else:
         show_summary(checked, summary)
         click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
+        if page is not None:
+            click.echo(f"replay: {page}")
+
+
+def _write_replay(out: Path) -> Path:
+    from roamcast.campaign.recorded import open_run
+    from roamcast.report.replay import write_replay
+
+    return write_replay(open_run(out))
 
 
 def read_facts(folder: Path) -> dict[str, pa.Table]:

@@ -10,13 +10,10 @@ import re
 import shutil
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final
 
+from roamcast.campaign.recorded import RUN_FILE
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
-
-RUN_FILE: Final = "run.json"
-"""What a folder of facts is known by; written last."""
 
 
 def file_name(name: str) -> str:
@@ -42,10 +39,12 @@ def new_folder(place: Path, force: bool) -> Iterator[Path]:
 
 def _check_free(place: Path, force: bool) -> None:
     if place.exists() and not place.is_dir():
-        raise RoamcastError(f"{place}: is a file, not a folder for facts")
+        raise RoamcastError(f"{place}: is a file, not a folder")
     if not place.is_dir() or not any(place.iterdir()):
         return
     if not (place / RUN_FILE).is_file():
-        raise RoamcastError(f"{place}: is not empty and no run's folder ({RUN_FILE} is missing): it is not replaced")
+        raise RoamcastError(
+            f"{place}: is not empty and is not the folder of a run ({RUN_FILE} is missing); choose another with --out"
+        )
     if not force:
         raise RoamcastError(f"{place}: holds an earlier run; replace it with --force, or choose another with --out")

@@ -17,10 +17,10 @@ EXAMPLE: Final = """\
 # Every field there is, with its default:       roamcast scenario --explain
 
 name = "park"
-seed = 1          # the one source of chance: same file, same seed, same facts
+seed = 1          # same file and seed, same facts
 nodes = 30        # numbered from 0
 duration = 60     # simulated seconds
-warmup = 10       # what is published before counts for nothing
+warmup = 10       # events published before this are not measured
 
 [area]            # metres
 width = 600
@@ -28,7 +28,7 @@ height = 400
 
 [movement]
 model = "random-waypoint"
-speed = [0.5, 2.0]    # metres a second: least, greatest
+speed = [0.5, 2.0]    # metres per second: minimum, maximum
 
 [radio]
 range = 120           # metres
@@ -42,7 +42,7 @@ filter = 'type = "offer" and price < 20'
 
 [[workload.publishers]]
 count = 2
-rate = 0.5                                # events a second, each
+rate = 0.5                                # events per second and publisher
 type = "offer"
 attributes.price = { low = 1, high = 40 } # drawn for every event
 """
@@ -54,19 +54,21 @@ def screen_width() -> int:
 
 
 @click.command()
-@click.option("--explain", "task", flag_value="explain", help="Explain every field: values, unit, default, meaning.")
-@click.option("--example", "task", flag_value="example", help="Print a small scenario that runs, with comments.")
+@click.option(
+    "--explain", "task", flag_value="explain", help="Explain every field of a scenario: values, unit, default, meaning."
+)
+@click.option("--example", "task", flag_value="example", help="Print a small, commented scenario to start from.")
 @click.option(
     "--check",
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Say whether FILE can run, without running it.",
+    help="Check FILE without running it.",
 )
 def scenario(task: str | None, file: Path | None) -> None:
-    """Explain scenarios, print one to start from, or check one. Exactly one option; there is no default."""
+    """Explain scenarios, print an example, or check a file. Give exactly one option."""
     if (task is None) == (file is None):
-        raise click.UsageError("give one of --explain, --example and --check FILE")
+        raise click.UsageError("give exactly one of --explain, --example and --check FILE")
     if file is not None:
         click.echo(f"ok: {file}: {_in_one_line(load(file))}")
     elif task == "example":

@@ -13,7 +13,7 @@ _UNKNOWN = "unknown"
 
 
 @click.command()
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
 @connecting
 def status(as_json: bool, control: str, token_file: Path | None) -> None:
     """Show a node's neighbours, subscriptions, tables and counters."""

@@ -5,8 +5,8 @@ The rules this file owns, which are those of docs/model.md seen from outside:
 * A *contact* is a time [begin, until), in whole nanoseconds, throughout which a frame that starts would be received, as
   far as place and presence decide: `d² <= r²` in the core's own arithmetic. Chance, collisions and queues are not
   asked.
-* r is the sender's range. With a second range for buildings it is the lesser of both nodes' ranges where they are at
-  that instant.
+* r is the sender's range. With a second range for buildings, or where both ends must be in range, it is the lesser of
+  both nodes' ranges where they are at that instant.
 * With opaque walls, both nodes are in the same room, or both outdoors.
 * A range drawn for every frame gives no single r. What a link is then is for the caller to say: `certain`, what every
   frame reaches (the lower bound); `possible`, what some frame may reach (the upper bound); `mean`, what every second
@@ -47,6 +47,8 @@ class Reach:
     """The range inside buildings; none: the same as outdoors."""
     walls: bool = False
     """Whether walls are opaque."""
+    both_ends: bool = False
+    """Whether the lesser of both ends' ranges counts."""
 
     def by_node(self, nodes: int, drawn: Drawn) -> Floats:
         """Each node's range outdoors."""
@@ -131,6 +133,9 @@ def contacts(
     """
     if end <= 0 or nodes < 1:
         raise RoamcastError(f"a run of {nodes} nodes and {end} ns has no contacts: both must be above 0")
+    if directed and reach is not None and reach.both_ends:
+        found = contacts(facts, nodes, end, reach, drawn=drawn)
+        return None if found is None else found.both_ways()
     on = presence(_table(facts, "away"), nodes, end)
     if reach is None:
         columns = _by_links(_table(facts, "link"), nodes, end, directed)

@@ -18,7 +18,7 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -29,11 +29,12 @@ from roamcast.content.context.expression import Aggregate, Comparison, Context, 
 from roamcast.content.context.host import HostView, Situation
 from roamcast.content.context.rules import region_of
 from roamcast.content.context.text import parse_context
-from roamcast.content.event import TYPE, Event, Scalar
+from roamcast.content.event import Scalar
 from roamcast.content.filter import Filter, kind_of
 from roamcast.content.geometry import Point
 from roamcast.content.region import Rectangle, Region
 from roamcast.content.text import parse_filter
+from roamcast.facts.rows import VALUE_COLUMNS, read_events, read_rows
 from roamcast.units import SECOND
 
 STEP: Final = SECOND // 10
@@ -41,7 +42,6 @@ STEP: Final = SECOND // 10
 READ: Final = ("subscribe", "publish", "event_attribute", "attribute", "leg", "deliver")
 """The tables that this looks at."""
 
-_VALUE: Final = {"int": "integer", "float": "real", "str": "text", "bool": "flag"}
 _AXES: Final = {"x": 0, "y": 1}
 
 
@@ -84,11 +84,6 @@ class _Subscribed(NamedTuple):
     domain: Context | None
 
 
-def _rows(facts: Mapping[str, pa.Table], table: str, *columns: str) -> Iterator[tuple[Any, ...]]:
-    if table in facts:
-        yield from zip(*(facts[table][column].to_pylist() for column in columns), strict=True)
-
-
 class _Texts:
     """Contexts and filters, each text read once."""
 
@@ -112,7 +107,7 @@ def _published(facts: Mapping[str, pa.Table], texts: _Texts, start: int, end: in
     columns = ("time", "node", "event", "lifetime", "relevance", "subscription_domain")
     return [
         _Published(event, node, time, min(time + (life or 0), end), texts.context(relevance), texts.context(domain))
-        for time, node, event, life, relevance, domain in _rows(facts, "publish", *columns)
+        for time, node, event, life, relevance, domain in read_rows(facts, "publish", *columns)
         if time >= start
     ]
 
@@ -122,7 +117,7 @@ def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[
     found: list[_Subscribed] = []
     current: dict[tuple[int, int], int] = {}
     columns = ("time", "node", "subscription", "active", "filter", "lifetime", "interest", "publication_domain")
-    rows = sorted(_rows(facts, "subscribe", *columns), key=lambda row: row[0])
+    rows = sorted(read_rows(facts, "subscribe", *columns), key=lambda row: row[0])
     for time, node, subscription, active, text, life, interest, domain in rows:
         former = current.pop((node, subscription), None)
         if former is not None:
@@ -135,20 +130,6 @@ def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[
     return found
 
 
-def _events(facts: Mapping[str, pa.Table], wanted: Iterable[int]) -> dict[int, Event]:
-    """Rebuilt from their rows; payloads, which no filter sees, are not recorded."""
-    said: dict[int, dict[str, list[Scalar]]] = {event: defaultdict(list) for event in wanted}
-    columns = ("event", "attribute", "kind", *_VALUE.values())
-    for event, attribute, kind, *values in _rows(facts, "event_attribute", *columns):
-        if event in said:
-            said[event][attribute].append(values[list(_VALUE).index(kind)])
-    rebuilt = {}
-    for event, attributes in said.items():
-        (type_,) = attributes.pop(TYPE)
-        rebuilt[event] = Event.of(str(type_), attributes, id=event)
-    return rebuilt
-
-
 # --- The configuration ------------------------------------------------------------------------------------------------
 
 
@@ -158,17 +139,17 @@ class Configuration:
     def __init__(self, facts: Mapping[str, pa.Table], reach: float) -> None:
         self._reach = reach
         self._legs: dict[int, list[tuple[int, int, Point, Point]]] = defaultdict(list)
-        for node, start, end, x0, y0, x1, y1 in _rows(facts, "leg", "node", "start", "end", "x0", "y0", "x1", "y1"):
+        for node, start, end, x0, y0, x1, y1 in read_rows(facts, "leg", "node", "start", "end", "x0", "y0", "x1", "y1"):
             self._legs[node].append((start, end, (x0, y0), (x1, y1)))
         for legs in self._legs.values():
             legs.sort(key=lambda leg: leg[0])
         self._starts = {node: [leg[0] for leg in legs] for node, legs in self._legs.items()}
         self._changes: dict[int, list[tuple[int, dict[str, Scalar]]]] = defaultdict(list)
-        columns = ("time", "node", "attribute", "kind", *_VALUE.values())
-        for time, node, name, kind, *values in sorted(_rows(facts, "attribute", *columns), key=lambda row: row[0]):
+        columns = ("time", "node", "attribute", "kind", *VALUE_COLUMNS.values())
+        for time, node, name, kind, *values in sorted(read_rows(facts, "attribute", *columns), key=lambda row: row[0]):
             changes = self._changes[node]
             known = changes[-1][1] if changes else {}
-            value = values[list(_VALUE).index(kind)]
+            value = values[list(VALUE_COLUMNS).index(kind)]
             if changes and changes[-1][0] == time:
                 known[name] = value
             else:
@@ -311,7 +292,7 @@ def ideal(
     texts = _Texts()
     published = _published(facts, texts, start, end)
     subscribed = _subscribed(facts, texts, end)
-    events = _events(facts, (one.event for one in published))
+    events = read_events(facts, (one.event for one in published))
     configuration = Configuration(facts, reach)
     found: dict[Pair, float] = {}
     for number, other in zip(*_candidates(published, subscribed), strict=True):
@@ -387,10 +368,10 @@ def _overlapping(
 def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0, step: int = STEP) -> Outcome:
     """How many ideal pairs there are, and how many of them were delivered."""
     wanted = ideal(facts, reach=reach, end=end, start=start, step=step)
-    measured = {event for time, event in _rows(facts, "publish", "time", "event") if time >= start}
+    measured = {event for time, event in read_rows(facts, "publish", "time", "event") if time >= start}
     delivered = {
         Pair(event, node, subscription)
-        for event, node, subscription in _rows(facts, "deliver", "event", "node", "subscription")
+        for event, node, subscription in read_rows(facts, "deliver", "event", "node", "subscription")
         if event in measured
     }
     got = len(delivered & wanted.keys())

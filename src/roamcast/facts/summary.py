@@ -25,18 +25,15 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
-from roamcast.content.rows import BOOL, FLOAT, INT, STR
 from roamcast.content.text import parse_filter
+from roamcast.facts.rows import read_events, read_rows
 from roamcast.facts.schema import BACKGROUND_ROLE, LOSSES, TABLES
 from roamcast.units import SECOND
 
 READ: Final = ("subscribe", "publish", "event_attribute", "deliver", "series", "note")
 """The tables that a summary needs; one that is missing has no rows."""
-
-_COLUMN: Final = {INT: "integer", FLOAT: "real", STR: "text", BOOL: "flag"}
 
 
 class Pair(NamedTuple):
@@ -149,14 +146,14 @@ def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
     """
     subscribing, publishing, ending = range(3)
     acts: list[tuple[int, int, int]] = []
-    terms = _terms(facts)
+    terms = terms_of(facts)
     for number, term in enumerate(terms):
         acts.append((term.start, subscribing, number))
         if term.end is not None:
             acts.append((term.end, ending, number))
     times, ids = _columns(facts, "publish", "time", "event")
     acts += [(time, publishing, event) for time, event in zip(times, ids, strict=True) if time >= start]
-    events = _events(facts, {act[2] for act in acts if act[1] == publishing})
+    events = read_events(facts, {act[2] for act in acts if act[1] == publishing})
 
     in_force: FilterIndex[int] = FilterIndex()
     expected: set[Pair] = set()
@@ -172,7 +169,7 @@ def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
 
 
 @dataclass
-class _Term:
+class Term:
     """The time for which a node had a subscription."""
 
     node: int
@@ -182,12 +179,12 @@ class _Term:
     end: int | None = None
 
 
-def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
+def terms_of(facts: Mapping[str, pa.Table]) -> list[Term]:
     """By start. A subscription made again under an id in use ends the former one."""
-    terms: list[_Term] = []
-    current: dict[tuple[int, int], _Term] = {}
+    terms: list[Term] = []
+    current: dict[tuple[int, int], Term] = {}
     parsed: dict[str, Filter] = {}
-    rows = zip(*_columns(facts, "subscribe", "time", "node", "subscription", "active", "filter"), strict=True)
+    rows = read_rows(facts, "subscribe", "time", "node", "subscription", "active", "filter")
     for time, node, subscription, active, text in sorted(rows, key=lambda row: row[0]):
         former = current.pop((node, subscription), None)
         if former is not None:
@@ -195,24 +192,9 @@ def _terms(facts: Mapping[str, pa.Table]) -> list[_Term]:
         if active:
             if text not in parsed:
                 parsed[text] = parse_filter(text)
-            current[node, subscription] = _Term(node, subscription, parsed[text], time)
+            current[node, subscription] = Term(node, subscription, parsed[text], time)
             terms.append(current[node, subscription])
     return terms
-
-
-def _events(facts: Mapping[str, pa.Table], wanted: set[int]) -> dict[int, Event]:
-    """The events of those ids, rebuilt from their rows; payloads, which no filter sees, are not recorded."""
-    said: dict[int, dict[str, list[Scalar]]] = {event: defaultdict(list) for event in wanted}
-    rows = zip(*_columns(facts, "event_attribute", "event", "attribute", "kind", *_COLUMN.values()), strict=True)
-    place = {kind: number for number, kind in enumerate(_COLUMN, 3)}
-    for row in rows:
-        if row[0] in said:
-            said[row[0]][row[1]].append(row[place[row[2]]])
-    rebuilt = {}
-    for event, attributes in said.items():
-        (type_,) = attributes.pop(TYPE)
-        rebuilt[event] = Event.of(str(type_), attributes, id=event)
-    return rebuilt
 
 
 # --- What was delivered, sent and lost ------------------------------------------------------------------------------
@@ -260,7 +242,7 @@ def _received(facts: Mapping[str, pa.Table], warmup: float) -> tuple[dict[str, i
 
 def _measured(facts: Mapping[str, pa.Table], warmup: float, *columns: str) -> Iterator[tuple[Any, ...]]:
     """Those columns of the series, without the seconds that begin before the warm-up is over."""
-    for second, *row in zip(*_columns(facts, "series", "second", *columns), strict=True):
+    for second, *row in read_rows(facts, "series", "second", *columns):
         if second >= warmup:
             yield tuple(row)
 
@@ -273,7 +255,7 @@ def _airtime_share(sent: Sequence[Sent], warmup: float, duration: float | None) 
 
 def _notes(facts: Mapping[str, pa.Table]) -> dict[str, int]:
     noted: Counter[str] = Counter()
-    for fact, count in zip(*_columns(facts, "note", "fact", "count"), strict=True):
+    for fact, count in read_rows(facts, "note", "fact", "count"):
         noted[fact] += count
     return dict(sorted(noted.items()))
 

@@ -11,7 +11,7 @@ from typing import Any
 
 from roamcast.lab.ether import Air
 from roamcast.sim.away import Switch, switches
-from roamcast.sim.mobility import Leg, ScenarioError, position
+from roamcast.sim.mobility import Leg, Recorded, ScenarioError, position
 from roamcast.sim.scenario import Scenario
 
 Fact = tuple[str, tuple[Any, ...]]
@@ -27,6 +27,8 @@ def check_possible(scenario: Scenario, source: str) -> None:
     """Refuses what the simulator can and real processes cannot."""
     if scenario.background is not None:
         raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
+    if scenario.links is not None and scenario.links.file is not None:
+        raise ScenarioError(f"{source}: links.file: the lab plays no recorded contacts: give the links themselves")
     if scenario.record.frames:
         raise ScenarioError(f"{source}: record.frames: the lab does not see into frames: set it to false")
 
@@ -63,6 +65,7 @@ class PlacedAir:
         self._legs: list[Leg] = [next(walk) for walk in self._walks]
         self._loss = radio.loss
         self._indoor = radio.indoor_range
+        self._lesser = radio.indoor_range is not None or radio.ends == "both"
         self._bounds: tuple[float, float] | None = None
         if isinstance(radio.range, tuple):
             # As the simulator draws them for its nodes; for frames, its streams are the core's own.
@@ -80,7 +83,7 @@ class PlacedAir:
         reach = self._chance.uniform(*self._bounds) if self._bounds else self._range(sender)
         heard = []
         for node, (other_x, other_y) in enumerate(places):
-            limit = reach if self._indoor is None else min(reach, self._range(node))
+            limit = min(reach, self._range(node)) if self._lesser else reach
             if node != sender and (other_x - x) ** 2 + (other_y - y) ** 2 <= limit * limit:
                 heard.append((node, self._loss))
         return heard
@@ -119,6 +122,12 @@ def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
             if node in here and here[node] != group.applies_on(leg):
                 here[node] = group.applies_on(leg)
                 found.append(Switch(leg.start, node, here[node], group.mode == "restart"))
+    if isinstance(scenario.movement, Recorded) and not scenario.away:
+        absent: set[int] = set()
+        for node, leg in _legs(scenario, folder):
+            if leg.absent != (node in absent):
+                absent ^= {node}
+                found.append(Switch(leg.start, node, leg.absent, scenario.movement.absence == "restart"))
     return sorted(found)
 
 

@@ -26,7 +26,7 @@ from typing import Final, Protocol
 from roamcast.live.link.frame import BROADCAST, HEADER_SIZE
 
 LOOPBACK: Final = "127.0.0.1"
-LONGEST: Final = 65_535
+MAX_DATAGRAM: Final = 65_535
 _AT_ONCE: Final = 64
 """Datagrams of one door that are carried before the others get their turn."""
 _BUFFER: Final = 1 << 22
@@ -121,7 +121,7 @@ class Ether:
         door = self._doors[sender]
         for _ in range(_AT_ONCE):
             try:
-                datagram, home = door.recvfrom(LONGEST)
+                datagram, home = door.recvfrom(MAX_DATAGRAM)
             except BlockingIOError:
                 return
             except OSError:  # what a datagram of ours found closed comes back here

@@ -24,8 +24,8 @@ import pyarrow.parquet as pq
 
 from roamcast.content.rows import event_rows
 from roamcast.content.subscription import Publication
-from roamcast.facts.asked import publish_row
 from roamcast.facts.recorder import Recorder, Sink
+from roamcast.facts.rows import publish_row
 from roamcast.facts.schema import LASTING, TABLES
 from roamcast.lab.air import Fact
 from roamcast.units import SECOND

@@ -34,6 +34,7 @@ from roamcast.lab.processes import LabError, Process, Processes
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
 from roamcast.sim.away import Switch
+from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.scenario import Scenario
 from roamcast.units import SECOND
 
@@ -94,6 +95,8 @@ class Lab:
     """The nodes of a scenario, running. An async context manager; `work` is a folder with a short name."""
 
     def __init__(self, scenario: Scenario, folder: Path, work: Path, *, in_namespaces: bool = False) -> None:
+        if scenario.service is not None:
+            raise ScenarioError("service: real nodes take their own time to compute: leave it out")
         self.scenario = scenario
         self.report = LabReport()
         self.names = Names()

@@ -21,8 +21,11 @@ import aiohttp
 import msgspec
 
 from roamcast.content.context.expression import Context
+from roamcast.content.document import Carry, event_of_document
 from roamcast.content.event import Event, Scalar
 from roamcast.content.filter import Filter
+from roamcast.content.xml import Schema
+from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
 from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, Address, read_token
@@ -167,10 +170,22 @@ class Client:
         answer = await self._request("POST", "/publish", body, MSGPACK)
         return decode(answer, Named, MSGPACK).id
 
+    async def publish_xml(
+        self,
+        document: bytes | str,
+        carry: Carry = "plain",
+        schema: Schema | None = None,
+        **options: Any,  # noqa: ANN401  # those of `publish`
+    ) -> int:
+        """Publishes what an XML document says, and with `carry` the document itself, plain or compressed: a subscriber
+        reads it with `roamcast.content.document.document_of(event)`. Options are those of `publish`."""
+        return await self.publish(event_of_document(document, carry, schema), **options)
+
     def subscribe(
         self,
-        filter: str | Filter = "true",
+        filter: str | Filter | None = None,
         *,
+        xpath: str | None = None,
         id: int | None = None,
         durable: bool = False,
         lifetime: float | None = None,
@@ -178,11 +193,15 @@ class Client:
         publication_domain: str | Context | None = None,
         on_missed: Callable[[int], None] | None = None,
     ) -> Events:
-        """The events that match, from when the iterator is entered. A durable subscription needs an id, and goes on
-        without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it ends by
-        itself. `interest` and `publication_domain` are contexts: where events must be relevant, and who must have
-        published them."""
-        asked = Ask(str(filter), id, durable, lifetime, _text(interest), _text(publication_domain))
+        """The events that match, from when the iterator is entered. What is wanted is said by a filter, or in XPath,
+        such as `xpath='/CD[category="jazz"]'`; without either it is everything. A durable subscription needs an id, and
+        goes on without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it
+        ends by itself. `interest` and `publication_domain` are contexts: where events must be relevant, and who must
+        have published them."""
+        if filter is not None and xpath is not None:
+            raise ClientError("a subscription has a filter or an XPath expression, not both")
+        wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
+        asked = Ask(str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain))
         events = Events(self, asked, on_missed)
         self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
         self._open.append(events)

@@ -17,7 +17,7 @@ from typing import Final
 from roamcast.protocols.api import Time
 from roamcast.units import SECOND
 
-_LONGEST: Final = 3600 * SECOND
+_MAX_WAIT: Final = 3600 * SECOND
 """A loop cannot sleep for ever; the agenda looks up at least this often."""
 
 
@@ -98,7 +98,7 @@ class Agenda:
             self._alarm = None
         if self._heap:
             self._alarm_at = self._heap[0][0]
-            wait = min(max(0, self._alarm_at - self._clock.now()), _LONGEST)
+            wait = min(max(0, self._alarm_at - self._clock.now()), _MAX_WAIT)
             self._alarm = asyncio.get_running_loop().call_later(wait / SECOND, self._ring)
 
     def _ring(self) -> None:

@@ -25,8 +25,8 @@ from msgspec.structs import astuple
 from roamcast.content.event import Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Row, batch_of
+from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
 from roamcast.protocols.api import Node, Time

@@ -269,7 +269,7 @@ class Host:
         self._facts.subscribed(self._clock.now(), subscription)
         self._call(self.broker.subscribe, subscription)
         if subscription.lifetime is not None:
-            end = self._clock.now() + subscription.lifetime
+            end = self._clock.now() + subscription.lifetime + self.broker.linger
             self.port.agenda.plan(end, lambda now: self._expire(subscription))
 
     def _expire(self, subscription: Subscription) -> None:

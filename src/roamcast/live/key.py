@@ -18,7 +18,7 @@ from roamcast.errors import RoamcastError
 
 OCTETS: Final = 32
 MARK: Final = "roamcast-key-1"
-_LONGEST_FILE: Final = 1024
+_MAX_FILE: Final = 1024
 
 
 class KeyProblem(RoamcastError):
@@ -41,7 +41,7 @@ class NetworkKey:
         try:
             with path.open("rb") as file:
                 mode = os.fstat(file.fileno()).st_mode
-                content = file.read(_LONGEST_FILE + 1)
+                content = file.read(_MAX_FILE + 1)
         except OSError as problem:
             raise KeyProblem(f"the key {path} cannot be read: {problem.strerror}") from None
         # A group is its administrator's choice; the whole world never is.

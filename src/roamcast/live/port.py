@@ -22,7 +22,7 @@ from roamcast.live.clock import Agenda, Clock
 from roamcast.live.facts import Facts
 from roamcast.live.senses import Senses
 from roamcast.live.store import Store
-from roamcast.protocols.api import Handle, Node, Time
+from roamcast.protocols.api import Handle, Node, Time, Work
 from roamcast.protocols.codec import Codec
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Bulk, Message, kind_of
@@ -188,6 +188,9 @@ class LivePort:
         if self._facts.decisions:
             self._facts.record(self.now, Decision(event, decision, to))
 
+    def spend(self, work: Work) -> None:
+        pass
+
     def set_timer(self, at: Time, key: Hashable) -> None:
         self.agenda.plan(at, lambda now: self._ring(now, key))
 
@@ -204,6 +207,9 @@ class LivePort:
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self._senses.attributes
+
+    def overheard(self, neighbour: Node) -> Time | None:
+        return None  # whatever else is on the air, no other program's frame is a node's
 
     # --- Letting out ------------------------------------------------------------------------------------------------
 

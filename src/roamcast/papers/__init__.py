@@ -3,7 +3,7 @@
 The rule this file owns is what `--quick` means: a preview in minutes. Of every axis of more than three values, every
 second one, from the first, and the last; three seeds; and 200 s measured instead of what the scenario says. Where that
 would show nothing, an experiment says itself what its preview is (`quick` in its file). Experiments that no claim is
-judged by, but which only stand beside one, are left out.
+judged by and no supposed cause tested by, but which only stand beside a claim, are left out.
 """
 
 import dataclasses
@@ -66,8 +66,8 @@ def load(papers: Sequence[str] = ()) -> list[Experiment]:
 
 
 def preview(papers: Sequence[str] = ()) -> list[Experiment]:
-    """The previews of the papers' experiments that some claim is judged by."""
-    checks = [check for claim in load_claims(CLAIMS) for check in claim.checks if check.judged]
+    """The previews of the papers' experiments that some claim is judged by, or some cause of its failure tested."""
+    checks = [check for claim in load_claims(CLAIMS) for check in claim.checks if check.judged or check.cause]
     judging = {term.experiment for check in checks for term in check.terms}
     return [quick(one) for one in load(papers) if one.name in judging]
 

@@ -75,6 +75,9 @@ class Check(_Part, frozen=True, kw_only=True):
     """The paper's main point, of all that a claim says. One check at most; if none, it is the first that is judged."""
     judged: bool = True
     """False: measured and shown for comparison, without a say in the verdict."""
+    cause: str = ""
+    """A supposed cause of what does not hold, which is removed in what this check measures: if it holds there, that
+    explains it. Such a check has no say in the verdict."""
     share: bool = False
     """Whether the measure lies between 0 and 1; this and `floor` are filled in by the judge from what the campaign's
     folder says of the measure."""
@@ -115,7 +118,8 @@ class Claim(_Part, frozen=True, kw_only=True):
     explanation: str = ""
     """Why it does not hold, as far as is known; after measuring."""
     tested: bool = False
-    """Whether the supposed cause was removed and the claim measured again; if not, the explanation is a guess."""
+    """Whether the supposed cause was removed and the claim measured again; if not, the explanation is a guess, but for
+    what checks with a `cause` show."""
     checks: tuple[Check, ...] = ()
     """All must hold. None: the claim is not measured yet."""
 
@@ -176,6 +180,8 @@ def _problems(claim: Claim) -> Iterator[str]:
             yield f"the check {check.says!r}: a number of its own, or `exact`, goes with a reason, and only with one"
         if check.main and not check.judged:
             yield f"the check {check.says!r}: the main point is judged"
+        if check.cause and check.judged:
+            yield f"the check {check.says!r}: what tests a cause is not judged"
         for term in check.terms:
             if term.at is not None and term.reaching is not None:
                 yield f"the check {check.says!r}: a term is either at a point or where it reaches a value"

@@ -100,7 +100,7 @@ def _corrected(looks: Sequence[Look]) -> list[list[float]]:
 def _result(look: Look, p_values: Sequence[float], level: float, main: bool = False) -> CheckResult:
     check, findings, missing = look
     if not findings:
-        return CheckResult(check.says, Outcome.MISSING, missing[0], check.judged, main)
+        return CheckResult(check.says, Outcome.MISSING, missing[0], check.judged, main, cause=check.cause)
     alpha = (1 - level) / 2
     outcomes = [_outcome(one, p_value, alpha) for one, p_value in zip(findings, p_values, strict=True)]
     slacks = [one.condition.mean.slack(one.found.mean) for one in findings]
@@ -114,7 +114,7 @@ def _result(look: Look, p_values: Sequence[float], level: float, main: bool = Fa
         text += f" ({len(missing)} more not measured: {missing[0]})"
     missed = -slacks[tightest]
     misses = _distance(missed, finding.unit) if missed > 0 and outcomes[tightest] is not Outcome.HOLDS else ""
-    return CheckResult(check.says, outcomes[tightest], text, check.judged, main, misses)
+    return CheckResult(check.says, outcomes[tightest], text, check.judged, main, misses, check.cause)
 
 
 def _outcome(finding: Finding, p_value: float, alpha: float) -> Outcome:

@@ -23,6 +23,16 @@ class CheckResult:
     main: bool = False
     misses: str = ""
     """By how much the mean, at the worst place, is beyond what was asked for; empty if it is not."""
+    cause: str = ""
+    """What is removed in what it measures."""
+
+    @property
+    def explains(self) -> str:
+        """What it shows of its cause."""
+        if not self.cause:
+            return ""
+        shown = {Outcome.HOLDS: "explained by", Outcome.FAILS: "not explained by"}
+        return f"{shown.get(self.outcome, 'perhaps explained by')} {self.cause}"
 
     def as_dict(self) -> dict[str, Any]:
         return {
@@ -32,6 +42,7 @@ class CheckResult:
             "judged": self.judged,
             "main": self.main,
             "misses": self.misses,
+            "explains": self.explains,
         }
 
 
@@ -68,14 +79,14 @@ class Verdict:
             "measured": "; ".join(map(_in_words, checks)),
             "reading": claim.reading,
             "explanation": claim.explanation,
-            "tested": claim.tested if claim.explanation else None,
+            "tested": claim.tested or any(check.cause for check in checks) if claim.explanation else None,
             "checks": [check.as_dict() for check in checks],
         }
 
 
 def _in_words(check: CheckResult) -> str:
     words = [f"{check.says}: {check.measured}"]
-    words.append(str(check.outcome) if check.judged else "for comparison only")
+    words.append(str(check.outcome) if check.judged else check.explains or "for comparison only")
     if check.judged and check.misses:
         words.append(f"misses by {check.misses}")
     return ", ".join(words)

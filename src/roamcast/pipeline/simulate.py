@@ -2,8 +2,8 @@
 
 The rules this file owns:
 
-* A folder belongs to one campaign. The same experiments may come with more, or fewer, seeds and points; others are
-  refused, and so is a folder of anything else.
+* A folder belongs to one campaign. The same experiments may come with more, or fewer, seeds, points, axes and variants;
+  others are refused, and so is a folder of anything else.
 * What is done stays done. Started again, a campaign does what is missing; runs that failed are left as they are unless
   they are asked for.
 * The manifest is written when every run of the plan is done or has failed, and says nothing that depends on when,
@@ -34,7 +34,8 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.folder import CAMPAIGN_FILE, check_version, done_file
+from roamcast.campaign.folder import CAMPAIGN_FILE, COMMIT, MANIFEST_FILE, RUNS_FILE, check_version, commit, done_file
+from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Plan, Run
 from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
@@ -43,6 +44,7 @@ from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, perform, read_do
 
 _LOCK_FILE: Final = ".lock"
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
+DEFAULT_LIMITS: Final = Limits()
 _INTERVAL: Final = 0.25
 """Seconds between two looks at how far Spark is."""
 
@@ -55,8 +57,10 @@ def simulate(
     retry_failed: bool = False,
     *,
     command: str = "",
+    limits: Limits = DEFAULT_LIMITS,
 ) -> pa.Table:
-    """Simulates what of the plan is not done, and gives the manifest. `command` is how a person would start it."""
+    """Simulates what of the plan is not done, and gives the manifest. `command` is how a person would start it;
+    `limits` are those of each run."""
     out = out.resolve()
     with _writing(out), _claimed(plan, out, command):
         survey = look(plan, out)
@@ -67,8 +71,9 @@ def simulate(
         todo = [run for run in plan.distinct if run.run not in settled]
         if todo:
             # A cluster's executors may still be at work when this raises: what they write then is right, or discarded.
+            plan.sources.store(out)
             with _token(out) as token:
-                _Campaign(spark.sparkContext, plan, todo, settled, on_progress).run(out, token)
+                _Campaign(spark.sparkContext, plan, todo, settled, on_progress).run(out, token, limits)
         return _write_tables(plan, out)
 
 
@@ -125,21 +130,39 @@ def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
             f"{out}: holds another campaign, of {_listed(former)}, not of {_listed(names)}: choose another folder"
         )
     for one in plan.experiments:
+        before = former[one["name"]].get("hashes", {})
         for part, value in one["hashes"].items():
-            if former[one["name"]].get("hashes", {}).get(part) != value:
+            # Variants and axes may come and go; one that stays must be what it was.
+            changed = (
+                [
+                    f"{part[:-1]} {name!r}"
+                    for name in value
+                    if before.get(part, {}).get(name, value[name]) != value[name]
+                ]
+                if isinstance(value, dict)
+                else [part] * (before.get(part) != value)
+            )
+            for what in changed:
                 raise CampaignError(
-                    f"{out}: holds another campaign: its experiment {one['name']!r} had other {part} than "
+                    f"{out}: holds another campaign: its experiment {one['name']!r} had another {what} than "
                     f"{one['source']} has now: choose another folder"
                 )
 
 
 def _additions(former: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    gains = [("seeds", [seed for seed in now["seeds"] if seed not in former["seeds"]])]
-    for before, after in zip(former["axes"], now["axes"], strict=True):
-        gains.append((after["label"], [value for value in after["values"] if value not in before["values"]]))
+    gains = [("seeds", _new(former["seeds"], now["seeds"]))]
+    gains.append(
+        ("variants", _new([one["name"] for one in former["variants"]], [one["name"] for one in now["variants"]]))
+    )
+    before = {axis["label"]: axis["values"] for axis in former["axes"]}
+    gains += [(axis["label"], _new(before.get(axis["label"], []), axis["values"])) for axis in now["axes"]]
     for what, values in gains:
         if values:
             yield f"{now['name']}: {what} {', '.join(map(str, values))}"
+
+
+def _new(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
+    return [value for value in now if value not in before]
 
 
 def _listed(names: Any) -> str:  # noqa: ANN401  # any collection of names
@@ -217,11 +240,24 @@ def _write_tables(plan: Plan, out: Path) -> pa.Table:
         if done is None:
             raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
         rows.append({**done["row"], "rows": list(done["row"]["rows"].items())})
-    manifest = pa.Table.from_pylist(rows, MANIFEST_ARROW)
-    for name, table in (("runs", pa.Table.from_pylist(plan.rows, RUNS_ARROW)), ("manifest", manifest)):
-        with _replacing(out / f"{name}.parquet") as file:
+    runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
+    manifest = pa.Table.from_pylist(rows, MANIFEST_ARROW).replace_schema_metadata({COMMIT: commit(runs)})
+    # A reader sees by the manifest whether both are of one commit: between the two renames they are not.
+    for name, table in ((RUNS_FILE, runs), (MANIFEST_FILE, manifest)):
+        with _replacing(out / name) as file:
             pq.write_table(table, file, compression="zstd")
     return manifest
+
+
+def settled(plan: Plan, out: Path) -> pa.Table | None:
+    """The manifest, if it is that of this plan and every run of it is done or has failed; else None."""
+    out = out.resolve()
+    survey = look(plan, out)
+    if len(survey.ok) + len(survey.failed) < len(plan.distinct) or not (out / MANIFEST_FILE).is_file():
+        return None
+    manifest = pq.read_table(out / MANIFEST_FILE, partitioning=None)
+    fits = (manifest.schema.metadata or {}).get(COMMIT) == commit(pa.Table.from_pylist(plan.rows, RUNS_ARROW)).encode()
+    return manifest if fits else None
 
 
 # --- Spark ----------------------------------------------------------------------------------------------------------
@@ -238,8 +274,8 @@ class _Gathered(AccumulatorParam[list[Outcome]]):
         return value1
 
 
-def _task(out: str, token: str, outcomes: Accumulator[list[Outcome]], run: Run) -> None:
-    outcomes.add([perform(run, Path(out), token)])
+def _task(out: str, token: str, limits: Limits, outcomes: Accumulator[list[Outcome]], run: Run) -> None:
+    outcomes.add([perform(run, Path(out), token, limits)])
 
 
 class _Campaign:
@@ -263,9 +299,9 @@ class _Campaign:
         self._group = f"roamcast-{uuid.uuid4().hex}"
         self._started = time.monotonic()
 
-    def run(self, out: Path, token: str) -> None:
+    def run(self, out: Path, token: str, limits: Limits) -> None:
         try:
-            self._run(partial(_task, str(out), token, self._outcomes))
+            self._run(partial(_task, str(out), token, limits, self._outcomes))
         except (Py4JError, ConnectionError) as problem:
             raise CampaignError(f"Spark gave up: {_first_line(problem)}\n{_KEPT}") from problem
 

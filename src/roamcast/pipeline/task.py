@@ -8,6 +8,8 @@ The rules this file owns, which make a campaign safe to kill at any instant:
   the same bytes to the same places, in any order.
 * What the run raises is its result, kept as a row. What the folder raises (a full disk, say) is nobody's result: the
   task reports it, and the campaign ends.
+* A run that kills its process is tried `TRIES` times and then put aside as a row with the reason; one that exceeds a
+  limit, at once. Neither holds up the others (`supervise`).
 """
 
 import contextlib
@@ -20,6 +22,7 @@ import traceback
 import uuid
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any, Final, NamedTuple
 
@@ -29,16 +32,21 @@ import pyarrow.parquet as pq
 
 import roamcast
 from roamcast.campaign.folder import done_file, facts_file, manifest_row
-from roamcast.campaign.identity import canonical_hash, digests, relocated, run_id, write_files
+from roamcast.campaign.identity import relocated, run_id
+from roamcast.campaign.inputs import FILES
+from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import Run
 from roamcast.campaign.schemas import with_run
 from roamcast.facts.schema import TABLES
+from roamcast.pipeline.supervise import in_child
 from roamcast.sim import run as simulation
 from roamcast.sim.scenario import Scenario
 
 BLOCKED: Final = "blocked"
 """The status of a run that could not be tried; never in a manifest."""
 TEMPORARY: Final = "tmp"
+TRIES: Final = 3
+"""Deaths of a run's process after which the run has failed."""
 
 _PACKAGE: Final = Path(roamcast.__file__).parent
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
@@ -64,8 +72,11 @@ def read_done(out: Path, run: str) -> dict[str, Any] | None:
     return done if whole else None
 
 
-def perform(run: Run, out: Path, token: str) -> Outcome:
-    """Does the run unless it is done. `token` is the name of a file that the driver has put into the folder."""
+def perform(run: Run, out: Path, token: str, limits: Limits | None = None) -> Outcome:
+    """Does the run unless it is done. `token` is the name of a file that the driver has put into the folder.
+
+    With limits the run gets a process of its own; without, it runs in this one.
+    """
     if not (out / TEMPORARY / token).is_file():
         return Outcome(
             run.run,
@@ -73,32 +84,63 @@ def perform(run: Run, out: Path, token: str) -> Outcome:
             f"{out}: {socket.gethostname()} does not see there what was written on the machine that started the "
             "campaign: the folder must be on storage that all of Spark's executors share",
         )
+    done = read_done(out, run.run)
+    if done is not None:
+        return Outcome(run.run, done["row"]["status"])
     attempt = out / TEMPORARY / f"{run.run}.{uuid.uuid4().hex}"
     try:
-        done = read_done(out, run.run)
-        if done is not None:
-            return Outcome(run.run, done["row"]["status"])
-        attempt.mkdir()
-        return _attempt(run, out, attempt)
-    except _AnotherVersion as problem:
-        return Outcome(run.run, BLOCKED, str(problem))
+        return _attempt(run, out, attempt) if limits is None else _attempts(run, out, attempt, limits)
     except OSError as problem:
-        why = problem.strerror or problem
-        place = problem.filename or out
-        return Outcome(run.run, BLOCKED, f"{place}: cannot be written on {socket.gethostname()}: {why}")
+        return _blocked(run, out, problem)
     finally:
         shutil.rmtree(attempt, ignore_errors=True)
 
 
+def _attempts(run: Run, out: Path, attempt: Path, limits: Limits) -> Outcome:
+    """One attempt after the other, until one does not die."""
+    tries = 0
+    while tries < TRIES:
+        tries += 1
+        ended = in_child(partial(_attempt, run, out, attempt), limits)
+        if ended.result is not None:
+            return ended.result
+        shutil.rmtree(attempt, ignore_errors=True)
+        if ended.limit:
+            break
+    times = f" ({tries} times of {tries})" if tries > 1 else ""
+    scenario = msgspec.json.decode(run.scenario, type=Scenario)
+    attempt.mkdir()
+    now = time.time()
+    return _finish(run, scenario, out, attempt, _Result({}, f"the run {ended.death}{times}", 0.0), now, 0.0)
+
+
 def _attempt(run: Run, out: Path, attempt: Path) -> Outcome:
     started, cpu = time.time(), time.process_time()
-    scenario = msgspec.json.decode(run.scenario, type=Scenario)
-    if run_id(scenario, run.files) != run.run:
-        raise _AnotherVersion(
-            f"{socket.gethostname()} has other sources of roamcast, or of an installed protocol, than the machine that "
-            "started the campaign, or they have changed since: have the same everywhere, and start again"
-        )
-    result = _simulate(run, scenario, attempt)
+    try:
+        attempt.mkdir()
+        scenario = msgspec.json.decode(run.scenario, type=Scenario)
+        if run_id(scenario, run.files) != run.run:
+            return Outcome(
+                run.run,
+                BLOCKED,
+                f"{socket.gethostname()} has other sources of roamcast, or of an installed protocol, than the machine "
+                "that started the campaign, or they have changed since: have the same everywhere, and start again",
+            )
+        result = _simulate(run, scenario, out / FILES, attempt)
+        return _finish(run, scenario, out, attempt, result, started, time.process_time() - cpu)
+    except OSError as problem:
+        return _blocked(run, out, problem)
+
+
+def _blocked(run: Run, out: Path, problem: OSError) -> Outcome:
+    why = problem.strerror or problem
+    return Outcome(run.run, BLOCKED, f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {why}")
+
+
+def _finish(
+    run: Run, scenario: Scenario, out: Path, attempt: Path, result: "_Result", started: float, cpu: float
+) -> Outcome:
+    """Moves a run's files to their places, and says last that they are there."""
     row = manifest_row(run.run, scenario, result.error, attempt, result.rows)
     sizes = {table: _file(attempt, table).stat().st_size for table in result.rows}
     for table in result.rows:
@@ -108,7 +150,8 @@ def _attempt(run: Run, out: Path, attempt: Path) -> Outcome:
     record = {
         "row": row,
         "sizes": sizes,
-        "cpu": time.process_time() - cpu,
+        "inputs": [one.place for one in run.files.values()],
+        "cpu": cpu,
         "simulating": result.cpu,
         "started": started,
         "ended": time.time(),
@@ -120,10 +163,6 @@ def _attempt(run: Run, out: Path, attempt: Path) -> Outcome:
     return Outcome(run.run, row["status"])
 
 
-class _AnotherVersion(Exception):
-    pass
-
-
 @dataclass(frozen=True)
 class _Result:
     rows: dict[str, int]
@@ -131,40 +170,19 @@ class _Result:
     cpu: float
 
 
-def _simulate(run: Run, scenario: Scenario, attempt: Path) -> _Result:
+def _simulate(run: Run, scenario: Scenario, files: Path, attempt: Path) -> _Result:
     """Runs the scenario into the attempt's folder. Raises `OSError` only where that folder did."""
-    folder = _placed(run, scenario, attempt)
     with contextlib.closing(RunSink(run.run, attempt)) as sink:
         try:
-            report = simulation.run(relocated(scenario), sink, folder=folder)
+            report = simulation.run(relocated(scenario, run.files), sink, folder=files)
         except (Exception, SystemExit) as problem:
             if sink.problem is not None:
                 raise sink.problem from None
-            return _Result({}, describe(problem, folder), 0.0)
+            return _Result({}, describe(problem, files), 0.0)
         if sink.problem is not None:  # a broker may have caught it
             raise sink.problem
         sink.finish()
         return _Result(sink.rows, None, report.cpu)
-
-
-def _placed(run: Run, scenario: Scenario, attempt: Path) -> Path:
-    """A folder with the files from outside. It is one for all runs that have the same, in which a worker process finds
-    a protocol that it has loaded already."""
-    if not run.files:
-        return attempt
-    place = attempt.parent / f"files-{canonical_hash(digests(run.files))}"
-    if place.is_dir():
-        return place
-    draft = attempt / "files"
-    draft.mkdir()
-    write_files(scenario, run.files, draft)
-    try:
-        draft.rename(place)
-    except OSError:
-        if not place.is_dir():
-            raise
-        # Another task was first; theirs are the same.
-    return place
 
 
 class RunSink:
@@ -216,13 +234,15 @@ def _file(attempt: Path, table: str) -> Path:
     return attempt / f"{table}.parquet"
 
 
-def describe(problem: BaseException, folder: Path) -> str:
-    """An error in one line, with the innermost place in roamcast or in the protocol from outside, whose file is in
-    `folder`. The same error reads the same on every machine: no addresses of objects, no names of temporary folders."""
+def describe(problem: BaseException, files: Path) -> str:
+    """An error in one line, with the innermost place in roamcast or in the protocol from outside, which is stored in
+    `files`. The same error reads the same on every machine: no addresses of objects, no names of folders."""
     places = []
     for frame in traceback.extract_tb(problem.__traceback__):
-        for root in (_PACKAGE, folder):
-            if Path(frame.filename).is_relative_to(root):
-                places.append(f"{Path(frame.filename).relative_to(root).as_posix()}:{frame.lineno} in {frame.name}")
-    message = _ADDRESS.sub("0x…", str(problem)).replace(f"{folder}/", "")
+        path = Path(frame.filename)
+        for root in (_PACKAGE, files):
+            if path.is_relative_to(root):
+                name = path.relative_to(root).as_posix() if root == _PACKAGE else path.name
+                places.append(f"{name}:{frame.lineno} in {frame.name}")
+    message = re.sub(rf"{re.escape(str(files))}/\w+/", "", _ADDRESS.sub("0x…", str(problem)))
     return f"{type(problem).__name__}: {message} ({places[-1]})"

@@ -65,7 +65,8 @@ class Twins:
         """What the simulator has to do: the same experiment, without the live rows."""
         rows = [row for row in self.plan.rows if row["variant"] == SIMULATED]
         names = {row["run"] for row in rows}
-        return Plan(self.plan.experiments, rows, [run for run in self.plan.distinct if run.run in names])
+        distinct = [run for run in self.plan.distinct if run.run in names]
+        return Plan(self.plan.experiments, rows, distinct, self.plan.sources)
 
 
 def twins(
@@ -98,7 +99,7 @@ def twins(
     wanted = {row["run"] for row in planned.rows}
     distinct = [run for run in planned.distinct if run.run in wanted]
     distinct += [dataclasses.replace(run, run=named[run.run]) for run in planned.distinct if run.run in named]
-    return Twins(one, Plan(planned.experiments, planned.rows, distinct))
+    return Twins(one, Plan(planned.experiments, planned.rows, distinct, planned.sources))
 
 
 def run_twins(

@@ -46,9 +46,11 @@ def _warm_kernel() -> None:
     for node in range(2):
         near.set_range(node, 1.0)
         near.set_leg(node, 0, 0.0, 0.0, 0.0, 0.0)
+        near.set_room(node, -1)
     linked = kernel.Core(core.Settings(nodes=2, seed=1, links=True))
     linked.set_link(0, 1, 0.0)
     for warmed in (near, linked):
+        warmed.set_on(1, True, True)
         warmed.send(0, 0, 1, 10, core.ACK_KIND, 0, False)
         while warmed.advance(1_000) != core.Upcall.REACHED:
             pass

@@ -18,7 +18,7 @@ happens, and it answers by calling its *port*. The laws:
 import abc
 import random
 from collections.abc import Hashable, Mapping
-from typing import Annotated, Generic, Protocol, TypeVar
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -34,6 +34,9 @@ Node = int
 Time = int
 """Nanoseconds since the world began."""
 Handle = int
+Work = Literal["convert", "match", "compare"]
+"""What a broker computes that may be worth timing: it converts an event to its digest, matches an event with the
+subscriptions of its node, or compares a digest with a summary."""
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -42,6 +45,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     delivered: Annotated[
         int, Meta(ge=1, description="how many events a node remembers having delivered, across restarts too")
     ] = 1024
+
+    @property
+    def overhears(self) -> bool:
+        """Whether brokers with these parameters ask `Port.overheard`: a world keeps no account of it otherwise."""
+        return False
 
 
 P = TypeVar("P", bound=Parameters)
@@ -80,6 +88,9 @@ class Port(Protocol):
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
         """Writes down, if that is asked for, what the broker decided about an event. Free of charge where it is not."""
 
+    def spend(self, work: Work) -> None:
+        """Says that the broker computes this now. In a simulation it may take time; on a device it takes its own."""
+
     def keep(self, key: str, value: bytes) -> None:
         """Stores what must survive a crash; `start` gets it back."""
 
@@ -92,12 +103,21 @@ class Port(Protocol):
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         """What the node knows of itself, such as its battery's charge; empty where nobody says."""
 
+    def overheard(self, neighbour: Node) -> Time | None:
+        """When a frame that is not the protocol's, such as a scenario's background traffic, last came from a node.
+
+        None: never, or nobody listens for it, as on devices.
+        """
+
 
 class Broker(abc.ABC, Generic[P]):
     """The base of every broker: the subscriptions of its own node, and what the host may call.
 
     A protocol overrides `receive` and `publish`, and of the rest what it needs.
     """
+
+    linger: Time = 0
+    """How long after the end of its lifetime a subscription still gets what matched in time. Its world ends it then."""
 
     def __init__(self, node: Node, params: P, port: Port, rng: random.Random) -> None:
         self.node = node

@@ -32,7 +32,7 @@ class Codec:
 
     def size(self, message: Message) -> int:
         """The length of the encoding."""
-        return 1 + len(self._encoder.encode(message))
+        return 1 + message.encoded_size(self._encoder.encode)
 
     def decode(self, frame: bytes) -> Message:
         if not frame:

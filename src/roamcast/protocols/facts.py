@@ -25,7 +25,7 @@ Decided = Literal[
 
 * `forwarded`: it passes the event on (to `to`, or to whoever hears it);
 * `suppressed`: it would have, and heard somebody else do so;
-* `not chosen`: a toss decided against it;
+* `not chosen`: a toss decided against it, or it is no nearer to where the event is to go;
 * `no route`: it knows no one to pass it on to;
 * `not wanted`: it knows its neighbours, and none of them wants it;
 * `cache full`: it could not keep it, or had to drop it for another;

@@ -29,7 +29,7 @@ from roamcast.units import SECOND, seconds
 
 MAX_DESTINATIONS: Final = 1024
 MAX_MISSED: Final = 10
-"""Beacons missed in a row, after which a node is forgotten."""
+"""Beacons missed in a row, after which a node is forgotten at the latest."""
 _BEACON: Final = "beacon"
 _STEP: Final = SECOND // (3 * MAX_MISSED)
 """The delay a missed beacon adds: the paper waits a third of the hint in seconds."""
@@ -63,6 +63,12 @@ class Hint(Parameters, frozen=True, kw_only=True):
     beaconing: Annotated[
         Literal["subscribers", "all"], Meta(description="who beacons: nodes with a subscription, or every node")
     ] = "subscribers"
+    jitter: Annotated[
+        float, Meta(ge=0, lt=1, description="by what share of the interval a beacon is moved at random, either way")
+    ] = 0.0
+    life: Annotated[
+        int, Meta(ge=1, le=MAX_MISSED, description="beacons of a node that may be missed before its entry goes")
+    ] = MAX_MISSED
     tolerance: Annotated[
         float, Meta(ge=0, lt=1, description="how late a beacon may be before it counts as missed, in intervals")
     ] = 0.1
@@ -83,7 +89,7 @@ class HintBroker(Broker[Hint]):
         self._interval = seconds(params.interval)
         self._tolerance = seconds(params.interval * params.tolerance)
         # The entry goes when more than ten beacons were missed, that is when the eleventh is late.
-        lifetime = (MAX_MISSED + 1) * self._interval + self._tolerance - 1
+        lifetime = (params.life + 1) * self._interval + self._tolerance - 1
         self._table: NeighbourTable[Filter] = NeighbourTable(lifetime, params.table)
         self._interests: FilterIndex[Node] = FilterIndex()  # of those in the table
         self._seen = DuplicateWindow(params.window)
@@ -108,7 +114,7 @@ class HintBroker(Broker[Hint]):
     def timer(self, now: Time, key: Hashable) -> None:
         if key != _BEACON:
             return
-        self.port.set_timer(now + self._interval, _BEACON)
+        self.port.set_timer(now + self._next_beacon(), _BEACON)
         for node in self._table.expire(now):
             self._interests.remove(node)
         # With the last subscription gone, one more beacon says so.
@@ -118,6 +124,11 @@ class HintBroker(Broker[Hint]):
                 self._beacon = Beacon(summarise(filters, self.params.summary) if filters else NOTHING)
             self._told = bool(len(self.local))
             self.port.broadcast(self._beacon)
+
+    def _next_beacon(self) -> Time:
+        if not self.params.jitter:
+            return self._interval
+        return round(self._interval * (1 + self.params.jitter * (2 * self.rng.random() - 1)))
 
     def _hear_beacon(self, now: Time, sender: Node, wanted: Filter) -> None:
         if not INT_MIN <= sender <= INT_MAX:  # no list of destinations could name it
@@ -135,7 +146,7 @@ class HintBroker(Broker[Hint]):
         if known is None:
             return None
         missed = max(0, now - known.last - self._tolerance) // self._interval
-        return missed if missed <= MAX_MISSED else None
+        return missed if missed <= self.params.life else None
 
     # --- Events -----------------------------------------------------------------------------------------------------
 

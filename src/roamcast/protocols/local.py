@@ -11,7 +11,7 @@ The rules this file owns:
 """
 
 from collections.abc import Mapping
-from typing import Final, Protocol
+from typing import Final, Literal, Protocol
 
 from roamcast.bounded import put
 from roamcast.content.event import Event, EventId
@@ -28,6 +28,7 @@ class _Keeper(Protocol):
     """The part of a port that this needs."""
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None: ...
+    def spend(self, work: Literal["match"]) -> None: ...
     def keep(self, key: str, value: bytes) -> None: ...
     def forget(self, key: str) -> None: ...
 
@@ -69,11 +70,11 @@ class LocalSubscriptions:
 
     def matches(self, event: Event) -> bool:
         """Whether a subscription wants the event."""
-        return bool(self._filters) and bool(self._index.match(event))
+        return bool(self._matching(event))
 
     def deliver(self, event: Event, hops: int, via: str) -> bool:
         """Hands an event that has arrived to the subscriptions that match, if none had it; whether any matches."""
-        wanted_by = self._index.match(event) if self._filters else []
+        wanted_by = self._matching(event)
         if wanted_by and event.id not in self._delivered:
             self._hand_over(event, (), tuple(wanted_by), hops, via)
         return bool(wanted_by)
@@ -81,9 +82,15 @@ class LocalSubscriptions:
     def deliver_held(self, event: Event, hops: int, via: str) -> None:
         """Hands an event that the broker holds to the subscriptions that match and have not got it."""
         had = self._delivered.get(event.id, ())
-        wanting = tuple(number for number in self._index.match(event) if number not in had) if self._filters else ()
+        wanting = tuple(number for number in self._matching(event) if number not in had)
         if wanting:
             self._hand_over(event, had, wanting, hops, via)
+
+    def _matching(self, event: Event) -> list[int]:
+        if not self._filters:
+            return []
+        self._port.spend("match")
+        return self._index.match(event)
 
     def has(self, event_id: EventId, subscription_id: int) -> bool:
         """Whether a subscription got an event."""

@@ -6,6 +6,7 @@ and of use in part, such as a document, goes as a `Bulk` of small messages.
 """
 
 import abc
+from collections.abc import Callable
 from typing import ClassVar, Final, Literal
 
 import msgspec
@@ -40,6 +41,10 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
         """The event that it carries, if any: that of its field `event`, unless a message knows better."""
         event = getattr(self, "event", None)
         return event.id if isinstance(event, Event) else None
+
+    def encoded_size(self, encode: Callable[[object], bytes]) -> int:
+        """Bytes of its encoding. A long message that knows the size of its parts can say it without encoding them."""
+        return len(encode(self))
 
 
 MAX_PIECES: Final = 62

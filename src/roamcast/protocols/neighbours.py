@@ -6,6 +6,8 @@ Bounded: when it is full, whoever was not heard of for longest makes room.
 from collections.abc import ItemsView, Iterator
 from typing import Generic, NamedTuple, TypeVar
 
+from roamcast.bounded import put
+
 V = TypeVar("V")
 
 
@@ -25,13 +27,7 @@ class NeighbourTable(Generic[V]):
 
     def hear(self, now: int, node: int, value: V) -> int | None:
         """Remembers what a node said; gives the node that made room for it, if one had to."""
-        self._heard.pop(node, None)
-        evicted = None
-        if len(self._heard) == self._capacity:
-            evicted = next(iter(self._heard))
-            del self._heard[evicted]
-        self._heard[node] = Heard(now, value)
-        return evicted
+        return put(self._heard, node, Heard(now, value), self._capacity)
 
     def expire(self, now: int) -> list[int]:
         """Forgets the nodes not heard of for longer than the lifetime, and names them."""

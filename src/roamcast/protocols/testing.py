@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from roamcast.content.event import Event, EventId, Scalar
-from roamcast.protocols.api import Broker, Handle, Node, Time
+from roamcast.protocols.api import Broker, Handle, Node, Time, Work
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Bulk, Message
@@ -52,11 +52,15 @@ class RecordingPort:
     notes: Counter[str] = field(default_factory=Counter)
     facts: list[tuple[Time, Fact]] = field(default_factory=list)
     """What was recorded, decisions included, and when."""
+    work: Counter[Work] = field(default_factory=Counter)
+    """What the broker said that it computes."""
     kept: dict[str, bytes] = field(default_factory=dict)
     position: tuple[float, float] | None = None
     """What `here` says, at any time."""
     properties: dict[str, Scalar] = field(default_factory=dict)
     """What `attributes` says."""
+    other_traffic: dict[Node, Time] = field(default_factory=dict)
+    """What `overheard` says, by neighbour."""
     _serial: int = 0
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
@@ -92,6 +96,9 @@ class RecordingPort:
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
         self.facts.append((self.now, Decision(event, decision, to)))
 
+    def spend(self, work: Work) -> None:
+        self.work[work] += 1
+
     def keep(self, key: str, value: bytes) -> None:
         self.kept[key] = value
 
@@ -103,6 +110,9 @@ class RecordingPort:
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self.properties
+
+    def overheard(self, neighbour: Node) -> Time | None:
+        return self.other_traffic.get(neighbour)
 
     @property
     def messages(self) -> list[Message]:

@@ -5,6 +5,8 @@ Bounded: it remembers the `capacity` ids that came last, and forgets the oldest 
 
 from collections.abc import Iterator
 
+from roamcast.bounded import put
+
 
 class DuplicateWindow:
     def __init__(self, capacity: int) -> None:
@@ -20,11 +22,7 @@ class DuplicateWindow:
         seen = self._seen
         if event_id in seen:
             return False
-        self.evicted = None
-        if len(seen) == self._capacity:
-            self.evicted = next(iter(seen))
-            del seen[self.evicted]
-        seen[event_id] = None
+        self.evicted = put(seen, event_id, None, self._capacity)
         return True
 
     def __contains__(self, event_id: int) -> bool:

@@ -45,7 +45,9 @@ def page(results: Results, experiments: list[DrawnExperiment], claims_file: str 
     """The whole file. `no_png` says why there are no PNG files, if there are none."""
     title = report_title(results.campaign)
     style, script = join(svg.asset("figure.css"), svg.asset("page.css")), svg.asset("page.js")
-    policy = f"default-src 'none'; style-src '{_hash(style)}'; script-src '{_hash(script)}'; base-uri 'none'"
+    policy = (
+        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; base-uri 'none'"
+    )
     head = tag(
         "head",
         tag("meta", charset="utf-8"),
@@ -79,7 +81,8 @@ def report_title(campaign: Campaign) -> str:
     return f"A campaign of {len(experiments)} experiments"
 
 
-def _hash(text: str) -> str:
+def policy_hash(text: str) -> str:
+    """A text as a content-security policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
@@ -165,13 +168,15 @@ def _claim_cells(claim: Claim) -> Iterator[Markup]:
 
 
 def _check(check: Check) -> Markup:
-    verdict = check.verdict if check.judged else "reported, not judged"
+    verdict = check.verdict if check.judged else check.explains or "reported, not judged"
+    aside = "→" if check.explains else "·"
     symbol = tag(
-        "span", VERDICTS[check.verdict] if check.judged else "·", title=verdict, role="img", aria_label=verdict
+        "span", VERDICTS[check.verdict] if check.judged else aside, title=verdict, role="img", aria_label=verdict
     )
     missed = f"; misses by {check.misses}" if check.misses and check.judged else ""
     main = " (main point)" if check.main else ""
-    return tag("li", symbol, f" {check.says}{main}: {check.measured}{missed}")
+    explains = f"{check.explains}: " if check.explains else ""
+    return tag("li", symbol, f" {explains}{check.says}{main}: {check.measured}{missed}")
 
 
 def _badge(verdict: str, count: str = "") -> Markup:

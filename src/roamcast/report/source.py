@@ -106,6 +106,8 @@ class Check(msgspec.Struct, frozen=True):
     """The paper's main point."""
     misses: str = ""
     """By how much, if it does."""
+    explains: str = ""
+    """What it shows of a supposed cause, of a check that was measured without it."""
 
 
 class Claim(msgspec.Struct, frozen=True):

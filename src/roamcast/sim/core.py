@@ -102,6 +102,8 @@ class Settings:
     background_size: int = 0
     background_flood: bool = False
     background_jitter: int = 0
+    overhear: bool = False
+    """Whether it is remembered who was last heard in background traffic, and when."""
 
     @property
     def ack_wait(self) -> int:
@@ -196,6 +198,9 @@ class Core(Protocol):
         """The host has made sure that the release is still to come. The handle is over."""
 
     def advance(self, until: int) -> Upcall: ...
+
+    def overheard(self, node: int, sender: int) -> int | None:
+        """With `overhear`: when a background message last came to a node from another, as of the last `advance`."""
 
     def take_series(self) -> list[list[int]]:
         """Counters of the whole network by kind and metric since the last call."""

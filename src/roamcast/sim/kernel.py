@@ -90,7 +90,7 @@ DRIFT = 0.25
 _SETTING_INTS = (
     *("nodes", "kinds", "record", "links", "surroundings", "capture", "ideal", "kbps", "basic_kbps", "header", "mtu"),
     *("slot", "sifs", "difs", "ack_wait", "cca", "cw_min", "cw_max", "retries", "queue"),
-    *("background_interval", "background_size", "background_flood", "background_jitter"),
+    *("background_interval", "background_size", "background_flood", "background_jitter", "overhear"),
 )
 _SETTING_FLOATS = ("width", "height", "sense", "range_low", "range_high", "threshold", "loss")
 
@@ -125,7 +125,7 @@ _FIELDS = (
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
     + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
-    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "series")]
+    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard", "series")]
     + [("distance2", _F[::1]), ("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
     + [
         (name, from_dtype(record)[::1])
@@ -234,7 +234,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
     s.kbps, s.basic_kbps, s.header, s.mtu, s.slot, s.sifs, s.difs, s.ack_wait = ints[7:15]
     s.cca, s.cw_min, s.cw_max, s.retries, s.queue = ints[15:20]
-    s.background_interval, s.background_size, s.background_flood, s.background_jitter = ints[20:24]
+    s.background_interval, s.background_size, s.background_flood, s.background_jitter, s.overhear = ints[20:25]
     s.width, s.height, s.sense, s.range_low, s.range_high, s.threshold, s.loss = floats
     s.random = random
     if s.links:
@@ -251,6 +251,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
 
     s.link = np.full((n, n), NO_LINK) if s.links else np.full((1, 1), NO_LINK)
     s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
+    s.overheard = np.full((n, n), -1) if s.overhear else np.full((1, 1), -1)
     s.series, s.totals = np.zeros((s.kinds, len(METRICS)), np.int64), np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
     s.h, s.m, s.t, s.e, s.p = (
@@ -835,11 +836,13 @@ def _find_receivers(s: Any, message: int) -> None:
 def _sent(s: Any, message: int) -> None:
     """A broadcast is over."""
     _find_receivers(s, message)
-    if not _is_hosts(message) and s.background_flood:
+    if not _is_hosts(message) and (s.background_flood or s.overhear):
         origin, number = s.m[message].origin, s.m[message].number
         for k in range(s.heard):
             j = s.receivers[k]
-            if number > s.seen[j, origin]:
+            if s.overhear:
+                s.overheard[j, s.m[message].node] = s.now
+            if s.background_flood and number > s.seen[j, origin]:
                 s.seen[j, origin] = number
                 delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
                 copy = _new_background(s, j, origin, number)
@@ -1289,7 +1292,8 @@ def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
-    return s.commands, s.out, s.receivers, s.masks, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
+    shared = s.commands, s.out, s.receivers, s.masks, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
+    return *shared, s.overheard
 
 
 class Core:
@@ -1309,7 +1313,9 @@ class Core:
                 np.uint64,
             ),
         )
-        commands, out, receivers, masks, self._series, self._totals, frame, nodes, outcomes = _buffers(self._address)
+        commands, out, receivers, masks, self._series, self._totals, frame, nodes, outcomes, self._overheard = _buffers(
+            self._address
+        )
         self._commands, self._out, self._receivers, self._masks = (
             memoryview(commands).cast("B"),
             memoryview(out),
@@ -1390,6 +1396,10 @@ class Core:
         outcomes = zip(self._frame_nodes[:count], map(Outcome, self._frame_outcomes[:count]), strict=True)
         handle = message // 2 if message >= 0 and message % 2 == 0 else -1
         return Frame(start, sender, to, kind, handle, packets, size, tuple(outcomes))
+
+    def overheard(self, node: int, sender: int) -> int | None:
+        at = int(self._overheard[node, sender])
+        return None if at < 0 else at
 
     def take_series(self) -> list[list[int]]:
         counted: list[list[int]] = self._series.tolist()

@@ -1,7 +1,8 @@
-"""Scripted links: who hears whom when there are no positions, as in small topologies drawn by hand."""
+"""Scripted links: who hears whom when there are no positions, drawn by hand or recorded."""
 
 import heapq
 from collections.abc import Iterator
+from pathlib import Path
 from random import Random
 from typing import Annotated
 
@@ -9,6 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.sim.drawn_links import Cycle, Pair, Tree
+from roamcast.sim.mobility.trace import Subset, Window, link_changes
 from roamcast.units import SECOND
 
 Flip = tuple[int, int, int, float | None]
@@ -31,6 +33,12 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     change: Annotated[tuple[Change, ...], Meta(description="links that come and go, in the order of time")] = ()
     tree: Annotated[Tree | None, Meta(description="a random tree, drawn from the seed")] = None
     cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
+    file: Annotated[
+        Annotated[str, Meta(min_length=1)] | None,
+        Meta(description="a trace of contacts, relative to the folder of the scenario"),
+    ] = None
+    window: Window = None
+    subset: Subset = "first"
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         for field, pairs in self._pairs():
@@ -42,6 +50,9 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         for number, (earlier, later) in enumerate(zip(self.change, self.change[1:], strict=False), 1):
             if later.at < earlier.at:
                 yield f"change[{number}].at", f"{later.at:g} s comes after {earlier.at:g} s: changes go by time"
+        for field, given in (("window", self.window is not None), ("subset", self.subset != "first")):
+            if given and self.file is None:
+                yield field, "goes with a trace: give file"
         if self.tree is not None:
             yield from (("tree", rule) for rule in _tree_problems(self.tree, nodes))
 
@@ -53,13 +64,21 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         for number, cycle in enumerate(self.cycle):
             yield from ((f"cycle[{number}].states", state) for state in cycle.states)
 
-    def flips(self, seed: int = 0, end: int = 0) -> Iterator[Flip]:
+    def flips(self, seed: int = 0, end: int = 0, nodes: int = 0, folder: Path = Path()) -> Iterator[Flip]:
         """Every change of one direction of a link, in order; the first are those at the start.
 
-        What is drawn follows from the seed; links take turns until `end`.
+        What is drawn follows from the seed; links take turns until `end`. `folder` is where the name of a trace starts.
         """
         cycles = [self._taking_turns(cycle, n, seed, end) for n, cycle in enumerate(self.cycle)]
-        return heapq.merge(self._scripted(seed), *cycles, key=lambda flip: flip[0])
+        recorded = self._recorded(seed, end, nodes, folder)
+        return heapq.merge(self._scripted(seed), *cycles, recorded, key=lambda flip: flip[0])
+
+    def _recorded(self, seed: int, end: int, nodes: int, folder: Path) -> Iterator[Flip]:
+        if self.file is None:
+            return
+        for at, a, b, there in link_changes(folder / self.file, nodes, seed, self.window, self.subset):
+            if at < end:
+                yield from _both_ways(at, a, b, self.loss if there else None)
 
     def _scripted(self, seed: int) -> Iterator[Flip]:
         drawn = [] if self.tree is None else self.tree.links(Random(f"{seed}/links/tree"))

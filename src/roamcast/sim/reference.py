@@ -154,6 +154,8 @@ class Node:
     """Background messages made here so far."""
     seen: dict[int, int] = field(default_factory=dict)
     """The highest number of a background message known here, by origin."""
+    overheard: dict[int, int] = field(default_factory=dict)
+    """When a background message last came from each node."""
 
     @property
     def quiet(self) -> bool:
@@ -333,6 +335,9 @@ class Core:
             return Upcall.REACHED
         upcall, self.sender, self.handle, self.receivers, self.frame, self.spent, self.masks = self._reports.popleft()
         return upcall
+
+    def overheard(self, node: int, sender: int) -> int | None:
+        return self._nodes[node].overheard.get(sender)
 
     def take_series(self) -> list[list[int]]:
         series, self._series = self._series, self._zeros()
@@ -750,6 +755,8 @@ class Core:
         receivers = message.receivers()
         if message.kind == BACKGROUND_KIND:
             for number in receivers:
+                if self._settings.overhear:
+                    self._nodes[number].overheard[message.node.number] = self.now
                 self._pass_on(self._nodes[number], message)
         self._report(Upcall.BROADCAST, message, receivers)
 

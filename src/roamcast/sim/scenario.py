@@ -21,14 +21,17 @@ from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
+from roamcast.protocols.api import Parameters
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
 from roamcast.sim.attributes import Attributes
 from roamcast.sim.away import Away
 from roamcast.sim.contexts import Placed, choices
 from roamcast.sim.core import FIRST_HOST_KIND, Settings
+from roamcast.sim.documents import with_contents
 from roamcast.sim.links import Links
-from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, ScenarioError
+from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
+from roamcast.sim.service import Service
 from roamcast.sim.workload import Publishers, Subscribers, Workload
 from roamcast.units import SECOND
 
@@ -57,6 +60,10 @@ class Radio(Part, frozen=True, kw_only=True):
     drawn: Annotated[Literal["frame", "node"], Meta(description="what a range between two bounds is drawn for")] = (
         "frame"
     )
+    ends: Annotated[
+        Literal["sender", "both"],
+        Meta(description="whose range counts: the sender's, or the lesser of both ends', so that links are two-way"),
+    ] = "sender"
     indoor_range: Annotated[
         Annotated[float, Meta(gt=0)] | None,
         Meta(description="the range inside buildings, m; none: the same as outside"),
@@ -142,6 +149,7 @@ class Scenario(Part, frozen=True, kw_only=True):
     radio: Radio = Radio()
     mac: Mac = Mac()
     background: Background | None = None
+    service: Annotated[Service | None, Meta(description="how long nodes compute; none: no time")] = None
     attributes: Annotated[tuple[Attributes, ...], Meta(description="what nodes say of themselves")] = ()
     away: Annotated[tuple[Away, ...], Meta(description="nodes that are not always there")] = ()
     workload: Workload = Workload()
@@ -155,8 +163,9 @@ class Scenario(Part, frozen=True, kw_only=True):
     def entry(self, folder: Path) -> Entry:
         return find(self.protocol.name, folder)
 
-    def settings(self, kinds: int = 0) -> Settings:
-        """The core's configuration; `kinds` is how many kinds of messages the protocol has."""
+    def settings(self, kinds: int = 0, *, overhears: bool = False) -> Settings:
+        """The core's configuration; `kinds` is how many kinds of messages the protocol has, `overhears` whether its
+        brokers ask for whom they heard in background traffic."""
         radio, mac, noise = self.radio, self.mac, self.background
         drawn_per_frame = isinstance(radio.range, tuple) and radio.drawn == "frame"
         low, high = radio.range if isinstance(radio.range, tuple) and drawn_per_frame else (0.0, 0.0)
@@ -171,7 +180,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             sense=radio.sense if radio.propagation == "two-ray" else 1.0,
             range_low=low,
             range_high=high,
-            surroundings=radio.indoor_range is not None,
+            surroundings=radio.indoor_range is not None or radio.ends == "both",
             capture=radio.collisions == "capture" and radio.propagation != "links",
             threshold=10 ** (radio.threshold / 10),
             loss=radio.loss,
@@ -187,6 +196,7 @@ class Scenario(Part, frozen=True, kw_only=True):
             background_size=noise.size if noise else 0,
             background_flood=noise is not None and noise.reach == "network",
             background_jitter=round(noise.jitter * SECOND) if noise else 0,
+            overhear=noise is not None and overhears,
         )
 
     def problems(self) -> Iterator[tuple[str, str]]:
@@ -207,6 +217,11 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
         if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
             yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+        if self.radio.ends == "both" and isinstance(self.radio.range, tuple) and self.radio.drawn == "frame":
+            yield (
+                "radio.ends",
+                'both: a receiver has no range of its own if one is drawn for each frame; use drawn = "node"',
+            )
         if self.radio.walls == "opaque" and not isinstance(self.movement, Buildings):
             yield "radio.walls", 'opaque walls go with movement.model = "buildings"'
         if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:
@@ -215,12 +230,16 @@ class Scenario(Part, frozen=True, kw_only=True):
             yield f"workload.{field}", rule
         for number, attributes in enumerate(self.attributes):
             yield from ((f"attributes[{number}].{field}", rule) for field, rule in attributes.problems(self.nodes))
+        if self.service is not None and self.away:
+            yield "service", "goes not with nodes that are away, whose calls wait for something else already"
         taken: set[int] = set()
         for number, away in enumerate(self.away):
             yield from ((f"away[{number}].{field}", rule) for field, rule in away.problems(self.nodes))
             for node in sorted(set(away.members(self.nodes)) & taken):
                 yield f"away[{number}].nodes", f"node {node} is in an earlier group too"
             taken |= set(away.members(self.nodes))
+            if isinstance(self.movement, Recorded) and self.movement.format == "trace":
+                yield f"away[{number}]", "a trace says itself when nodes are away: leave it out"
             if away.where is not None and not isinstance(self.movement, Buildings):
                 yield f"away[{number}].where", 'goes with movement.model = "buildings"'
 
@@ -281,7 +300,7 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     """Decodes a scenario and refuses what cannot run; `source` is what errors call it."""
     for field, value in _not_finite(raw):
         raise ScenarioError(f"{source}: {field} = {value}: must be finite")
-    scenario = decode(raw, Scenario, source, ScenarioError, whole="the scenario")
+    scenario = _with_documents(decode(raw, Scenario, source, ScenarioError, whole="the scenario"), source, folder)
     broken = [f"{source}: {field}: {rule}" for field, rule in scenario.problems()]
     if broken:
         raise ScenarioError("\n".join(broken))
@@ -290,6 +309,20 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     if broken:
         raise ScenarioError("\n".join(broken))
     return scenario
+
+
+def _with_documents(scenario: Scenario, source: str, folder: Path) -> Scenario:
+    """The scenario with the contents of the files that its publishers take events from."""
+    publishers = []
+    for number, group in enumerate(scenario.workload.publishers):
+        try:
+            documents = with_contents(group.documents, folder)
+            schema = None if group.schema is None else with_contents((group.schema,), folder)[0]
+        except ScenarioError as problem:
+            raise ScenarioError(f"{source}: workload.publishers[{number}]: {problem}") from None
+        publishers.append(msgspec.structs.replace(group, documents=documents, schema=schema))
+    workload = msgspec.structs.replace(scenario.workload, publishers=tuple(publishers))
+    return msgspec.structs.replace(scenario, workload=workload)
 
 
 def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
@@ -307,15 +340,28 @@ def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
             )
     if "positions" in entry.needs and scenario.radio.propagation == "links":
         yield "radio.propagation", f'{entry.name} needs positions, which "links" do not have: use two-ray or unit-disk'
+    asks = _parameters_of(scenario, entry)
+    if asks is not None and asks.overhears and scenario.background and scenario.nodes > MAX_FLOOD_NODES:
+        yield (
+            "protocol.parameters",
+            f"listen to background traffic among {scenario.nodes} nodes: at most {MAX_FLOOD_NODES}",
+        )
     if "attributes" in entry.needs and not scenario.attributes:
         yield "attributes", f"{entry.name} needs attributes of its nodes: give [[attributes]]"
 
 
+def _parameters_of(scenario: Scenario, entry: Entry) -> Parameters | None:
+    """The protocol's parameters; None if they are wrong, which `parameters` tells."""
+    try:
+        return msgspec.convert(scenario.protocol.parameters, entry.parameters)
+    except msgspec.ValidationError:
+        return None
+
+
 def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) -> Iterator[tuple[str, str]]:
     """Contexts of a group that the protocol does not take, each asked for as one of its nodes would."""
-    try:
-        params = msgspec.convert(scenario.protocol.parameters, entry.parameters)
-    except msgspec.ValidationError:  # told by `parameters`
+    params = _parameters_of(scenario, entry)
+    if params is None:
         return
     for field, place, domain_field, domain in group.contexts:
         if isinstance(place, Placed):
@@ -345,7 +391,7 @@ def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # n
             yield from _not_finite(part, f"{path}[{number}]")
 
 
-def parameters(scenario: Scenario, source: str, folder: Path) -> msgspec.Struct:
+def parameters(scenario: Scenario, source: str, folder: Path) -> Parameters:
     """The protocol's parameters, decoded."""
     try:
         entry = scenario.entry(folder)

@@ -16,12 +16,15 @@ from msgspec import Meta
 
 from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
+from roamcast.content.document import Carry
 from roamcast.content.event import Event, Scalar, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
+from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
 from roamcast.sim.contexts import Here, Placed, choices, domain_problems, place_problems
+from roamcast.sim.documents import events_of
 from roamcast.sim.draw import Drawn, draw, values_of
 from roamcast.sim.mobility import Area
 from roamcast.units import SECOND, seconds
@@ -85,6 +88,9 @@ class Subscribers(_Group, frozen=True, kw_only=True):
     filter: Annotated[
         str | tuple[str, ...], Meta(description="what they want, as text; of several, each node draws one")
     ] = "true"
+    xpath: Annotated[
+        str | tuple[str, ...] | None, Meta(description="the same in XPath, instead of a filter; none: as `filter` says")
+    ] = None
     every: Annotated[
         float | None,
         Meta(
@@ -126,18 +132,28 @@ class Subscribers(_Group, frozen=True, kw_only=True):
 
     @property
     def filters(self) -> tuple[str, ...]:
-        return (self.filter,) if isinstance(self.filter, str) else self.filter
+        return _listed(self.filter)
+
+    @property
+    def wanted(self) -> list[Filter]:
+        """What each node draws from."""
+        if self.xpath is not None:
+            return [filter_from_xpath(expression) for expression in _listed(self.xpath)]
+        return [parse_filter(text) for text in self.filters]
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
-        if not self.filters:
-            yield "filter", "an empty list: at least one filter to draw from"
-        different = set()
-        for text in self.filters:
-            try:
-                different.add(parse_filter(text))
-            except ContentError as problem:
-                yield "filter", str(problem)
+        field = "filter" if self.xpath is None else "xpath"
+        different: set[Filter] = set()
+        try:
+            different = set(self.wanted)
+        except ContentError as problem:
+            yield field, str(problem)
+        else:
+            if not different:
+                yield field, "an empty list: at least one filter to draw from"
+        if self.xpath is not None and self.filter != "true":
+            yield "xpath", "goes not with a filter: give one of them"
         if self.change is not None and not self.change >= MIN_CHANGE:
             yield "change", f"{self.change:g} s: at least {MIN_CHANGE:g} s between two changes"
         elif self.change is not None and self.every is not None:
@@ -170,6 +186,23 @@ class Publishers(_Group, frozen=True, kw_only=True):
         tuple[dict[str, Scalar], ...],
         Meta(description="more attributes: those of the first event, of the second, and so on, over and over"),
     ] = ()
+    documents: Annotated[
+        tuple[str, ...],
+        Meta(
+            description="files of XML documents, or documents: the first event, the second, and so on, over and over; "
+            "type and attributes come from them"
+        ),
+    ] = ()
+    schema: Annotated[
+        str | None, Meta(description="the XML schema of the documents, a file or the schema; none: types by their form")
+    ] = None
+    carry: Annotated[
+        Carry,
+        Meta(
+            description="whether an event carries its document, plain or compressed; then it is as large as that, and "
+            "`size` counts for nothing"
+        ),
+    ] = "plain"
     size: Annotated[
         int, Meta(ge=1, le=1 << 20, description="bytes an event, encoded; its payload fills what its content leaves")
     ] = 256
@@ -195,19 +228,31 @@ class Publishers(_Group, frozen=True, kw_only=True):
         return (("relevance", self.relevance, "subscription_domain", self.subscription_domain),)
 
     def event(self, rng: Random, id: int) -> Event:
-        """One event with drawn content, padded to its size."""
+        """One event with drawn content, padded to its size, or that of a document."""
+        serial = (id & 0xFFFFFFFF) - 1
+        if self.documents:
+            events = events_of(self.documents, self.schema, self.carry)
+            event = msgspec.structs.replace(events[serial % len(events)], id=id)
+            return self._padded(event) if self.carry == "none" else event
         content = {name: draw(drawn, rng) for name, drawn in self.attributes.items()}
         if self.contents:
-            content |= self.contents[((id & 0xFFFFFFFF) - 1) % len(self.contents)]
-        bare = Event.of(self.type, content, id=id)
+            content |= self.contents[serial % len(self.contents)]
+        return self._padded(Event.of(self.type, content, id=id))
+
+    def _padded(self, bare: Event) -> Event:
         # A payload of n bytes takes n and a header of 2 (as none does), 3 or 5 bytes. Where the header grows, two or
         # three sizes cannot be had; the event is then as much smaller.
         room = self.size - bare.size
         room -= 0 if room < 256 else 1 if room < 65537 else 3
-        return Event.of(self.type, content, bytes(max(0, room)), id)
+        return msgspec.structs.replace(bare, payload=bytes(max(0, room)))
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
+        if self.documents:
+            yield from self._document_problems()
+            return
+        if self.schema is not None:
+            yield "schema", "goes with documents"
         largest: dict[str, Scalar] = {}
         for name, drawn in self.attributes.items():
             try:
@@ -223,6 +268,19 @@ class Publishers(_Group, frozen=True, kw_only=True):
         else:
             if content > self.size:
                 yield "size", f"{self.size} bytes: an event's content alone takes up to {content}"
+
+    def _document_problems(self) -> Iterator[tuple[str, str]]:
+        for field in ("attributes", "contents"):
+            if getattr(self, field):
+                yield field, "goes not with documents, which have all of an event's attributes"
+        try:
+            events_of(self.documents, self.schema, self.carry)
+        except ContentError as problem:
+            yield "documents", str(problem)
+
+
+def _listed(one_or_more: str | tuple[str, ...]) -> tuple[str, ...]:
+    return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
 
 
 class Workload(_Part, frozen=True, kw_only=True):
@@ -343,7 +401,7 @@ def _subscribing(
     acts = []
     subscription = 0
     for group, nodes in zip(groups, members, strict=True):
-        filters: list[Filter] = [parse_filter(text) for text in group.filters]
+        filters = group.wanted
         stop = end if group.stop is None else min(end, round(group.stop * SECOND))
         for node in nodes:
             terms = list(_terms(group, node, filters, rng.choice(filters), seed, stop))

@@ -18,10 +18,10 @@ from msgspec.structs import astuple
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.facts.asked import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.recorder import Recorder
+from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
-from roamcast.protocols.api import Broker
+from roamcast.protocols.api import Broker, Work
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim.attributes import Changed, attribute_changes
@@ -30,9 +30,10 @@ from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings
 from roamcast.sim.costs import Costs
 from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
-from roamcast.sim.mobility import Leg, position
+from roamcast.sim.mobility import Leg, Recorded, position
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario, parameters
+from roamcast.sim.service import Cpus
 from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
@@ -51,6 +52,7 @@ class Priority(enum.IntEnum):
     ACT = 5
     END = 6  # of a subscription's lifetime
     TIMER = 7
+    CPU = 8  # is done with something
 
 
 class _Absence(NamedTuple):
@@ -85,7 +87,10 @@ class World:
             ("background", BACKGROUND_ROLE),
             *((kind_of(message), message.role) for message in entry.messages),
         ]
-        self.core = make_core(scenario.settings(len(entry.messages)))
+        self._params = parameters(scenario, scenario.name, folder)
+        settings = scenario.settings(len(entry.messages), overhears=self._params.overhears)
+        self._overhears = settings.overhear
+        self.core = make_core(settings)
         self.now = 0
         self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
@@ -101,13 +106,15 @@ class World:
         self._away_by_place = {
             node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
         }
+        self._absence = scenario.movement.absence if isinstance(scenario.movement, Recorded) else None
         self._wanted: dict[
             int, dict[int, Subscription]
         ] = {}  # by node and id: what its applications have subscribed to
 
-        self._params = parameters(scenario, scenario.name, folder)
         make_port = _DecidingPort if scenario.record.decisions else _Port
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
+        service = scenario.service
+        self._cpus = None if service is None else Cpus(service, scenario.nodes, self._plan_computing)
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
         self._acts: Iterator[Act] = scenario_acts(scenario, folder)
         self._prepare_air(folder)
@@ -120,8 +127,13 @@ class World:
             self._plan(switch.time, Priority.AWAY, switch.node, switch)
 
     def _make_broker(self, node: int) -> Broker[Any]:
-        rng = Random(f"{self._scenario.seed}/broker/{node}")
-        return self._entry.broker(node, self._params, self._ports[node], rng)
+        rng, port = Random(f"{self._scenario.seed}/broker/{node}"), self._ports[node]
+        if self._cpus is None:
+            return self._entry.broker(node, self._params, port, rng)
+        return self._cpus.broker(node, port, lambda port: self._entry.broker(node, self._params, port, rng))
+
+    def _plan_computing(self, time: int, what: Callable[[int], None]) -> None:
+        self._plan(time, Priority.CPU, 0, what)
 
     # --- The agenda -------------------------------------------------------------------------------------------------
 
@@ -132,7 +144,9 @@ class World:
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
-            for time, sender, receiver, loss in scenario.links.flips(scenario.seed, scenario.end):
+            for time, sender, receiver, loss in scenario.links.flips(
+                scenario.seed, scenario.end, scenario.nodes, folder
+            ):
                 self._plan(time, Priority.LINK, sender, (receiver, loss))
             return
         reach = scenario.radio.range
@@ -188,6 +202,8 @@ class World:
                 self._change_attributes(data)
             elif priority is Priority.AWAY:
                 self._switch(data)
+            elif priority is Priority.CPU:
+                data(now)
             elif priority is Priority.LINK:
                 receiver, loss = data
                 self.core.set_link(node, receiver, loss)
@@ -217,6 +233,9 @@ class World:
             self._plan(
                 leg.start, Priority.AWAY, node, Switch(leg.start, node, node not in self._away, group.mode == "restart")
             )
+        elif self._absence is not None and not self._scenario.away and leg.absent != (node in self._away):
+            switch = Switch(leg.start, node, leg.absent, self._absence == "restart")
+            self._plan(leg.start, Priority.AWAY, node, switch)
 
     def _change_attributes(self, change: Changed) -> None:
         self._attributes[change.node] = {**self._attributes[change.node], **change.values}
@@ -294,7 +313,7 @@ class World:
             self._wanted.setdefault(node, {})[what.id] = what
             self.brokers[node].subscribe(self.now, what)
             if what.lifetime is not None:
-                self._plan(self.now + what.lifetime, Priority.END, node, what)
+                self._plan(self.now + what.lifetime + self.brokers[node].linger, Priority.END, node, what)
         else:
             self._facts.add("subscribe", *unsubscribe_row(self.now, node, what))
             self._wanted.get(node, {}).pop(what, None)
@@ -412,6 +431,9 @@ class World:
     def attributes(self, node: int) -> Mapping[str, Scalar]:
         return self._attributes[node]
 
+    def overheard(self, node: int, sender: int) -> int | None:
+        return self.core.overheard(node, sender) if self._overhears else None
+
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
         self._plan(max(at, self.now), Priority.TIMER, node, key)
 
@@ -495,6 +517,9 @@ class _Port:
     def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
         pass
 
+    def spend(self, work: Work) -> None:
+        pass
+
     def keep(self, key: str, value: bytes) -> None:
         self.kept[key] = value
 
@@ -506,6 +531,9 @@ class _Port:
 
     def attributes(self, now: int) -> Mapping[str, Scalar]:
         return self._world.attributes(self._node)
+
+    def overheard(self, neighbour: int) -> int | None:
+        return self._world.overheard(self._node, neighbour)
 
 
 class _DecidingPort(_Port):

@@ -17,7 +17,7 @@ from roamcast.live.link.frame import (
     ASK,
     BROADCAST,
     HEADER_SIZE,
-    LARGEST_COUNTER,
+    MAX_COUNTER,
     MAX_DATAGRAM,
     MINUTE,
     PART,
@@ -78,7 +78,7 @@ def test_the_octets_of_an_open_frame() -> None:
 @given(
     kind=st.sampled_from([(SAY, 0), (SAY, PART), (TELL, 0), (TELL, ASK), (TELL, ASK | PART), (ACK, 0)]),
     sender=st.integers(0, MAX_NODE - 1),
-    counter=st.integers(0, LARGEST_COUNTER),
+    counter=st.integers(0, MAX_COUNTER),
     payload=st.binary(max_size=200),
 )
 def test_what_is_sealed_opens(
@@ -122,7 +122,7 @@ def test_nothing_shorter_is_accepted() -> None:
         (header(2, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
         (header(2, SAY, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, SAY, 0, 3, BROADCAST, LARGEST_COUNTER + 1) + bytes(16), "malformed"),
+        (header(2, SAY, 0, 3, BROADCAST, MAX_COUNTER + 1) + bytes(16), "malformed"),
         (header(2, SAY, 0, 3, BROADCAST, 1) + bytes(16), "key"),
         (header(2, TELL, 0, 3, 6, 1) + bytes(16), "others"),
         (header(2, SAY, 0, 5, BROADCAST, 99) + bytes(16), "key"),
@@ -198,7 +198,7 @@ def outcome(receiver: Sealer, datagram: bytes) -> str | Frame:
 
 
 kinds = st.tuples(st.sampled_from([SAY, TELL, ACK, SKIP, 9]), st.integers(0, 4), st.integers(0, 6))
-places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, LARGEST_COUNTER, 2**63]))
+places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, MAX_COUNTER, 2**63]))
 
 
 @given(kinds, places, st.binary(max_size=30))
@@ -248,7 +248,7 @@ def test_a_skip_goes_forward_by_two_blocks_at_most_and_for_this_session_only() -
 
 def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
     receiver = sealer(5)
-    assert receiver.open(sealer(3, counter=LARGEST_COUNTER, salt=SALT).seal(SAY, BROADCAST, b"poison"))
+    assert receiver.open(sealer(3, counter=MAX_COUNTER, salt=SALT).seal(SAY, BROADCAST, b"poison"))
     assert reason(receiver, sealer(3, counter=7, salt=SALT).seal(SAY, BROADCAST, b"x")) == "replay"
     assert receiver.open(sealer(3, counter=7).seal(SAY, BROADCAST, b"the next life")).payload == b"the next life"
     new = NetworkKey(bytes(32))

@@ -322,8 +322,8 @@ def test_a_table_keeps_the_newest_version_until_it_expires_or_is_left() -> None:
     table.put(0, event_item(2), (0, 0), 1)
     assert table.put(0, event_item(3), (0, 0), 1)[1] == 1
     assert [held.item.key for held in table] == [2, 3]
-    assert table.drop(SECOND, (0, 0)) == []
-    assert table.drop(SECOND + 1, (0, 0)) == [2, 3]
+    assert table.drop(SECOND, (0, 0)) == {}
+    assert table.drop(SECOND + 1, (0, 0)) == {2: True, 3: True}
 
 
 def test_tables_are_bounded() -> None:

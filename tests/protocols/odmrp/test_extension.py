@@ -20,7 +20,7 @@ EVANS, DAVIS, BACH = (Event.of("CD", content) for content in CONTENTS)
 
 
 def content(*filters: Filter, node: int = 0, **parameters: Any) -> Content:  # noqa: ANN401
-    one = Content(node, msgspec.convert(parameters, Odmrp))
+    one = Content(node, msgspec.convert(parameters, Odmrp), lambda work: None)
     one.change(filters)
     return one
 

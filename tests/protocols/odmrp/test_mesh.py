@@ -29,8 +29,8 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Node
 from roamcast.protocols.odmrp.broker import ENTRY
 from roamcast.protocols.odmrp.messages import GroupData, JoinEvent, JoinRequest, JoinTable
-from roamcast.protocols.odmrp.tables import MeshChanged
-from roamcast.protocols.testing import Mesh
+from roamcast.protocols.odmrp.tables import Flags, MeshChanged
+from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.units import SECOND
 
 SWITCHES: dict[str, tuple[Any, ...]] = {
@@ -292,3 +292,24 @@ def test_who_begins_again_is_heard_again() -> None:
     publish(mesh, range(4, 7))
     for node in FILTERS:
         assert received(mesh, node) == [n for n in range(1, 7) if node in WANTED[(n - 1) % 3]]
+
+
+def test_a_flag_expires_although_its_timer_rings_late() -> None:
+    """As on a device, where a timer never comes at the very nanosecond."""
+    port = RecordingPort()
+    flags = Flags(port, lifetime=10, capacity=4)
+    flags.set(0, group=7, cause=1)
+    ((at, _),) = port.timers
+    flags.check(at + 3, 7)
+    assert len(flags) == 0
+    assert [fact for _, fact in port.facts] == [MeshChanged(7, True, 1), MeshChanged(7, False, 0)]
+
+
+def test_the_timer_of_a_flag_that_made_room_does_not_end_its_successor() -> None:
+    port = RecordingPort()
+    flags = Flags(port, lifetime=10, capacity=1)
+    flags.set(0, group=7, cause=1)
+    flags.set(1, group=8, cause=1)
+    flags.set(2, group=7, cause=1)  # its first timer, for the flag that is gone, comes before this one expires
+    flags.check(11, 7)
+    assert flags.is_set(12, 7)

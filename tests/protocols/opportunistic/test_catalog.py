@@ -22,13 +22,14 @@ def listed(catalog: Catalog, budget: int = 0) -> list[int]:
 
 def test_only_what_a_neighbour_wants_is_listed() -> None:
     catalog = Catalog("wanted", lifetime=10, neighbours=4)
-    for id, topic in ((1, "jazz"), (2, "blues"), (3, "jazz")):
-        catalog.enter(document(id, topic))
+    first = document(1)
+    for held in (first, document(2, "blues"), document(3)):
+        catalog.enter(held)
     assert listed(catalog) == []
     catalog.hear(0, 7, JAZZ)
     assert listed(catalog) == [1, 3]
     catalog.enter(document(4, "jazz"))
-    catalog.leave(1)
+    catalog.leave(first)
     assert listed(catalog) == [3, 4]
     catalog.hear(5, 8, BLUES)
     catalog.expire(11)  # 7 is gone
@@ -105,8 +106,7 @@ def test_it_lists_what_asking_everybody_about_everything_would(
             here[number] = document(number, topic)
             catalog.enter(here[number])
         elif change == "leave" and number in here:
-            del here[number]
-            catalog.leave(number)
+            catalog.leave(here.pop(number))
         elif change == "hear":
             wants.pop(number, None)
             if len(wants) == 3:

@@ -1,12 +1,15 @@
 """Documents: cut into pieces and put together again, however they come."""
 
+import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.content.event import Event
+from roamcast.content.filter import EVERYTHING
 from roamcast.protocols.messages import MAX_PIECES
+from roamcast.protocols.opportunistic.broker import ENTRY
 from roamcast.protocols.opportunistic.documents import Document, assembled, described
-from roamcast.protocols.opportunistic.messages import Chunk, Header, Piece, chunks, joined, masks
+from roamcast.protocols.opportunistic.messages import Announce, Chunk, Header, Piece, chunks, joined, masks
 from roamcast.protocols.pieces import Cut, Partial, Partials
 
 EVENTS = st.builds(
@@ -96,3 +99,14 @@ def test_what_is_no_document_is_none() -> None:
         partial = partials.add(7, Cut(len(octets), 100), 0, octets)
         assert partial is not None
         assert assembled(7, partial) is None
+
+
+@pytest.mark.parametrize("listed", [0, 1, 15, 16, 300])
+def test_an_announce_knows_the_length_of_its_encoding(listed: int) -> None:
+    catalog = tuple(
+        Document(Event.of("cd", {"n": number, "topic": "jazz" * (number % 9)}, bytes(number), number)).descriptor
+        for number in range(1, listed + 1)
+    )
+    announce = Announce(1, 0, 2, (), (5,), EVERYTHING, (1, 2), (), catalog, tuple(range(listed)), ())
+    codec = ENTRY.codec()
+    assert codec.size(announce) == len(codec.encode(announce))

@@ -18,7 +18,7 @@ from roamcast.protocols.codec import FrameError
 from roamcast.protocols.flooding import Data
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.tree.forwarding import (
-    SUMMARY,
+    MAX_SUMMARY,
     Forwarding,
     SubscriptionForwarding,
 )
@@ -80,7 +80,7 @@ def test_what_one_neighbour_wants_is_bounded() -> None:
     network.subscribe(0, filters[256], 257)
     network.run()
     (summary,) = network[1].routes(0)
-    assert len(msgspec.msgpack.encode(summary)) <= SUMMARY
+    assert len(msgspec.msgpack.encode(summary)) <= MAX_SUMMARY
     assert all(covers(summary, filter) for filter in filters)
     assert network[1].port.notes["summarised"] == 1
 

@@ -92,6 +92,25 @@ def test_what_counts_as_hearing(protocol: str, hearing: str, there: tuple[Node, 
 
 
 @BOTH
+@pytest.mark.parametrize("hearing", ["traffic", "any"])
+def test_background_traffic_counts_as_hearing_if_asked_for(protocol: str, hearing: str) -> None:
+    """A neighbour that is heard in other traffic is lost so long after that, to the nanosecond."""
+    tree, port = lone(protocol, ME, misses=2, hearing=hearing)
+    for child in (CHILD, OTHER):
+        tree.position.add_child(0, child)
+    port.other_traffic[CHILD] = seconds(1.25)
+    due = []
+    while silences := [at for at, key in port.timers if key == SILENCE]:
+        port.timers.clear()
+        tree.timer(silences[0], SILENCE)
+        due.append((silences[0], sorted(tree.position.children)))
+    if hearing == "any":
+        assert due == [(seconds(2.1) + 1, [])]
+    else:
+        assert due == [(seconds(2.1) + 1, [CHILD]), (seconds(3.35) + 1, [])]
+
+
+@BOTH
 def test_a_unicast_that_is_given_up_breaks_the_link_to_the_parent_and_no_other(protocol: str) -> None:
     """A child that is given up without its knowledge would be half a link; its beacons say when it is gone."""
     tree, port = seated(protocol)

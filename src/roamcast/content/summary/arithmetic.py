@@ -13,8 +13,9 @@ this file owns:
 * With more than `MAX_RANGES` ranges the narrowest gaps are closed; more than `MAX_EQUALITIES` values become ranges.
 """
 
+import functools
 import math
-from bisect import bisect_left
+from bisect import bisect_left, bisect_right
 from collections.abc import Iterable, Sequence
 from itertools import pairwise
 from typing import Final
@@ -45,7 +46,7 @@ HIGHEST: Final[Cut] = (math.inf, 1)
 BOOL_BITS: Final = {False: 1, True: 2}
 
 
-class Arithmetic(msgspec.Struct, frozen=True, array_like=True):
+class Arithmetic(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What passes: numbers in a range, numbers equal to a value, booleans."""
 
     ranges: tuple[Number | None, ...] = ()
@@ -79,15 +80,23 @@ class Arithmetic(msgspec.Struct, frozen=True, array_like=True):
         """Whether numbers of one event's element pass."""
         if not numbers:
             return False
-        least, most = (min(numbers), 0), (max(numbers), 0)
-        for low, high in self.cuts():
-            if low <= most and least < high:
+        if self.ranges:
+            least, most = (numbers[0], numbers[0]) if len(numbers) == 1 else (min(numbers), max(numbers))
+            lows, highs = self._bounds
+            # Ranges that begin at or before the hull's end, without those that end at or before its beginning.
+            if bisect_right(lows, (most, 0)) > bisect_right(highs, (least, 0)):
                 return True
-        for number in numbers:
+        for number in numbers if self.equalities else ():
             place = bisect_left(self.equalities, number)
             if place < len(self.equalities) and self.equalities[place] == number:
                 return True
         return False
+
+    @functools.cached_property
+    def _bounds(self) -> tuple[list[Cut], list[Cut]]:
+        """The low cuts and the high cuts, both ascending: ranges are disjoint."""
+        cuts = self.cuts()
+        return [low for low, _ in cuts], [high for _, high in cuts]
 
 
 def range_of(constraints: Iterable[Constraint]) -> Range:

@@ -42,7 +42,7 @@ class Affixes(NamedTuple):
     suffix: frozenset[int] = frozenset()
 
 
-class Digest(msgspec.Struct, frozen=True, array_like=True):
+class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What a Join Request says of an event."""
 
     type: int
@@ -70,6 +70,7 @@ class Digest(msgspec.Struct, frozen=True, array_like=True):
             raise ContentError("the hashes of a digest's names must ascend")
         for values in self.values:
             _check_values(values)
+        self.__dict__["elements"] = dict(zip(keys, self.values, strict=True))
 
     @classmethod
     def of(cls, event: Event, columns: Columns = BY_NAME, affixes: Affixes | None = None) -> "Digest":
@@ -103,9 +104,11 @@ class Digest(msgspec.Struct, frozen=True, array_like=True):
         """Bytes that the digest adds to a message."""
         return len(self.encode())
 
+    @property
     def elements(self) -> dict[int, Values]:
-        """The values of each element, by its key."""
-        return dict(zip(_keys(self.present, self.names), self.values, strict=True))
+        """The values of each element, by its key: made when the digest is, since a digest meets many summaries."""
+        elements: dict[int, Values] = self.__dict__["elements"]
+        return elements
 
 
 _DECODER: Final = msgspec.msgpack.Decoder(Digest)

@@ -19,7 +19,7 @@ from roamcast.content.summary.arithmetic import BOOL_BITS, Arithmetic, Number, R
 from roamcast.content.summary.bloom import VectorBuilder
 from roamcast.content.summary.digest import Values
 from roamcast.content.summary.hashing import affix_hash, affix_length, string_hash
-from roamcast.content.summary.strings import Strings, Text
+from roamcast.content.summary.strings import Strings
 from roamcast.errors import ContentError
 
 ElementId = tuple[int, bool]
@@ -99,18 +99,19 @@ class Element(msgspec.Struct, frozen=True, array_like=True):
 
     def accepts(self, values: Values, hashes: int) -> bool:
         """Whether an event that has these values for the element may satisfy what is asked of it."""
-        if not values or (self.aec is None and self.sec is None):
+        aec, sec = self.aec, self.sec
+        if not values or (aec is None and sec is None):
             return True
         numbers: list[Number] = []
         for value in values:
-            if isinstance(value, bytes | Text):
-                if self.sec is not None and self.sec.accepts(value, hashes):
-                    return True
-            elif not isinstance(value, bool):
+            if type(value) is float or type(value) is int:  # a bool is neither
                 numbers.append(value)
-            elif self.aec is not None and self.aec.bools & BOOL_BITS[value]:
+            elif isinstance(value, bool):
+                if aec is not None and aec.bools & BOOL_BITS[value]:
+                    return True
+            elif sec is not None and not isinstance(value, int | float) and sec.accepts(value, hashes):
                 return True
-        return self.aec is not None and self.aec.accepts(numbers)
+        return aec is not None and aec.accepts(numbers)
 
 
 class ElementBuilder:

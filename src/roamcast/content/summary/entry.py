@@ -14,6 +14,7 @@ The rules this file owns:
   and a row with nothing left passes everything; more than `MAX_ROWS` rows are given up together.
 """
 
+import functools
 import itertools
 import math
 from collections import Counter
@@ -38,7 +39,7 @@ MAX_COMBINATIONS: Final = 16
 """Of an event's values that are looked up in an association for one row. With more, the row passes."""
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True):
+class Entry(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What of one type, or of every type, passes."""
 
     type: int | None
@@ -83,6 +84,10 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
                 int.from_bytes(self.rows[middle : start + stride], "little"),
             )
 
+    @functools.cached_property
+    def _masks(self) -> list[tuple[int, int]]:
+        return list(self.masks())
+
     def passes(self, values: Mapping[int, Values], more: bool, hashes: int) -> bool:
         """Whether an event with these values may be wanted; `more` if it may have other elements, too."""
         if not self.elements:
@@ -90,11 +95,11 @@ class Entry(msgspec.Struct, frozen=True, array_like=True):
         failing = 0
         for position, element in enumerate(self.elements):
             found = values.get(element.key)
-            passes = more if found is None else element.accepts(found, hashes)
-            failing |= (not passes) << position
+            if not (more if found is None else element.accepts(found, hashes)):
+                failing |= 1 << position
         if not self.rows:
             return failing != (1 << len(self.elements)) - 1
-        for mask, joint in self.masks():
+        for mask, joint in self._masks:
             if not mask & failing and self._associated(joint, values, hashes):
                 return True
         return False

@@ -102,7 +102,7 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
         entries = [entry for entry in self.entries if entry.type is None or entry.type == digest.type]
         if not entries or self.columns != digest.columns:
             return bool(entries)
-        values = digest.elements()
+        values = digest.elements
         return any(entry.passes(values, digest.more, self.hashes) for entry in entries)
 
 

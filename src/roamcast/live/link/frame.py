@@ -68,7 +68,7 @@ ASK: Final = 2
 _FLAGS: Final = {SAY: PART, TELL: PART | ASK, ACK: 0, SKIP: 0}
 
 BROADCAST: Final = 2**32 - 1
-LARGEST_COUNTER: Final = 2**63 - 1
+MAX_COUNTER: Final = 2**63 - 1
 MAX_DATAGRAM: Final = 9000
 """Octets; longer ones are refused unread."""
 
@@ -152,8 +152,8 @@ class Sealer:
             raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {node}")
         # A random first counter keeps the numbers of messages, which are counters, apart between two lives.
         first = secrets.randbelow(BLOCK // 2) if counter is None else counter
-        if not 0 <= first <= LARGEST_COUNTER:
-            raise ValueError(f"counters go from 0 to {LARGEST_COUNTER}; {first} cannot be the first")
+        if not 0 <= first <= MAX_COUNTER:
+            raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {first} cannot be the first")
         self.node = node
         self.replay = Replay() if replay is None else replay
         self._keys: dict[str, NetworkKey] = {}
@@ -177,7 +177,7 @@ class Sealer:
     def take(self) -> int:
         """A number that no frame of this session has had or will have."""
         taken = max(self._next, (self._clock() - self._began) // MINUTE * BLOCK)
-        if taken > LARGEST_COUNTER:
+        if taken > MAX_COUNTER:
             raise FrameRefused("malformed")
         self._next = taken + 1
         return taken
@@ -216,7 +216,7 @@ class Sealer:
         # A broadcast is a broadcast and nothing else is; flags mean something with this kind.
         if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == SAY) != (receiver == BROADCAST):
             raise FrameRefused("malformed")
-        if sender > MAX_NODE or counter > LARGEST_COUNTER:
+        if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
         if sender == self.node:
             if salt == self.session.salt:

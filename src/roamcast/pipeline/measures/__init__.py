@@ -23,15 +23,19 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from roamcast.campaign.experiment import Experiment
 from roamcast.campaign.measured import write_about
 from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
+from roamcast.campaign.verify import check_facts
 from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
     caches,
     contexts,
     cost,
+    deadlines,
     delay,
     delivery,
+    fairness,
     incoming,
+    known,
     possible,
     repairs,
     satisfaction,
@@ -56,6 +60,8 @@ _FAMILIES: Final = (
     satisfaction,
     caches,
     possible,
+    deadlines,
+    fairness,
     tree,
     repairs,
     stable_core,
@@ -109,12 +115,13 @@ def read(spark: SparkSession, out: Path) -> Facts:
 def measure(spark: SparkSession, out: Path, names: Iterable[str] | None = None) -> None:
     """Measures the runs of a campaign that are ok and writes OUT/measures/{run,summary,paired}.parquet.
 
-    `names` are those of `MEASURES`; without them, all.
+    `names` are those of `MEASURES`; without them, all. What was measured before is not measured again.
     """
     chosen = _chosen(names)
     wanted = [one.name for one in chosen]
     facts = read(spark, out)
-    by_run = run_measures(facts, chosen)
+    made = known.made_from(facts.out, chosen)
+    by_run = _all_measured(facts, chosen)
     _check_complete(by_run, len(facts), wanted)
     _write(out, "run", by_run, ["run", "measure"])
 
@@ -127,6 +134,25 @@ def measure(spark: SparkSession, out: Path, names: Iterable[str] | None = None) 
     paired = statistics.paired(runs, measured, wanted, seeds, floors).toArrow().cast(PAIRED_ARROW)
     _write(out, "paired", paired, ["experiment", "point", "variant", "baseline", "measure"])
     write_about(out, (one.about for one in chosen))
+    known.write(out, made)
+
+
+def is_current(out: Path, names: Iterable[str] | None = None) -> bool:
+    """Whether the folder has these measures of all its runs, so that there is nothing to measure."""
+    return known.is_current(out.resolve(), _chosen(names))
+
+
+def _all_measured(facts: Facts, chosen: list[Measure]) -> pa.Table:
+    """RUN_MEASURES of all runs: what was there, and what was missing, measured now."""
+    found = [known.known(facts.out, chosen, facts.names)]
+    for names, runs in known.missing(found[0], chosen, facts.names).items():
+        of_group = facts if len(runs) == len(facts) else Facts(facts.spark, facts.out, only=frozenset(runs))
+        check_facts(of_group.out, runs)
+        try:
+            found.append(run_measures(of_group, [MEASURES[name] for name in names]))
+        finally:
+            of_group.forget()
+    return pa.concat_tables(found)
 
 
 def _chosen(names: Iterable[str] | None) -> list[Measure]:

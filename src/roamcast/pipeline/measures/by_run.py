@@ -37,7 +37,7 @@ def of_runs(
     schema = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in figures)])
     if not runs:
         return facts.spark.createDataFrame([], spark_schema(schema))
-    rows = bounds(facts).where(F.col("run").isin(*runs))
+    rows = facts.of(runs, bounds(facts))
     tasks = min(len(runs), _TASKS_PER_CORE * facts.spark.sparkContext.defaultParallelism)
     if together is None:
         rows = rows.repartition(tasks)

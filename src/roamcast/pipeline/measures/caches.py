@@ -23,7 +23,7 @@ _CACHES_ARROW: Final = pa.schema([("run", pa.string()), *((figure, pa.float64())
 def caches(facts: Facts) -> DataFrame:
     """A row for each run whose protocol has caches. For `Facts.once`."""
     having = facts.having("cache")
-    runs = facts.runs.where(F.col("run").isin(*having)).select("run", "simulated", "warmup", "nodes")
+    runs = facts.of(having, facts.runs).select("run", "simulated", "warmup", "nodes")
     tasks = max(1, min(len(having), 4 * facts.spark.sparkContext.defaultParallelism))
     return runs.repartition(tasks).mapInArrow(partial(_caches_of_runs, facts.out), _CACHES)
 

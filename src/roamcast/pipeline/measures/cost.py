@@ -1,4 +1,4 @@
-"""What delivery cost: packets, bits and duplicates for each pair that was delivered."""
+"""What delivery cost: packets, bits, airtime and duplicates for each pair that was delivered."""
 
 from typing import Final
 
@@ -10,10 +10,14 @@ from roamcast.facts.schema import BACKGROUND_ROLE
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import pairs
 from roamcast.pipeline.measures.traffic import counted
+from roamcast.units import SECOND
+
+_MILLISECOND: Final = SECOND // 1000
 
 
 def costs(facts: Facts) -> DataFrame:
-    """(run, delivered, packets, packets_data, bits, duplicates): null where a run has none. For `Facts.once`."""
+    """(run, delivered, packets, packets_data, bits, airtime (ms), duplicates): null where a run has none. For
+    `Facts.once`."""
     outcome = facts.once(pairs)
     carriers = outcome.select("run", F.explode("carriers").alias("kind"), F.lit(True).alias("carrier"))
     sent = (
@@ -25,6 +29,7 @@ def costs(facts: Facts) -> DataFrame:
             F.sum("packets").alias("packets"),
             F.sum(F.when(F.col("carrier"), F.col("packets"))).alias("packets_data"),
             F.sum("bits").alias("bits"),
+            (F.sum("airtime") / _MILLISECOND).alias("airtime"),
         )
     )
     noted = facts.table("note").where(F.col("fact") == "duplicate")
@@ -32,7 +37,7 @@ def costs(facts: Facts) -> DataFrame:
     return (
         outcome.join(sent, "run", "left")
         .join(duplicates, "run", "left")
-        .select("run", "delivered", "packets", "packets_data", "bits", "duplicates")
+        .select("run", "delivered", "packets", "packets_data", "bits", "airtime", "duplicates")
     )
 
 
@@ -65,6 +70,13 @@ MEASURES: Final = (
         "bits",
         "cost (bits per delivery)",
         "Bits on the air for each delivered pair, beacons included, background traffic not",
+    ),
+    _for_each_pair(
+        "airtime_per_delivery",
+        "ms",
+        "airtime",
+        "cost (ms on the air per delivery)",
+        "Time on the air for each delivered pair, beacons included, background traffic not",
     ),
     _for_each_pair(
         "duplicates",

@@ -7,7 +7,8 @@ The rules this file owns:
 * A table with few rows a run, on which several measures stand, is computed once: `Facts.once`.
 """
 
-from collections.abc import Callable, Iterator
+import os
+from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +17,15 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.types import StructType
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_version, facts_file
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_commit, check_version, facts_file
 from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import MANIFEST_ARROW, OK, RUNS_ARROW
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.schemas import FACTS, spark_schema
+from roamcast.pipeline.storage import spark_uri
 
 OUR_RUNS: Final = pa.schema(
     [
@@ -32,34 +35,54 @@ OUR_RUNS: Final = pa.schema(
 )
 
 _LISTED_HERE: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
-_GLOB: Final = str.maketrans({character: f"\\{character}" for character in "\\{}[]*?"})
+_NAMED: Final = 500
+"""Files that are named one by one; of more, the folder is read."""
 
 
 class Facts:
     """The facts of the runs that are ok."""
 
-    def __init__(self, spark: SparkSession, out: Path) -> None:
+    def __init__(self, spark: SparkSession, out: Path, only: Collection[str] | None = None) -> None:
+        """`only` these runs; none: all."""
         self.spark = spark
         self.out = out.resolve()
         check_version(self.out)
-        manifest = _read(self.out / MANIFEST_FILE, MANIFEST_ARROW).to_pylist()
+        manifest = [
+            row
+            for row in _read(self.out / MANIFEST_FILE, MANIFEST_ARROW).to_pylist()
+            if only is None or row["run"] in only
+        ]
         self._rows = {row["run"]: dict(row["rows"] or ()) for row in manifest if row["status"] == OK}
         self.planned: Final = _read(self.out / RUNS_FILE, RUNS_ARROW)
         """RUNS, whatever became of them."""
+        check_commit(self.out, self.planned)
         scenarios = dict(zip(*(self.planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
         described = [row | {"scenario": scenarios.get(row["run"])} for row in manifest if row["status"] == OK]
         self.runs: Final = spark.createDataFrame(pa.Table.from_pylist(described, OUR_RUNS), spark_schema(OUR_RUNS))
         """A row a run: run, simulated (s), warmup (s), nodes, protocol, scenario (JSON)."""
         self._tables: dict[str, DataFrame] = {}
         self._settled: dict[Callable[[Facts], DataFrame], DataFrame] = {}
+        self._kept: dict[Callable[[Facts], DataFrame], DataFrame] = {}
 
     def __len__(self) -> int:
         """How many runs there are."""
         return len(self._rows)
 
+    @property
+    def names(self) -> frozenset[str]:
+        return frozenset(self._rows)
+
     def having(self, table: str) -> frozenset[str]:
         """The runs that have rows of that table."""
         return frozenset(run for run, rows in self._rows.items() if rows.get(table))
+
+    def of(self, runs: frozenset[str], frame: DataFrame) -> DataFrame:
+        """The rows of a frame that belong to these runs. A join: ten thousand names are no condition."""
+        return frame if runs >= self._rows.keys() else self._among(runs, frame)
+
+    def _among(self, runs: frozenset[str], frame: DataFrame) -> DataFrame:
+        names = self.spark.createDataFrame(pa.table({"run": pa.array(sorted(runs), pa.string())}))
+        return frame.join(F.broadcast(names), "run", "left_semi")
 
     def rows(self, table: str) -> int:
         """How many rows of that table there are in all."""
@@ -68,13 +91,19 @@ class Facts:
     def table(self, name: str) -> DataFrame:
         """The facts of one table of `trace.TABLES`, all runs together, with a first column `run`."""
         if name not in self._tables:
-            # A backslash keeps Spark from reading a folder's name as a pattern.
-            paths = [str(facts_file(self.out, name, run)).translate(_GLOB) for run in sorted(self.having(name))]
-            if paths:
-                with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
-                    self._tables[name] = self.spark.read.schema(self._schema(name)).parquet(*paths)
-            else:
+            runs = self.having(name)
+            reader = self.spark.read.schema(self._schema(name)) if runs else None
+            if reader is None:
                 self._tables[name] = self.spark.createDataFrame([], self._schema(name))
+            elif len(runs) > _NAMED:
+                folder = self.out / "facts" / name
+                everything = reader.parquet(spark_uri(folder))
+                alone = {entry.name for entry in os.scandir(folder)} == {f"{run}.parquet" for run in runs}
+                self._tables[name] = everything if alone else self._among(runs, everything)
+            else:
+                paths = [spark_uri(facts_file(self.out, name, run)) for run in sorted(runs)]
+                with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
+                    self._tables[name] = reader.parquet(*paths)
         return self._tables[name]
 
     def _schema(self, name: str) -> StructType:
@@ -95,6 +124,19 @@ class Facts:
             frame = transform(self)
             self._settled[transform] = self.spark.createDataFrame(frame.toArrow(), frame.schema)
         return self._settled[transform]
+
+    def shared(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
+        """The result of `transform`, of any size: the first measure that reads it has it computed, others read it
+        again from where Spark keeps it, until `forget`."""
+        if transform not in self._kept:
+            self._kept[transform] = transform(self).persist()
+        return self._kept[transform]
+
+    def forget(self) -> None:
+        """Lets go of what is shared."""
+        for frame in self._kept.values():
+            frame.unpersist()
+        self._kept.clear()
 
 
 @dataclass(frozen=True)

@@ -6,14 +6,15 @@ After the evaluation of extended ODMRP (Yoneki, Bacon 2004, section IV). The rul
   headers. Which node received which frame is only known with `record.frames = true`; without, what needs it is
   undefined.
 * A **receiver** is a node that had a subscription. It is *served* if an event of the measured time was delivered to it,
-  and *unserved* if none was.
+  and *unserved* if none was. Receivers are counted in the order of their numbers: of the first five there are measures
+  of their own, as the paper has a bar for each.
 * **Throughput** is the number of measured events that were delivered at least once, over the time from the first
   publication to the last delivery.
 """
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
@@ -24,6 +25,8 @@ _LOCAL: Final = "local"
 """How events come to subscriptions on their publisher's own node."""
 _IN_REQUEST: Final = "join_event"
 _PROTOCOL: Final = "odmrp"
+PLACES: Final = (1, 2, 3, 4, 5)
+"""Receivers with measures of their own."""
 
 
 def _measured(facts: Facts, table: str, time: str) -> DataFrame:
@@ -45,8 +48,8 @@ def incoming(facts: Facts) -> DataFrame:
     wanting = facts.table("subscribe").select("run", "node").distinct().withColumn("receiver", F.lit(True))
     got = _measured(facts, "deliver", "published").where(F.col("via") != _LOCAL)
     served = got.select("run", "node").distinct().withColumn("served", F.lit(True))
-    recorded = F.col("run").isin(*sorted(facts.having("frame")))
-    nodes = facts.runs.where(recorded).select("run", F.explode(F.sequence(F.lit(0), F.col("nodes") - 1)).alias("node"))
+    recorded = facts.of(facts.having("frame"), facts.runs)
+    nodes = recorded.select("run", F.explode(F.sequence(F.lit(0), F.col("nodes") - 1)).alias("node"))
     every = (
         nodes.join(by_node, ["run", "node"], "left")
         .join(wanting, ["run", "node"], "left")
@@ -54,12 +57,18 @@ def incoming(facts: Facts) -> DataFrame:
         .fillna(0, ["bytes", "messages"])
         .fillna(False, ["receiver", "served"])
     )
-    return every.groupBy("run").agg(
-        F.avg("bytes").alias("bytes"),
-        F.avg("messages").alias("messages"),
-        _mean_where("receiver").alias("receiver_bytes"),
-        _mean_where("receiver", "served").alias("served_bytes"),
-        _mean_where("receiver", "not served").alias("unserved_bytes"),
+    order = Window.partitionBy("run", "receiver").orderBy("node")
+    return (
+        every.withColumn("place", F.row_number().over(order))
+        .groupBy("run")
+        .agg(
+            F.avg("bytes").alias("bytes"),
+            F.avg("messages").alias("messages"),
+            _mean_where("receiver").alias("receiver_bytes"),
+            _mean_where("receiver", "served").alias("served_bytes"),
+            _mean_where("receiver", "not served").alias("unserved_bytes"),
+            *(_mean_where("receiver", f"place = {place}").alias(f"receiver_{place}_bytes") for place in PLACES),
+        )
     )
 
 
@@ -115,6 +124,16 @@ MEASURES: Final = (
         "B",
         "incoming (bytes per receiver)",
         "Mean number of bytes that a node with a subscription received",
+    ),
+    *(
+        _mean(
+            f"bytes_in_receiver_{place}",
+            f"receiver_{place}_bytes",
+            "B",
+            f"incoming (bytes at receiver {place})",
+            f"Bytes that receiver {place} received, in the order of the receivers' numbers",
+        )
+        for place in PLACES
     ),
     Measure(
         About(

@@ -68,7 +68,9 @@ def pairs(facts: Facts) -> DataFrame:
         F.round(F.col("simulated") * SECOND).cast("long").alias("end"),
     ).join(facts.once(filters), "run", "left")
     work = partial(_outcome_of_run, facts.out, facts.having("subscribe"), facts.having("deliver"))
-    grouped = described.groupBy("run").cogroup(matched(facts).groupBy("run"))
+    # Measures of trees read the ground truth too.
+    truth = facts.shared(matched) if facts.having("tree") else matched(facts)
+    grouped = described.groupBy("run").cogroup(truth.groupBy("run"))
     return grouped.applyInArrow(work, _PAIRS)
 
 

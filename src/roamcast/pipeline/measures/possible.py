@@ -14,6 +14,7 @@ The rules this file owns:
 """
 
 import hashlib
+from collections.abc import Callable
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -30,8 +31,8 @@ from roamcast.facts.possible import NEVER, earliest
 from roamcast.facts.summary import Pair, expected_pairs
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.network import network_of
 from roamcast.pipeline.measures.pairs import AGES
+from roamcast.sim.network import network_of
 from roamcast.units import SECOND
 
 _WORLD: Final = (*READ, "subscribe", "publish", "event_attribute")
@@ -55,12 +56,22 @@ class Limit(NamedTuple):
     """The same with only the interested as carriers."""
 
 
+Figures = Callable[["Limit", pa.Table, int], dict[str, float | None]]
+"""From the limit of a run's world, its deliveries and its end (ns) to figures by name."""
+
+
 def limits(facts: Facts) -> DataFrame:
     """(run, figures) of the runs with positions or links and something published. For `Facts.once`."""
+    return of_worlds(facts, _FIGURES, figures)
+
+
+def of_worlds(facts: Facts, named: tuple[str, ...], work: Figures) -> DataFrame:
+    """(run, figures) of the runs with positions or links and something published; all null where movement was not
+    recorded."""
     runs = (facts.having("leg") | facts.having("link")) & facts.having("publish") & facts.having("subscribe")
     scenarios = zip(facts.planned["run"].to_pylist(), facts.planned["scenario"].to_pylist(), strict=True)
     together = {run: _world(scenario) for run, scenario in scenarios}
-    return of_runs(facts, runs, _Work(Files.of(facts, *_WORLD, "deliver")), _FIGURES, together=together)
+    return of_runs(facts, runs, OfWorlds(Files.of(facts, *_WORLD, "deliver"), named, work), named, together=together)
 
 
 def _world(scenario: str) -> str:
@@ -68,11 +79,13 @@ def _world(scenario: str) -> str:
     return msgspec.json.encode({name: whole[name] for name in sorted(whole) if name not in _NO_MATTER}).decode()
 
 
-class _Work:
+class OfWorlds:
     """Figures of one run after the other; the limit of the last world is kept."""
 
-    def __init__(self, files: Files) -> None:
+    def __init__(self, files: Files, named: tuple[str, ...], work: Figures) -> None:
         self._files = files
+        self._named = named
+        self._work = work
         self._key = b""
         self._limit: Limit | None = None
 
@@ -82,7 +95,7 @@ class _Work:
         key = _digest(tables, start, end, nodes, _world(scenario))
         if key != self._key:
             self._key, self._limit = key, limit_of(tables, start, end, nodes, scenario)
-        return dict.fromkeys(_FIGURES) if self._limit is None else figures(self._limit, deliver, end)
+        return dict.fromkeys(self._named) if self._limit is None else self._work(self._limit, deliver, end)
 
 
 def _digest(tables: dict[str, pa.Table], *rest: object) -> bytes:

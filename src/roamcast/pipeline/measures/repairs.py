@@ -88,11 +88,13 @@ def repairs_of(tree: pa.Table) -> list[Repair]:
     places = _Places()
     repairs: dict[int, Repair] = {}
     waiting: list[Repair] = []
+    seen: set[int] = set()
     for number, row in enumerate(rows):
         waiting = [one for one in waiting if row.time <= (one.ended or 0) + SETTLED]
-        if row.change == "broken" and row.cause not in repairs:
+        if row.change == "broken" and row.cause not in seen:
             repairs[row.cause] = Repair(row.cause, row.node, row.time, places.parent.get(row.node))
             waiting = [one for one in waiting if one.initiator != row.node]
+        seen.add(row.cause)
         places.put(row)
         repair = repairs.get(row.cause)
         if repair and row.change == "repaired" and row.node == repair.initiator and repair.ended is None:

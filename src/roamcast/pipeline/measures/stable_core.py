@@ -52,10 +52,10 @@ def core(facts: Facts) -> DataFrame:
     having = facts.having("tree")
     if not having:
         return facts.spark.createDataFrame([], _CORE)
-    ours = F.col("run").isin(*having)
-    described = bounds(facts).where(ours).select("run", "start", "end").join(facts.once(filters), "run", "left")
+    described = facts.of(having, bounds(facts)).select("run", "start", "end").join(facts.once(filters), "run", "left")
     work = partial(_core_of_run, facts.out, facts.having("subscribe"), facts.having("deliver"))
-    return described.groupBy("run").cogroup(matched(facts).where(ours).groupBy("run")).applyInArrow(work, _CORE)
+    ours = facts.of(having, facts.shared(matched))
+    return described.groupBy("run").cogroup(ours.groupBy("run")).applyInArrow(work, _CORE)
 
 
 def _core_of_run(

@@ -18,7 +18,7 @@ from roamcast.facts.contacts import READ, Contacts
 from roamcast.facts.islands import breaks_per_minute, degree, durations, gaps, islands
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.network import network_of
+from roamcast.sim.network import network_of
 from roamcast.units import SECOND
 
 _GRAPH: Final = ("degree", "partitions", "largest", "size", "size_by_node", "contact", "gap", "breaks")

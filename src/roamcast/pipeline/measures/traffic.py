@@ -6,10 +6,10 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.facts.schema import LOSSES
+from roamcast.facts.schema import COUNTERS, LOSSES
 from roamcast.pipeline.measures.facts import Facts, Measure
 
-_COUNTED: Final = ("messages", "packets", "bits", "receptions", *LOSSES)
+_COUNTED: Final = ("messages", *COUNTERS)
 
 
 def counted(facts: Facts) -> DataFrame:

@@ -21,10 +21,10 @@ from roamcast.campaign.measured import About
 from roamcast.errors import RoamcastError
 from roamcast.facts.contacts import READ, Contacts
 from roamcast.facts.islands import agreement
+from roamcast.facts.tree_links import tree_links
 from roamcast.pipeline.measures.by_run import Files, Work, of_runs, rows_of
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.network import network_of
-from roamcast.pipeline.measures.tree_links import tree_links
+from roamcast.sim.network import network_of
 
 _BELIEVED: Final = ("connected", "parts", "matched", "reach")
 _FIGURES: Final = (*_BELIEVED, *(f"physical_{name}" for name in _BELIEVED))

@@ -13,13 +13,13 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.content.filter import Operator
 from roamcast.content.rows import ANY, BOOL, FLOAT, INT, STR
+from roamcast.facts.rows import VALUE_COLUMNS
 from roamcast.pipeline.measures.facts import Facts
 
 _ROWS: Final = 100_000
 """Of `event_attribute`, in one task: each gives a few counts for every filter that constrains its attribute."""
 _BITS: Final = 63
 """Of a word: a long without its sign."""
-_COLUMN: Final = {INT: "integer", FLOAT: "real", STR: "text", BOOL: "flag"}
 
 _Test = Callable[[Column, Column], Column]
 
@@ -92,7 +92,7 @@ def constraints(facts: Facts) -> DataFrame:
     Kind "any" becomes a row for each kind, so that the join is one of equality. A constraint's number becomes a bit of
     a word: an event whose attribute has several values may satisfy it more than once, and bits do not add up.
     """
-    columns = list(_COLUMN.values())
+    columns = list(VALUE_COLUMNS.values())
     filter_id = facts.table("filter_constraint").withColumnRenamed("subscription", "filter_id")
     rows = F.struct("constraint", "attribute", "operator", "kind", *columns)
     conjunctions = (
@@ -102,7 +102,7 @@ def constraints(facts: Facts) -> DataFrame:
         .select("run", "filter_id", "needed", "rows", F.monotonically_increasing_id().alias("conjunction_id"))
         .select("run", "filter_id", "needed", "conjunction_id", F.inline("rows"))
     )
-    kinds = F.when(F.col("kind") == ANY, F.array(*map(F.lit, _COLUMN))).otherwise(F.array("kind"))
+    kinds = F.when(F.col("kind") == ANY, F.array(*map(F.lit, VALUE_COLUMNS))).otherwise(F.array("kind"))
     return conjunctions.select(
         "run",
         "filter_id",
@@ -126,7 +126,7 @@ def _satisfied(filter_id: DataFrame) -> Column:
 
 
 def _attributes(facts: Facts) -> DataFrame:
-    attributes = facts.table("event_attribute").select("run", "event", "attribute", "kind", *_COLUMN.values())
+    attributes = facts.table("event_attribute").select("run", "event", "attribute", "kind", *VALUE_COLUMNS.values())
     # By run, so that what is joined and counted below stays where it is, and in parts whose counts fit a cache.
     parts = min(
         len(facts.having("event_attribute")),
@@ -139,7 +139,7 @@ def _holds() -> Column:
     """Whether the value of a joined row satisfies its operator and bound, both in the column of the kind."""
     holds = F.col("operator") == Operator.EXISTS.value
     for kind, tests in _OF_KIND.items():
-        value, bound = F.col(_COLUMN[kind]), F.col(f"bound_{_COLUMN[kind]}")
+        value, bound = F.col(VALUE_COLUMNS[kind]), F.col(f"bound_{VALUE_COLUMNS[kind]}")
         for operator, test in tests.items():
             filter_id = (F.col("kind") == kind) & (F.col("operator") == operator.value)
             holds |= filter_id & test(value, bound)

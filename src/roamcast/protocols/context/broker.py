@@ -67,7 +67,7 @@ class ContextBroker(Broker[ContextParams]):
         super().__init__(node, params, port, rng)
         self._refresh = seconds(params.refresh)
         self._check_interval = seconds(params.check)
-        self._grace = seconds(params.grace)
+        self.linger = seconds(params.grace)
         self._host = Host(node, params, port, rng, self.local)
         self._domains = Domains(self._host)
         self._matching = Matching(self._host, self._domains, self._check_soon)
@@ -111,7 +111,7 @@ class ContextBroker(Broker[ContextParams]):
         item = EventItem(self.node, what.event, left, what.relevance, what.subscription_domain, own.version, own.reach)
         kind = Published if first else EventRefresh
         region = target(what.relevance, self._margin(first))
-        self.port.decide(what.event.id, "forwarded")
+        self._digests.told(item.key)
         self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 
@@ -123,6 +123,7 @@ class ContextBroker(Broker[ContextParams]):
         )
         kind = Subscribed if first else SubscriptionRefresh
         region = target(what.interest, self._margin(first))
+        self._digests.told(item.key)
         self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 
@@ -147,10 +148,12 @@ class ContextBroker(Broker[ContextParams]):
     # Whom a message names takes it wherever it is heard; the others, if they are in its region.
 
     def _hear_published(self, now: Time, message: Published, inside: bool) -> None:
+        self._digests.told(message.item.key)
         if inside and message.item.publisher != self.node:
             self._matching.take_event(now, message.item, _hops(message), "event")
 
     def _hear_subscribed(self, now: Time, message: Subscribed, inside: bool) -> None:
+        self._digests.told(message.item.key)
         if inside and message.item.subscriber != self.node:
             self._matching.take_subscription(now, message.item)
 
@@ -219,12 +222,12 @@ class ContextBroker(Broker[ContextParams]):
     def _refresh_own(self, now: Time) -> None:
         here = self._host.whereabouts.here(now)
         for event in list(self._domains.own_events.values()):
-            if event.expires + self._grace < now:
+            if event.expires + self.linger < now:
                 del self._domains.own_events[event.what.event.id]
             elif self._is_due(now, here, event) and event.expires > now:
                 self._matching.take_event(now, self._issue_event(now, event), 0, "local")
         for wanted in list(self._domains.own_subscriptions.values()):
-            if wanted.expires + self._grace < now:
+            if wanted.expires + self.linger < now:
                 del self._domains.own_subscriptions[wanted.what.id]
                 self.local.remove(wanted.what.id)
                 self._matching.forget((self.node, wanted.what.id))

@@ -1,7 +1,7 @@
 """Digests: a host that comes into the region of something held is told of it by those who hold it (section 3.2).
 
 Neighbours say where they are and where they were. Who sees one come in waits a random time, and tells it what nobody
-else has told meanwhile.
+else has told meanwhile, be it by a digest or by a refresh.
 """
 
 from collections.abc import Hashable
@@ -65,12 +65,14 @@ class Digests:
             tuple(held.item.older(held.item.left - (held.expires - now)) for held in wanted[:MAX_DIGEST]),
         )
 
-    def hear(self, now: Time, digest: Digest) -> None:
-        told: list[Hashable] = [event.key for event in digest.events]
-        told += [item.key for item in digest.subscriptions]
+    def told(self, key: Hashable) -> None:
+        """Somebody has sent the item, in a digest or on its way through the region: nobody need be told any more."""
         for owed in self._owed.values():
-            for key in told:
-                owed.pop(key, None)
+            owed.pop(key, None)
+
+    def hear(self, now: Time, digest: Digest) -> None:
+        for key in (*(event.key for event in digest.events), *(item.key for item in digest.subscriptions)):
+            self.told(key)
         for event in digest.events:
             if event.publisher != self._host.node and _is_new(self._matching.events.get(event.key), event.version):
                 self._matching.take_event(now, event, 1, "digest")

@@ -30,7 +30,7 @@ from roamcast.content.geometry import Point
 from roamcast.content.region import Region
 from roamcast.protocols.api import Port, Time
 from roamcast.protocols.context.presence import Presence
-from roamcast.protocols.facts import Fact
+from roamcast.protocols.facts import Decided, Fact
 from roamcast.protocols.messages import MAX_HOPS, Message, kind_of
 from roamcast.units import SECOND, seconds
 
@@ -169,6 +169,7 @@ class Geocast:
         self.spoken = now
         if pending.sent is None:
             pending.sent = now
+        self._decide(message, "forwarded")
         self._port.broadcast(message)
         if pending.distance == _INSIDE:
             self._pending.pop(key, None)
@@ -193,12 +194,15 @@ class Geocast:
             self._plan(now + delay, key, _Pending(message, now, _INSIDE))
             return Heard.INSIDE
         if here is None:
+            self._decide(message, "no route")
             return Heard.OUTSIDE
         mine, theirs = region.distance(*here), _distance(region, message.presence.host.location)
         if mine < theirs:
             progress = min((theirs - mine) / self._settings.reach, 1.0)
             delay = round((1 - progress) * self._settings.wait + self._rng.random() * self._settings.jitter)
             self._plan(now + delay, key, _Pending(message, now, mine))
+        else:
+            self._decide(message, "not chosen")
         return Heard.OUTSIDE
 
     def _hear_copy(self, key: Hashable, copy: Routed) -> None:
@@ -207,6 +211,12 @@ class Geocast:
             del self._pending[key]
             if pending.sent is None:
                 self._port.note("suppressed")
+                self._decide(copy, "suppressed")
+
+    def _decide(self, message: Routed, decision: Decided) -> None:
+        event = message.event_id
+        if event is not None:
+            self._port.decide(event, decision)
 
     # --- Timers -----------------------------------------------------------------------------------------------------
 
@@ -243,6 +253,7 @@ class Geocast:
             self._port.record(LocalMinimum(kind, event, pending.distance))
         if now - since >= self._settings.carry:
             del self._pending[key]
+            self._decide(pending.message, "given up")
         elif pending.attempt % 2 == self._settings.repeats % 2:
             self._transmit(now, key, pending, self._made(now, pending))
         else:

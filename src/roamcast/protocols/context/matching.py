@@ -37,9 +37,11 @@ class Matching:
     def drop(self, now: Time) -> None:
         """Lets go of what has expired, and of what this host has left behind."""
         here = self._host.whereabouts.here(now)
-        for key in self.events.drop(now, here):
+        for key, expired in self.events.drop(now, here).items():
             assert isinstance(key, int)
             self._host.port.record(Holding(key, None, None, False))
+            if expired:
+                self._host.port.decide(key, "expired")
         for key in self.subscriptions.drop(now, here):
             self._let_go(key)
 
@@ -89,6 +91,7 @@ class Matching:
             self._wake(now)
         if isinstance(evicted, int):
             self._host.port.record(Holding(evicted, None, None, False))
+            self._host.port.decide(evicted, "cache full")
         return held
 
     def _hold_subscription(self, now: Time, item: SubscriptionItem) -> Held[SubscriptionItem] | None:

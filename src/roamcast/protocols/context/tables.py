@@ -12,6 +12,7 @@ The rules this file owns:
 from collections.abc import Hashable, Iterator
 from typing import Generic, Protocol, TypeVar
 
+from roamcast.bounded import put
 from roamcast.content.context.expression import Context
 from roamcast.content.context.rules import region_of
 from roamcast.content.geometry import Point
@@ -103,13 +104,7 @@ class ItemTable(Generic[I]):
         if not (_contains(area, here) or (self._keep and known is not None)):
             return None, None
         held = Held(item, now + item.left, area, hops)
-        self.held.pop(item.key, None)
-        self.held[item.key] = held
-        if len(self.held) <= self._capacity:
-            return held, None
-        oldest = next(iter(self.held))
-        del self.held[oldest]
-        return held, oldest
+        return held, put(self.held, item.key, held, self._capacity)
 
     def _is_near(self, region: Region, here: Point | None) -> bool:
         """Whether a host may be in the region enlarged; never says no if it is."""
@@ -122,13 +117,13 @@ class ItemTable(Generic[I]):
         """Lets go of an item; whether it was held."""
         return self.held.pop(key, None) is not None
 
-    def drop(self, now: Time, here: Point | None) -> list[Hashable]:
-        """Drops what has expired and what this host has left the region of; gives their keys."""
-        gone = [
-            key
+    def drop(self, now: Time, here: Point | None) -> dict[Hashable, bool]:
+        """Drops what has expired and what this host has left the region of; by key, whether it had expired."""
+        gone = {
+            key: held.expires < now
             for key, held in self.held.items()
             if held.expires < now or not (self._keep or _contains(held.area, here))
-        ]
+        }
         for key in gone:
             del self.held[key]
         return gone

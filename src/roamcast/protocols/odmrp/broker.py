@@ -63,7 +63,9 @@ class OdmrpBroker(Broker[Odmrp]):
     def __init__(self, node: Node, params: Odmrp, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
         self._refresh, self._timeout, self._settle = map(seconds, (params.refresh, params.timeout, params.settle))
-        self._extension: Extension = Content(node, params) if params.mode == "extended" else Channels(params.channels)
+        self._extension: Extension = (
+            Content(node, params, port.spend) if params.mode == "extended" else Channels(params.channels)
+        )
         self._sequence = 0
         self._routes = Routes(self._timeout, params.table)
         self._flags = Flags(port, self._timeout, params.table)

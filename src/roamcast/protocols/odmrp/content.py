@@ -19,7 +19,7 @@ The rules this file owns:
 """
 
 import functools
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
 from typing import Final
 
@@ -33,6 +33,7 @@ from roamcast.content.summary.columns import Columns
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.hashing import type_hash
 from roamcast.content.summary.summary import Summary
+from roamcast.protocols.api import Work
 from roamcast.protocols.odmrp.extension import Extension, Known, Offer
 from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
 from roamcast.protocols.odmrp.parameters import Odmrp
@@ -97,8 +98,10 @@ def number_of(what: Digest | Filter | int) -> int:
 
 
 class Content(Extension):
-    def __init__(self, node: int, params: Odmrp) -> None:
+    def __init__(self, node: int, params: Odmrp, spend: Callable[[Work], None]) -> None:
         self._node = node
+        self._spend = spend
+        self._converted = 0  # the event whose conversion was told of last
         self._params = params
         self._columns = _columns(params.columns)
         self._filters = params.grouping == "subscription"
@@ -142,7 +145,7 @@ class Content(Extension):
             return False
         if about.digest is None and about.filter is None:
             return True
-        if about.digest is not None and self._summary.passes(about.digest):
+        if about.digest is not None and self._passes(self._summary, about.digest):
             return True
         return about.filter is not None and any(covers(about.filter, mine) for mine in self._alternatives)
 
@@ -162,13 +165,24 @@ class Content(Extension):
             return False
         if known.filter is not None:
             return known.filter.matches(event)
-        return known.summary is not None and known.summary.passes(self._digest(event))
+        return known.summary is not None and self._passes(known.summary, self._digest(event))
+
+    def _passes(self, summary: Summary, digest: Digest) -> bool:
+        self._spend("compare")
+        return summary.passes(digest)
 
     def _digest(self, event: Event) -> Digest:
         """With all prefixes and suffixes: it is not sent."""
         if self._latest is None or self._latest[0] != event.id:
+            self._tell_conversion(event)
             self._latest = event.id, Digest.of(event, self._columns)
         return self._latest[1]
+
+    def _tell_conversion(self, event: Event) -> None:
+        """An event is converted once, whichever prefixes and suffixes are kept of it."""
+        if event.id != self._converted:
+            self._converted = event.id
+            self._spend("convert")
 
     # --- Own events -------------------------------------------------------------------------------------------------
 
@@ -189,6 +203,7 @@ class Content(Extension):
         affixes = Affixes(
             frozenset().union(*(one.prefix for one in asked)), frozenset().union(*(one.suffix for one in asked))
         )
+        self._tell_conversion(event)
         return _fitting(
             About(Digest.of(event, self._columns, affixes)),
             About(self._bare_digest(event)),
@@ -196,12 +211,14 @@ class Content(Extension):
         )
 
     def _bare_digest(self, event: Event) -> Digest:
+        self._tell_conversion(event)
         return Digest.of(event, self._columns, _NO_AFFIXES)
 
     def _least_constrained(self, event: Event, known: Sequence[bytes]) -> list[Filter]:
         """Of the alternatives that match the event, those that no other covers."""
         members = map(wanted_of, known)
         filters = [one.filter for one in members if one is not None and one.filter is not None]
+        self._spend("match")
         matching = [alternative for alternative in _alternatives(filters) if alternative.matches(event)]
         least: list[Filter] = []
         for one in matching:

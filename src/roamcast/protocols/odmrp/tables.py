@@ -102,7 +102,7 @@ class Flags:
     def check(self, now: Time, group: int) -> None:
         """The timer of a flag: it goes if nothing has refreshed it."""
         flag = self._flags.get(group)
-        if flag is None or flag.checked != now:  # a flag that made room has left its timer behind
+        if flag is None or now < flag.checked:  # a flag that made room has left its timer behind
             return
         if now > flag.expires:
             del self._flags[group]

@@ -103,7 +103,8 @@ class Cache:
                 self.remove(victim.document.id)
         self._held[held.document.id] = held
         self.octets += held.octets
-        self._lowest = None
+        if self._lowest is not None and self._rank(held) < self._rank(self._lowest):
+            self._lowest = held
         if held.expires is not None:
             if len(self._expiring) > 2 * len(self._held) + 16:  # mostly of documents that have left
                 self._expiring = [
@@ -116,8 +117,10 @@ class Cache:
         return victims
 
     def remove(self, id: EventId) -> None:
-        self.octets -= self._held.pop(id).octets
-        self._lowest = None
+        held = self._held.pop(id)
+        self.octets -= held.octets
+        if held is self._lowest:
+            self._lowest = None
 
     def requested(self, held: Held, now: int) -> None:
         """Somebody has asked for it."""

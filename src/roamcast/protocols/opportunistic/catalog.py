@@ -2,8 +2,8 @@
 
 Section 2.1 of the paper, "Announcing": only what a known neighbour within the scope is interested in. Fitting naively
 means asking every neighbour's profile about every document at every announce, which costs more than all the rest. Here
-each pair of profile and content is asked once: for each profile that was heard there is a table of the documents in
-the cache that match it, brought up to date when a document comes or goes. An announce is the union of some tables.
+each pair of profile and content is asked once: documents that say the same of themselves are one *content*, and each
+profile that was heard has a table of the contents that match it. An announce is the union of some tables.
 
 * Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
 * An announce that may not have everything lists first what was not listed for longest.
@@ -27,26 +27,26 @@ MAX_KNOWN: Final = 1024
 """Documents that one neighbour is known to have."""
 
 
-class _Profile:
-    """A profile that was heard, and the documents here that match it."""
+class _Content:
+    """What some documents here are about, all in the same words, and the profiles that want it."""
 
-    __slots__ = ("filter", "matched", "number")
+    __slots__ = ("documents", "event", "profiles")
+
+    def __init__(self, event: Event, profiles: list[int]) -> None:
+        self.event = event
+        self.profiles = profiles
+        self.documents: dict[EventId, Held] = {}
+
+
+class _Profile:
+    """A profile that was heard, and what it wants of the contents here."""
+
+    __slots__ = ("contents", "filter", "number")
 
     def __init__(self, number: int, filter: Filter) -> None:
         self.number = number
         self.filter = filter
-        self.matched: dict[EventId, Held] = {}
-
-
-class _Content:
-    """What some documents here are about, all in the same words, and the profiles that want it."""
-
-    __slots__ = ("documents", "event", "numbers")
-
-    def __init__(self, event: Event, numbers: list[int]) -> None:
-        self.event = event
-        self.numbers = numbers
-        self.documents = 0
+        self.contents: dict[bytes, _Content] = {}
 
 
 class _Neighbour:
@@ -66,7 +66,6 @@ class Catalog:
         self._numbers: dict[int, _Profile] = {}
         self._index: FilterIndex[int] = FilterIndex()
         self._serial = 0
-        self._held: dict[EventId, Held] = {}
         self._contents: dict[bytes, _Content] = {}  # of the documents here
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
@@ -75,26 +74,24 @@ class Catalog:
 
     def enter(self, held: Held) -> None:
         """A document is in the cache from now on."""
-        id = held.document.id
-        self._held[id] = held
         descriptor = held.document.descriptor
-        content = self._contents.get(descriptor.content)
+        key = descriptor.content
+        content = self._contents.get(key)
         if content is None:
-            content = _Content(descriptor.event, self._index.match(descriptor.event))
-            self._contents[descriptor.content] = content
-        content.documents += 1
-        for number in content.numbers:
-            self._numbers[number].matched[id] = held
+            content = self._contents[key] = _Content(descriptor.event, self._index.match(descriptor.event))
+            for number in content.profiles:
+                self._numbers[number].contents[key] = content
+        content.documents[held.document.id] = held
 
-    def leave(self, id: EventId) -> None:
-        key = self._held.pop(id).document.descriptor.content
+    def leave(self, held: Held) -> None:
+        id, key = held.document.id, held.document.descriptor.content
         self._listed.pop(id, None)
         content = self._contents[key]
-        for number in content.numbers:
-            del self._numbers[number].matched[id]
-        content.documents -= 1
+        del content.documents[id]
         if not content.documents:
             del self._contents[key]
+            for number in content.profiles:
+                del self._numbers[number].contents[key]
 
     # --- Who wants what ---------------------------------------------------------------------------------------------
 
@@ -133,14 +130,10 @@ class Catalog:
             self._serial += 1
             profile = self._profiles[filter] = self._numbers[self._serial] = _Profile(self._serial, filter)
             self._index.add(self._serial, filter)
-            wanted = set()
             for key, content in self._contents.items():
                 if filter.matches(content.event):
-                    content.numbers.append(self._serial)
-                    wanted.add(key)
-            for id, held in self._held.items():
-                if held.document.descriptor.content in wanted:
-                    profile.matched[id] = held
+                    content.profiles.append(self._serial)
+                    profile.contents[key] = content
         return profile
 
     def _make_room(self) -> None:
@@ -148,9 +141,8 @@ class Catalog:
         used = {known.value.profile.number for _, known in self._neighbours.items()}
         oldest = next(number for number in self._numbers if number not in used)
         profile = self._numbers.pop(oldest)
-        for content in self._contents.values():
-            if oldest in content.numbers:
-                content.numbers.remove(oldest)
+        for content in profile.contents.values():
+            content.profiles.remove(oldest)
         del self._profiles[profile.filter]
         self._index.remove(oldest)
 
@@ -158,27 +150,34 @@ class Catalog:
 
     def fitted(self, budget: int) -> list[Held]:
         """What to announce now, in at most so many bytes; 0: no limit."""
+        wanted = self._missing() if self._missing_only else self._wanted()
+        return self._chosen(wanted, budget) if budget else wanted
+
+    def _wanted(self) -> list[Held]:
+        contents: dict[bytes, _Content] = {}
+        for _, (_, neighbour) in self._neighbours.items():
+            contents.update(neighbour.profile.contents)
+        return [held for content in contents.values() for held in content.documents.values()]
+
+    def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
         for _, (_, neighbour) in self._neighbours.items():
-            if self._missing_only:
-                has = neighbour.has
-                wanted.update((id, held) for id, held in neighbour.profile.matched.items() if id not in has)
-            else:
-                wanted.update(neighbour.profile.matched)
-        return self._chosen(wanted, budget) if budget else list(wanted.values())
+            has = neighbour.has
+            for content in neighbour.profile.contents.values():
+                wanted.update((id, held) for id, held in content.documents.items() if id not in has)
+        return list(wanted.values())
 
-    def _chosen(self, wanted: dict[EventId, Held], budget: int) -> list[Held]:
-        sizes = {id: held.document.listed for id, held in wanted.items()}
-        if sum(sizes.values()) <= budget:
-            return list(wanted.values())
+    def _chosen(self, wanted: list[Held], budget: int) -> list[Held]:
+        if sum(held.document.listed for held in wanted) <= budget:
+            return wanted
         self._announces += 1
         chosen, spent = [], 0
-        for id in sorted(wanted, key=lambda id: self._listed.get(id, 0)):
-            spent += sizes[id]
+        for held in sorted(wanted, key=lambda held: self._listed.get(held.document.id, 0)):
+            spent += held.document.listed
             if spent > budget:
                 break
-            chosen.append(wanted[id])
-            self._listed[id] = self._announces
+            chosen.append(held)
+            self._listed[held.document.id] = self._announces
         return chosen
 
     @property

@@ -39,6 +39,11 @@ class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
         """The encoded type and attributes. A filter matches all documents of equal content, or none of them."""
         return msgspec.msgpack.encode((self.event.type, self.event.attributes))
 
+    @cached_property
+    def size(self) -> int:
+        """Bytes of its encoding."""
+        return len(msgspec.msgpack.encode(self))
+
 
 class Document:
     """An event that can be sent in pieces. In a simulator one object serves all the nodes that have it."""
@@ -51,7 +56,7 @@ class Document:
         self._head = len(described).to_bytes(_WORD, "big") + described
         bare = Event(event.type, event.attributes, b"", event.id) if event.payload else event
         self.descriptor = Descriptor(bare, len(self._head) + len(event.payload))
-        self.listed = len(msgspec.msgpack.encode(self.descriptor)) + _TIMES
+        self.listed = self.descriptor.size + _TIMES
         """Bytes that it takes in an announce, at most."""
 
     @property

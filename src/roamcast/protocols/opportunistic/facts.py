@@ -21,3 +21,13 @@ class CacheChanged(Fact, frozen=True):
     """In the cache after the change."""
     octets: int
     """Bytes of documents in it after the change."""
+
+
+class RelaysChosen(Fact, frozen=True):
+    """A node chose other multipoint relays. Recorded with a scope above 1 only."""
+
+    table: ClassVar[str] = "relays"
+    lasting: ClassVar[bool] = True
+
+    relays: tuple[int, ...]
+    """Who passes the node's broadcasts on, sorted."""

@@ -6,7 +6,8 @@ been and will be, not since when and until when. The time that a message waits t
 A number in a message may be any number; what uses one says what it takes it for (`Header.valid`, `clipped`).
 """
 
-from collections.abc import Mapping
+from collections import defaultdict
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from typing import Annotated, ClassVar, Final
 
@@ -25,6 +26,8 @@ MILLISECOND: Final = 1_000_000
 MAX_SCOPE: Final = 8
 MAX_LISTED: Final = 4096
 """Descriptors in one announce, and documents in one request."""
+_SHORT_ARRAY: Final = 16
+"""MessagePack: from so many elements on, the head of an array takes 3 bytes and not 1."""
 MAX_CHUNKS: Final = 64
 """Bulks that a document may take: 3968 pieces."""
 
@@ -70,10 +73,23 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
     lives: Annotated[tuple[Span | None, ...], Meta(max_length=MAX_LISTED)]
     """How long each may still be delivered, ms; none: as long as somebody has it. Empty if no document has a limit."""
 
+    def encoded_size(self, encode: Callable[[object], bytes]) -> int:
+        bare, listed = msgspec.structs.replace(self, catalog=()), len(self.catalog)
+        longer = 0 if listed < _SHORT_ARRAY else 2
+        return len(encode(bare)) + longer + sum([descriptor.size for descriptor in self.catalog])
+
     @cached_property
-    def ids(self) -> frozenset[EventId]:
-        """Of the documents in the catalog; found once for all who hear the announce, where they share the object."""
-        return frozenset([descriptor.event.id for descriptor in self.catalog])
+    def contents(self) -> dict[bytes, frozenset[EventId]]:
+        """The documents in the catalog by content; found once for all who hear the announce, if they share it."""
+        found: defaultdict[bytes, list[EventId]] = defaultdict(list)
+        for descriptor in self.catalog:
+            found[descriptor.content].append(descriptor.event.id)
+        return {content: frozenset(ids) for content, ids in found.items()}
+
+    @cached_property
+    def places(self) -> dict[EventId, int]:
+        """Where in the catalog a document stands."""
+        return {descriptor.event.id: place for place, descriptor in enumerate(self.catalog)}
 
 
 class Request(Message, frozen=True, tag="request"):

@@ -22,7 +22,7 @@ from roamcast.units import SECOND
 
 MAX_PASSING: Final = 64
 """Documents that wait to be passed on."""
-_LONGEST: Final = 60 * SECOND
+_MAX_WAIT: Final = 60 * SECOND
 """How long a bulk may take on a host that tells when it has left."""
 _PAUSE: Final = SECOND // 5
 """After a bulk that found the queue full."""
@@ -98,7 +98,7 @@ class Outgoing:
     def _wait(self, now: Time, bulk: Chunk) -> None:
         self._serial += 1
         bits = 8 * len(bulk) * (bulk.header.size + _FRAME)
-        wait = _LONGEST if self._host_tells else round(bits / self._pace * SECOND)
+        wait = _MAX_WAIT if self._host_tells else round(bits / self._pace * SECOND)
         self._port.set_timer(now + wait, (PACE, self._serial))
 
     def left(self, now: Time, message: Message | Bulk) -> None:

@@ -49,7 +49,7 @@ from roamcast.units import SECOND, seconds
 RETRY: Final = SECOND
 """From a message given up to the next try, and between two questions: the tree may be about to drop the link."""
 
-SUMMARY: Final = 1024
+MAX_SUMMARY: Final = 1024
 """Most bytes of the filter that stands for all that a neighbour wants, when that is more than the table holds."""
 
 MAX_LOST: Final = 64
@@ -336,7 +336,7 @@ class SubscriptionForwarding(_Forwarder):
         if self._interests.weight(neighbour) > most:
             self.port.note("summarised")
             wanted = self._interests.wanted(neighbour)
-            summary = summarise(wanted, SUMMARY)
+            summary = summarise(wanted, MAX_SUMMARY)
             self._want([summary], neighbour)
             self._unwant([filter for filter in wanted if filter != summary], neighbour)
 

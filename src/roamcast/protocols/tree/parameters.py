@@ -27,7 +27,11 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
         int, Meta(ge=1, le=100, description="beacons missed before a link is lost (ALLOWED_HELLO_LOSS 2)")
     ] = 2
     hearing: Annotated[
-        Literal["any", "beacons"], Meta(description="what counts as hearing a neighbour: any message of it, or beacons")
+        Literal["beacons", "any", "traffic"],
+        Meta(
+            description="what counts as hearing a neighbour: its beacons; any message of its broker; or any frame,"
+            " background traffic included"
+        ),
     ] = "any"
     unicast_breaks: Annotated[
         bool,
@@ -59,6 +63,10 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["confirmed", "at-once"],
         Meta(description="a new parent counts when it has said yes, or as in the paper when it was asked"),
     ] = "confirmed"
+
+    @property
+    def overhears(self) -> bool:
+        return self.hearing == "traffic"
 
 
 class Coman(Maodv, frozen=True, kw_only=True, forbid_unknown_fields=True):

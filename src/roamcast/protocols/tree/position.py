@@ -4,7 +4,8 @@ The rules this file owns:
 
 * A parent is taken only from what it said itself, and only if that puts its rank above ours (`rank.py`).
   Beacons carry ranks: a parent whose rank has fallen, or is not above ours, twice, is none.
-* A link is lost when nothing was heard over it for so many beacons, in the instant that this is so.
+* A link is lost when nothing was heard over it for so many beacons, in the instant that this is so. Whether other
+  traffic counts (`overhears`) is asked when a neighbour would be lost, and not before.
 * Every change is told to the world as a fact, and links that came or went to whoever routes on the tree.
 
 What to do about it is for `tree.py`, which keeps the tree, and `search.py`, which looks for a parent.
@@ -38,14 +39,15 @@ class Links(Protocol):
 class Position:
     """See the top of the file."""
 
-    def __init__(self, node: Node, port: Port, links: Links, silence: Time) -> None:
-        """`silence`: for how long a neighbour may not be heard."""
+    def __init__(self, node: Node, port: Port, links: Links, silence: Time, *, overhears: bool) -> None:
+        """`silence`: for how long a neighbour may not be heard; `overhears`: whether other traffic counts."""
         self.node = node
         self.port = port
         self.lists_paths = False
         """Whether what it tells of its place has the way from the leader in it: COMAN's part A."""
         self._links = links
         self._silence = silence
+        self._overhears = overhears
         self._heard: dict[Node, Time] = {}  # when each tree neighbour was heard last
         self._watching = False  # whether a timer is set for when the first of them will have been silent for too long
 
@@ -190,6 +192,9 @@ class Position:
 
     def lost(self, now: Time) -> list[Node]:
         """The tree neighbours that were not heard for too long."""
+        if self._overhears:
+            for neighbour, heard in self._heard.items():
+                self._heard[neighbour] = max(heard, self.port.overheard(neighbour) or heard)
         return [neighbour for neighbour in self.neighbours if now - self._heard[neighbour] > self._silence]
 
     def watch(self) -> None:

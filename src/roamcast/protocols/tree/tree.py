@@ -51,10 +51,11 @@ class Tree:
         self._hello = seconds(params.hello)
         self._unicast_breaks = params.unicast_breaks
         self._readopt = params.readopt
-        self._hearing_any = params.hearing == "any"
+        self._hearing_any = params.hearing != "beacons"
         self._group_hello = seconds(params.group_hello)
         # A beacon may be as late as its own jitter, a tenth of the interval.
-        self.position = Position(node, port, links, silence=round(self._hello * (params.misses + 0.1)))
+        silence = round(self._hello * (params.misses + 0.1))
+        self.position = Position(node, port, links, silence, overhears=params.overhears)
         self.search = Search(self.position, params, rng, self)
         self.rules = self.search.rules = make_rules(self)
         self._handlers: dict[type[Message], Callable[[Time, Node, Any], None]] = {

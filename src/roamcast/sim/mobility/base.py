@@ -75,6 +75,8 @@ class Leg(NamedTuple):
     """The number of the building it is in."""
     travelling: bool = False
     """Whether it is on the way to another building, and not inside that yet."""
+    absent: bool = False
+    """Whether a recording does not have the node there: it is away."""
 
     @property
     def recorded(self) -> tuple[int, int, float, float, float, float, bool, int]:
@@ -122,12 +124,14 @@ class Pen:
         self.time = 0
         self.x, self.y = area.clamp(*place)
 
-    def move(self, place: Point, until: int, *, room: int = OUTDOORS, travelling: bool = False) -> list[Leg]:
+    def move(
+        self, place: Point, until: int, *, room: int = OUTDOORS, travelling: bool = False, absent: bool = False
+    ) -> list[Leg]:
         """To `place`, so as to be there at `until`."""
         if until <= self.time:
             return []
         x, y = self._area.clamp(*place)
-        leg = Leg(self.time, until, self.x, self.y, x, y, room != OUTDOORS, room, travelling)
+        leg = Leg(self.time, until, self.x, self.y, x, y, room != OUTDOORS, room, travelling, absent)
         self.time, self.x, self.y = until, x, y
         return [leg]
 
@@ -142,9 +146,9 @@ class Pen:
     def rest(self, seconds: float, *, room: int = OUTDOORS) -> list[Leg]:
         return self.move((self.x, self.y), self.time + nanoseconds(seconds), room=room)
 
-    def stay(self) -> list[Leg]:
+    def stay(self, *, absent: bool = False) -> list[Leg]:
         """For good."""
-        return self.move((self.x, self.y), FOREVER)
+        return self.move((self.x, self.y), FOREVER, absent=absent)
 
 
 def between(origin: Point, goal: Point, part: float) -> Point:

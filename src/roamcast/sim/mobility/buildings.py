@@ -38,7 +38,7 @@ from roamcast.sim.mobility.base import (
 )
 from roamcast.sim.mobility.waypoint import mean_slowness
 
-BUILT: Final = 0.25
+MAX_BUILT: Final = 0.25
 """The greatest share of the area that buildings drawn at random may need; beyond it, finding room becomes a search."""
 TRIES: Final = 200
 """To find room for one building before all are drawn anew, and to draw all anew before giving up."""
@@ -190,8 +190,8 @@ def _room_problems(count: int, edge: Bounds, area: Area) -> Iterator[Problem]:
         yield "edge", f"{shown}: both must be finite and above 0, the least not above the greatest"
     elif high > min(area.width, area.height):
         yield "edge", f"{shown}: the greatest must fit into the area of {area}"
-    elif count * high * high > BUILT * area.width * area.height:
-        rule = f"must need no more than {BUILT:.0%} of the area of {area}"
+    elif count * high * high > MAX_BUILT * area.width * area.height:
+        rule = f"must need no more than {MAX_BUILT:.0%} of the area of {area}"
         yield "buildings", f"{count} with edges {shown}: to be placed at random, they {rule}"
 
 

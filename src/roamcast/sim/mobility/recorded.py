@@ -1,7 +1,7 @@
 """Recorded: movement from a file, measured or made by another tool.
 
-The formats are described where they are read: `ns2` and `samples`. A file is refused whole, by the line, before
-anything runs.
+The formats are described where they are read: `ns2` and `samples` for small text files, `trace` for traces of any size
+that `roamcast traces import` has made. A file is refused whole, by the line, before anything runs.
 """
 
 from collections.abc import Callable, Iterator
@@ -14,6 +14,7 @@ from roamcast.sim.mobility.base import Area, Leg, Model, Problem
 from roamcast.sim.mobility.lines import Lines
 from roamcast.sim.mobility.ns2 import read_ns2
 from roamcast.sim.mobility.samples import read_samples
+from roamcast.sim.mobility.trace import Subset, Window, leg_walks
 
 READERS: Final[dict[str, Callable[[Lines, Area, int], list[Iterator[Leg]]]]] = {"ns2": read_ns2, "csv": read_samples}
 
@@ -23,15 +24,31 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
 
     file: Annotated[str, Meta(description="The file, relative to the folder of the scenario.", min_length=1)]
     format: Annotated[
-        Literal["auto", "ns2", "csv"],
-        Meta(description='"ns2": commands of ns-2; "csv": samples time,node,x,y in s and m; "auto": the file tells.'),
+        Literal["auto", "ns2", "csv", "trace"],
+        Meta(
+            description='"ns2": commands of ns-2; "csv": samples time,node,x,y in s and m; "trace": a folder from '
+            '`roamcast traces import`; "auto": the file tells.'
+        ),
     ] = "auto"
+    window: Window = None
+    subset: Subset = "first"
+    absence: Annotated[
+        Literal["restart", "suspended"],
+        Meta(
+            description="what becomes of a node of a trace while it is not there: it begins again when it comes back, "
+            "or sleeps meanwhile; as with [[away]]"
+        ),
+    ] = "restart"
 
     def problems(self, area: Area, nodes: int) -> Iterator[Problem]:
-        return iter(())
+        for field, given in (("window", self.window is not None), ("subset", self.subset != "first")):
+            if given and self.format in ("ns2", "csv"):
+                yield field, f'goes with a trace, not with format = "{self.format}"'
 
     def walks(self, area: Area, nodes: int, seed: int, folder: Path) -> list[Iterator[Leg]]:
         """Raises `ScenarioError` for a file that cannot be read or followed."""
+        if self.format == "trace" or (self.format == "auto" and (folder / self.file).is_dir()):
+            return leg_walks(folder / self.file, area, nodes, seed, self.window, self.subset)
         lines = Lines(folder / self.file, area, nodes)
         return READERS[_tell(lines) if self.format == "auto" else self.format](lines, area, nodes)
 

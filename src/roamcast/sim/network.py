@@ -1,4 +1,4 @@
-"""The network of a run as the measures see it: its contacts, by the settings of its scenario.
+"""The network of a run: its contacts, by the settings of its scenario.
 
 The rules this file owns:
 
@@ -14,8 +14,10 @@ import numpy as np
 import pyarrow as pa
 
 from roamcast.facts.contacts import Contacts, Drawn, Reach, contacts
+from roamcast.facts.why.record import Record, Settings
 from roamcast.sim.draw import own_range
-from roamcast.sim.scenario import Radio
+from roamcast.sim.scenario import Radio, Scenario
+from roamcast.units import SECOND
 
 
 class _Scenario(msgspec.Struct):
@@ -34,7 +36,7 @@ def reach_of(scenario: str, nodes: int) -> Reach | None:
     outdoors: float | tuple[float, float] | np.ndarray[tuple[int], np.dtype[np.float64]] = radio.range
     if isinstance(radio.range, tuple) and radio.drawn == "node":
         outdoors = np.array([own_range(radio.range, read.seed, node) for node in range(nodes)])
-    return Reach(outdoors, radio.indoor_range, radio.walls == "opaque")
+    return Reach(outdoors, radio.indoor_range, radio.walls == "opaque", radio.ends == "both")
 
 
 def network_of(
@@ -49,3 +51,17 @@ def network_of(
     """The contacts of a run, from its tables `leg`, `link` and `away`; None where its movement was not recorded."""
     reach = None if facts["link"].num_rows else reach_of(scenario, nodes)
     return contacts(facts, nodes, end, reach, directed=directed, drawn=drawn)
+
+
+def record_of(facts: Mapping[str, pa.Table], scenario: Scenario) -> Record:
+    """A run's facts, ready to be asked why an event did not get somewhere. Every table of every run must be there."""
+    encoded, nodes, end = msgspec.json.encode(scenario).decode(), scenario.nodes, scenario.end
+    settings = Settings(
+        nodes=nodes,
+        start=round(scenario.warmup * SECOND),
+        end=end,
+        mtu=scenario.mac.mtu,
+        reach=None if facts["link"].num_rows else reach_of(encoded, nodes),
+        sense=scenario.radio.sense if scenario.radio.propagation == "two-ray" else 1.0,
+    )
+    return Record(facts, settings, network_of(facts, nodes, end, encoded, directed=True, drawn="possible"))

@@ -1,0 +1,107 @@
+"""Who takes part in a race: protocols, each with some of its parameters set.
+
+In text a candidate is the name of a protocol and the parameters that differ from its defaults: `gossip p=0.7`.
+"""
+
+import dataclasses
+import shlex
+from collections.abc import Iterable, Sequence
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+
+from roamcast.campaign.experiment import Experiment, Variant, experiment
+from roamcast.campaign.race import LOOKS
+from roamcast.config.values import typed_value
+from roamcast.errors import ConfigError, RoamcastError
+
+DEFAULTS: Final = (
+    "flooding",
+    "gossip p=0.5",
+    "gossip p=0.7",
+    "hint credits=0",
+    "hint credits=2",
+    "hint credits=5",
+    "maodv",
+    "coman",
+    "odmrp",
+    "odmrp mode=one-channel",
+    "opportunistic",
+    "context",
+)
+"""Every protocol of the catalogue as its paper has it, and those with one decisive parameter at a few of its values."""
+
+_NAME: Final = "protocol.name"
+_PARAMETERS: Final = "protocol.parameters"
+
+
+def candidate(text: str) -> Variant:
+    """A candidate from its text."""
+    name, *words = shlex.split(text) or [""]
+    parameters: dict[str, Any] = {}
+    for word in words:
+        parameter, equals, value = word.partition("=")
+        if not (parameter and equals):
+            raise ConfigError(f"candidate {text!r}: expected NAME or NAME PARAMETER=VALUE, such as 'gossip p=0.7'")
+        parameters[parameter] = typed_value(value)
+    return Variant(name=" ".join((name, *words)), set={_NAME: name, _PARAMETERS: parameters})
+
+
+def own(one: Experiment) -> Variant | None:
+    """The protocol that the scenario itself names, with the parameters it gives."""
+    protocol = one.scenario.get("protocol", {})
+    if not isinstance(protocol, dict) or not protocol.get("name"):
+        return None
+    parameters = protocol.get("parameters", {})
+    name = " ".join((protocol["name"], *(f"{key}={value}" for key, value in parameters.items())))
+    return Variant(name=name, set={_NAME: protocol["name"], _PARAMETERS: parameters})
+
+
+def distinct(variants: Iterable[Variant | None]) -> list[Variant]:
+    """Each once: of two that set the same, the first."""
+    found: list[Variant] = []
+    for variant in variants:
+        if variant is not None and all(variant.set != other.set for other in found):
+            found.append(variant)
+    return found
+
+
+def able(one: Experiment, candidates: Sequence[Variant]) -> tuple[list[Variant], dict[str, str]]:
+    """Those that can run the scenario, and why the others cannot, in words."""
+    fit: list[Variant] = []
+    refused: dict[str, str] = {}
+    for variant in candidates:
+        try:
+            one.at(variant, {})
+        except RoamcastError as problem:
+            refused[variant.name] = str(problem).partition("\n")[0].removeprefix(f"{one.source}: {variant.name}: ")
+        else:
+            fit.append(variant)
+    return fit, refused
+
+
+def race_experiment(scenario: dict[str, Any], source: str, folder: Path) -> Experiment:
+    """The experiment that a race is: one scenario, as many seeds as its last look has. Candidates are its variants."""
+    return experiment({"name": "choose", "seeds": max(LOOKS), "scenario": scenario}, source, folder)
+
+
+def with_candidates(one: Experiment, candidates: Sequence[Variant]) -> Experiment:
+    return dataclasses.replace(one, spec=msgspec.structs.replace(one.spec, variants=tuple(candidates)))
+
+
+def as_run(variant: Variant, scenario: str) -> str:
+    """The command that simulates the scenario with this candidate."""
+    changes = [f"--set {_NAME}={variant.set[_NAME]}"]
+    changes += [f"--set {_PARAMETERS}.{key}={_typed(value)}" for key, value in variant.set[_PARAMETERS].items()]
+    return " ".join(("roamcast run", shlex.quote(scenario), *changes))
+
+
+def as_node(variant: Variant) -> str:
+    """The command that runs this candidate on a device."""
+    changes = [f"--set {key}={_typed(value)}" for key, value in variant.set[_PARAMETERS].items()]
+    return " ".join(("roamcast node --id 1 --key network.key --protocol", shlex.quote(variant.set[_NAME]), *changes))
+
+
+def _typed(value: Any) -> str:  # noqa: ANN401  # any value of TOML
+    return shlex.quote(str(value).lower() if isinstance(value, bool) else str(value))

@@ -1,0 +1,123 @@
+"""A run that was recorded: its scenario and its facts, wherever they were written.
+
+The rule this file owns, how a person names a run: by the folder that `roamcast run` or `roamcast lab` made; or by the
+folder of a campaign and the run's id behind it, `out/demo/1f0c…`, of which the first characters are enough. A campaign
+of a single run needs no id.
+"""
+
+import json
+from collections.abc import Mapping
+from dataclasses import dataclass
+from functools import cached_property
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_version, facts_file
+from roamcast.campaign.schemas import OK
+from roamcast.config.errors import decode
+from roamcast.errors import RoamcastError
+from roamcast.facts.schema import TABLES
+from roamcast.facts.why.record import Record
+from roamcast.sim.mobility import ScenarioError
+from roamcast.sim.network import record_of
+from roamcast.sim.overrides import apply
+from roamcast.sim.scenario import Scenario, read
+
+RUN_FILE: Final = "run.json"
+"""What a folder of one run is known by; written last."""
+SCENARIO_FILE: Final = "scenario.toml"
+
+
+@dataclass(frozen=True)
+class RecordedRun:
+    """Where a run's facts are, and the scenario that they came of."""
+
+    place: Path
+    """Its own folder, or that of its campaign."""
+    id: str | None
+    """In a campaign; None: the folder holds this run alone."""
+    scenario: Scenario
+    files: Mapping[str, Path]
+    """By table, of those that have rows."""
+
+    def page(self, name: str) -> Path:
+        """Where a page about this run goes."""
+        return self.place / f"{name}.html" if self.id is None else self.place / name / f"{self.id}.html"
+
+    @cached_property
+    def tables(self) -> dict[str, pa.Table]:
+        """Every table, those that every run has also where they are empty."""
+        found = {name: self._read(name, file) for name, file in self.files.items()}
+        return {name: schema.empty_table() for name, schema in TABLES.items() if name not in found} | found
+
+    def _read(self, name: str, file: Path) -> pa.Table:
+        try:
+            table = pq.read_table(file, partitioning=None)
+        except (OSError, pa.ArrowException) as problem:
+            raise RoamcastError(f"{file}: the table `{name}` cannot be read: {str(problem).splitlines()[0]}") from None
+        return table.drop_columns(["run"]) if self.id is not None else table
+
+    @cached_property
+    def record(self) -> Record:
+        """The facts, ready to be asked why."""
+        return record_of(self.tables, self.scenario)
+
+
+def open_run(place: Path) -> RecordedRun:
+    """The run that a person named."""
+    if (place / RUN_FILE).is_file():
+        return _own_folder(place)
+    if (place / RUNS_FILE).is_file():
+        return _of_campaign(place, "")
+    if (place.parent / RUNS_FILE).is_file() and not place.exists():
+        return _of_campaign(place.parent, place.name)
+    raise RoamcastError(
+        f"{place}: is no run: name the folder that `roamcast run` or `roamcast lab` made, or CAMPAIGN/RUN"
+    )
+
+
+def _own_folder(place: Path) -> RecordedRun:
+    raw = read(place / SCENARIO_FILE)
+    try:
+        changes: list[str] = json.loads((place / RUN_FILE).read_bytes()).get("changes", [])
+    except (OSError, ValueError, AttributeError) as problem:
+        raise RoamcastError(f"{place / RUN_FILE}: cannot be read: {problem}") from problem
+    for change in changes:
+        apply(change, raw)
+    # Decoded and not checked: files that the scenario names, such as a protocol's, may be gone, and are not needed.
+    scenario = decode(raw, Scenario, str(place / SCENARIO_FILE), ScenarioError, whole="the scenario")
+    return RecordedRun(place, None, scenario, {file.stem: file for file in sorted(place.glob("*.parquet"))})
+
+
+def _of_campaign(out: Path, wanted: str) -> RecordedRun:
+    check_version(out)
+    planned = {row["run"]: row for row in _rows(out / RUNS_FILE)}
+    done = {row["run"]: row for row in _rows(out / MANIFEST_FILE) if row["status"] == OK}
+    found = [run for run in done if run.startswith(wanted)]
+    if len(found) != 1:
+        what = f"{len(found)} of its runs begin with {wanted!r}" if wanted else f"it has {len(found)} runs"
+        raise RoamcastError(f"{out}: {what}; name one of them:{_listing(out, found or list(done), planned)}")
+    (run,) = found
+    scenario = msgspec.json.decode(planned[run]["scenario"], type=Scenario)
+    files = {table: facts_file(out, table, run) for table, rows in done[run]["rows"] if rows}
+    return RecordedRun(out, run, scenario, files)
+
+
+def _rows(file: Path) -> list[dict[str, Any]]:
+    try:
+        rows: list[dict[str, Any]] = pq.read_table(file, partitioning=None).to_pylist()
+    except (OSError, pa.ArrowException) as problem:
+        raise RoamcastError(f"{file}: cannot be read: {str(problem).splitlines()[0]}") from None
+    return rows
+
+
+def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]], most: int = 8) -> str:
+    lines = [
+        f"\n  {out / run}   {planned[run]['variant']} {planned[run]['axes']} seed {planned[run]['seed']}"
+        for run in runs[:most]
+    ]
+    return "".join(lines) + (f"\n  and {len(runs) - most} more" if len(runs) > most else "")

@@ -1,0 +1,133 @@
+"""Whether a campaign's folder holds what its manifest says, file by file; and what else lies in it.
+
+The rules this file owns:
+
+* A run is right if each of its files has the columns of its table, as many rows as the manifest counts, and all of them
+  together the manifest's digest.
+* An *orphan* belongs to no run of the manifest: facts of seeds or points that were left out since, of code that was
+  edited since, or of a campaign that was killed. Nothing reads it; it goes on request, never by itself.
+"""
+
+import concurrent.futures
+import json
+import os
+import shutil
+from collections.abc import Collection, Iterator
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.campaign.folder import (
+    CAMPAIGN_FILE,
+    MANIFEST_FILE,
+    RUNS_FILE,
+    check_commit,
+    check_version,
+    digest_of,
+    done_file,
+    facts_file,
+)
+from roamcast.campaign.inputs import FILES
+from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK, RUNS_ARROW
+from roamcast.errors import RoamcastError
+
+
+def check_facts(out: Path, runs: Collection[str]) -> None:
+    """Refuses facts of these runs that are not what was written; names the first few and the remedy."""
+    wanted = [row for row in _manifest(out) if row["run"] in runs]
+    problems = list(_problems(out, wanted))
+    if problems:
+        more = f"\nand {len(problems) - 3} more" if len(problems) > 3 else ""
+        raise RoamcastError(
+            "\n".join(problems[:3]) + f"{more}\n`roamcast verify {out}` tells all; remove the files and start the "
+            "campaign again, which does those runs again"
+        )
+
+
+def verify(out: Path) -> tuple[int, list[str]]:
+    """How many runs were looked at, and what is wrong with the folder, each in one line."""
+    if not (out / CAMPAIGN_FILE).is_file():
+        raise RoamcastError(f"{out}: is no campaign's folder: {CAMPAIGN_FILE} is missing")
+    check_version(out)
+    manifest = _manifest(out)
+    problems = []
+    try:
+        check_commit(out, _table(out / RUNS_FILE, RUNS_ARROW))
+    except RoamcastError as problem:
+        problems.append(str(problem))
+    return len(manifest), [*problems, *_problems(out, manifest)]
+
+
+def _problems(out: Path, manifest: list[dict[str, Any]]) -> Iterator[str]:
+    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
+        for found in pool.map(lambda row: list(_of_run(out, row)), manifest):
+            yield from found
+
+
+def _of_run(out: Path, row: dict[str, Any]) -> Iterator[str]:
+    run = row["run"]
+    files = {table: facts_file(out, table, run) for table, _ in row["rows"] or ()}
+    try:
+        for table, rows in row["rows"] or ():
+            yield from _of_file(files[table], table, rows)
+        if row["status"] == OK and digest_of(files) != row["digest"]:
+            yield f"{out}: run {run}: its files are not those that were written: their digest is another"
+    except (OSError, pa.ArrowException) as problem:
+        yield f"{out}: run {run}: {problem}"
+
+
+def _of_file(path: Path, table: str, rows: int) -> Iterator[str]:
+    # Closed at once: ten thousand runs have more files than a process may have open.
+    with pq.ParquetFile(path) as file:
+        schema, there = file.schema_arrow, file.metadata.num_rows
+    expected = FACTS_ARROW.get(table)
+    if expected is not None and not schema.equals(expected):
+        differing = sorted(set(schema.names) ^ set(expected.names)) or "types"
+        yield f"{path}: has other columns than {table}: {differing}"
+    if there != rows:
+        yield f"{path}: has {there} rows, and the manifest says {rows}"
+
+
+def orphans(out: Path) -> list[Path]:
+    """What belongs to no run of the manifest, by name."""
+    manifest = _manifest(out)
+    ours = {facts_file(out, table, row["run"]) for row in manifest for table, _ in row["rows"] or ()}
+    ours |= {done_file(out, row["run"]) for row in manifest}
+    inputs = {(out / FILES / place).parent for row in manifest for place in _inputs(out, row["run"])}
+    found = [*out.glob("facts/*/*"), *out.glob("done/*")]
+    return sorted([path for path in found if path not in ours] + [p for p in out.glob(f"{FILES}/*") if p not in inputs])
+
+
+def _inputs(out: Path, run: str) -> list[str]:
+    try:
+        places: list[str] = json.loads(done_file(out, run).read_bytes()).get("inputs", [])
+    except (OSError, ValueError):
+        return []
+    return places
+
+
+def remove(paths: list[Path]) -> int:
+    """Removes orphans; gives the number of bytes that they took."""
+    freed = 0
+    for path in paths:
+        files = [part for part in path.rglob("*") if part.is_file()] if path.is_dir() else [path]
+        freed += sum(file.stat().st_size for file in files)
+        if path.is_dir():
+            shutil.rmtree(path)
+        else:
+            path.unlink()
+    return freed
+
+
+def _manifest(out: Path) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = _table(out / MANIFEST_FILE, MANIFEST_ARROW).to_pylist()
+    return rows
+
+
+def _table(path: Path, schema: pa.Schema) -> pa.Table:
+    try:
+        return pq.read_table(path, schema=schema, partitioning=None)
+    except (OSError, pa.ArrowException) as problem:
+        raise RoamcastError(f"{path}: cannot be read: {problem}") from None

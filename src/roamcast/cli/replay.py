@@ -1,0 +1,37 @@
+"""`roamcast replay`: a page that plays a run."""
+
+import webbrowser
+from pathlib import Path
+
+import click
+
+from roamcast.campaign.recorded import open_run
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--open", "show", is_flag=True, help="Show the page in the browser.  [default: only print its path]")
+def replay(run: Path, show: bool) -> None:
+    """Write replay.html, a page that plays the run in RUN, and print its path.
+
+    RUN is the folder that `roamcast run` or `roamcast lab` made, or CAMPAIGN/RUN. The page opens from disk without a
+    network. It shows transmissions and the way of each event if the run recorded frames and decisions:
+
+    \b
+      roamcast run first.toml --replay            records them, and writes the page
+    """
+    from roamcast.report.replay import missing, write_replay
+
+    recorded = open_run(run)
+    page = write_replay(recorded)
+    click.echo(page)
+    tell_missing(missing(recorded))
+    if show:
+        webbrowser.open(page.resolve().as_uri())
+
+
+def tell_missing(fields: list[str]) -> None:
+    """Says what the page cannot show, and how it could."""
+    if fields:
+        again = " ".join(f"--set {field}=true" for field in fields)
+        click.echo(f"the run did not record all that the page can show: run it again with {again}", err=True)

@@ -1,0 +1,261 @@
+"""`roamcast traces`: recorded movement and contacts, imported, described, and exported."""
+
+import json
+import re
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, TypeVar
+
+import click
+
+from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.errors import ConfigError
+from roamcast.sim.mobility.export import FORMATS as EXPORTS
+from roamcast.sim.mobility.export import taken
+from roamcast.sim.mobility.trace import About, read_about
+from roamcast.sim.scenario import load
+
+IMPORTS: Final = (
+    "auto",
+    "sumo-xml",
+    "sumo-csv",
+    "sumo-parquet",
+    "ns2",
+    "bonnmotion",
+    "one",
+    "csv",
+    "one-connections",
+    "contacts",
+)
+_PATH: Final = click.Path(path_type=Path)
+F = TypeVar("F", bound=Callable[..., Any])
+
+
+@click.group()
+def traces() -> None:
+    """Recorded movement and contacts, of any size, for scenarios to name.
+
+    \b
+    Examples:
+      roamcast traces import rides.fcd.xml.gz --out rides.trace
+      roamcast traces describe rides.trace --range 250
+      roamcast traces contacts rides.trace --range 250 --out meetings.trace
+      roamcast traces export first.toml --format ns2 --out first.tcl
+    """
+
+
+def _spark(verb: F) -> F:
+    """The options of what runs on Spark."""
+    for option in (
+        click.option("--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated."),
+        click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]"),
+    ):
+        verb = option(verb)
+    return verb
+
+
+def _tick(verb: F) -> F:
+    return click.option(
+        "--tick",
+        type=click.FloatRange(0.001),
+        default=1.0,
+        show_default=True,
+        help="Seconds from one look at the positions to the next.",
+    )(verb)
+
+
+@traces.command("import")
+@click.argument("source", type=_PATH, metavar="FILE")
+@click.option("--out", type=_PATH, required=True, help="The trace to make: a folder, such as rides.trace.")
+@click.option("--format", "form", type=click.Choice(IMPORTS), default="auto", show_default=True, help="What FILE is.")
+@click.option(
+    "--gap",
+    type=click.FloatRange(0, min_open=True),
+    default=60.0,
+    show_default=True,
+    help="Seconds of silence after which a node counts as away.",
+)
+@click.option("--from", "start", type=float, help="Leave out what is before, s in FILE's own time.")
+@click.option("--to", "end", type=float, help="Leave out what is after, s in FILE's own time.")
+@click.option("--box", metavar="W,S,E,N", help="Leave out what is outside, in FILE's own coordinates.")
+@click.option(
+    "--tolerance",
+    type=click.FloatRange(0),
+    default=0.0,
+    show_default=True,
+    help="Thin out positions that this many metres on a straight line replace.",
+)
+@click.option("--geo", is_flag=True, help="x and y of SUMO are degrees (fcd-output.geo).  [default: metres]")
+@click.option(
+    "--scan",
+    type=click.FloatRange(0),
+    default=120.0,
+    show_default=True,
+    help="Of contact lists: seconds from one scan to the next; contacts are extended by half of it at each end.",
+)
+@click.option("--observers-only", is_flag=True, help="Of contact lists: leave out devices that were only seen.")
+@_spark
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
+def import_(
+    source: Path,
+    out: Path,
+    form: str,
+    gap: float,
+    start: float | None,
+    end: float | None,
+    box: str | None,
+    tolerance: float,
+    geo: bool,
+    scan: float,
+    observers_only: bool,
+    master: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
+) -> None:
+    """Make a trace from FILE: positions become legs, contacts become links.
+
+    \b
+    Formats: SUMO's FCD (XML, CSV, Parquet), ns-2 setdest, BonnMotion, the ONE (movement and
+    connection events), CSV with metres or latitude and longitude, and contact lists. .gz is read
+    as well; FILE may be a folder of such files.
+    """
+    from roamcast.pipeline.session import session  # Spark takes a second to import
+    from roamcast.pipeline.traces.importing import Options, import_trace
+    from roamcast.pipeline.traces.samples import Cut
+
+    options = Options(form, Cut(gap, tolerance, start, end, _box(box)), geo, scan, observers_only)
+    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces import") as spark:
+        about = import_trace(spark, source, out, options)
+    if as_json:
+        import msgspec
+
+        click.echo(json.dumps({"out": str(out), **msgspec.to_builtins(about)}))
+        return
+    _show(out, about)
+    for reason, count in about.refused.items():
+        click.echo(f"{count} lines refused: {reason}", err=True)
+    if about.refused:
+        click.echo(f"they are in {out / 'refused'}", err=True)
+    click.echo(_scenario(out, about))
+
+
+def _box(text: str | None) -> tuple[float, float, float, float] | None:
+    if text is None:
+        return None
+    try:
+        west, south, east, north = map(float, re.split(r"[,\s]+", text.strip()))
+    except ValueError:
+        raise ConfigError(f"--box {text}: expected four numbers: west, south, east, north") from None
+    if not (west < east and south < north):
+        raise ConfigError(f"--box {text}: west must be below east, and south below north")
+    return west, south, east, north
+
+
+def _show(out: Path, about: About) -> None:
+    what = f"{about.rows} legs" if about.kind == "positions" else f"{about.rows} contacts"
+    place = f", {about.width:.0f} m × {about.height:.0f} m" if about.kind == "positions" else ""
+    click.echo(f"{out}: {about.nodes} nodes, {about.span:g} s{place}, {what}")
+
+
+def _scenario(out: Path, about: About) -> str:
+    """What to write into a scenario, to be copied."""
+    if about.kind == "contacts":
+        return f'\n[radio]\npropagation = "links"\n\n[links]\nfile = "{out}"'
+    width, height = (max(1, -int(-side // 1)) for side in (about.width, about.height))
+    return f'\n[area]\nwidth = {width}\nheight = {height}\n\n[movement]\nmodel = "recorded"\nfile = "{out}"'
+
+
+@traces.command()
+@click.argument("trace", type=_PATH, metavar="TRACE")
+@click.option(
+    "--range",
+    "reach",
+    type=click.FloatRange(0, min_open=True),
+    help="How far nodes hear each other, m: with it, tell degrees, islands and contacts of a trace of positions.",
+)
+@_tick
+@_spark
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
+def describe(
+    trace: Path, reach: float | None, tick: float, master: str | None, settings: tuple[str, ...], as_json: bool
+) -> None:
+    """Tell what is in TRACE: nodes, span, speeds; for a range, degree and islands over time, contacts and the times
+    between them."""
+    from roamcast.pipeline.session import session
+    from roamcast.pipeline.traces.describe import describe as tell
+
+    read_about(trace)
+    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces describe") as spark:
+        found = tell(spark, trace, reach, tick)
+    if as_json:
+        click.echo(json.dumps(found))
+        return
+    click.echo("\n".join(_lines(found)))
+
+
+def _lines(found: dict[str, Any]) -> list[str]:
+    said = [f"{found['trace']}: {found['nodes']} nodes, {found['span']:g} s"]
+    if found["kind"] == "positions":
+        said.append(f"area: {found['width']:.0f} m × {found['height']:.0f} m")
+        said.append(f"there: {found['there']:.1%} of the time, as a mean over nodes")
+        speed = found["speed"]
+        said.append(f"speed, m/s: mean {speed['mean']:.2f}, {_quantiles(speed)}, most {speed['most']:.2f}")
+        said.append(f"standing: {speed['still']:.1%} of the time")
+    if "over_time" in found:
+        moments = [row for row in found["over_time"] if row["nodes"]]
+        said.append(f"within {found['range']:g} m, as means over {len(moments)} instants:")
+        for name, words in (
+            ("nodes", "nodes that are there"),
+            ("degree", "degree"),
+            ("islands", "islands"),
+            ("largest", "share of the nodes in the largest island"),
+        ):
+            said.append(f"  {words}: {sum(row[name] for row in moments) / max(1, len(moments)):.3g}")
+    if "contacts" in found:
+        said.append(f"contacts: {found['contacts']} of {found['pairs']} pairs")
+        if found["contacts"]:
+            said.append(f"  length, s: mean {found['contact']['mean']:.1f}, {_quantiles(found['contact'])}")
+        between = found["between_contacts"]
+        if between["count"]:
+            said.append(f"  until the next, s: mean {between['mean']:.1f}, {_quantiles(between)}")
+    return said
+
+
+def _quantiles(values: dict[str, Any]) -> str:
+    return f"median {values['p50']:.2f} ({values['p5']:.2f} to {values['p95']:.2f} for 90 %)"
+
+
+@traces.command()
+@click.argument("trace", type=_PATH, metavar="TRACE")
+@click.option("--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="How far nodes hear, m.")
+@click.option("--out", type=_PATH, required=True, help="The trace of contacts to make.")
+@_tick
+@_spark
+def contacts(trace: Path, reach: float, out: Path, tick: float, master: str | None, settings: tuple[str, ...]) -> None:
+    """Make a trace of contacts from the positions of TRACE: who is within a range of whom, from when to when."""
+    from roamcast.pipeline.session import session
+    from roamcast.pipeline.traces.importing import contacts_trace
+
+    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces contacts") as spark:
+        about = contacts_trace(spark, trace, reach, tick, out)
+    _show(out, about)
+    click.echo(_scenario(out, about))
+
+
+@traces.command()
+@click.argument("scenario", type=_PATH, metavar="SCENARIO.toml")
+@click.option("--format", "form", type=click.Choice(tuple(EXPORTS)), required=True, help="For which simulator.")
+@click.option("--out", type=_PATH, required=True, help="The file to write.")
+@click.option("--seed", type=click.IntRange(0), help="Instead of the scenario's own.")
+@_tick
+def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float) -> None:
+    """Write the movement of a scenario for ns-2 and ns-3, the ONE, or BonnMotion."""
+    one = load(scenario)
+    if one.area is None or one.links is not None:
+        raise ConfigError(f"{scenario}: has links and no positions: there is no movement to export")
+    walks = one.moving.walks(one.area, one.nodes, one.seed if seed is None else seed, scenario.parent)
+    draft = out.with_name(f".{out.name}.draft")
+    with draft.open("w", encoding="ascii") as file:
+        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, tick))
+    draft.replace(out)
+    click.echo(f"{out}: {one.nodes} nodes, {one.duration:g} s")

@@ -1,0 +1,41 @@
+"""`roamcast verify`: whether a campaign's folder is what was written."""
+
+import json
+import sys
+from pathlib import Path
+
+import click
+
+from roamcast.campaign.verify import orphans, remove
+from roamcast.campaign.verify import verify as check
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
+@click.option(
+    "--remove-orphans",
+    is_flag=True,
+    help="Remove files that belong to no run of the campaign any more.  [default: only count them]",
+)
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
+def verify(out: Path, remove_orphans: bool, as_json: bool) -> None:
+    """Check the facts of the campaign in OUT: version, columns, rows and digests, run by run.
+
+    Nothing is simulated or measured, and Spark is not started. Exits with 1 if something is wrong.
+    """
+    runs, problems = check(out)
+    spare = orphans(out)
+    freed = remove(spare) if remove_orphans else None
+    if as_json:
+        names = [str(path.relative_to(out)) for path in spare]
+        click.echo(json.dumps({"out": str(out), "runs": runs, "problems": problems, "orphans": names, "freed": freed}))
+    else:
+        for problem in problems:
+            click.echo(problem, err=True)
+        click.echo(f"{out}: {runs} runs, {len(problems)} problems" if problems else f"{out}: {runs} runs, all right")
+        if spare and freed is None:
+            click.echo(f"{len(spare)} files belong to no run of it; remove them with --remove-orphans")
+        elif spare:
+            click.echo(f"{len(spare)} files that belonged to no run are removed ({(freed or 0) / 1e6:.1f} MB)")
+    if problems:
+        sys.exit(1)

@@ -1,0 +1,123 @@
+"""`roamcast why`: why an event did not reach a node, or what a run's missed pairs were missed for."""
+
+import json
+from pathlib import Path
+from typing import Any
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.campaign.recorded import RecordedRun, open_run
+from roamcast.errors import RoamcastError
+from roamcast.units import SECOND
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.argument("event", required=False, metavar="[EVENT")
+@click.argument("node", required=False, type=click.IntRange(0), metavar="NODE]")
+@click.option("--missed", "all_missed", is_flag=True, help="Sum up the causes of all missed pairs instead.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text and tables]")
+def why(run: Path, event: str | None, node: int | None, all_missed: bool, as_json: bool) -> None:
+    """Tell why an event did not reach a node: a paragraph, and a table of the steps that were not taken.
+
+    RUN is the folder of a run, or CAMPAIGN/RUN. EVENT is an id, or PUBLISHER:SERIAL such as 3:7. Record the run with
+    `roamcast run --replay`: frames and decisions tell what became of each copy.
+
+    \b
+    Examples:
+      roamcast why out/flooding-1 3:7 12
+      roamcast why out/flooding-1 --missed
+    """
+    recorded = open_run(run)
+    if all_missed:
+        if event is not None:
+            raise click.UsageError("--missed is about all events: leave EVENT and NODE out")
+        _sum_up(run, recorded, as_json)
+    elif event is None or node is None:
+        raise click.UsageError("give EVENT and NODE, or --missed for all")
+    else:
+        _explain(recorded, _event_id(event), node, as_json)
+
+
+def _event_id(text: str) -> int:
+    publisher, colon, serial = text.partition(":")
+    if not (publisher.isdecimal() and (serial.isdecimal() if colon else True)):
+        raise RoamcastError(f"EVENT {text!r}: expected PUBLISHER:SERIAL, such as 3:7, or an id")
+    return int(publisher) << 32 | int(serial) if colon else int(publisher)
+
+
+def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> None:
+    from roamcast.facts.why import text
+    from roamcast.facts.why.wishes import explain
+
+    record = recorded.record
+    if node >= recorded.scenario.nodes:
+        raise RoamcastError(f"NODE {node}: the run has {recorded.scenario.nodes} nodes, numbered from 0")
+    if event not in record.published:
+        known = ", ".join(text.event_name(one) for one in list(record.published)[:5])
+        raise RoamcastError(
+            f"EVENT {text.event_name(event)}: was not published in this run; there are {known or 'none'} …"
+        )
+    told = explain(record, event, node)
+    if as_json:
+        click.echo(json.dumps(_as_dict(told, text.paragraph(record, told), list(text.rows(record, told)))))
+        return
+    console = Console(markup=False, highlight=False)
+    console.print(text.paragraph(record, told), soft_wrap=not console.is_terminal)
+    if told.attempts:
+        table = Table(*text.HEAD, box=box.SIMPLE_HEAD)
+        for row in text.rows(record, told):
+            table.add_row(*row)
+        console.print(table)
+
+
+def _as_dict(told: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, Any]:  # noqa: ANN401  # an Explanation
+    from roamcast.facts.why.text import HEAD
+
+    return {
+        "event": told.published.event,
+        "node": told.node,
+        "delivered_s": None if told.delivered is None else told.delivered / SECOND,
+        "cause": None if told.cause is None else str(told.cause),
+        "text": words,
+        "steps": [dict(zip(HEAD, row, strict=True)) for row in rows],
+    }
+
+
+def _sum_up(run: Path, recorded: RecordedRun, as_json: bool) -> None:
+    from roamcast.facts.why.causes import MEANING
+    from roamcast.facts.why.missed import missed
+    from roamcast.facts.why.text import event_name
+
+    found = missed(recorded.record)
+    counts = found.counts()
+    total = len(found.explanations)
+    if as_json:
+        pairs = [
+            {"event": one.published.event, "node": one.node, "cause": str(one.cause)} for one in found.explanations
+        ]
+        by_cause = {str(cause): count for cause, count in counts.most_common()}
+        click.echo(json.dumps({"expected": found.expected, "missed": total, "causes": by_cause, "pairs": pairs}))
+        return
+    console = Console(markup=False, highlight=False)
+    if not total:
+        console.print(f"{found.expected} pairs (event, node) were expected, and none was missed.", soft_wrap=True)
+        return
+    share = total / found.expected
+    console.print(f"{total} of {found.expected} pairs (event, node) were missed, {share:.1%}:", soft_wrap=True)
+    table = Table("cause", box=box.SIMPLE_HEAD)
+    for column in ("pairs", "share"):
+        table.add_column(column, justify="right")
+    table.add_column("meaning")
+    table.add_column("for example", no_wrap=True)
+    for cause, count in counts.most_common():
+        one = next(one for one in found.explanations if one.cause is cause)
+        example = f"{event_name(one.published.event)} {one.node}"
+        table.add_row(str(cause), str(count), f"{count / total:.1%}", MEANING[cause], example)
+    console.print(table)
+    console.print(f"One of them in detail: roamcast why {run} EVENT NODE", soft_wrap=True)
+    if not found.recorded:
+        console.print("What is not recorded needs frames and decisions: roamcast run … --replay", soft_wrap=True)

@@ -1,0 +1,124 @@
+"""What arrived by a deadline, what could have, and how long it took with the deadline in place of never.
+
+The definitions this file owns, all over the expected pairs without a publisher's own interest, and only of events that
+are old enough at the end of the run to have reached the deadline:
+
+* **satisfaction**: the share delivered within the deadline;
+* **possible**: the share that any protocol could have delivered by then (`roamcast.facts.possible`);
+* **delivered of possible**: of those that could have been, the share that was;
+* **restricted delay**: the mean of the delay, with the deadline for whatever came later or never. The mean delay of
+  what was delivered is no fair comparison: who gives up early on the difficult pairs looks fast.
+
+`DEADLINES` are in the catalogue; `within` makes the measures of any other.
+"""
+
+from functools import partial
+from typing import Final
+
+import numpy as np
+import pyarrow as pa
+from pyspark.sql import DataFrame
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.campaign.measured import About
+from roamcast.facts.possible import NEVER
+from roamcast.facts.summary import Pair
+from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.pipeline.measures.possible import Limit, of_worlds
+from roamcast.units import SECOND
+
+DEADLINES: Final = (1, 10, 60, 600)
+"""Seconds: a warning, a message, a report, a newspaper."""
+
+
+def figures(deadlines: tuple[float, ...], limit: Limit, deliver: pa.Table, end: int) -> dict[str, float | None]:
+    """By name, for every deadline."""
+    delay = _delays(limit, deliver)
+    found: dict[str, float | None] = {}
+    for deadline in deadlines:
+        at_most = round(deadline * SECOND)
+        counted = limit.published <= end - at_most
+        in_time, could = delay[counted] <= at_most, limit.possible[counted] <= at_most
+        restricted = np.minimum(delay[counted], at_most) / SECOND
+        for name, values in (
+            (_satisfaction(deadline), in_time),
+            (_possible(deadline), could),
+            (_achieved(deadline), in_time[could]),
+            (_delay(deadline), restricted),
+        ):
+            found[name] = float(values.mean()) if len(values) else None
+    return found
+
+
+def _delays(limit: Limit, deliver: pa.Table) -> np.ndarray:
+    """Of each pair's first delivery, ns; `NEVER`."""
+    names = ("event", "node", "subscription", "time", "published")
+    first: dict[Pair, int] = {}
+    for event, node, subscription, time, published in zip(*(deliver[name].to_pylist() for name in names), strict=True):
+        pair = Pair(event, node, subscription)
+        first[pair] = min(first.get(pair, NEVER), time - published)
+    return np.array([first.get(pair, NEVER) for pair in limit.pairs], np.int64)
+
+
+def _satisfaction(deadline: float) -> str:
+    return f"satisfaction_{deadline:g}"
+
+
+def _possible(deadline: float) -> str:
+    return f"possible_{deadline:g}"
+
+
+def _achieved(deadline: float) -> str:
+    return f"delivered_of_possible_{deadline:g}"
+
+
+def _delay(deadline: float) -> str:
+    return f"delay_restricted_{deadline:g}"
+
+
+def within(*deadlines: float) -> tuple[Measure, ...]:
+    """The measures of those deadlines (s), four for each."""
+    named = tuple(name(one) for one in deadlines for name in (_satisfaction, _possible, _achieved, _delay))
+
+    def settled(facts: Facts) -> DataFrame:
+        return of_worlds(facts, named, partial(figures, deadlines))
+
+    def share(name: str, title: str, description: str) -> Measure:
+        about = About(name=name, title=title, description=description, share=True, whole=True, good="high")
+        return Measure(about, partial(_column, name))
+
+    def _column(name: str, facts: Facts) -> DataFrame:
+        return facts.once(settled).select("run", F.col(f"`{name}`").alias("value"))
+
+    made: list[Measure] = []
+    for one in deadlines:
+        seconds = f"{one:g} s"
+        delay = About(
+            name=_delay(one),
+            title=f"mean delay, at most {seconds} (s)",
+            unit="s",
+            description=f"Mean delay of the pairs, {seconds} for what came later or never",
+            good="low",
+        )
+        made += [
+            share(
+                _satisfaction(one),
+                f"satisfaction within {seconds} (share of pairs)",
+                f"Share of the expected pairs delivered within {seconds}",
+            ),
+            share(
+                _possible(one),
+                f"possible within {seconds} (share of pairs)",
+                f"Share of the pairs that any protocol could have delivered within {seconds}",
+            ),
+            share(
+                _achieved(one),
+                f"delivered of what was possible within {seconds} (share of pairs)",
+                f"Of the pairs that could have been delivered within {seconds}, the share that was",
+            ),
+            Measure(delay, partial(_column, _delay(one))),
+        ]
+    return tuple(made)
+
+
+MEASURES: Final = within(*DEADLINES)

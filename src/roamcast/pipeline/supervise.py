@@ -1,0 +1,136 @@
+"""Work in a child process that may die, hang or take all memory, and what became of it.
+
+A run is somebody's protocol: it may segfault in a library, loop for ever or allocate without end. In a child of the
+Spark worker that harms nobody: the worker sees how the child ended, and the campaign goes on. A fork of a worker whose
+modules are loaded costs a few milliseconds.
+
+The rules this file owns:
+
+* The child ends with its parent: Spark kills workers whose tasks are cancelled.
+* When the machine runs out of memory, the kernel ends the child and not the worker or the JVM.
+* What the child returns comes back through a pipe. A child that sends nothing has died, however it ended.
+"""
+
+import contextlib
+import ctypes
+import os
+import pickle
+import select
+import signal
+import sys
+import time
+import traceback
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any, Final, Generic, NamedTuple, TypeVar
+
+from roamcast.campaign.limits import Limits
+
+_LOOK: Final = 200
+"""Milliseconds between two looks at the child's memory and the clock."""
+_PAGE: Final = os.sysconf("SC_PAGE_SIZE")
+_PR_SET_PDEATHSIG: Final = 1
+_FIRST_CHOICE: Final = 1000
+"""Of the kernel, when it has to end a process for want of memory."""
+
+T = TypeVar("T")
+
+
+class Ended(NamedTuple, Generic[T]):
+    """How the child ended."""
+
+    result: T | None
+    death: str = ""
+    """Why there is no result, to follow "the run"; empty if there is one."""
+    limit: bool = False
+    """Whether a limit was exceeded: another try would only take as long."""
+
+
+def in_child(work: Callable[[], T], limits: Limits) -> Ended[T]:
+    """Calls `work` in a child process. What it raises is printed, and counts as its death."""
+    sys.stdout.flush()
+    sys.stderr.flush()
+    receiving, sending = os.pipe()
+    parent = os.getpid()
+    child = os.fork()
+    if child == 0:
+        os.close(receiving)
+        _be_child(work, sending, parent)
+    os.close(sending)
+    try:
+        return _watch(child, receiving, limits)
+    finally:
+        os.close(receiving)
+
+
+def _be_child(work: Callable[[], Any], sending: int, parent: int) -> None:
+    """Never returns: the parent's stack below this belongs to the parent."""
+    code = 1
+    try:
+        _end_with(parent)
+        with contextlib.suppress(OSError):  # where there is no /proc
+            Path("/proc/self/oom_score_adj").write_text(str(_FIRST_CHOICE), encoding="ascii")
+        with os.fdopen(sending, "wb") as pipe:
+            pickle.dump(work(), pipe)
+        code = 0
+    except BaseException:
+        traceback.print_exc()
+    finally:
+        with contextlib.suppress(Exception):
+            sys.stdout.flush()
+            sys.stderr.flush()
+        os._exit(code)
+
+
+def _end_with(parent: int) -> None:
+    if sys.platform == "linux":
+        ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
+        if os.getppid() != parent:  # it ended before we asked
+            os._exit(1)
+
+
+def _watch(child: int, receiving: int, limits: Limits) -> Ended[Any]:
+    deadline = time.monotonic() + limits.seconds
+    poll = select.poll()
+    poll.register(receiving)
+    received = b""
+    while True:
+        if poll.poll(_LOOK):
+            chunk = os.read(receiving, 1 << 16)
+            received += chunk
+            if not chunk:  # the child has closed its end, or is gone
+                break
+        elif time.monotonic() > deadline:
+            _kill(child)
+            return Ended(None, f"took longer than the {_time(limits.seconds)} that a run may take", limit=True)
+        elif limits.memory is not None and _resident(child) > limits.memory:
+            _kill(child)
+            return Ended(None, f"needed more than the {_size(limits.memory)} of memory that a run may take", limit=True)
+    code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
+    if code == 0:
+        return Ended(pickle.loads(received))
+    if code > 0:
+        return Ended(None, f"ended its process with exit code {code}")
+    why = ", as happens when a machine runs out of memory" if -code == signal.SIGKILL else ""
+    return Ended(None, f"killed its process: {signal.Signals(-code).name}{why}")
+
+
+def _kill(child: int) -> None:
+    os.kill(child, signal.SIGKILL)
+    os.waitpid(child, 0)
+
+
+def _resident(process: int) -> int:
+    """Bytes; 0 where the system does not tell."""
+    try:
+        return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
+    except (OSError, IndexError):
+        return 0
+
+
+def _time(seconds: float) -> str:
+    return f"{seconds / 3600:g} h" if seconds >= 3600 else f"{seconds:g} s"
+
+
+def _size(size: int) -> str:
+    return f"{size / 1e9:g} GB" if size >= 10**9 else f"{size / 1e6:g} MB"

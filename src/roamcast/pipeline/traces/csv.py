@@ -1,0 +1,58 @@
+"""Positions as comma-separated values with a header: id, time, and x, y in metres or latitude, longitude in degrees.
+
+Names are told by what people call them, in any order and case: `id`, `node`, `vehicle`, `user`, …; `time`, `t`,
+`timestamp`; `x`, `y`; `lat`, `lon`. Other columns are ignored. A time is a number of seconds, or a date and time such
+as 2008-02-02T15:36:08Z, in UTC where it does not say. The separator is a comma, a semicolon or a tab, as the header
+has it.
+"""
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.errors import RoamcastError
+from roamcast.pipeline.traces.samples import Read
+from roamcast.pipeline.traces.text import apart, number
+
+_NAMES = {
+    "id": ("id", "node", "node_id", "vehicle", "vehicle_id", "user", "user_id", "device", "taxi_id", "name"),
+    "t": ("time", "t", "timestamp", "datetime", "date_time", "date time", "seconds"),
+    "x": ("x",),
+    "y": ("y",),
+    "lon": ("lon", "lng", "long", "longitude"),
+    "lat": ("lat", "latitude"),
+}
+
+
+def read(spark: SparkSession, path: str) -> Read:
+    head = spark.read.text(path).first()
+    separator = next((mark for mark in ("\t", ";", ",") if head is not None and mark in head[0]), ",")
+    frame = spark.read.option("header", True).option("sep", separator).option("enforceSchema", False).csv(path)
+    columns = {what: name for what, names in _NAMES.items() for name in frame.columns if name.strip().lower() in names}
+    geographic = not {"x", "y"} <= columns.keys()
+    east, north = ("lon", "lat") if geographic else ("x", "y")
+    for needed in ("id", "t", east, north):
+        if needed not in columns:
+            raise RoamcastError(
+                f"{path}: no column is the {_SAID[needed]}; it has {', '.join(frame.columns)}; "
+                f"the header must have one of {', '.join(_NAMES[needed])}"
+            )
+    named = {what: F.trim(F.col(f"`{columns[what]}`")) for what in ("id", "t", east, north)}
+    moment = F.coalesce(number(named["t"]), F.unix_micros(F.try_to_timestamp(named["t"])) / 1_000_000)
+    parsed = frame.select(
+        F.when(named["id"] != "", named["id"]).alias("id"),
+        moment.alias("t"),
+        number(named[east]).alias("x"),
+        number(named[north]).alias("y"),
+        F.concat_ws(",", *(F.col(f"`{name}`") for name in frame.columns)).alias("line"),
+    )
+    if geographic:
+        parsed = parsed.withColumns(
+            {"x": F.when(F.abs("x") <= 180, F.col("x")), "y": F.when(F.abs("y") <= 90, F.col("y"))}
+        )
+    bad = "is no number, or no place on Earth" if geographic else "is no number"
+    reasons = {"id": "it has no id", "t": "its time is no time", "x": f"its {east} {bad}", "y": f"its {north} {bad}"}
+    good, refused = apart(parsed, reasons, ["id", "t", "x", "y"])
+    return Read(good, refused, geographic)
+
+
+_SAID = {"id": "node's id", "t": "time", "lon": "longitude (or x)", "lat": "latitude (or y)", "x": "x", "y": "y"}

@@ -1,0 +1,215 @@
+"""From a recording to a trace: read, number, cut, make legs or links, write; whole or not at all.
+
+A recording is read three times: for its nodes and bounds, for its legs, and for the lines that were refused. Reading is
+cheap beside the sort by node in the middle, and nothing has to fit into memory.
+"""
+
+import os
+import shutil
+import uuid
+from collections.abc import Callable
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.errors import RoamcastError
+from roamcast.files import swap_in
+from roamcast.pipeline.storage import spark_uri
+from roamcast.pipeline.traces.contacts import contacts, pairs, positions
+from roamcast.pipeline.traces.formats import CONTACTS, POSITIONS, read_contacts, tell
+from roamcast.pipeline.traces.samples import Bounds, Cut, Read, kept, legs, metres, projected
+from roamcast.sim.mobility.trace import ABOUT_FILE, LEGS, LINKS, NODES_FILE, VERSION, About, is_trace, read_about
+from roamcast.units import SECOND
+
+_WHOLE = Cut()
+
+
+@dataclass(frozen=True)
+class Options:
+    """How to read a recording."""
+
+    format: str = "auto"
+    cut: Cut = _WHOLE
+    geographic: bool = False
+    """Whether x and y of SUMO are degrees."""
+    scan: float = 120.0
+    """Of contact lists: seconds from one scan to the next."""
+    observers_only: bool = False
+
+
+def import_trace(spark: SparkSession, source: Path, out: Path, options: Options | None = None) -> About:
+    """Makes the trace `out` from a file, or a folder of files of one format."""
+    options = options or Options()
+    if not source.exists():
+        raise RoamcastError(f"{source}: there is no such file")
+    format = tell(source) if options.format == "auto" else options.format
+    make = _contacts if format in CONTACTS else _positions
+    return _made(out, lambda draft: make(spark, source, draft, format, options))
+
+
+def contacts_trace(spark: SparkSession, trace: Path, reach: float, tick: float, out: Path) -> About:
+    """Makes the trace of contacts `out` from one of positions."""
+    about = read_about(trace, "positions")
+
+    def make(draft: Path) -> About:
+        legs = spark.read.parquet(spark_uri(trace / "legs"))
+        links = contacts(pairs(positions(legs, tick), reach), tick)
+        written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["a", "b", "start"])
+        shutil.copyfile(trace / NODES_FILE, draft / NODES_FILE)
+        return About(
+            version=VERSION,
+            kind="contacts",
+            format=f"positions within {reach:g} m",
+            source=trace.name,
+            nodes=about.nodes,
+            begins=about.begins,
+            span=about.span,
+            rows=written,
+        )
+
+    return _made(out, make)
+
+
+def _made(out: Path, make: Callable[[Path], About]) -> About:
+    """A trace that is there whole or not at all."""
+    if out.exists() and not is_trace(out):
+        raise RoamcastError(f"{out}: is there, and is no trace: it is not replaced")
+    draft = out.resolve().with_name(f".{out.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
+    draft.mkdir(parents=True)
+    try:
+        about = make(draft)
+        (draft / ABOUT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2) + b"\n")
+        swap_in(draft, out.resolve())
+    finally:
+        shutil.rmtree(draft, ignore_errors=True)
+    return about
+
+
+def _positions(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> About:
+    read, cut = POSITIONS[format](spark, spark_uri(source)), options.cut
+    geographic = read.geographic or options.geographic
+    samples = kept(read, cut)
+    nodes, around, count = _nodes(samples)
+    rows = legs(projected(samples, around, geographic), None if read.continuous else cut.gap, cut.tolerance)
+    east, north = metres(around, geographic)
+    written = _write(_by_number(rows, nodes, spark).select(*LEGS.names), draft / "legs", LEGS, ["node", "start"])
+    pq.write_table(nodes, draft / NODES_FILE)
+    return About(
+        version=VERSION,
+        kind="positions",
+        format=format,
+        source=source.name,
+        nodes=nodes.num_rows,
+        begins=around.start,
+        span=around.end - around.start,
+        width=(around.east - around.west) * east,
+        height=(around.north - around.south) * north,
+        rows=written,
+        samples=count,
+        refused=_refused(read, draft),
+        continuous=read.continuous,
+        corner=(around.west, around.south),
+        geographic=geographic,
+    )
+
+
+def _nodes(samples: DataFrame) -> tuple[pa.Table, Bounds, int]:
+    """The nodes that are inside at some time, and the bounds and number of all their samples: in one pass."""
+    inside = samples.where("inside")
+    ends = [each(column).alias(f"{each.__name__}_{column}") for each in (F.min, F.max) for column in ("x", "y", "t")]
+    found = inside.groupBy("id").agg(*ends, F.count("*").alias("samples")).toArrow()
+    if not found.num_rows:
+        raise RoamcastError("there is no position in it, or none in the box and the span of time that are wanted")
+    least, most = ([each(found[f"{name}_{axis}"]).as_py() for axis in "xyt"] for name, each in _ENDS)
+    around = Bounds(least[0], least[1], most[0], most[1], least[2], most[2])
+    return _numbered(found["id"].to_pylist()), around, pc.sum(found["samples"]).as_py()
+
+
+_ENDS = (("min", pc.min), ("max", pc.max))
+
+
+def _numbered(ids: list[str]) -> pa.Table:
+    """(node, id): numbered from 0; ids that are numbers by number, before the others."""
+    ordered = sorted(ids, key=lambda text: (not text.isdecimal(), int(text) if text.isdecimal() else 0, text))
+    return pa.table({"node": pa.array(range(len(ordered)), pa.int32()), "id": pa.array(ordered, pa.string())})
+
+
+def _by_number(
+    rows: DataFrame, nodes: pa.Table, spark: SparkSession, column: str = "id", name: str = "node"
+) -> DataFrame:
+    known = spark.createDataFrame(nodes.rename_columns([name, column]))
+    return rows.join(F.broadcast(known), column, "inner").drop(column)
+
+
+def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> About:
+    read, cut = read_contacts(spark, spark_uri(source), format, options.scan, options.observers_only), options.cut
+    rows = read.rows
+    if cut.start is not None:
+        rows = rows.where(F.col("end") > cut.start).withColumn("start", F.greatest("start", F.lit(cut.start)))
+    if cut.end is not None:
+        rows = rows.where(F.col("start") < cut.end).withColumn("end", F.least("end", F.lit(cut.end)))
+    rows = rows.where("end > start").persist()
+    try:
+        ends = rows.agg(F.min("start"), F.max("end")).first()
+        if ends is None or ends[0] is None:
+            raise RoamcastError("there is no contact in it, or none in the span of time that is wanted")
+        ids = rows.select(F.explode(F.array("a", "b")).alias("id")).distinct().toArrow()["id"].to_pylist()
+        nodes = _numbered(ids)
+        numbered = _by_number(_by_number(rows, nodes, spark, "a", "one"), nodes, spark, "b", "other")
+        links = numbered.select(
+            F.least("one", "other").alias("a"),
+            F.greatest("one", "other").alias("b"),
+            *(F.round((F.col(name) - ends[0]) * SECOND).cast("long").alias(name) for name in ("start", "end")),
+        )
+        written = _write(links, draft / "links", LINKS, ["a", "b", "start"])
+    finally:
+        rows.unpersist()
+    pq.write_table(nodes, draft / NODES_FILE)
+    return About(
+        version=VERSION,
+        kind="contacts",
+        format=format,
+        source=source.name,
+        nodes=nodes.num_rows,
+        begins=ends[0],
+        span=ends[1] - ends[0],
+        rows=written,
+        refused=_refused(read, draft),
+    )
+
+
+def _refused(read: Read, draft: Path) -> dict[str, int]:
+    """Keeps the lines that were refused, and counts them by reason."""
+    folder = draft / "refused"
+    _written(read.refused, folder)
+    table = pq.read_table(folder, columns=["reason"])
+    if not table.num_rows:
+        shutil.rmtree(folder)
+        return {}
+    counted = table.group_by("reason").aggregate([([], "count_all")]).sort_by("reason")
+    return dict(zip(counted["reason"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+
+
+def _write(rows: DataFrame, folder: Path, schema: pa.Schema, order: list[str]) -> int:
+    """Writes the rows, sorted within each file; gives their number."""
+    _written(rows.sortWithinPartitions(*order), folder)
+    parts = sorted(folder.glob("*.parquet"))
+    if parts and pq.read_schema(parts[0]).names != schema.names:
+        raise AssertionError(f"{folder} has other columns than {schema.names}")
+    return sum(pq.read_metadata(part).num_rows for part in parts)
+
+
+def _written(rows: DataFrame, folder: Path) -> None:
+    """Spark's files under names that follow from their order: equal traces have equal contents."""
+    rows.write.parquet(spark_uri(folder), compression="zstd")
+    for part in folder.iterdir():
+        if part.suffix != ".parquet" or part.name.startswith("."):
+            part.unlink()
+    for number, part in enumerate(sorted(folder.glob("*.parquet"))):
+        part.rename(folder / f"part-{number:05}.parquet")

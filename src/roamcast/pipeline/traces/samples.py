@@ -1,0 +1,148 @@
+"""What every format of positions comes to, and the way from there to legs: sorted, split, thinned out, numbered.
+
+All of it is column expressions: no Python function sees a row. The rules this file owns:
+
+* A node moves straight, at constant speed, between two samples of its own. Of two samples at one time the later one by
+  (x, y) counts, so that the result does not depend on how Spark cuts a file.
+* A node that is silent for longer than `gap` is away in between. A sample with no neighbour in time is no leg.
+* What lies outside the box or the span is cut: a node is away while it is there.
+* Thinning leaves out samples that the straight line between their neighbours misses by `tolerance` at most, in all
+  passes together: a pass drops no two neighbours, so it moves the track by no more than its share of the tolerance.
+* Nodes are numbered by their sorted ids. Coordinates begin at 0, and so do times.
+"""
+
+import math
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from roamcast.units import SECOND
+
+_PASSES: Final = 4
+"""Of thinning: each leaves half of a straight track."""
+_WGS84: Final = (6378137.0, 0.0066943799901413165)
+"""Semi-major axis, m, and the square of the eccentricity."""
+
+
+@dataclass(frozen=True)
+class Read:
+    """What a format gives: what was understood, and what was not."""
+
+    rows: DataFrame
+    """Positions: (id, t, x, y), with t in s and x, y in m or, where `geographic`, in degrees east and north.
+    Waypoints: the same. Contacts: (a, b, start, end) in s."""
+    refused: DataFrame
+    """(reason, line)."""
+    geographic: bool = False
+    continuous: bool = False
+    """Whether a node is there between any two of its samples, however long: they are waypoints, not reports."""
+
+
+@dataclass(frozen=True)
+class Cut:
+    """What of the positions is wanted."""
+
+    gap: float = 60.0
+    """s."""
+    tolerance: float = 0.0
+    """m."""
+    start: float | None = None
+    end: float | None = None
+    """s, in the file's own time."""
+    box: tuple[float, float, float, float] | None = None
+    """West, south, east, north, in the file's own coordinates."""
+
+
+class Bounds(NamedTuple):
+    """Of what is kept, in the file's own coordinates and time."""
+
+    west: float
+    south: float
+    east: float
+    north: float
+    start: float
+    end: float
+
+
+def kept(read: Read, cut: Cut) -> DataFrame:
+    """The samples with a column `inside`. Those outside tell when a node left, so they stay until legs are made."""
+    inside = F.lit(True)
+    if cut.box is not None:
+        west, south, east, north = cut.box
+        inside &= F.col("x").between(west, east) & F.col("y").between(south, north)
+    rows = read.rows.withColumn("inside", inside)
+    if cut.start is not None:
+        rows = rows.where(F.col("t") >= cut.start)
+    if cut.end is not None:
+        rows = rows.where(F.col("t") <= cut.end)
+    return rows
+
+
+def metres(around: Bounds, geographic: bool) -> tuple[float, float]:
+    """How many metres a unit of x and of y is.
+
+    Degrees become metres by the radii of curvature of the ellipsoid at the middle of the box: off by less than 1 in
+    1,000 within 100 km, at the latitudes where people drive.
+    """
+    if not geographic:
+        return 1.0, 1.0
+    axis, e2 = _WGS84
+    middle = math.radians((around.south + around.north) / 2)
+    w = math.sqrt(1 - e2 * math.sin(middle) ** 2)
+    return math.radians(axis / w * math.cos(middle)), math.radians(axis * (1 - e2) / w**3)
+
+
+def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame:
+    """Metres east and north of the box's corner, and ns since the first sample."""
+    east, north = metres(around, geographic)
+    return samples.select(
+        "id",
+        F.round((F.col("t") - around.start) * SECOND).cast("long").alias("t"),
+        ((F.col("x") - around.west) * east).alias("x"),
+        ((F.col("y") - around.south) * north).alias("y"),
+        "inside",
+    )
+
+
+def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
+    """(id, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between."""
+    # All windows below have the same order of the same groups: Spark moves and sorts the rows once.
+    of_node = Window.partitionBy("id").orderBy("t", "x", "y")
+
+    def before(column: str) -> Column:
+        return F.lag(column).over(of_node)
+
+    def after(column: str) -> Column:
+        return F.lead(column).over(of_node)
+
+    points = samples.withColumn("next", after("t")).where("next is null or next > t").drop("next")
+    broken = ~F.col("inside") | ~before("inside")
+    if gap is not None:
+        broken |= F.col("t") - before("t") > round(gap * SECOND)
+    # A node's first sample has none before it, and begins a segment like the first after a gap.
+    points = points.withColumn("broken", F.coalesce(broken, F.lit(True)).cast("int"))
+    points = points.withColumn("segment", F.sum("broken").over(of_node)).where("inside").drop("broken", "inside")
+    for _ in range(_PASSES if tolerance > 0 else 0):
+        points = (
+            points.withColumn("turn", F.row_number().over(of_node) % 2 == 0)
+            .withColumn(
+                "spare", (before("segment") == after("segment")) & (_missed(before, after) <= tolerance / _PASSES)
+            )
+            .where("not (turn and coalesce(spare, false))")
+            .drop("turn", "spare")
+        )
+    names = {"end": "t", "x1": "x", "y1": "y", "next_segment": "segment"}
+    joined = points.select("*", *(after(column).alias(name) for name, column in names.items()))
+    return joined.where("next_segment = segment").select(
+        "id", F.col("t").alias("start"), "end", F.col("x").alias("x0"), F.col("y").alias("y0"), "x1", "y1"
+    )
+
+
+def _missed(before: Callable[[str], Column], after: Callable[[str], Column]) -> Column:
+    """By how many metres a sample lies beside where its neighbours say that the node was at that time."""
+    part = (F.col("t") - before("t")) / (after("t") - before("t"))
+    dx, dy = (F.col(axis) - before(axis) - part * (after(axis) - before(axis)) for axis in ("x", "y"))
+    return F.sqrt(dx * dx + dy * dy)

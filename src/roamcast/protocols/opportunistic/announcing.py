@@ -1,0 +1,132 @@
+"""Announces: a node's own, and the copies of others' that it passes on.
+
+Section 2.1 of the paper, "Announcing": every 15 s or so a node says what it wants, and which of its documents its
+neighbours may want. Longer than a frame, an announce is cut into parts, each of use alone.
+"""
+
+from random import Random
+from typing import Final
+
+import msgspec
+
+from roamcast.bounded import put
+from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.opportunistic.cache import Held
+from roamcast.protocols.opportunistic.catalog import Catalog, parts
+from roamcast.protocols.opportunistic.facts import RelaysChosen
+from roamcast.protocols.opportunistic.forwarding import Forwarding
+from roamcast.protocols.opportunistic.interest import Interest
+from roamcast.protocols.opportunistic.messages import (
+    MAX_LISTED,
+    MAX_SCOPE,
+    MILLISECOND,
+    Announce,
+    clipped,
+)
+from roamcast.protocols.opportunistic.params import Opportunistic
+from roamcast.protocols.relays import Claim
+from roamcast.protocols.source_route import extended, origin, plausible
+from roamcast.units import seconds
+
+_LATEST: Final = 2048
+"""Announces of others that a node knows again."""
+_ROOM_FOR_HEADER: Final = 64
+"""Bytes of an announce without its lists."""
+
+
+class Announcing:
+    def __init__(
+        self,
+        node: Node,
+        params: Opportunistic,
+        port: Port,
+        rng: Random,
+        *,
+        catalog: Catalog,
+        interest: Interest,
+        forwarding: Forwarding,
+    ) -> None:
+        self._node = node
+        self._params = params
+        self._port = port
+        self._rng = rng
+        self._catalog = catalog
+        self._interest = interest
+        self._forwarding = forwarding
+        self._recorded_relays: tuple[Node, ...] = ()
+        self._heard: dict[tuple[Node, int, int], bool] = {}  # announces of others, and whether passed on
+
+    # --- The node's own ---------------------------------------------------------------------------------------------
+
+    def announce(self, now: Time) -> None:
+        params = self._params
+        self._catalog.expire(now)
+        claim = self._forwarding.claim(now)
+        serial, relays = self._forwarding.next_serial(now), self._forwarding.relays(params.scope)
+        if relays != self._recorded_relays:
+            self._recorded_relays = relays
+            self._port.record(RelaysChosen(relays))
+        offered = self._catalog.fitted(params.listed)
+        for part, some in enumerate(self._cut(offered, claim, relays)):
+            catalog = tuple([held.document.descriptor for held in some])
+            ages = tuple([(now - held.published) // MILLISECOND for held in some])
+            lives = _lives(now, some)
+            profile, (confirmed, heard) = (None, ((), ())) if part else (self._interest.profile, claim)
+            self._port.broadcast(
+                Announce(serial, part, params.scope, (), relays, profile, confirmed, heard, catalog, ages, lives)
+            )
+
+    def _cut(self, offered: list[Held], claim: Claim, relays: tuple[Node, ...]) -> list[list[Held]]:
+        """A catalog in parts that fit into a frame each."""
+        if not self._params.cut:
+            return [offered[:MAX_LISTED]]
+        room = self._params.piece - _ROOM_FOR_HEADER - 5 * len(relays)
+        names = 5 * (len(claim.confirmed) + len(claim.heard))
+        return parts(offered, room - names - len(msgspec.msgpack.encode(self._interest.profile)), room)
+
+    # --- Those of others --------------------------------------------------------------------------------------------
+
+    def hear(self, sender: Node, message: Announce) -> Node | None:
+        """Passes an announce on, if that is up to this node; gives its announcer if it is heard for the first time."""
+        path = message.path
+        if not path and message.scope <= 1:
+            return sender
+        announcer = origin(path, sender)
+        passed_on = self._heard.get((announcer, message.serial, message.part))
+        if passed_on or (passed_on is False and not self._forwarding.decides_later):
+            return None
+        if self._node in path or not plausible(path):
+            return None
+        self._pass_on(sender, announcer, message, passed_on is None)
+        return announcer if passed_on is None else None
+
+    def _pass_on(self, sender: Node, announcer: Node, message: Announce, first: bool) -> None:
+        chosen = message.scope > 1 and self._forwarding.chosen(message.relays, first)
+        path = extended(message.path, sender) if chosen else None
+        if path is not None:
+            scope = min(message.scope, MAX_SCOPE) - 1
+            # Not the neighbours: they are for those who hear the announcer itself.
+            copy = Announce(
+                message.serial,
+                message.part,
+                scope,
+                path,
+                self._forwarding.relays(scope),
+                message.profile,
+                (),
+                (),
+                message.catalog,
+                message.ages,
+                message.lives,
+            )
+            self._port.broadcast(copy, seconds(self._rng.random() * self._params.spread))
+        if first or path is not None:
+            put(self._heard, (announcer, message.serial, message.part), path is not None, _LATEST)
+
+
+def _lives(now: Time, documents: list[Held]) -> tuple[int | None, ...]:
+    """How long each may still be delivered, ms; none at all if none has a limit."""
+    ends = [held.expires for held in documents]
+    if not any(ends):
+        return ()
+    return tuple([None if end is None else clipped((end - now) // MILLISECOND) for end in ends])

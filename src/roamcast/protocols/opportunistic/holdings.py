@@ -1,0 +1,127 @@
+"""The documents that a node has, and what it remembers of those that it had.
+
+The cache decides what stays. Around it, this file keeps in step: the store, so that documents survive a crash; the
+catalog, which offers them; the recorded facts; the timer for the next document whose life ends.
+
+* *had*: with `remember`, what was once here is not fetched again, though it was dropped.
+* *settled*: what need not be asked for, since it is here, was here, or is not of interest. A look at a neighbour's
+  catalog begins with these, and is short because most of what is wanted is settled.
+"""
+
+from collections.abc import Mapping
+from typing import Final
+
+from roamcast.bounded import put
+from roamcast.content.event import EventId
+from roamcast.protocols.api import Port, Time
+from roamcast.protocols.local import LocalSubscriptions
+from roamcast.protocols.opportunistic import storage
+from roamcast.protocols.opportunistic.cache import Cache, Held
+from roamcast.protocols.opportunistic.catalog import Catalog
+from roamcast.protocols.opportunistic.facts import CacheChanged, Change
+
+EXPIRE: Final = "expire"
+"""The key of the timer."""
+
+
+class Holdings:
+    def __init__(self, port: Port, cache: Cache, catalog: Catalog, *, remember: bool, window: int) -> None:
+        """`window` is how many documents are remembered."""
+        self._port = port
+        self._catalog = catalog
+        self._remember = remember
+        self._window = window
+        self._had: dict[EventId, bool] = {}  # and whether it was wanted here
+        self._expiry: Time | None = None  # for when the timer is set
+        self.cache = cache
+        self.settled: dict[EventId, None] = {}
+
+    def restore(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        """Takes over what the node had before it was restarted."""
+        for held in storage.restored(kept):
+            if held.expires is not None and held.expires <= now:
+                storage.forget(self._port, held)
+            elif held.document.id not in self.cache:
+                self.put(now, held, "kept")
+
+    def put(self, now: Time, held: Held, change: Change) -> None:
+        """Takes a document in, if it has or gets room."""
+        id, documents, octets = held.document.id, len(self.cache), self.cache.octets
+        dropped = self.cache.put(held)
+        if self._remember:
+            put(self._had, id, held.wanted, self._window)
+        self.settle(id)
+        if dropped is None:
+            self._port.decide(id, "cache full")
+            if not self._remember:
+                self.settled.pop(id, None)
+            if change == "kept":
+                storage.forget(self._port, held)
+            return
+        for victim in dropped:
+            documents, octets = documents - 1, octets - victim.octets
+            self._gone(victim, "full", documents, octets)
+        self._catalog.enter(held)
+        if change != "kept":
+            storage.keep(self._port, held)
+        self._port.record(CacheChanged(id, True, change, len(self.cache), self.cache.octets))
+        expiry = self.cache.next_expiry
+        if expiry is not None and (self._expiry is None or expiry < self._expiry):
+            self._set_timer(expiry)
+
+    def _gone(self, held: Held, change: Change, documents: int, octets: int) -> None:
+        id = held.document.id
+        self._catalog.leave(held)
+        storage.forget(self._port, held)
+        if not self._remember:
+            self.settled.pop(id, None)
+        self._port.decide(id, "expired" if change == "expired" else "cache full")
+        self._port.record(CacheChanged(id, False, change, documents, octets))
+
+    # --- Lives that end ---------------------------------------------------------------------------------------------
+
+    def drop_expired(self, now: Time) -> None:
+        expiry = self.cache.next_expiry
+        if expiry is None or expiry > now:
+            return
+        gone = self.cache.expired(now)
+        documents, octets = len(self.cache) + len(gone), self.cache.octets + sum(held.octets for held in gone)
+        for held in gone:
+            documents, octets = documents - 1, octets - held.octets
+            self._gone(held, "expired", documents, octets)
+        expiry = self.cache.next_expiry
+        if expiry is not None and self._expiry is None:
+            self._set_timer(expiry)
+
+    def timer(self, now: Time) -> None:
+        self._expiry = None
+        self.drop_expired(now)
+
+    def _set_timer(self, at: Time) -> None:
+        self._expiry = at
+        self._port.set_timer(at, EXPIRE)
+
+    # --- What need not be asked for ---------------------------------------------------------------------------------
+
+    def has_or_had(self, id: EventId) -> bool:
+        return id in self.cache or id in self._had
+
+    def needs_not(self, id: EventId) -> bool:
+        """Whether nothing more of a document is of use here."""
+        return id in self.settled or id in self._had
+
+    def settle(self, id: EventId) -> None:
+        put(self.settled, id, None, self._window)
+
+    def interests_changed(self, local: LocalSubscriptions) -> None:
+        self.settled.clear()
+        for held in self.cache:
+            self.cache.set_wanted(held, local.matches(held.document.event))
+
+    def want_again(self) -> None:
+        """What was only carried for others may be wanted now, and can be fetched again."""
+        self._had = {id: wanted for id, wanted in self._had.items() if wanted}
+
+    @property
+    def remembered(self) -> int:
+        return len(self._had)

@@ -1,0 +1,154 @@
+"""Documents that come in pieces: section 2.1 of the paper, "Receiving documents".
+
+Whoever hears a document that it wants keeps it and delivers it, asked for or not. Pieces are put together, from one
+broadcast or several; with whole documents only, from one. Relays pass on what they hear, wanted or not.
+"""
+
+from typing import Final
+
+from roamcast.bounded import put
+from roamcast.content.event import EventId
+from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.local import LocalSubscriptions
+from roamcast.protocols.messages import MAX_HOPS
+from roamcast.protocols.opportunistic.cache import Held
+from roamcast.protocols.opportunistic.documents import Document, assembled, described
+from roamcast.protocols.opportunistic.holdings import Holdings
+from roamcast.protocols.opportunistic.interest import Interest
+from roamcast.protocols.opportunistic.messages import MILLISECOND, Header, clipped
+from roamcast.protocols.opportunistic.params import Opportunistic
+from roamcast.protocols.opportunistic.passing import Gather, Passing
+from roamcast.protocols.opportunistic.requests import Wishes
+from roamcast.protocols.pieces import Partial, Partials
+
+_LATEST: Final = 2048
+"""Documents of which a node knows that they are to be kept."""
+
+Key = tuple[EventId, Node, int]
+"""Of a partial document. With whole documents only, that of one broadcast; else only the document counts."""
+
+
+class Incoming:
+    def __init__(
+        self,
+        params: Opportunistic,
+        port: Port,
+        local: LocalSubscriptions,
+        *,
+        interest: Interest,
+        holdings: Holdings,
+        wishes: Wishes,
+        passing: Passing,
+    ) -> None:
+        self._whole = params.whole
+        self._port = port
+        self._local = local
+        self._interest = interest
+        self._holdings = holdings
+        self._wishes = wishes
+        self._passing = passing
+        self._kept: dict[EventId, None] = {}  # partial documents that were judged, and are to be kept
+        self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
+
+    def ignores(self, header: Header) -> bool:
+        """Whether nothing of a broadcast is of use here."""
+        return header.scope <= 1 and self._holdings.needs_not(header.document)
+
+    def hear(self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes) -> None:
+        """Pieces of a document have come: one as bytes, or some as parts of a document that is at hand."""
+        id = header.document
+        passed = self._passing.hear(now, header) if header.scope > 1 else None
+        held = self._holdings.cache.get(id)
+        if held is not None:
+            if passed is not None:
+                self._passing.send(now, passed, held.document, None)
+            return
+        settled = self._holdings.needs_not(id)
+        if settled and passed is None:
+            return
+        key = self._key(header)
+        if document is not None:
+            partial = self._partials.add_shared(key, header.cut, pieces, document)
+        else:
+            partial = self._partials.add(key, header.cut, pieces.bit_length() - 1, octets)
+        if partial is None:
+            self._port.note("malformed")
+            return
+        if passed is not None:
+            self._passing.gather(now, passed, partial)
+        if settled:
+            if passed is None or passed.done:
+                self._partials.pop(key)
+        elif partial.complete:
+            self._partials.pop(key)
+            self._complete(now, header, partial)
+        elif not self._may_be_wanted(id, partial) and (passed is None or passed.done):
+            self._partials.pop(key)
+
+    def timer(self, now: Time, key: Gather) -> None:
+        """Nothing more may come of a broadcast that this node passes on."""
+        passed = self._passing.ripe(now, key)
+        if passed is None:
+            return
+        id = passed.header.document
+        partial_key = self._key(passed.header)
+        held, partial = self._holdings.cache.get(id), self._partials.get(partial_key)
+        if held is not None:
+            self._passing.send(now, passed, held.document, None)
+        elif partial is not None and not self._whole:
+            self._passing.send(now, passed, partial.whole, partial)
+            if self._holdings.needs_not(id):
+                self._partials.pop(partial_key)
+        else:
+            self._passing.give_up(passed)
+            self._partials.pop(partial_key)
+
+    def partial(self, id: EventId) -> Partial[Document] | None:
+        """The pieces that are here of a document; those of one broadcast only do not count."""
+        return self._partials.get((id, 0, 0))
+
+    def _key(self, header: Header) -> Key:
+        return (header.document, header.source, header.serial) if self._whole else (header.document, 0, 0)
+
+    def _may_be_wanted(self, id: EventId, partial: Partial[Document]) -> bool:
+        """Whether a document of which some pieces are here is to be kept, or it cannot be told yet."""
+        if id in self._kept:
+            return True
+        if partial.whole is None:
+            listed = described(id, partial.prefix(), partial.cut.length)
+        else:
+            head = partial.whole.head_pieces(partial.cut)
+            listed = partial.whole.descriptor if partial.have & head == head else None
+        if listed is None:
+            return True
+        _, kept = self._interest.judge(listed)
+        if kept:
+            put(self._kept, id, None, _LATEST)
+        else:
+            self._holdings.settle(id)
+        return kept
+
+    def _complete(self, now: Time, header: Header, partial: Partial[Document]) -> None:
+        """All of a document is here."""
+        id = header.document
+        document = assembled(id, partial)
+        if document is None:
+            self._port.note("malformed")
+            return
+        wanted, kept = self._interest.judge(document.descriptor)
+        self._wishes.forget(id)
+        if not kept:
+            self._holdings.settle(id)
+            return
+        if header.life == 0:
+            self._port.decide(id, "expired")
+            return
+        hops = min(header.hops + 1, MAX_HOPS)
+        self._local.deliver_held(document.event, hops, "piece")
+        expires = None if header.life is None else now + clipped(header.life) * MILLISECOND
+        published = now - clipped(header.age) * MILLISECOND
+        self._holdings.put(now, Held(document, published, now, now, wanted, expires, hops), "received")
+
+    def __len__(self) -> int:
+        """Partial documents."""
+        return len(self._partials)

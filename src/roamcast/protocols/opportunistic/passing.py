@@ -1,0 +1,112 @@
+"""Documents that a node passes on for others, as a relay.
+
+A relay passes on the pieces of a document that it has, from this broadcast or from before, as soon as it has all that
+are being sent, or when nothing more has come for `gather`. With whole documents only, it passes on all or nothing.
+"""
+
+from dataclasses import dataclass
+from typing import Final, NamedTuple
+
+import msgspec
+
+from roamcast.bounded import put
+from roamcast.protocols.api import Node, Port, Time
+from roamcast.protocols.messages import MAX_HOPS
+from roamcast.protocols.opportunistic.documents import Document
+from roamcast.protocols.opportunistic.forwarding import Forwarding
+from roamcast.protocols.opportunistic.messages import MAX_SCOPE, Header
+from roamcast.protocols.opportunistic.outgoing import Job, Outgoing
+from roamcast.protocols.opportunistic.params import Opportunistic
+from roamcast.protocols.pieces import Partial
+from roamcast.units import seconds
+
+_LATEST: Final = 2048
+"""Broadcasts of others that a node knows again."""
+
+Broadcast = tuple[Node, int, int]
+"""What a broadcast of pieces is known by: its source, its number, and which bulk of the document it is."""
+
+
+class Gather(NamedTuple):
+    """The key of a timer: nothing more may come of a broadcast."""
+
+    broadcast: Broadcast
+
+
+@dataclass(slots=True, eq=False)
+class Passed:
+    """A broadcast of pieces that this node passes on."""
+
+    header: Header
+    latest: Time
+    """When a piece of it was last heard."""
+    done: bool = False
+    waiting: bool = False
+
+
+class Passing:
+    def __init__(self, params: Opportunistic, port: Port, forwarding: Forwarding, outgoing: Outgoing) -> None:
+        self._whole = params.whole
+        self._gather = seconds(params.gather)
+        self._port = port
+        self._forwarding = forwarding
+        self._outgoing = outgoing
+        self._heard: dict[Broadcast, Passed | None] = {}  # None: this node does not pass it on
+
+    def hear(self, now: Time, header: Header) -> Passed | None:
+        """A piece of a broadcast was heard; gives it if this node passes it on and has not yet done so."""
+        key = self._broadcast(header)
+        passed = self._heard.get(key)
+        if passed is None:
+            if self._forwarding.chosen(header.relays, key not in self._heard):
+                passed = Passed(header, now)
+            elif key in self._heard:
+                return None
+            put(self._heard, key, passed, _LATEST)
+        return None if passed is None or passed.done else passed
+
+    def gather(self, now: Time, passed: Passed, partial: Partial[Document]) -> None:
+        """More of the document is here: passes it on if that is all, else waits for the rest."""
+        passed.latest = now
+        needed = self._needed(passed.header)
+        if partial.have & needed == needed:
+            self.send(now, passed, partial.whole, partial)
+        elif not passed.waiting:
+            passed.waiting = True
+            self._port.set_timer(now + self._gather, Gather(self._broadcast(passed.header)))
+
+    def ripe(self, now: Time, key: Gather) -> Passed | None:
+        """The broadcast of which nothing more comes, if this timer means one."""
+        passed = self._heard.get(key.broadcast)
+        if passed is None or passed.done:
+            return None
+        if now - passed.latest < self._gather:
+            self._port.set_timer(passed.latest + self._gather, key)
+            return None
+        return passed
+
+    def send(self, now: Time, passed: Passed, document: Document | None, partial: Partial[Document] | None) -> None:
+        """Passes on what is here of what was sent: the document, or a part of it."""
+        passed.done = True
+        header = passed.header
+        pieces = self._needed(header) & (header.cut.all if partial is None else partial.have)
+        octets = None if partial is None else partial.octets
+        if not pieces or (partial is None and document is not None and document.length != header.length):
+            return
+        scope = min(header.scope, MAX_SCOPE) - 1
+        copy = msgspec.structs.replace(header, scope=scope, hops=min(header.hops + 1, MAX_HOPS))
+        if self._outgoing.pass_on(now, Job(copy, pieces, document, octets, now)):
+            self._port.decide(header.document, "forwarded")
+        else:
+            self._port.note("too busy to pass on")
+
+    def give_up(self, passed: Passed) -> None:
+        passed.done = True
+        self._port.decide(passed.header.document, "given up")
+
+    def _needed(self, header: Header) -> int:
+        """The pieces that are passed on if all goes well."""
+        return header.cut.all if self._whole else header.sent << header.first
+
+    def _broadcast(self, header: Header) -> Broadcast:
+        return header.source, header.serial, 0 if self._whole else header.chunk

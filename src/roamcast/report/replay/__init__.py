@@ -1,0 +1,106 @@
+"""The replay of a run: one self-contained page that plays it.
+
+Python packs the facts as columns; the page (`assets/`) draws them. Nothing is fetched, and the content-security policy
+lets nothing run but the page's own script.
+"""
+
+import os
+from importlib import resources
+from pathlib import Path
+from typing import Final
+
+from roamcast.campaign.recorded import RecordedRun
+from roamcast.errors import RoamcastError
+from roamcast.report.markup import Markup, tag
+from roamcast.report.page import policy_hash
+from roamcast.report.replay.events import add_events, numbered
+from roamcast.report.replay.links import add_links
+from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.scene import add_scene
+from roamcast.report.replay.traffic import add_traffic
+
+__all__ = ["missing", "write_replay"]
+
+SCRIPTS: Final = (
+    *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock"),
+    *(
+        "transmissions",
+        "stage",
+        "timeline",
+        "chart",
+        "panel",
+        "node_panel",
+        "event_panel",
+        "controls",
+        "player",
+        "main",
+    ),
+)
+"""In the order in which they need each other; together they are one script."""
+
+
+def missing(run: RecordedRun) -> list[str]:
+    """What the run did not record, as fields of its scenario; without it the page shows less."""
+    record = run.record
+    wanted = {"record.movement": record.contacts is None, "record.frames": not record.has_frames}
+    wanted["record.decisions"] = not record.has_decisions
+    return [field for field, lacks in wanted.items() if lacks]
+
+
+def write_replay(run: RecordedRun, place: Path | None = None) -> Path:
+    """Writes the page into the run's folder, or to `place`; gives its path."""
+    target = place or run.page("replay")
+    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    try:
+        target.parent.mkdir(parents=True, exist_ok=True)
+        draft.write_text(page(run), encoding="utf-8")
+        draft.replace(target)
+    except OSError as problem:
+        raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
+    finally:
+        draft.unlink(missing_ok=True)
+    return target
+
+
+def page(run: RecordedRun) -> str:
+    """The whole file."""
+    style, body = asset("replay.css"), asset("replay.html")
+    script = Markup('"use strict";\n(() => {\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "\n})();\n")
+    policy = (
+        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; base-uri 'none'"
+    )
+    head = tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", f"{run.scenario.name}: replay"),
+        tag("style", style),
+    )
+    data = tag("script", Markup(_data(run)), type="application/octet-stream", id="data")
+    return f"<!doctype html>\n{tag('html', head, tag('body', body, data, tag('script', script)), lang='en')}\n"
+
+
+def asset(name: str) -> Markup:
+    """A file of the package, as it is."""
+    return Markup((resources.files("roamcast.report.replay") / "assets" / name).read_text(encoding="utf-8"))
+
+
+def _data(run: RecordedRun) -> str:
+    pack, scenario = Pack(), run.scenario
+    event_number = numbered(run)
+    about = {
+        "name": scenario.name,
+        "protocol": scenario.protocol.name,
+        "seed": scenario.seed,
+        "nodes": scenario.nodes,
+        "duration": scenario.duration,
+        "warmup": scenario.warmup,
+        "missing": missing(run),
+        **add_scene(pack, run),
+        **add_traffic(pack, run, event_number),
+        **add_events(pack, run, event_number),
+    }
+    add_links(pack, run, event_number)
+    return pack.encode(about)

@@ -1,0 +1,139 @@
+// The story of one event in words and numbers, and the list to pick one from.
+
+const LISTED = 150, STEPS = 120;
+
+class EventPanel {
+  constructor(root, run, palette, actions) {
+    this._root = root;
+    this._run = run;
+    this._palette = palette;
+    this._actions = actions;
+    this._story = null;
+    this._search = "";
+    this._missedOnly = false;
+    this._list();
+  }
+
+  choose(story) {
+    this._story = story;
+    if (story) this._tell(story);
+    else this._list();
+  }
+
+  show(time) {
+    if (this._story) this._chart.draw(this._story, time);
+  }
+
+  // --- The list ---
+
+  _list() {
+    const search = element("input", { type: "search", placeholder: "Search: 3:7, offer, jazz …", "aria-label": "Search events", value: this._search });
+    const missed = element("input", { type: "checkbox", checked: this._missedOnly });
+    const list = element("ul", { class: "events" }), note = element("p", { class: "muted" });
+    const fill = () => {
+      this._search = search.value;
+      this._missedOnly = missed.checked;
+      const found = this._found();
+      list.replaceChildren(...found.slice(0, LISTED).map((event) => element("li", {}, this._line(event))));
+      note.textContent = found.length > LISTED ? `${LISTED} of ${found.length} events` : `${found.length} events`;
+    };
+    search.addEventListener("input", fill);
+    missed.addEventListener("change", fill);
+    fill();
+    this._root.replaceChildren(search, element("label", {}, missed, " only those that somebody missed"), note, list);
+  }
+
+  _found() {
+    const wanted = this._search.toLowerCase(), found = [];
+    this._run.about.events.forEach((event, number) => {
+      if (this._missedOnly && !this._run.missedOf[number]) return;
+      if (event.some((text) => text.toLowerCase().includes(wanted))) found.push(number);
+    });
+    return found;
+  }
+
+  _line(event) {
+    const [name, type, content] = this._run.about.events[event], missed = this._run.missedOf[event];
+    const wanted = this._run.pair.first[event + 1] - this._run.pair.first[event];
+    const state = !wanted ? "nobody wanted it" : missed ? `missed by ${missed} of ${wanted}` : `all ${wanted} got it`;
+    return element(
+      "button",
+      { click: () => this._actions.event(event) },
+      element("b", {}, `${name} ${type}`),
+      element("span", { class: missed ? "bad" : "muted" }, state),
+      element("small", {}, `${clockText(this._run.event.time[event], 2)} ${content}`),
+    );
+  }
+
+  // --- The story ---
+
+  _tell(story) {
+    const run = this._run, [name, type, content] = run.about.events[story.event];
+    const canvas = element("canvas", { class: "chart", role: "img", "aria-label": "Delivery over time, beside what was possible" });
+    this._chart = new DeliveryChart(canvas, this._palette);
+    const got = story.pairs.length - story.missed.length;
+    this._root.replaceChildren(...[
+      element("h2", {}, `Event ${name}`),
+      element("p", {}, `${type || "event"}${content ? `: ${content}` : ""}. Published by `, this._node(story.publisher), ` at ${clockText(story.published, 3)}.`),
+      element(
+        "p",
+        { class: "buttons" },
+        element("button", { click: () => this._actions.watch(story) }, "Watch it"),
+        element("button", { click: () => this._actions.event(-1) }, "All events"),
+      ),
+      element("h3", {}, story.pairs.length ? `Delivered to ${got} of ${story.pairs.length}` : "Nobody else wanted it"),
+      story.pairs.length ? canvas : null,
+      story.pairs.length ? element("p", { class: "muted key" }, element("i", { class: "accent" }), "delivered ", element("i", { class: "dashed" }), "possible by contacts alone") : null,
+      ...this._missed(story),
+      ...this._reached(story),
+      ...this._way(story),
+    ].filter(Boolean));
+  }
+
+  _node(node) {
+    return element("button", { class: "link", click: () => this._actions.node(node) }, `node ${node}`);
+  }
+
+  _missed(story) {
+    if (!story.missed.length) return [];
+    const items = story.missed.map((pair) =>
+      element("li", {}, this._node(pair.node), " ", element("b", { class: "bad" }, pair.cause ? pair.cause[0] : "unknown"), element("p", {}, pair.why || (pair.cause ? `${pair.cause[1]}.` : ""))));
+    return [element("h3", {}, "Missed, and why"), element("ul", { class: "missed" }, ...items)];
+  }
+
+  _reached(story) {
+    const rows = story.pairs.filter(({ node }) => story.delivered.has(node)).map(({ node, possible }) => {
+      const { time, hops } = story.delivered.get(node);
+      const least = Number.isFinite(possible) ? spanText(possible - story.published) : "–";
+      return [this._node(node), spanText(time - story.published), least, `${hops}`];
+    });
+    return rows.length ? [element("h3", {}, "Delivered"), table(["to", "after", "possible after", "hops"], rows)] : [];
+  }
+
+  _way(story) {
+    const lines = [
+      ...story.steps.map((step) => [step.time, this._step(step)]),
+      ...story.decided.filter(({ decision }) => decision !== "forwarded").map((one) => [one.time, this._decision(one)]),
+    ].sort(([a], [b]) => a - b);
+    if (!lines.length) return [element("p", { class: "muted" }, "Its way was not recorded: run with --replay.")];
+    const items = lines.slice(0, STEPS).map(([time, text]) =>
+      element("li", {}, element("button", { class: "link", click: () => this._actions.seek(time) }, `+${spanText(Math.max(0, time - story.published))}`), " ", text));
+    const more = lines.length > STEPS ? element("p", { class: "muted" }, `and ${lines.length - STEPS} more`) : null;
+    return [element("h3", {}, "Its way"), element("ol", { class: "way" }, ...items), more];
+  }
+
+  _step({ sender, fresh, repeated, lost }) {
+    const parts = [];
+    if (fresh.length) parts.push(`→ ${fresh.join(", ")}`);
+    if (repeated) parts.push(`${repeated} had it already`);
+    for (const outcome of [1, 2, 3]) {
+      const nodes = lost.filter((one) => one.outcome === outcome).map(({ node }) => node);
+      if (nodes.length) parts.push(`${words(this._run.about.outcomes[outcome])} at ${nodes.join(", ")}`);
+    }
+    return element("span", {}, `${sender} `, parts.join("; ") || "sent it, nobody in range");
+  }
+
+  _decision({ node, decision, to }) {
+    return element("span", { class: "muted" }, `${node} ${decision}${to >= 0 ? ` (${to})` : ""}`);
+  }
+}

@@ -1,0 +1,267 @@
+// The picture of the network at one time.
+
+const NODE = 6; // radius, pixels
+const LABELLED = 26; // pixels that a node must have around it for its number to be shown inside the crowd
+
+class Stage {
+  constructor(canvas, run, camera, palette, view) {
+    this._canvas = canvas;
+    this._context = canvas.getContext("2d");
+    this._run = run;
+    this._camera = camera;
+    this._palette = palette;
+    this._view = view; // what is shown: links, ranges, numbers, node, hovered, story
+    this._transmissions = new Transmissions(run);
+    this._wanting = new Uint8Array(run.nodes);
+    this._gone = new Uint8Array(run.nodes);
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this._canvas, ratio = devicePixelRatio;
+    this._canvas.width = Math.round(width * ratio);
+    this._canvas.height = Math.round(height * ratio);
+    this._camera.resize(width, height);
+  }
+
+  draw(clock) {
+    const { time } = clock;
+    const context = this._context, camera = this._camera, ratio = devicePixelRatio, view = this._view;
+    camera.keepUp(this._run.movement);
+    context.setTransform(ratio, 0, 0, ratio, 0, 0);
+    context.clearRect(0, 0, camera.width, camera.height);
+    this._ground(time);
+    if (view.links) this._links(this._run.spans.contact, this._palette.contact, 1, 0.8);
+    this._links(this._run.spans.relay, this._palette.relay, 1.5, 0.8, [2, 4]);
+    this._links(this._run.spans.tree, this._palette.tree, 3, 0.75);
+    if (view.ranges || view.node >= 0) this._ranges();
+    this._transmissions.draw(context, camera, this._palette, clock, view.story);
+    if (view.story) this._way(view.story, time);
+    this._nodes(time);
+  }
+
+  // The node under a point of the picture, or -1.
+  nodeAt(px, py) {
+    const { movement, nodes } = this._run;
+    let best = -1, least = 14;
+    for (let node = 0; node < nodes; node++) {
+      const x = this._camera.screenX(movement.x[node]), y = this._camera.screenY(movement.y[node]);
+      const distance = Math.hypot(x - px, y - py);
+      if (distance < least) [best, least] = [node, distance];
+    }
+    return best;
+  }
+
+  _ground(time) {
+    const context = this._context, camera = this._camera, [width, height] = this._run.about.area;
+    const rectangle = (x, y, w, h) => [camera.screenX(x), camera.screenY(y + h), w * camera.scale, h * camera.scale];
+    if (this._run.about.placed) {
+      context.fillStyle = this._palette.ground;
+      context.fillRect(...rectangle(0, 0, width, height));
+    }
+    context.fillStyle = this._palette.building;
+    for (const building of this._run.about.buildings) context.fillRect(...rectangle(...building));
+    context.lineWidth = 1.5;
+    for (const region of this._run.about.regions) {
+      if (time < region.from || time >= region.until) continue;
+      const path = this._shape(region.shape);
+      context.globalAlpha = 0.12;
+      context.fillStyle = this._palette[region.kind];
+      context.fill(path);
+      stroke(context, path, this._palette[region.kind], 0.7);
+      context.globalAlpha = 1;
+    }
+  }
+
+  _shape(shape) {
+    const path = new Path2D(), camera = this._camera;
+    if (typeof shape[0] === "number") {
+      path.arc(camera.screenX(shape[0]), camera.screenY(shape[1]), shape[2] * camera.scale, 0, 2 * Math.PI);
+    } else {
+      for (const [x, y] of shape) path.lineTo(camera.screenX(x), camera.screenY(y));
+      path.closePath();
+    }
+    return path;
+  }
+
+  _links(spans, colour, width, alpha, dashes = []) {
+    if (!spans.count) return;
+    const context = this._context, camera = this._camera, { x, y } = this._run.movement, path = new Path2D();
+    for (let i = 0; i < spans.count; i++) {
+      const span = spans.at(i), one = spans.one[span], other = spans.other[span];
+      path.moveTo(camera.screenX(x[one]), camera.screenY(y[one]));
+      path.lineTo(camera.screenX(x[other]), camera.screenY(y[other]));
+    }
+    context.lineWidth = width;
+    context.setLineDash(dashes);
+    stroke(context, path, colour, alpha);
+    context.setLineDash([]);
+    context.globalAlpha = 1;
+  }
+
+  _ranges() {
+    const { movement, nodes } = this._run, camera = this._camera, path = new Path2D();
+    for (let node = 0; node < nodes; node++) {
+      if (!this._view.ranges && node !== this._view.node) continue;
+      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]);
+      const radius = movement.range[node] * camera.scale;
+      path.moveTo(x + radius, y);
+      path.arc(x, y, radius, 0, 2 * Math.PI);
+    }
+    this._context.lineWidth = 1;
+    stroke(this._context, path, this._palette.muted, 0.6);
+    this._context.globalAlpha = 1;
+  }
+
+  // Who had the event by now, from whom, and where copies were lost.
+  _way(story, time) {
+    const context = this._context, camera = this._camera, { x, y } = this._run.movement, path = new Path2D();
+    for (let node = 0; node < this._run.nodes; node++) {
+      const from = story.from[node];
+      if (from < 0 || story.heard[node] > time) continue;
+      const fx = camera.screenX(x[from]), fy = camera.screenY(y[from]);
+      const tx = camera.screenX(x[node]), ty = camera.screenY(y[node]);
+      const length = Math.hypot(tx - fx, ty - fy), ux = (tx - fx) / (length || 1), uy = (ty - fy) / (length || 1);
+      const ex = tx - (NODE + 3) * ux, ey = ty - (NODE + 3) * uy;
+      path.moveTo(fx, fy);
+      path.lineTo(ex, ey);
+      path.moveTo(ex - 7 * ux - 4 * uy, ey - 7 * uy + 4 * ux);
+      path.lineTo(ex, ey);
+      path.lineTo(ex - 7 * ux + 4 * uy, ey - 7 * uy - 4 * ux);
+    }
+    context.lineWidth = 2;
+    stroke(context, path, this._palette.accent, 0.9);
+    this._lostCopies(story, time);
+    context.globalAlpha = 1;
+  }
+
+  // Strong where the node is still without the event.
+  _lostCopies(story, time) {
+    const paths = new Map(), { x, y } = this._run.movement, camera = this._camera;
+    for (const { time: when, sender, node, outcome } of story.lost) {
+      if (when > time) continue;
+      const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
+      const path = part(paths, `${outcome} ${story.heard[node] <= time ? 0.3 : 1}`);
+      cross(path, camera.screenX(x[sender]), camera.screenY(y[sender]), px, py);
+    }
+    for (const [key, path] of paths) {
+      const [outcome, alpha] = key.split(" ");
+      stroke(this._context, path, this._palette.outcomes[outcome], Number(alpha));
+    }
+  }
+
+  _nodes(time) {
+    const run = this._run, { away, wish } = run.spans;
+    this._gone.fill(0);
+    for (let i = 0; i < away.count; i++) this._gone[away.one[away.at(i)]] = 1;
+    this._wanting.fill(0);
+    for (let i = 0; i < wish.count; i++) this._wanting[wish.one[wish.at(i)]] = 1;
+    this._marks(time);
+    this._dots(time);
+    this._numbers();
+  }
+
+  // Rings and other marks beneath the dots.
+  _marks(time) {
+    const view = this._view, story = view.story, palette = this._palette;
+    const wanting = [], missed = [], reached = [];
+    for (let node = 0; node < this._run.nodes; node++) if (this._wanting[node]) wanting.push(node);
+    this._circles(story ? [] : wanting, NODE + 3, palette.subscriber, 2.5);
+    if (story) {
+      for (const { node } of story.pairs) {
+        const got = story.delivered.get(node);
+        (got && got.time <= time ? reached : missed).push(node);
+      }
+      this._circles(reached, NODE + 4, palette.subscriber, 3);
+      this._circles(missed, NODE + 4, palette.missed, 3, [3, 3]);
+    }
+    const forwarders = this._run.spans.forwarder;
+    const forwarding = Array.from({ length: forwarders.count }, (_, i) => forwarders.one[forwarders.at(i)]);
+    this._circles(forwarding, NODE + 6, palette.tree, 2);
+    if (view.node >= 0) this._circles([view.node], NODE + 8, palette.text, 2);
+    if (view.hovered >= 0) this._circles([view.hovered], NODE + 8, palette.muted, 1.5);
+    this._caches();
+  }
+
+  // How much a node keeps: a bar on its right, a step for each document up to ten.
+  _caches() {
+    const { kept } = this._run.spans, { x, y } = this._run.movement, camera = this._camera;
+    if (!kept.count) return;
+    const counts = new Int32Array(this._run.nodes);
+    for (let i = 0; i < kept.count; i++) counts[kept.one[kept.at(i)]]++;
+    this._context.fillStyle = this._palette.relay;
+    for (let node = 0; node < counts.length; node++) {
+      const height = 1.6 * Math.min(10, counts[node]);
+      if (height) this._context.fillRect(camera.screenX(x[node]) + NODE + 6, camera.screenY(y[node]) + 8 - height, 4, height);
+    }
+  }
+
+  _circles(nodes, radius, colour, width, dashes = []) {
+    if (!nodes.length) return;
+    const { x, y } = this._run.movement, camera = this._camera, path = new Path2D();
+    for (const node of nodes) {
+      const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
+      path.moveTo(px + radius, py);
+      path.arc(px, py, radius, 0, 2 * Math.PI);
+    }
+    this._context.lineWidth = width;
+    this._context.setLineDash(dashes);
+    stroke(this._context, path, colour, 1);
+    this._context.setLineDash([]);
+  }
+
+  // A dot each, a square for who publishes; in an event's story, filled where the event is.
+  _dots(time) {
+    const { x, y } = this._run.movement, camera = this._camera, story = this._view.story, palette = this._palette;
+    const paths = { plain: new Path2D(), publisher: new Path2D(), has: new Path2D(), silent: new Path2D() };
+    const gone = new Path2D();
+    for (let node = 0; node < this._run.nodes; node++) {
+      const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
+      if (px < -20 || py < -20 || px > camera.width + 20 || py > camera.height + 20) continue;
+      let path = this._run.publishes[node] ? paths.publisher : paths.plain;
+      if (story) {
+        const has = story.heard[node] <= time;
+        path = has ? (story.sent[node] <= time ? paths.has : paths.silent) : paths.plain;
+      }
+      if (this._gone[node]) path = gone;
+      if (this._run.publishes[node]) path.rect(px - NODE, py - NODE, 2 * NODE, 2 * NODE);
+      else {
+        path.moveTo(px + NODE, py);
+        path.arc(px, py, NODE, 0, 2 * Math.PI);
+      }
+    }
+    const context = this._context;
+    context.globalAlpha = 1;
+    context.lineWidth = 2;
+    for (const [name, colour] of [["plain", palette.node], ["publisher", palette.publisher], ["has", palette.accent]]) {
+      context.fillStyle = colour;
+      context.fill(paths[name]);
+    }
+    context.fillStyle = palette.plain;
+    context.fill(paths.silent);
+    stroke(context, paths.silent, palette.accent, 1);
+    context.setLineDash([2, 3]);
+    stroke(context, gone, palette.muted, 1);
+    context.setLineDash([]);
+  }
+
+  _numbers() {
+    const { nodes, movement } = this._run, camera = this._camera, view = this._view, context = this._context;
+    const [width, height] = this._run.about.area;
+    const room = Math.sqrt((width * height) / nodes) * camera.scale;
+    const all = view.numbers && room >= LABELLED;
+    context.font = "11px system-ui, sans-serif";
+    context.textAlign = "center";
+    context.textBaseline = "bottom";
+    context.lineJoin = "round";
+    context.lineWidth = 3;
+    context.strokeStyle = this._palette.ground;
+    context.fillStyle = this._palette.nodeText;
+    for (let node = 0; node < nodes; node++) {
+      if (!all && node !== view.node && node !== view.hovered) continue;
+      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - NODE - 3;
+      if (x < 0 || y < 0 || x > camera.width || y > camera.height + 20) continue;
+      context.strokeText(node, x, y);
+      context.fillText(node, x, y);
+    }
+  }
+}

@@ -1,0 +1,97 @@
+// The time axis: packets a second, of which the part in which receptions were lost is red, publications, and where the clock is. Drag to go there.
+
+class Timeline {
+  constructor(canvas, run, clock, palette, view, seek) {
+    this._canvas = canvas;
+    this._run = run;
+    this._clock = clock;
+    this._palette = palette;
+    this._view = view;
+    this._most = Math.max(1, ...run.series.packets);
+    const go = (event) => {
+      const box = canvas.getBoundingClientRect();
+      seek(((event.clientX - box.left) / box.width) * clock.end);
+    };
+    canvas.addEventListener("pointerdown", (event) => {
+      canvas.setPointerCapture(event.pointerId);
+      go(event);
+    });
+    canvas.addEventListener("pointermove", (event) => event.buttons && go(event));
+  }
+
+  resize() {
+    const { clientWidth: width, clientHeight: height } = this._canvas;
+    this._canvas.width = Math.round(width * devicePixelRatio);
+    this._canvas.height = Math.round(height * devicePixelRatio);
+    this._background = null;
+  }
+
+  draw() {
+    const context = this._canvas.getContext("2d"), { clientWidth: width, clientHeight: height } = this._canvas;
+    const key = `${this._palette.packets} ${this._view.story ? this._view.story.event : -1}`;
+    if (!width || !height) return;
+    if (!this._background || this._key !== key) {
+      this._key = key;
+      this._background = this._drawBackground(width, height);
+    }
+    context.setTransform(1, 0, 0, 1, 0, 0);
+    context.clearRect(0, 0, this._canvas.width, this._canvas.height);
+    context.drawImage(this._background, 0, 0);
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    const x = (this._clock.time / this._clock.end) * width;
+    context.fillStyle = this._palette.text;
+    context.fillRect(x - 1, 0, 2, height);
+    context.beginPath();
+    context.arc(x, 5, 5, 0, 2 * Math.PI);
+    context.fill();
+  }
+
+  _drawBackground(width, height) {
+    const image = document.createElement("canvas"), context = image.getContext("2d");
+    image.width = this._canvas.width;
+    image.height = this._canvas.height;
+    context.scale(devicePixelRatio, devicePixelRatio);
+    const { packets, lost, received } = this._run.series, foot = height - 16, tall = foot - 10, end = this._clock.end;
+    // A bar a pixel column: the highest of the seconds that fall into it.
+    const bars = Math.min(packets.length, Math.ceil(width)), step = packets.length / bars;
+    for (let bar = 0; bar < bars; bar++) {
+      const low = Math.floor(bar * step), high = Math.max(low + 1, Math.floor((bar + 1) * step));
+      let sent = 0, gone = 0, all = 0;
+      for (let s = low; s < high; s++) {
+        sent = Math.max(sent, packets[s]);
+        gone += lost[s];
+        all += lost[s] + received[s];
+      }
+      const x = (bar / bars) * width, w = Math.max(1, width / bars - 0.5);
+      context.fillStyle = this._palette.packets;
+      context.fillRect(x, foot - (tall * sent) / this._most, w, (tall * sent) / this._most);
+      context.fillStyle = this._palette.outcomes[1];
+      const part = all ? (((tall * sent) / this._most) * gone) / all : 0;
+      context.fillRect(x, foot - part, w, part);
+    }
+    this._ticks(context, width, height, foot, end);
+    return image;
+  }
+
+  _ticks(context, width, height, foot, end) {
+    context.fillStyle = this._palette.publisher;
+    for (const time of this._run.event.time) context.fillRect((time / end) * width, foot, 1, 3);
+    const story = this._view.story;
+    if (story) {
+      const x = (story.published / end) * width;
+      context.fillStyle = this._palette.accent;
+      context.fillRect(x - 1.5, 0, 3, height);
+    }
+    context.fillStyle = this._palette.muted;
+    context.font = "10px system-ui, sans-serif";
+    context.textBaseline = "bottom";
+    const rough = (end * 90) / width, power = 10 ** Math.floor(Math.log10(rough));
+    const every = [1, 2, 5, 10].map((n) => n * power).find((n) => n >= rough);
+    const digits = Math.max(0, -Math.floor(Math.log10(every)));
+    for (let time = 0; time <= end; time += every) {
+      const x = (time / end) * width;
+      context.textAlign = time === 0 ? "left" : x > width - 20 ? "right" : "center";
+      context.fillText(`${time.toFixed(digits)} s`, clamp(x, 0, width), height);
+    }
+  }
+}

@@ -1,0 +1,95 @@
+"""Where things are: the area, nodes and their movement, ranges, buildings and regions of context.
+
+Nodes that have links and no positions stand on a circle, and so do those whose movement was not recorded.
+"""
+
+import math
+from typing import Any, Final
+
+import numpy as np
+import pyarrow as pa
+
+from roamcast.campaign.recorded import RecordedRun
+from roamcast.content.context.rules import region_of
+from roamcast.content.context.text import parse_context
+from roamcast.content.region import Circle
+from roamcast.report.replay.pack import Pack
+from roamcast.sim.mobility import Buildings
+from roamcast.units import SECOND
+
+_CIRCLE: Final = 500.0
+"""Radius of the circle on which nodes without positions stand, m."""
+
+
+def add_scene(pack: Pack, run: RecordedRun) -> dict[str, Any]:
+    """Adds the columns of the movement; gives what else is to be drawn."""
+    scenario, reach = run.scenario, run.record.settings.reach
+    placed = run.record.contacts is not None and reach is not None
+    if placed:
+        assert reach is not None
+        _add_legs(pack, run.tables["leg"], scenario.nodes, scenario.end)
+        pack.add("range", reach.by_node(scenario.nodes, "mean"), "f4")
+    else:
+        _add_circle(pack, scenario.nodes, scenario.duration)
+    area = scenario.area
+    side = [2.4 * _CIRCLE, 2.4 * _CIRCLE]
+    return {
+        "area": [area.width, area.height] if placed and area is not None else side,
+        "placed": placed,
+        "indoor_range": scenario.radio.indoor_range,
+        "buildings": _buildings(run) if placed else [],
+        "regions": _regions(run),
+    }
+
+
+def _add_legs(pack: Pack, leg: pa.Table, nodes: int, end: int) -> None:
+    node, start = leg["node"].to_numpy(), leg["start"].to_numpy()
+    order = np.lexsort((start, node))
+    order = order[start[order] < end]
+    pack.add("leg.first", np.searchsorted(node[order], np.arange(nodes + 1)), "i4")
+    pack.add("leg.start", start[order] / SECOND, "f8")
+    pack.add("leg.end", leg["end"].to_numpy()[order] / SECOND, "f8")
+    for name in ("x0", "y0", "x1", "y1"):
+        pack.add(f"leg.{name}", leg[name].to_numpy()[order], "f8")
+    pack.add("leg.indoor", leg["indoor"].to_numpy(zero_copy_only=False)[order], "u1")
+
+
+def _add_circle(pack: Pack, nodes: int, duration: float) -> None:
+    angle = 2 * math.pi * np.arange(nodes) / nodes
+    x, y = 1.2 * _CIRCLE + _CIRCLE * np.sin(angle), 1.2 * _CIRCLE + _CIRCLE * np.cos(angle)
+    pack.add("leg.first", np.arange(nodes + 1), "i4")
+    pack.add("leg.start", np.zeros(nodes), "f8")
+    pack.add("leg.end", np.full(nodes, duration), "f8")
+    for name, place in (("x0", x), ("y0", y), ("x1", x), ("y1", y)):
+        pack.add(f"leg.{name}", place, "f8")
+    pack.add("leg.indoor", np.zeros(nodes), "u1")
+    pack.add("range", np.zeros(nodes), "f4")
+
+
+def _buildings(run: RecordedRun) -> list[list[float]]:
+    moving, area = run.scenario.moving, run.scenario.area
+    if not isinstance(moving, Buildings) or area is None:
+        return []
+    return [list(building) for building in moving.plan(area, run.scenario.seed)]
+
+
+def _regions(run: RecordedRun) -> list[dict[str, Any]]:
+    """Contexts of relevance and of interest, each with the time for which it counts."""
+    found = []
+    end = run.scenario.end
+    wanted = (("publish", "relevance"), ("subscribe", "interest"))
+    for table, column in wanted:
+        rows = run.record.rows(table, "time", "node", "lifetime", column)
+        for time, node, lifetime, text in rows:
+            context = None if text is None else parse_context(text)
+            region = None if context is None else region_of(context)
+            if region is None:
+                continue
+            until = end if lifetime is None else min(end, time + lifetime)
+            shape = [region.x, region.y, region.radius] if isinstance(region, Circle) else _corners(region)
+            found.append({"kind": column, "node": node, "from": time / SECOND, "until": until / SECOND, "shape": shape})
+    return found
+
+
+def _corners(region: Any) -> list[list[float]]:  # noqa: ANN401  # a rectangle or a polygon
+    return [list(corner) for corner in region.corners]

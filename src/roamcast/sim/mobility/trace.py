@@ -1,0 +1,187 @@
+"""A trace: recorded movement or contacts in a folder, as `roamcast traces import` writes it and a scenario names it.
+
+```
+trace.json         what it is: `About`
+legs/*.parquet     of positions: (node, start, end, x0, y0, x1, y1), times in ns, coordinates in m, by node and time
+links/*.parquet    of contacts: (a, b, start, end), a < b
+nodes.parquet      (node, id): what the recording calls each node
+refused/*.parquet  (reason, line): what was not understood
+```
+
+The rules this file owns:
+
+* A node is there during its legs. Between them, before the first and after the last it is away, unless the trace is
+  `continuous`: made of waypoints, not of reports, so that silence means rest.
+* A run takes a *window* of the trace and as many of its nodes as the scenario has. Where the window begins and which
+  nodes are taken may be drawn from the seed: then runs differ in their movement, and intervals over seeds contain the
+  variance of the movement. With the same window and nodes in every run, they say nothing about other days or people.
+"""
+
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from random import Random
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.dataset as ds
+from msgspec import Meta
+
+from roamcast.config.errors import decode_bytes
+from roamcast.sim.mobility.base import Area, Leg, Pen, ScenarioError
+from roamcast.units import SECOND
+
+VERSION: Final = 1
+ABOUT_FILE: Final = "trace.json"
+NODES_FILE: Final = "nodes.parquet"
+LEGS: Final = pa.schema(
+    [("node", pa.int32()), *((name, pa.int64()) for name in ("start", "end"))]
+    + [(name, pa.float64()) for name in ("x0", "y0", "x1", "y1")]
+)
+LINKS: Final = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
+
+Subset = Annotated[
+    Literal["first", "drawn"],
+    Meta(description="which nodes of a trace that has more than the scenario: the first, or drawn from the seed"),
+]
+Window = Annotated[
+    Annotated[float, Meta(gt=0, le=1e9)] | None,
+    Meta(description="of a trace, so many seconds, from a time drawn from the seed; none: from its beginning"),
+]
+
+
+class About(msgspec.Struct, frozen=True, kw_only=True):
+    """What a trace says of itself."""
+
+    version: int
+    kind: Literal["positions", "contacts"]
+    format: str
+    source: str
+    nodes: int
+    begins: float
+    """The time in the recording that is 0 here, s."""
+    span: float
+    """s."""
+    width: float = 0.0
+    height: float = 0.0
+    rows: int
+    """Legs or links."""
+    samples: int = 0
+    refused: dict[str, int] = {}
+    """Lines that were not understood, by the reason."""
+    continuous: bool = False
+    corner: tuple[float, float] | None = None
+    """Where (0, 0) is in the recording's own coordinates, x or east first."""
+    geographic: bool = False
+
+
+def is_trace(folder: Path) -> bool:
+    return (folder / ABOUT_FILE).is_file()
+
+
+def read_about(folder: Path, kind: str | None = None) -> About:
+    """Refuses what is no trace, or not of that kind."""
+    file = folder / ABOUT_FILE
+    try:
+        content = file.read_bytes()
+    except OSError:
+        raise ScenarioError(
+            f"{folder}: is no trace ({ABOUT_FILE} is missing): make one with roamcast traces import"
+        ) from None
+    about = decode_bytes(content, About, f"{file}: cannot be read", ScenarioError, "JSON")
+    if about.version != VERSION:
+        raise ScenarioError(f"{folder}: is a trace of version {about.version}, not {VERSION}: import it again")
+    if kind not in (None, about.kind):
+        raise ScenarioError(f"{folder}: is a trace of {about.kind}, not of {kind}")
+    return about
+
+
+def leg_walks(
+    folder: Path, area: Area, nodes: int, seed: int, window: float | None, subset: str
+) -> list[Iterator[Leg]]:
+    """One walk for each node of the scenario; a leg tells whether the node is absent."""
+    about = read_about(folder, "positions")
+    if about.width > area.width or about.height > area.height:
+        raise ScenarioError(
+            f"{folder}: is {about.width:g} m × {about.height:g} m and does not fit an area of {area}: "
+            f"give [area] width = {np.ceil(about.width):g}, height = {np.ceil(about.height):g}"
+        )
+    begin, end = _window(about, window, seed, folder)
+    table = _rows(folder / "legs", LEGS, begin, end)
+    taken = _taken(pc.unique(table["node"]).to_pylist(), nodes, seed, subset, folder)
+    table = table.filter(pc.is_in(table["node"], pa.array(taken, pa.int32())))
+    table = table.sort_by([("node", "ascending"), ("start", "ascending")])
+    columns = {name: table[name].to_numpy() for name in LEGS.names}
+    edges = np.searchsorted(columns["node"], [*taken, taken[-1] + 1] if taken else [0])
+    walks = []
+    for first, node in zip(edges, taken, strict=False):
+        last = int(np.searchsorted(columns["node"], node, side="right"))
+        own = {name: column[first:last] for name, column in columns.items()}
+        walks.append(_walk(own, area, begin, about.continuous))
+    return walks
+
+
+def _walk(own: dict[str, Any], area: Area, begin: int, continuous: bool) -> Iterator[Leg]:
+    starts, ends = (own[name] - begin for name in ("start", "end"))
+    x0, y0, x1, y1 = (own[name] for name in ("x0", "y0", "x1", "y1"))
+    # A leg under way when the window begins starts on its way.
+    part = min(max(-int(starts[0]) / int(ends[0] - starts[0]), 0.0), 1.0)
+    first = (float(x0[0] + part * (x1[0] - x0[0])), float(y0[0] + part * (y1[0] - y0[0])))
+    pen = Pen(area, first)
+    for number in range(len(starts)):
+        if starts[number] > pen.time:
+            yield from pen.move((float(x0[number]), float(y0[number])), int(starts[number]), absent=not continuous)
+        yield from pen.move((float(x1[number]), float(y1[number])), int(ends[number]))
+    yield from pen.stay(absent=not continuous)
+
+
+def link_changes(
+    folder: Path, nodes: int, seed: int, window: float | None, subset: str
+) -> Iterator[tuple[int, int, int, bool]]:
+    """(time in ns, a, b, whether they can hear each other from then on), in the order of time."""
+    about = read_about(folder, "contacts")
+    begin, end = _window(about, window, seed, folder)
+    table = _rows(folder / "links", LINKS, begin, end)
+    present = sorted(set(pc.unique(table["a"]).to_pylist()) | set(pc.unique(table["b"]).to_pylist()))
+    taken = _taken(present, nodes, seed, subset, folder)
+    number = {node: place for place, node in enumerate(taken)}
+    found = []
+    for a, b, start, stop in zip(*(table[name].to_pylist() for name in LINKS.names), strict=True):
+        if a in number and b in number:
+            found.append((max(start - begin, 0), number[a], number[b], True))
+            found.append((stop - begin, number[a], number[b], False))
+    # At one instant, what ends goes first: contacts that touch are one.
+    return iter(sorted(found, key=lambda change: (change[0], change[3], change[1], change[2])))
+
+
+def _window(about: About, window: float | None, seed: int, folder: Path) -> tuple[int, int]:
+    """From when to when, in ns of the trace."""
+    whole = round(about.span * SECOND)
+    if window is None:
+        return 0, whole
+    if window > about.span:
+        raise ScenarioError(f"{folder}: has {about.span:g} s, and a window of {window:g} s is wanted")
+    begin = round(Random(f"{seed}/trace/window").uniform(0, about.span - window) * SECOND)
+    return begin, begin + round(window * SECOND)
+
+
+def _taken(present: Sequence[int], nodes: int, seed: int, subset: str, folder: Path) -> list[int]:
+    """The nodes of the trace that take part, by number: the first of them is the scenario's node 0."""
+    if len(present) < nodes:
+        raise ScenarioError(
+            f"{folder}: has {len(present)} nodes in the wanted time, and the scenario {nodes}: lower nodes, or take a "
+            "longer window"
+        )
+    ordered = sorted(present)
+    return sorted(Random(f"{seed}/trace/nodes").sample(ordered, nodes)) if subset == "drawn" else ordered[:nodes]
+
+
+def _rows(folder: Path, schema: pa.Schema, begin: int, end: int) -> pa.Table:
+    """What overlaps the time, with the columns of the schema."""
+    try:
+        whole = ds.dataset(folder, schema=schema, format="parquet", ignore_prefixes=[".", "_"])
+        return whole.to_table(filter=(ds.field("end") > begin) & (ds.field("start") < end), use_threads=False)
+    except (OSError, pa.ArrowException) as problem:
+        raise ScenarioError(f"{folder}: cannot be read: {problem}") from None

@@ -1,0 +1,196 @@
+"""Service times: what a node computes takes time, for papers whose figures hang on it.
+
+A broker says what it computes (`Port.spend`); `[service]` says how long that takes, and on how many CPUs. The rules
+this file owns:
+
+* A CPU serves calls to brokers one after another, in the order in which they came. A call that comes while it is busy
+  waits; the broker then sees the time at which it is served.
+* Within a call, what follows a piece of work happens after it: messages leave, deliveries and facts are recorded as
+  much later as was spent before. Timers are set for the time that the broker names.
+* With `cpu = "shared"` all nodes wait for one CPU, as in a simulation of a whole network on one machine that computes
+  for real.
+
+Without `[service]` computing takes no time, and nothing of this file is in the way.
+"""
+
+from collections import deque
+from collections.abc import Callable, Hashable, Mapping
+from functools import partial
+from typing import Annotated, Any, Final, Literal
+
+import msgspec
+from msgspec import Meta
+
+from roamcast.content.event import Event, EventId, Scalar
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.api import Broker, Handle, Node, Port, Time, Work
+from roamcast.protocols.facts import Decided, Fact
+from roamcast.protocols.messages import Bulk, Message
+from roamcast.units import seconds
+
+MAX_TIME: Final = 60.0
+
+
+class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """How long nodes compute."""
+
+    cpu: Annotated[
+        Literal["node", "shared"], Meta(description="node: each node has its own CPU; shared: one for all of them")
+    ] = "node"
+    convert: Annotated[float, Meta(ge=0, le=MAX_TIME, description="converting an event to its digest, s")] = 0.0
+    match: Annotated[
+        float, Meta(ge=0, le=MAX_TIME, description="matching an event with the subscriptions of a node, s")
+    ] = 0.0
+    compare: Annotated[float, Meta(ge=0, le=MAX_TIME, description="comparing a digest with a summary, s")] = 0.0
+
+    def times(self) -> dict[Work, Time]:
+        return {"convert": seconds(self.convert), "match": seconds(self.match), "compare": seconds(self.compare)}
+
+
+Call = Callable[..., None]
+"""What a CPU serves: called with the time, and what it was asked with."""
+
+Plan = Callable[[Time, Callable[[Time], None]], None]
+"""Has something called at a time."""
+
+
+class Cpu:
+    def __init__(self, times: Mapping[Work, Time], plan: Plan) -> None:
+        self._times = times
+        self._plan = plan
+        self._waiting: deque[tuple[Call, tuple[Any, ...]]] = deque()
+        self._free: Time = 0
+        self._now: Time = 0
+        self.spent: Time = 0
+        """In the call that is being served."""
+
+    def spend(self, work: Work) -> None:
+        self.spent += self._times[work]
+
+    def call(self, now: Time, call: Call, *arguments: Any) -> None:  # noqa: ANN401  # as the call takes them
+        """Serves a call at once if the CPU is idle, or else when all that came before it are done."""
+        if self._waiting:
+            self._waiting.append((call, arguments))
+        elif now < self._free:
+            self._waiting.append((call, arguments))
+            self._plan(self._free, self._go_on)
+        else:
+            self._serve(now, call, arguments)
+
+    def then(self, action: Callable[[], None]) -> None:
+        """Does something when what was spent so far is over."""
+        if self.spent:
+            self._plan(self._now + self.spent, lambda _: action())
+        else:
+            action()
+
+    def _serve(self, now: Time, call: Call, arguments: tuple[Any, ...]) -> None:
+        self._now, self.spent = now, 0
+        call(now, *arguments)
+        self._free, self.spent = now + self.spent, 0
+
+    def _go_on(self, now: Time) -> None:
+        while self._waiting and self._free <= now:
+            self._serve(now, *self._waiting.popleft())
+        if self._waiting:
+            self._plan(self._free, self._go_on)
+
+
+class Cpus:
+    """The CPUs of a run."""
+
+    def __init__(self, service: Service, nodes: int, plan: Plan) -> None:
+        times = service.times()
+        if service.cpu == "shared":
+            self._cpus = [Cpu(times, plan)] * nodes
+        else:
+            self._cpus = [Cpu(times, plan) for _ in range(nodes)]
+
+    def broker(self, node: Node, port: Port, make: Callable[[Port], Broker[Any]]) -> Broker[Any]:
+        """A broker whose calls wait for the node's CPU, and whose port calls follow its work."""
+        cpu = self._cpus[node]
+        return ServedBroker(make(ServedPort(port, cpu)), cpu)
+
+
+class ServedBroker(Broker[Any]):
+    """A broker behind a CPU."""
+
+    def __init__(self, broker: Broker[Any], cpu: Cpu) -> None:
+        self._broker = broker
+        self._call = cpu.call
+        self.node, self.params, self.port, self.rng = broker.node, broker.params, broker.port, broker.rng
+        self.local = broker.local
+
+    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        self._call(now, self._broker.start, kept)
+
+    def publish(self, now: Time, publication: Publication) -> None:
+        self._call(now, self._broker.publish, publication)
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        self._call(now, self._broker.receive, sender, message)
+
+    def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
+        self._call(now, self._broker.receive_bulk, sender, bulk, received)
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        self._call(now, self._broker.subscribe, subscription)
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        self._call(now, self._broker.unsubscribe, subscription_id)
+
+    def left(self, now: Time, message: Message | Bulk) -> None:
+        self._call(now, self._broker.left, message)
+
+    def dropped(self, now: Time, message: Message | Bulk) -> None:
+        self._call(now, self._broker.dropped, message)
+
+    def unreachable(self, now: Time, to: Node, message: Message) -> None:
+        self._call(now, self._broker.unreachable, to, message)
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        self._call(now, self._broker.timer, key)
+
+    def tables(self) -> dict[str, int]:
+        return self._broker.tables()
+
+
+class ServedPort:
+    """A port whose calls take effect when the work before them is done."""
+
+    def __init__(self, port: Port, cpu: Cpu) -> None:
+        self._port = port
+        self._cpu = cpu
+        self.spend = cpu.spend
+        self.withdraw = port.withdraw
+        self.set_timer = port.set_timer
+        self.note = port.note
+        self.keep = port.keep
+        self.forget = port.forget
+
+    def broadcast(self, message: Message, delay: Time = 0) -> Handle:
+        return self._port.broadcast(message, delay + self._cpu.spent)
+
+    def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
+        return self._port.unicast(to, message, delay + self._cpu.spent)
+
+    def broadcast_bulk(self, bulk: Bulk) -> None:
+        self._cpu.then(partial(self._port.broadcast_bulk, bulk))
+
+    def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+        self._cpu.then(partial(self._port.deliver, event, subscriptions, hops, via))
+
+    def record(self, fact: Fact) -> None:
+        self._cpu.then(partial(self._port.record, fact))
+
+    def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
+        self._cpu.then(partial(self._port.decide, event, decision, to))
+
+    def overheard(self, neighbour: Node) -> Time | None:
+        return self._port.overheard(neighbour)
+
+    def here(self, now: Time) -> tuple[float, float] | None:
+        return self._port.here(now)
+
+    def attributes(self, now: Time) -> Mapping[str, Scalar]:
+        return self._port.attributes(now)

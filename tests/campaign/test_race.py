@@ -1,0 +1,118 @@
+"""Races: who is dropped and why, and how often the best arm is lost."""
+
+import math
+
+import numpy as np
+import pytest
+
+from roamcast.campaign.race import LOOKS, Race, Rules, Seen
+
+
+def runs(goal: float, cost: float, n: int = 5, spread: float = 0.001) -> list[Seen]:
+    """Runs around a goal and a cost, half of them above and half below."""
+    return [Seen(goal + spread * (-1) ** k, cost * (1 + spread * (-1) ** k)) for k in range(n)]
+
+
+def test_the_goal_comes_before_the_cost() -> None:
+    race = Race(["cheap", "good", "dear"], Rules(0.9))
+    out = race.look({"cheap": runs(0.5, 1), "good": runs(0.99, 5), "dear": runs(0.99, 50)})
+    assert [(one.arm, one.seeds) for one in out] == [("cheap", 5), ("dear", 5)]
+    assert "below 0.9" in out[0].reason
+    assert "10 times as much as good" in out[1].reason
+    assert race.left == ["good"]
+    assert race.over
+
+
+def test_what_is_close_stays_in_the_race() -> None:
+    race = Race(["a", "b"], Rules(0.9))
+    out = race.look({"a": runs(0.95, 10, spread=0.05), "b": runs(0.95, 11, spread=0.04)})
+    assert (out, race.left, race.over) == ([], ["a", "b"], False)
+
+
+def test_what_costs_the_same_need_not_be_told_apart() -> None:
+    race = Race(["a", "b"], Rules(0.9))
+    race.look({"a": runs(0.99, 100.0, 40), "b": runs(0.99, 100.5, 40)})
+    assert race.left == ["a", "b"]
+    assert race.over
+
+
+def test_a_rival_that_may_miss_the_goal_drops_nobody() -> None:
+    race = Race(["unsure", "dear"], Rules(0.9))
+    race.look({"unsure": runs(0.9, 1), "dear": runs(0.99, 100)})
+    assert race.left == ["unsure", "dear"]
+
+
+def test_if_nothing_meets_the_goal_the_best_of_them_wins() -> None:
+    race = Race(["a", "b"], Rules(0.95))
+    out = race.look({"a": runs(0.3, 1), "b": runs(0.6, 9)})
+    assert not race.reachable
+    assert race.left == ["b"]
+    assert "less than b" in out[0].reason
+
+
+def test_delivering_nothing_costs_infinitely_much() -> None:
+    race = Race(["none", "some"], Rules(0.0))
+    none = [Seen(0.0, math.inf)] * 8
+    out = race.look({"none": none, "some": runs(0.5, 3, 8)})
+    assert [one.arm for one in out] == ["none"]
+    assert "inf times" in out[0].reason
+
+
+def test_equal_values_are_no_certainty() -> None:
+    """Five runs of exactly 0.945: below 0.95, but a sixth may differ by a point."""
+    race = Race(["a", "b"], Rules(0.95))
+    assert race.look({"a": [Seen(0.945, 1.0)] * 5, "b": [Seen(0.99, 1.0)] * 5}) == []
+
+
+def test_one_arm_needs_no_race() -> None:
+    assert Race(["a"], Rules(0.9)).over
+
+
+# --- By simulation --------------------------------------------------------------------------------------------------
+
+ARMS = 9
+RACES = 400
+
+
+def raced(best: int, goals: np.ndarray, costs: np.ndarray) -> tuple[float, float]:
+    """The shares of simulated races that drop the best arm, and that end with it alone. Seeds move all arms together,
+    as a common world does."""
+    rng = np.random.Generator(np.random.PCG64(19))
+    losses = alone = 0
+    for _ in range(RACES):
+        common = rng.standard_normal((2, LOOKS[-1], 1))
+        goal = goals + 0.03 * common[0] + 0.02 * rng.standard_normal((LOOKS[-1], ARMS))
+        cost = np.exp(np.log(costs) + 0.2 * common[1] + 0.1 * rng.standard_normal((LOOKS[-1], ARMS)))
+        race = Race([str(arm) for arm in range(ARMS)], Rules(0.9))
+        for n in LOOKS:
+            race.look(
+                {
+                    arm: [Seen(*pair) for pair in zip(goal[:n, int(arm)], cost[:n, int(arm)], strict=True)]
+                    for arm in race.left
+                }
+            )
+            if race.over:
+                break
+        losses += str(best) not in race.left
+        alone += race.left == [str(best)]
+    return losses / RACES, alone / RACES
+
+
+@pytest.mark.parametrize("margin", [0.0, 0.03])
+def test_the_best_arm_is_lost_in_less_than_one_race_in_twenty(margin: float) -> None:
+    """The hardest case: all rivals as good, or hardly dearer, and the best just at the goal."""
+    goals = np.full(ARMS, 0.9)
+    costs = np.full(ARMS, 10.0) * (1 + margin)
+    costs[3] = 10.0
+    lost, _ = raced(3, goals, costs)
+    assert lost <= 0.05
+
+
+def test_plain_differences_are_found() -> None:
+    """The best is kept, and most races end with it alone."""
+    goals = np.full(ARMS, 0.97)
+    goals[:3] = 0.7
+    costs = 10.0 * 1.5 ** np.arange(ARMS)
+    lost, alone = raced(3, goals, costs)
+    assert lost <= 0.05
+    assert alone >= 0.9

@@ -1,0 +1,245 @@
+"""Recordings in every format, small enough to say by hand what must come out; and traces on their way to runs."""
+
+import gzip
+import math
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+import pytest
+from pyspark.sql import SparkSession
+
+from roamcast.errors import RoamcastError
+from roamcast.pipeline.traces.contacts import contacts, pairs, positions
+from roamcast.pipeline.traces.describe import describe, island_of
+from roamcast.pipeline.traces.formats import tell
+from roamcast.pipeline.traces.importing import Options, contacts_trace, import_trace
+from roamcast.pipeline.traces.samples import Cut
+from roamcast.sim.mobility.trace import About, link_changes, read_about
+
+S = 1_000_000_000
+GRID = Path(__file__).parents[2] / "examples" / "traces" / "grid.fcd.xml.gz"
+
+Row = tuple[Any, ...]
+
+
+def imported(spark: SparkSession, file: Path, **options: Any) -> tuple[About, list[Row], list[str]]:  # noqa: ANN401
+    """What is known of the trace, its legs or links with times in s, and the names of its nodes."""
+    out = file.with_name("out.trace")
+    about = import_trace(spark, file, out, Options(**options))
+    assert read_about(out) == about
+    kind = "legs" if about.kind == "positions" else "links"
+    keys = ("node", "start", "end", "x0", "y0", "x1", "y1") if kind == "legs" else ("a", "b", "start", "end")
+    table = pq.read_table(out / kind, partitioning=None).sort_by([(key, "ascending") for key in keys[:3]])
+    rows = [tuple(row[key] / S if key in ("start", "end") else row[key] for key in keys) for row in table.to_pylist()]
+    return about, rows, pq.read_table(out / "nodes.parquet")["id"].to_pylist()
+
+
+def written(folder: Path, name: str, text: str) -> Path:
+    file = folder / name
+    file.write_bytes(gzip.compress(text.encode()) if name.endswith(".gz") else text.encode())
+    return file
+
+
+FCD = """<?xml version="1.0"?>
+<fcd-export>
+  <timestep time="4.00"><vehicle id="bus.7" x="12.40" y="-1.60"/><person id="p" x="0.40" y="0.40"/></timestep>
+  <timestep time="5.00"><vehicle id="bus.7" x="14.40" y="-1.60"/><vehicle id="10" x="oops" y="1"/></timestep>
+  <timestep time="6.00"/>
+  <timestep time="7.00"><vehicle id="10" x="2.40" y="8.40"/></timestep>
+  <timestep time="8.00"><vehicle id="10" x="2.40" y="8.40"/></timestep>
+</fcd-export>
+"""
+FCD_LEGS = [(0, 3.0, 4.0, 2.0, 10.0, 2.0, 10.0), (1, 0.0, 1.0, 12.0, 0.0, 14.0, 0.0)]
+
+
+def test_sumo_in_xml(spark: SparkSession, tmp_path: Path) -> None:
+    about, legs, names = imported(spark, written(tmp_path, "rides.xml.gz", FCD))
+    # Nodes that are numbers come first; a person that was seen once has no leg. The corner is at (0.4, -1.6).
+    assert names == ["10", "bus.7", "p"]
+    assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
+    assert (about.kind, about.format, about.begins, about.span) == ("positions", "sumo-xml", 4.0, 4.0)
+    assert [about.width, about.height] == pytest.approx([14, 10])
+    assert about.refused == {"x is no number": 1}
+    refused = pq.read_table(tmp_path / "out.trace" / "refused").to_pylist()
+    assert refused == [{"reason": "x is no number", "line": "time=5.00 id=10 x=oops y=1"}]
+
+
+def test_sumo_in_csv_and_parquet_with_their_rows_for_empty_steps(spark: SparkSession, tmp_path: Path) -> None:
+    text = "timestep_time;vehicle_id;vehicle_x;vehicle_y\n4;bus.7;12.4;-1.6\n4;p;0.4;0.4\n5;bus.7;14.4;-1.6\n6;;;\n"
+    file = written(tmp_path, "rides.csv", text + "7;10;2.4;8.4\n8;10;2.4;8.4\n")
+    about, legs, _ = imported(spark, file)
+    assert (about.format, about.refused) == ("sumo-csv", {})
+    assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
+    columns = {
+        "timestep_time": [4.0, 4.0, 5.0, 6.0, 7.0, 8.0],
+        "vehicle_id": ["bus.7", "p", "bus.7", None, "10", "10"],
+        "vehicle_x": [12.4, 0.4, 14.4, None, 2.4, 2.4],
+        "vehicle_y": [-1.6, 0.4, -1.6, None, 8.4, 8.4],
+    }
+    pq.write_table(pa.table(columns), tmp_path / "rides.parquet")
+    about, legs, _ = imported(spark, tmp_path / "rides.parquet")
+    assert (about.format, about.refused) == ("sumo-parquet", {})
+    assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
+
+
+def test_csv_with_disorder_duplicates_gaps_and_a_cut(spark: SparkSession, tmp_path: Path) -> None:
+    text = "time,node,x,y\n20,1,20,0\n0,1,0,0\n10,1,10,0\n10,1,10,0\n300,1,30,0\n310,1,40,0\n,1,5,5\n5,2,x,0\n"
+    file = written(tmp_path, "walk.csv", text)
+    about, legs, _ = imported(spark, file, cut=Cut(gap=60))
+    first = [(0, 0, 10, 0, 0, 10, 0), (0, 10, 20, 10, 0, 20, 0)]
+    assert legs == [*first, (0, 300, 310, 30, 0, 40, 0)]
+    assert about.refused == {"its time is no time": 1, "its x is no number": 1}
+    assert imported(spark, file, cut=Cut(gap=1000))[1][2] == (0, 20, 300, 20, 0, 30, 0)
+    assert imported(spark, file, cut=Cut(gap=60, end=50))[1] == first
+    # From 10 m on it is outside the box, and comes back only in the imagination of a straight line.
+    assert imported(spark, file, cut=Cut(gap=1000, box=(0, -1, 10, 1)))[1] == first[:1]
+    inside = imported(spark, file, cut=Cut(gap=1000, box=(15, -1, 100, 1)))
+    assert (inside[0].begins, inside[0].corner) == (20, (20, 0))
+
+
+def test_thinning_stays_within_its_tolerance(spark: SparkSession, tmp_path: Path) -> None:
+    # A circle of 100 m in 100 s, a sample each second; and a straight line, of which almost nothing must be left.
+    round_ = [(t, "a", 100 + 100 * math.cos(t / 16), 100 + 100 * math.sin(t / 16)) for t in range(101)]
+    straight = [(t, "b", float(t), 0.0) for t in range(101)]
+    text = "\n".join(f"{t},{node},{x},{y}" for t, node, x, y in [*round_, *straight])
+    _, legs, _ = imported(spark, written(tmp_path, "c.csv", "t,id,x,y\n" + text), cut=Cut(tolerance=2.0))
+    curve, line = [leg for leg in legs if leg[0] == 0], [leg for leg in legs if leg[0] == 1]
+    assert len(line) <= 101 / 16 + 1
+    assert 5 < len(curve) < 60
+    for t, _, x, y in round_:
+        leg = next(one for one in curve if one[1] <= t <= one[2])
+        part = (t - leg[1]) / (leg[2] - leg[1])
+        place = leg[3] + part * (leg[5] - leg[3]), leg[4] + part * (leg[6] - leg[4])
+        west = min(x for _, _, x, _ in round_ + straight)
+        south = min(y for _, _, _, y in round_ + straight)
+        assert math.dist(place, (x - west, y - south)) <= 2.0 + 1e-9
+
+
+def test_latitude_and_longitude_become_metres(spark: SparkSession, tmp_path: Path) -> None:
+    # A hundredth of a degree at 45° north: 1,111.3 m of latitude and 788.5 m of longitude on the WGS84 ellipsoid.
+    text = "user;timestamp;lat;lon\nu;2020-01-01T00:00:00Z;44.995;7.0\nu;2020-01-01T00:00:10Z;45.005;7.01\nu;x;91;0\n"
+    about, legs, _ = imported(spark, written(tmp_path, "gps.csv", text))
+    assert about.geographic
+    assert legs[0][5:] == (pytest.approx(788.5, abs=0.1), pytest.approx(1111.3, abs=0.1))
+    assert (about.begins, legs[0][2]) == (1577836800.0, 10.0)
+    assert sum(about.refused.values()) == 1
+
+
+NS2 = """$node_(0) set X_ 0.0
+$node_(0) set Y_ 0.0
+$node_(0) set Z_ 0.0
+$node_(1) set X_ 5.0
+$node_(1) set Y_ 5.0
+$god_ set-dist 0 1 1
+$ns_ at 10.0 "$node_(0) setdest 100.0 0.0 10.0"
+$ns_ at 15.0 "$node_(0) setdest 50.0 40.0 20.0 0.0"
+$ns_ at 30.0 "$node_(0) set X_ 3"
+nonsense
+"""
+
+
+def test_ns2_turns_before_it_has_arrived(spark: SparkSession, tmp_path: Path) -> None:
+    about, legs, _ = imported(spark, written(tmp_path, "a.tcl", NS2))
+    # At 15 s it is half-way, at (50, 0); 40 m at 20 m/s take it until 17 s.
+    assert [leg for leg in legs if leg[3:5] != leg[5:]] == [(0, 10, 15, 0, 0, 50, 0), (0, 15, 17, 50, 0, 50, 40)]
+    assert about.continuous
+    assert about.refused == {
+        "a jump: a node cannot be set elsewhere at a time": 1,
+        "expected a first place or a setdest of ns-2": 1,
+    }
+
+
+def test_bonnmotion_in_two_and_three_dimensions(spark: SparkSession, tmp_path: Path) -> None:
+    file = written(tmp_path, "s.movements.gz", "0 1 1 10 11 1\n0 2 2 9 5\n")
+    about, legs, _ = imported(spark, file)
+    assert (legs, about.refused) == ([(0, 0, 10, 0, 0, 10, 0)], {"its numbers do not come in groups of 3": 1})
+    written(tmp_path, "s.params", "model=RandomWaypoint\ndim=3\n")
+    written(tmp_path, "s.movements.gz", "0 1 1 0 10 11 1 0\n")
+    assert imported(spark, file)[1] == [(0, 0, 10, 0, 0, 10, 0)]
+
+
+def test_the_one_in_movement_and_in_connections(spark: SparkSession, tmp_path: Path) -> None:
+    file = written(tmp_path, "one.txt", "0 100 0 500 0 500\n0 n1 1 1\n10 n1 11 1\n10 n2 x 1\n")
+    about, legs, names = imported(spark, file)
+    assert (about.format, legs, names) == ("one", [(0, 0, 10, 0, 0, 10, 0)], ["n1"])
+    # Both sides report: the link ends with the last. Another lasts until the recording does.
+    events = "0 CONN 3 7 up\n1 CONN 7 3 up\n4 CONN 3 7 down\n5 C M1 3 7 100\n6 CONN 7 3 down wlan0\n7 CONN 9 3 down\n"
+    about, links, names = imported(spark, written(tmp_path, "events.txt", events + "8 CONN 9 3 up\n10 CONN 3 7 up\n"))
+    assert (about.format, names) == ("one-connections", ["3", "7", "9"])
+    assert links == [(0, 1, 0.0, 6.0), (0, 2, 8.0, 10.0)]
+
+
+def test_contact_lists_are_mutual_extended_and_merged(spark: SparkSession, tmp_path: Path) -> None:
+    text = "1 2 1000 1000 1 0\n2 1 1100 1200 1 0\n1 9 1000 1300 1 0\n1 2 5000 5000 2 3800\n3 3 1 2 1 0\n1 2 9 8 1 0\n"
+    file = written(tmp_path, "contacts.dat", text)
+    about, links, names = imported(spark, file, scan=120)
+    # 1000 ± 60 and 1040 to 1260 overlap. 9 was only seen.
+    assert names == ["1", "2", "9"]
+    assert links == [(0, 1, 0, 320), (0, 1, 4000, 4120), (0, 2, 0, 420)]
+    assert about.refused == {"a node with itself": 1, "it ends before it begins, or at no time": 1}
+    assert imported(spark, file, scan=120, observers_only=True)[2] == ["1", "2"]
+    instants = written(tmp_path, "instants.dat", "a\tb\t1500000000000\nb\ta\t1500000060000\n")
+    assert imported(spark, instants, scan=180)[1] == [(0, 1, 0, 240)]
+
+
+def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
+    with pytest.raises(RoamcastError, match="its format is not known"):
+        tell(written(tmp_path, "x.txt", "what is this\n"))
+
+
+def test_nothing_is_replaced_that_is_no_trace(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "out.trace").mkdir()
+    with pytest.raises(RoamcastError, match="is no trace: it is not replaced"):
+        imported(spark, written(tmp_path, "walk.csv", "t,id,x,y\n0,1,1,1\n"))
+
+
+# --- Contacts and what a trace is like ------------------------------------------------------------------------------
+
+
+def test_pairs_are_those_of_all_compared_with_all(spark: SparkSession) -> None:
+    legs = [(node, 0, 10 * S, 37.0 * node % 100, 53.0 * node % 70, 11.0 * node % 90, 90.0) for node in range(25)]
+    frame = spark.createDataFrame(legs, "node int, start long, end long, x0 double, y0 double, x1 double, y1 double")
+    found = {tuple(row) for row in pairs(positions(frame, 2.0), 20.0).collect()}
+    expected = set()
+    for tick in range(5):
+        places = [(x0 + tick / 5 * (x1 - x0), y0 + tick / 5 * (y1 - y0)) for _, _, _, x0, y0, x1, y1 in legs]
+        expected |= {(tick, a, b) for b in range(25) for a in range(b) if math.dist(places[a], places[b]) <= 20}
+    assert found == expected
+    assert len(found) > 20
+
+
+def test_ticks_that_follow_each_other_are_one_contact(spark: SparkSession) -> None:
+    met = spark.createDataFrame([(t, 0, 1) for t in (3, 4, 5, 9)], "tick long, a int, b int")
+    found = sorted(tuple(row) for row in contacts(met, 0.5).collect())
+    assert found == [(0, 1, 3 * S // 2, 3 * S), (0, 1, 9 * S // 2, 5 * S)]
+
+
+def test_islands() -> None:
+    import numpy as np
+
+    assert island_of(6, np.array([4, 1, 2]), np.array([1, 2, 0])).tolist() == [0, 0, 0, 3, 0, 5]
+    assert island_of(2, np.array([], int), np.array([], int)).tolist() == [0, 1]
+
+
+def test_two_that_pass_each_other(spark: SparkSession, tmp_path: Path) -> None:
+    # At 10 m/s towards each other on two lanes 30 m apart: within 50 m of each other from 8 s to 12 s.
+    text = "t,id,x,y\n0,a,0,0\n20,a,200,0\n0,b,200,30\n20,b,0,30\n"
+    imported(spark, written(tmp_path, "pass.csv", text))
+    found = describe(spark, tmp_path / "out.trace", 50.0, 0.5)
+    assert (found["nodes"], found["span"], found["there"]) == (2, 20.0, 1.0)
+    assert found["speed"]["p50"] == pytest.approx(10)
+    assert (found["contacts"], found["pairs"], found["contact"]["mean"]) == (1, 1, 4.5)  # ticks at 8, 8.5, … 12
+    assert {row["islands"] for row in found["over_time"]} == {1, 2}
+    about = contacts_trace(spark, tmp_path / "out.trace", 50.0, 0.5, tmp_path / "met.trace")
+    assert (about.kind, about.rows, about.nodes) == ("contacts", 1, 2)
+    changes = list(link_changes(tmp_path / "met.trace", 2, 1, None, "first"))
+    assert changes == [(8 * S, 0, 1, True), (12_500_000_000, 0, 1, False)]
+
+
+def test_the_file_that_sumo_made(spark: SparkSession, tmp_path: Path) -> None:
+    about = import_trace(spark, GRID, tmp_path / "grid.trace")
+    # Counted with zgrep in the file: 60 ids and 5,657 positions at 240 steps; each vehicle has a leg less than steps.
+    assert (about.nodes, about.samples, about.span, about.refused) == (60, 5657, 239.0, {})
+    assert about.rows == 5657 - 60
