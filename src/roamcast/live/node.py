@@ -26,6 +26,7 @@ from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
 from roamcast.live.settings import Address, NodeSettings, default_store, parameters, read_token
 from roamcast.live.store import Store, StoreError
+from roamcast.live.systemd import notify
 from roamcast.units import SECOND
 
 FIRST_SERIALS: Final = 2**31
@@ -196,6 +197,7 @@ class Node:
         cut = loop.time()
         while True:
             await asyncio.sleep(TICK)
+            notify("WATCHDOG=1")
             self._count_acknowledgements()
             self._warn_of_twins()
             self._warn_of_refusals()
