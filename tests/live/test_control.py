@@ -307,7 +307,7 @@ def test_an_inbox_is_bounded_in_bytes_and_gives_one_event_at_least(monkeypatch: 
         assert taken is not None
         missed, delivery = taken
         assert (missed, len(delivery.told.event.payload)) == (3, 5000)  # type: ignore[union-attr]
-        assert (len(mailbox), mailbox._bytes, mailbox.missed_in_all) == (0, 0, 3)
+        assert (len(mailbox), mailbox.bytes, mailbox.missed_in_all) == (0, 0, 3)
 
     run(test)
 

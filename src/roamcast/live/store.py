@@ -384,5 +384,5 @@ def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
 def _unusable(path: Path, problem: object) -> StoreError:
     return StoreError(
         f"{path}: is damaged or no store ({problem}): put a copy of it back, or move it (with its -wal file) away and "
-        "start anew under another --id, since a node that forgot its events would use their ids again"
+        "start anew"
     )
