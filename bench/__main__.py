@@ -9,6 +9,7 @@ from collections.abc import Callable
 from bench import (
     content_index,
     content_summary,
+    context,
     hint_reference,
     judge,
     lab_chaos,
@@ -20,7 +21,11 @@ from bench import (
     measures,
     odmrp,
     opportunistic,
+    opportunistic_choices,
+    opportunistic_memory,
+    replay,
     simulator,
+    traces,
     trees,
     trees_table,
 )
@@ -33,8 +38,13 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "trees": trees.run,
     "odmrp": odmrp.run,
     "opportunistic": opportunistic.run,
+    "opportunistic-choices": opportunistic_choices.run,
+    "opportunistic-memory": opportunistic_memory.run,
+    "context": context.run,
     "measures": measures.run,
+    "traces": traces.run,
     "judge": judge.run,
+    "replay": replay.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {

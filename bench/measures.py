@@ -2,9 +2,11 @@
 
 The facts are made up: 200 runs in which 100 nodes have 20 different filters, 15 subscriptions want an event on average,
 nine pairs in ten are delivered and one delivery in twenty is repeated. `python -m bench.measures 50` takes 50 million
-deliveries instead of 5.
+deliveries instead of 5. `python -m bench.measures 1 5 --duckdb` measures a few things in DuckDB too, checks that both
+say the same, and prints the ratio.
 """
 
+import math
 import os
 import sys
 import tempfile
@@ -16,6 +18,8 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from bench import duckdb_measures
+from roamcast.campaign.folder import digest_of, facts_file
 from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
@@ -29,6 +33,7 @@ RUNS: Final = 200
 SEEDS: Final = 10
 NODES: Final = 100
 DURATION: Final = 1000
+WARMUP: Final = 60
 CATEGORIES: Final = 4
 BOUNDS: Final = (10, 20, 30, 40, 50)
 """Prices are below 50, so a filter on one category and a bound matches 0.15 of the events on average."""
@@ -51,6 +56,33 @@ def run(millions: float = 5) -> None:
             wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
     print(f"  {deliveries:,} deliveries: {cpu:.1f} CPU s, {wall:.1f} s on {os.cpu_count()} cores")
     print(f"  {cpu / deliveries * 1e6:.2f} CPU s for each million deliveries")
+
+
+def run_duckdb(*millions: float) -> None:
+    """The same measures of the same facts, in Spark and in DuckDB."""
+    print(f"measures: {', '.join(duckdb_measures.MEASURES)} in Spark and in DuckDB, {RUNS} runs")
+    with session(heavy=True) as spark:
+        for size in millions or (1.0, 5.0, 20.0):
+            with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder:
+                out = Path(folder)
+                deliveries = write_campaign(out, size)
+                before = cpu_seconds()
+                measure(spark, out, duckdb_measures.MEASURES)
+                ours, before = cpu_seconds() - before, cpu_seconds()
+                theirs = duckdb_measures.measure(out, WARMUP * SECOND, os.cpu_count() or 1)
+                duckdb = cpu_seconds() - before
+                check_same(out, theirs)
+            print(
+                f"  {deliveries:,} deliveries: Spark {ours:.1f} CPU s, DuckDB {duckdb:.1f}: {ours / duckdb:.1f} times"
+            )
+
+
+def check_same(out: Path, theirs: dict[str, dict[str, float]]) -> None:
+    """Two programs that share nothing but the facts must say the same."""
+    for row in pq.read_table(out / "measures" / "run.parquet", partitioning=None).to_pylist():
+        expected = theirs[row["run"]][row["measure"]]
+        if not math.isclose(row["value"], expected, rel_tol=1e-9):
+            raise SystemExit(f"{row['run']}: {row['measure']} is {row['value']} in Spark and {expected} in DuckDB")
 
 
 def cpu_seconds() -> float:
@@ -89,7 +121,9 @@ def write_campaign(out: Path, millions: float) -> int:
         variant, seed = divmod(number, SEEDS)
         place = {"experiment": "bench", "variant": f"v{variant}", "point": 0, "axes": "{}", "seed": seed}
         planned.append({"run": name, **place, "scenario": "{}", "folder": ".", "estimate": 1.0})
-        described = {"simulated": float(DURATION), "warmup": 60.0, "nodes": NODES, "protocol": "none", "digest": ""}
+        described = {"simulated": float(DURATION), "warmup": float(WARMUP), "nodes": NODES, "protocol": "none"}
+        files = {table: facts_file(out, table, name) for table, _ in rows}
+        described |= {"digest": digest_of(files)}
         manifest.append({"run": name, "status": "ok", "error": None, "rows": rows, **described})
     pq.write_table(pa.Table.from_pylist(planned, RUNS_ARROW), out / "runs.parquet")
     pq.write_table(pa.Table.from_pylist(manifest, MANIFEST_ARROW), out / "manifest.parquet")
@@ -103,7 +137,7 @@ def write_table(out: Path, table: str, run: str, columns: dict[str, Any]) -> int
     rows = max(len(column) for column in columns.values() if column is not None)
     columns = {"run": pa.array([run] * rows), **columns}
     arrays = [
-        pa.nulls(rows, field.type) if columns[field.name] is None else pa.array(columns[field.name], field.type)
+        pa.nulls(rows, field.type) if columns.get(field.name) is None else pa.array(columns[field.name], field.type)
         for field in schema
     ]
     pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path, compression="zstd")
@@ -200,4 +234,8 @@ def traffic(rng: np.random.Generator) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
-    run(*map(float, sys.argv[1:2]))
+    sizes = [float(word) for word in sys.argv[1:] if word != "--duckdb"]
+    if "--duckdb" in sys.argv:
+        run_duckdb(*sizes)
+    else:
+        run(*sizes[:1])

@@ -3,8 +3,9 @@
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
-switch of the protocol changes by itself; `python -m bench.odmrp moving` has the last among nodes that move, and
-`python -m bench.odmrp trees` looks for the topology most in favour of O2.
+switch of the protocol changes by itself. `python -m bench.odmrp moving` has the last among nodes that move,
+`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, `figures` its
+others, and `trees` looks for the topology most in favour of O2.
 """
 
 import random
@@ -26,6 +27,7 @@ from roamcast.facts.sinks import MemorySink
 from roamcast.facts.summary import summarise
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario import Scenario, check, load
+from roamcast.units import SECOND
 
 SEED: Final = 1
 DEPTHS: Final = (1, 10, 50, 100, 200)
@@ -147,13 +149,16 @@ def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | No
     """An experiment without Spark: every choice by itself."""
     (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == name)
     print(f"\n{experiment.spec.title}; means of {seeds} seeds")
-    print(f"{'':46} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
-    for variant in experiment.variants:
-        scenario = experiment.at(variant, {})
+    print(f"{'':66} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
+    for variant, point in (
+        (one, point) for point in experiment.points(experiment.variants[0]) for one in experiment.variants
+    ):
+        scenario = experiment.at(variant, point)
         scenario = msgspec.structs.replace(scenario, duration=duration or scenario.duration)
+        title = ", ".join((variant.name, *(f"{value} {label}" for label, value in point.items())))
         rows = [_figures(msgspec.structs.replace(scenario, seed=seed)) for seed in experiment.seeds(seeds)]
         delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
-        print(f"{variant.name:46} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+        print(f"{title:66} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
 
 
 def _figures(scenario: Scenario) -> tuple[float, ...]:
@@ -166,6 +171,61 @@ def _figures(scenario: Scenario) -> tuple[float, ...]:
     found = (summary.delivery, summary.packets_per_pair, summary.bits_per_pair, summary.delay_mean)
     delivery, packets, bits, delay = (0.0 if value is None else value for value in found)
     return delivery, packets, bits, via.count("join_event") / max(1, len(via)), delay
+
+
+def throughput(seeds: int = 3) -> None:
+    """Figure 6 without Spark: events a second, of each seed, at four of its rates."""
+    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-6")
+    print("events delivered a second, one number for each seed")
+    for point in experiment.points(experiment.variants[0]):
+        if point["rate"] in (2.0, 5.0, 10.0, 50.0):
+            for variant in experiment.variants:
+                scenario = experiment.at(variant, point)
+                found = [_throughput(msgspec.structs.replace(scenario, seed=seed)) for seed in experiment.seeds(seeds)]
+                print(f"{point['rate']:6.1f} {variant.name:32}", *(f"{one:6.2f}" for one in found))
+
+
+def _throughput(scenario: Scenario) -> float:
+    sink = MemorySink()
+    simulate(scenario, sink)
+    delivered, published = sink.tables()["deliver"], sink.tables()["publish"]
+    events = len(set(delivered["event"].to_pylist()))
+    span: int = max(delivered["time"].to_pylist()) - min(published["time"].to_pylist())
+    return events / (span / SECOND)
+
+
+def figures(seeds: int = 4) -> None:
+    """Figures 7, 10, 11 and 12 without Spark: means over seeds, at the least, middle and greatest times."""
+    experiments = {one.name: one for one in papers.load(["odmrp"])}
+    print("Figure 7: incoming bytes at R1 to R5, on average, and over all nodes")
+    for variant in experiments["odmrp-7"].variants:
+        scenario = experiments["odmrp-7"].at(variant, {"size": 256})
+        found = [_bytes_in(msgspec.structs.replace(scenario, seed=seed)) for seed in range(1, 2 * seeds + 1)]
+        by_node = [sum(column) / len(found) for column in zip(*found, strict=True)]
+        print(
+            f"{variant.name:36}", *(f"{one:8,.0f}" for one in (*by_node[5:], sum(by_node[5:]) / 5, sum(by_node) / 10))
+        )
+    for name, label in (("odmrp-10", "switching"), ("odmrp-12", "switching"), ("odmrp-11", "step")):
+        print(f"\n{experiments[name].spec.title}: delivery, share in Join Requests, bytes per node")
+        for variant in experiments[name].variants:
+            for every in (0.1, 0.5, 1.0, 2.0, 10.0):
+                scenario = experiments[name].at(variant, {label: every})
+                runs = [msgspec.structs.replace(scenario, seed=seed) for seed in range(1, seeds + 1)]
+                rows = [(*_figures(one)[::3], sum(_bytes_in(one)) / one.nodes) for one in runs]
+                delivery, inside, size = (sum(column) / len(rows) for column in zip(*rows, strict=True))
+                print(f"{variant.name:36} {every:5.1f} s {delivery:7.3f} {inside:6.2f} {size:8,.0f}")
+
+
+def _bytes_in(scenario: Scenario) -> list[int]:
+    """Bytes that each node received."""
+    sink = MemorySink()
+    simulate(scenario, sink)
+    frames, heard = sink.tables()["frame"], sink.tables()["reception"]
+    size = dict(zip(frames["frame"].to_pylist(), frames["size"].to_pylist(), strict=True))
+    total = [0] * scenario.nodes
+    for frame, node, outcome in zip(*(heard[name].to_pylist() for name in ("frame", "node", "outcome")), strict=True):
+        total[node] += size[frame] if outcome == "received" else 0
+    return total
 
 
 def topologies(seeds: int = 250) -> None:
@@ -191,13 +251,7 @@ def topologies(seeds: int = 250) -> None:
 
 def _incoming(scenario: Scenario) -> float:
     """Bytes that the receivers, nodes 5 to 9, received on average."""
-    sink = MemorySink()
-    simulate(scenario, sink)
-    frames, heard = sink.tables()["frame"], sink.tables()["reception"]
-    size = dict(zip(frames["frame"].to_pylist(), frames["size"].to_pylist(), strict=True))
-    rows = zip(*(heard[name].to_pylist() for name in ("frame", "node", "outcome")), strict=True)
-    total: int = sum(size[frame] for frame, node, outcome in rows if node >= 5 and outcome == "received")
-    return total / 5
+    return sum(_bytes_in(scenario)[5:]) / 5
 
 
 def run() -> None:
@@ -211,6 +265,12 @@ def run() -> None:
 if __name__ == "__main__":
     if sys.argv[1:] == ["moving"]:
         switches("odmrp-switches-moving", 3, 130.0)
+    elif sys.argv[1:] == ["protocols"]:
+        switches("odmrp-moving", 3, 130.0)
+    elif sys.argv[1:] == ["figures"]:
+        figures()
+    elif sys.argv[1:] == ["throughput"]:
+        throughput()
     elif sys.argv[1:] == ["trees"]:
         topologies()
     else:

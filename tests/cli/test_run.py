@@ -104,6 +104,45 @@ def test_the_flooding_example_delivers_most() -> None:
     assert summary["losses"]["collision"] > 0
 
 
+CONTEXTS = """
+nodes = 3
+duration = 5
+area = { width = 400, height = 100 }
+movement = { model = "static", positions = [[0, 50], [150, 50], [300, 50]] }
+radio = { propagation = "unit-disk", range = 200 }
+mac = { model = "ideal" }
+protocol = { name = "context" }
+
+[[workload.subscribers]]
+nodes = [0]
+interest = "within(circle(150, 50, 10))"
+
+[[workload.subscribers]]
+nodes = [1]
+interest = "within(circle(300, 50, 10))"
+
+[[workload.publishers]]
+nodes = [2]
+rate = 1.0
+start = 1
+stop = 2
+lifetime = 2
+relevance = "within(circle(150, 50, 10))"
+"""
+
+
+def test_with_contexts_delivery_is_that_of_the_ideal_pairs() -> None:
+    """Of the two subscriptions one asks about the place that the event concerns; filters alone expect both."""
+    Path("contexts.toml").write_text(CONTEXTS)
+    result = roamcast("run", "contexts.toml", "--reference", "--json")
+    assert result.exit_code == 0, result.output
+    printed = json.loads(result.stdout)
+    assert printed["contexts"] == {"ideal": 1, "delivered": 1, "beyond": 0}
+    assert printed["summary"]["pairs_expected"] == 2
+    shown = roamcast("run", "contexts.toml", "--reference", "--force").stdout
+    assert "100.00 %, 1 of 1 ideal pairs" in shown
+
+
 def test_a_run_leaves_its_facts_its_scenario_and_its_record() -> None:
     result = roamcast("run", LINE, "--reference", "--seed", "5", "--set", "name=a/b: c", "--json")
     printed = json.loads(result.stdout)

@@ -1,13 +1,15 @@
 """The other verbs, the help texts, and what a wrong request is answered with."""
 
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import click
 import pytest
 from click.testing import CliRunner, Result
 
-from roamcast.cli.main import main
+from roamcast.cli.main import VERBS, main
 from roamcast.cli.scenario import EXAMPLE
 from roamcast.facts.schema import tables_of
 from roamcast.protocols.catalogue import CATALOGUE
@@ -196,7 +198,9 @@ def test_a_protocols_parameters_are_explained() -> None:
 def test_help_has_examples_and_says_what_every_option_does() -> None:
     assert "roamcast run first.toml" in roamcast("--help").stdout
     assert "[default: out/NAME-SEED]" in roamcast("run", "--help").stdout
-    for name, command in main.commands.items():
+    for name in VERBS:
+        command = main.get_command(click.Context(main), name)
+        assert command is not None
         for option in command.params:
             if isinstance(option, click.Option):
                 told = (option.help or "").split("  [")[0]
@@ -227,3 +231,11 @@ def test_the_scenario_of_the_guided_tour_runs() -> None:
     result = roamcast("run", "tour.toml", "--json", "--reference")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["summary"]["pairs_delivered"] > 0
+
+
+def test_a_node_loads_nothing_that_only_simulates_and_measures() -> None:
+    """They would take half of its memory: with 64 MB of documents it is to stay below 150 MB."""
+    loaded = "import sys, roamcast.cli.node, roamcast.cli.main, roamcast.live.node; print(*sys.modules)"
+    modules = subprocess.run([sys.executable, "-c", loaded], check=True, capture_output=True, text=True).stdout.split()
+    assert "roamcast.live.node" in modules
+    assert not {"pyarrow", "numpy", "numba", "pyspark"} & set(modules)

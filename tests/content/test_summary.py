@@ -612,3 +612,31 @@ def test_digests_and_summaries_are_fields_of_messages(name: str, text: str) -> N
     join = Join(Digest.of(Event.of("t", {name: text})), Summary.of([Filter.where(name, "=", text)]))
     assert msgspec.msgpack.decode(msgspec.msgpack.encode(join), type=Join) == join
     assert len({join, join}) == 1
+
+
+@pytest.mark.parametrize(
+    ("part", "text"),
+    [
+        ("use_aec", 'type = "CD" and price < 20'),
+        ("use_aec", 'type = "CD" and price = 18'),
+        ("use_aec", 'type = "CD" and sold = true'),
+        ("use_sec", 'type = "CD" and category = "jazz"'),
+        ("use_sec", 'type = "CD" and category ^= "ja"'),
+        ("use_sec", 'type = "CD" and category $= "zz"'),
+    ],
+)
+def test_a_part_that_is_switched_off_lets_through_what_it_would_have_kept(part: str, text: str) -> None:
+    filters = [parse_filter(text)]
+    other = Digest.of(Event.of("CD", {"price": 22.0, "sold": False, "category": "classic"}))
+    bare = Digest.of(Event.of("CD", {"title": "x"}))  # has none of the elements: those must still be present
+    assert not Summary.of(filters).passes(other)
+    off = Summary.of(filters, msgspec.convert({part: False}, SummaryParams))
+    assert off.passes(other)
+    assert not off.passes(bare)
+
+
+@pytest.mark.parametrize(("asked", "has"), [("18", 18.0), ("18.0", 18), ("1e3", 1000)])
+def test_the_association_takes_a_whole_float_for_the_integer(asked: str, has: Scalar) -> None:
+    wanted = parse_filter(f'type = "CD" and category = "jazz" and price = {asked}')
+    digest = Digest.of(Event.of("CD", {"category": "jazz", "price": has}))
+    assert Summary.of([wanted], SummaryParams(association=True)).passes(digest)

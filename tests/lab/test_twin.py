@@ -148,7 +148,7 @@ def test_an_axis_gives_a_pair_of_runs_for_each_value_and_seed() -> None:
     [
         (["--axis", "radio.range=1,2"], "--axis needs --twin"),
         (["--twin", "--axis", "radio.range"], "expected FIELD=V1,V2"),
-        (["--twin", "--axis", "radio.range=1,,"], "is no list of TOML values"),
+        (["--twin", "--axis", "radio.range=1,,"], "is not a list of TOML values"),
         (["--twin", "--axis", "radio.reach=1,2"], "radio.reach"),
     ],
 )

@@ -9,17 +9,18 @@ import pytest
 from live.nodes import address, facts, run, settings
 from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication
-from roamcast.live import facts as module
+from roamcast.live import written as module
 from roamcast.live.client import Client
-from roamcast.live.facts import Facts
+from roamcast.live.facts import facts_of
 from roamcast.live.node import Node
+from roamcast.live.written import WrittenFacts
 from roamcast.protocols.catalogue import find
 from roamcast.units import SECOND
 
 
 def test_totals_are_what_was_added_and_seconds_wait_until_they_are_over(tmp_path: Path) -> None:
     async def test() -> None:
-        recorder = Facts(tmp_path, 3, find("flooding"))
+        recorder = WrittenFacts(tmp_path, 3, find("flooding"))
         recorder.count(SECOND // 2, "data", 0, packets=1, bits=80)
         recorder.count(SECOND // 2, "data", 7, packets=2, bits=160)
         recorder.note("duplicate")
@@ -53,7 +54,7 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(module, "MAX_ROWS", 10)
 
     async def test() -> None:
-        recorder = Facts(tmp_path, 3, find("flooding"))
+        recorder = WrittenFacts(tmp_path, 3, find("flooding"))
         told: list[int] = []
         recorder.on_recorded = told.append
         for serial in range(1, 26):
@@ -67,20 +68,20 @@ def test_many_rows_are_written_before_their_time(tmp_path: Path, monkeypatch: py
     assert [row["time"] for row in facts(tmp_path)["publish"]] == list(range(1, 26))
 
 
-def test_without_a_folder_nothing_is_held(tmp_path: Path) -> None:
+def test_without_a_folder_there_are_only_counts() -> None:
     async def test() -> None:
-        recorder = Facts(None, 3, find("flooding"))
+        recorder = facts_of(None, 3, find("flooding"))
         recorder.published(1, Publication(Event("t", id=5)))
         recorder.count(1, "data", packets=1)
         await recorder.close(SECOND)
-        assert (recorder._held, recorder._seconds, recorder.counted) == (0, {}, {"data": {"packets": 1}})
+        assert (recorder.recording, recorder.counted) == (False, {"data": {"packets": 1}})
 
     run(test)
 
 
 def test_facts_that_cannot_be_written_do_not_end_the_node(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     async def test() -> None:
-        recorder = Facts(tmp_path / "facts", 3, find("flooding"))
+        recorder = WrittenFacts(tmp_path / "facts", 3, find("flooding"))
         shutil.rmtree(tmp_path / "facts")
         recorder.published(1, Publication(Event("t", id=5)))
         await recorder.cut(SECOND)
@@ -108,6 +109,7 @@ def test_what_a_killed_life_owes_is_written_by_the_next(tmp_path: Path) -> None:
             await client.publish({})
             await node.facts.cut(node.clock.now())
             await client.publish({"a": 1})
+            assert isinstance(node.facts, WrittenFacts)
             node.facts._rows["publish"].clear()  # as if it had been killed here
             node.facts._rows["event_attribute"].clear()
 

@@ -29,6 +29,7 @@ from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.node import FIRST_SERIALS, Node
 from roamcast.live.settings import NodeSettings, default_store, read_token
 from roamcast.live.store import Store, StoreError
+from roamcast.live.written import WrittenFacts
 
 # --- The store ------------------------------------------------------------------------------------------------------
 
@@ -130,7 +131,7 @@ def test_a_node_goes_on_without_facts_that_it_cannot_write(tmp_path: Path) -> No
 
 
 def test_facts_are_bounded_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roamcast.live.facts.MAX_BYTES", 20_000)
+    monkeypatch.setattr("roamcast.live.written.MAX_BYTES", 20_000)
 
     async def life() -> None:
         async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node, Client(address(node)) as client:
@@ -149,6 +150,7 @@ def test_a_node_on_a_mast_cuts_fewer_parts_as_time_goes_by(tmp_path: Path) -> No
     async def life() -> None:
         async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node:
             facts, passed, parts = node.facts, 0.0, 0
+            assert isinstance(facts, WrittenFacts)
             while passed < 86400:
                 passed += facts.interval
                 facts._cut += 1

@@ -258,6 +258,13 @@ def test_a_path_that_comes_too_late_is_not_the_repairs(late: int, path: int | No
     assert [repair.path for repair in found_in(*LINE, *rows)] == [path]
 
 
+def test_a_cause_that_first_appears_otherwise_is_no_repair() -> None:
+    """A merge has a cause of its own, and a link that breaks on its way breaks by that cause."""
+    rows = [place(100, 1, "parent", 7, 0, 2), place(150, 2, "broken", 7, None, 3), place(160, 2, "repaired", 7, 1, 3)]
+    assert found_in(*LINE, *rows) == []
+    assert [repair.cause for repair in found_in(*LINE, *rows[1:])] == [7]
+
+
 def test_a_path_of_the_next_repair_is_not_that_of_the_one_before() -> None:
     rows = [
         place(100, 2, "broken", 5, None, 3),

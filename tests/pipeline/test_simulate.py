@@ -36,6 +36,7 @@ from roamcast.pipeline import task
 from roamcast.pipeline.measures import Facts, Measure, measure, run_measures
 from roamcast.pipeline.run import run_campaign
 from roamcast.pipeline.simulate import look, simulate
+from roamcast.pipeline.storage import local_path
 from roamcast.pipeline.task import perform
 from roamcast.sim.run import run as run_here
 from roamcast.sim.scenario import Scenario
@@ -613,3 +614,30 @@ def test_a_terminal_gets_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with shown(Console(force_terminal=True, width=100)) as report:
         report(State(60, 20, 1, 2, 0.25, 100))
     assert "20 of 60 runs done, 1 failed, 2 running" in capsys.readouterr().out
+
+
+@pytest.mark.usefixtures("verb_spark")
+def test_seeds_are_added_only_where_they_are_needed(tmp_path: Path) -> None:
+    # Without losses everything arrives whatever the seed; with a loss of a half, it varies.
+    text = TINY_TOML.replace("seeds = 2", "seeds = 9").replace(', { name = "odd", set = ', ', { name = "two", set = ')
+    text = text.replace('"protocol.name" = "odd.py:ENTRY"', '"workload.publishers[0].rate" = 2')
+    (tmp_path / "tiny.toml").write_text(text + '[[axes]]\nfield = "links.loss"\nvalues = [0, 0.5]\n')
+    told = verb("--out", "grown", "--until", "delivery within 0.0001")
+    assert told.exit_code == 0, told.output
+    rows = pq.read_table(tmp_path / "grown" / "runs.parquet").to_pylist()
+    seeds = {axes: len({row["seed"] for row in rows if row["axes"] == axes}) for axes in {row["axes"] for row in rows}}
+    assert seeds == {'{"loss": 0}': 5, '{"loss": 0.5}': 9}
+    assert "5 to 9 seeds per point" in told.output
+
+
+@pytest.mark.parametrize("place", ["s3a://bucket/x", "hdfs://host/x", "gs://bucket/x"])
+def test_a_scheme_is_refused_by_its_name_and_makes_no_folder(
+    place: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "tiny.toml").write_text(TINY_TOML)
+    told = verb("--out", place)
+    assert told.exit_code == 2
+    assert f"{place}: {place.partition(':')[0]}: is no file system that can be written here" in told.output
+    assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
+    assert local_path("file:///a/b%20c") == Path("/a/b c")

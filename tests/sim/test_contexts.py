@@ -9,8 +9,11 @@ import pytest
 from roamcast.content.context.rules import region_of
 from roamcast.content.context.text import parse_context
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.facts.sinks import MemorySink
+from roamcast.sim import reference
 from roamcast.sim.mobility import ScenarioError, position
 from roamcast.sim.places import Places, scenario_acts
+from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario, check
 
 PLACED = {"width": 100, "height": 60}
@@ -138,3 +141,25 @@ def test_a_protocol_without_contexts_refuses_them_by_name(
     with pytest.raises(ScenarioError) as refused:
         scenario(publishers, subscribers, "flooding")
     assert said in str(refused.value)
+
+
+def test_an_instantaneous_subscription_gets_in_the_simulator_what_matched_in_time() -> None:
+    """A persistent event is held half-way; the match comes back when the subscription is over."""
+    line = {"nodes": 3, "movement": {"model": "static", "positions": [[0, 0], [150, 0], [300, 0]]}}
+    middle = "within(circle(150, 0, 10))"
+    workload = {
+        "subscribers": [{"nodes": [0], "start": 5, "lifetime": 0, "interest": middle}],
+        "publishers": [{"nodes": [2], "start": 1, "stop": 2, "rate": 1.0, "lifetime": 20, "relevance": middle}],
+    }
+    common = {"name": "test", "duration": 10, "area": {"width": 400, "height": 400}, "radio": {"range": 200}}
+    got = {}
+    for grace in (0.0, 1.0):
+        protocol = {"name": "context", "parameters": {"grace": grace}}
+        facts = MemorySink()
+        run(
+            check({**common, **line, "workload": workload, "protocol": protocol}, "test", Path()),
+            facts,
+            make_core=reference.Core,
+        )
+        got[grace] = facts.table("deliver")["node"].to_pylist()
+    assert got == {0.0: [], 1.0: [0]}

@@ -9,7 +9,7 @@ No Spark here: what is wrong is refused before any starts. The rules this file o
 """
 
 import json
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from typing import Any, Final
 
@@ -52,6 +52,11 @@ class Plan:
         rows = [row for row in self.rows if wanted(row)]
         runs = {row["run"] for row in rows}
         return replace(self, rows=rows, distinct=[run for run in self.distinct if run.run in runs])
+
+    def with_seeds(self, count: Mapping[tuple[str, str], int]) -> "Plan":
+        """The part of it with the first so many seeds of each point, by experiment and axes."""
+        order = {one["name"]: {seed: place for place, seed in enumerate(one["seeds"])} for one in self.experiments}
+        return self.only(lambda row: order[row["experiment"]][row["seed"]] < count[row["experiment"], row["axes"]])
 
 
 def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:

@@ -3,6 +3,7 @@
 import json
 import math
 import sys
+from collections import Counter
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any, Final
@@ -14,7 +15,9 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign.plan import Experiment, load_experiment, plan
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
+from roamcast.campaign.plan import Experiment, Plan, load_experiment, plan
+from roamcast.campaign.until import Goal, parse_goal
 from roamcast.cli.campaign_options import (
     ABSENT,
     by_point,
@@ -36,6 +39,12 @@ MAX_COLUMNS: Final = 6
 @click.command()
 @click.argument("files", nargs=-1, type=click.Path(path_type=Path), metavar="EXPERIMENT.toml...")
 @campaign_options
+@click.option(
+    "--until",
+    metavar="GOAL",
+    help="Add seeds only where needed, until a measure is known well enough, such as 'delivery within 0.02' or "
+    "'delivery within 5%'; --seeds is then the most.  [default: the same seeds everywhere]",
+)
 @click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
 @click.option(
     "--explain",
@@ -53,6 +62,7 @@ def campaign(
     retry_failed: bool,
     run_time: str | None,
     run_memory: str | None,
+    until: str | None,
     only_plan: bool,
     only_explain: bool,
     as_json: bool,
@@ -73,8 +83,10 @@ def campaign(
     if only_plan:
         print_plan(planned, out, as_json)
         return
-    command = command_line(["campaign", *map(str, files)], out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
+    goal = parse_goal(until) if until else None
+    words = ["campaign", *map(str, files), *(["--until", until] if until else [])]
+    command = command_line(words, out, seeds, master, settings)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most, goal)
     measured = out / "measures" / "summary.parquet"
     summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
     report = write_report(out) if summary is not None else None
@@ -84,12 +96,24 @@ def campaign(
         click.echo(json.dumps({**found, "report": str(report) if report else None}))
     else:
         _show(experiments, summary)
-        click.echo(f"{len(planned.distinct) - len(failures)} runs in {out}")
+        done = pq.read_metadata(out / MANIFEST_FILE).num_rows
+        click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))
         if report:
             click.echo(f"report: {report}")
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
+
+
+def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
+    """What it took to reach the goal, beside the same seeds everywhere."""
+    if goal is None:
+        return ""
+    rows = pq.read_table(out / RUNS_FILE, columns=["experiment", "variant", "axes"]).to_pylist()
+    counts = Counter((row["experiment"], row["variant"], row["axes"]) for row in rows).values()
+    return f": {min(counts)} to {max(counts)} seeds per point; all {len(planned.distinct)} runs were not needed" * (
+        len(rows) < len(planned.rows)
+    )
 
 
 def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:

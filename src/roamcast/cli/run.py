@@ -5,7 +5,7 @@ import importlib.metadata
 import json
 import platform
 import sys
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
 
@@ -19,6 +19,7 @@ from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
 from roamcast.cli.run_folder import file_name, new_folder
+from roamcast.facts import context_truth
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
@@ -84,14 +85,20 @@ def run(
         with contextlib.closing(ParquetSink(folder)) as sink:
             core = reference.Core if in_python else None
             cost = simulation.run(checked, sink, folder=scenario.parent, make_core=core, progress=report)
-        summary = summarise(read_facts(folder), checked.warmup, duration=checked.duration)
-        record = {**_record(checked, cost, summary, in_python), "changes": changes}
+        facts = read_facts(folder)
+        summary = summarise(facts, checked.warmup, duration=checked.duration)
+        contexts = context_outcome(checked, facts)
+        record = {
+            **_record(checked, cost, summary, in_python),
+            "changes": changes,
+            "contexts": None if contexts is None else contexts._asdict(),
+        }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     page = _write_replay(out) if with_replay else None
     if as_json:
         click.echo(json.dumps({"out": str(out), **({"replay": str(page)} if page else {}), **record}))
     else:
-        show_summary(checked, summary)
+        show_summary(checked, summary, contexts)
         click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
         if page is not None:
             click.echo(f"replay: {page}")
@@ -105,8 +112,16 @@ def _write_replay(out: Path) -> Path:
 
 
 def read_facts(folder: Path) -> dict[str, pa.Table]:
-    files = {table: folder / f"{table}.parquet" for table in READ}
+    files = {table: folder / f"{table}.parquet" for table in sorted({*READ, *context_truth.READ})}
     return {table: pq.read_table(file) for table, file in files.items() if file.exists()}
+
+
+def context_outcome(checked: Scenario, facts: Mapping[str, pa.Table]) -> context_truth.Outcome | None:
+    """What was delivered of what an ideal system would match; None without contexts or places."""
+    if "leg" not in facts or not context_truth.has_contexts(facts):
+        return None
+    start, end = round(checked.warmup * SECOND), round(checked.duration * SECOND)
+    return context_truth.outcome(facts, reach=checked.radio.longest, start=start, end=end)
 
 
 def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_python: bool) -> dict[str, Any]:
@@ -149,12 +164,12 @@ def progress_bar(checked: Scenario, shown: bool) -> Iterator[Report | None]:
         yield lambda now: bar.update(task, completed=now / SECOND)
 
 
-def show_summary(checked: Scenario, summary: Summary) -> None:
+def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Outcome | None = None) -> None:
     console = Console(markup=False, highlight=False)
     title = f"{checked.name}: {checked.protocol.name}, seed {checked.seed}, after {checked.warmup:g} s of warm-up"
     console.print(title, soft_wrap=True)
     measures = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
-    for name, value in _measures(summary):
+    for name, value in (*_contextual(contexts), *_measures(summary)):
         measures.add_row(name, value)
     console.print(measures)
     kinds = Table("sent", box=box.SIMPLE_HEAD)
@@ -164,6 +179,16 @@ def show_summary(checked: Scenario, summary: Summary) -> None:
         per_pair = kind.packets / summary.pairs_delivered if summary.pairs_delivered else None
         kinds.add_row(kind.kind, str(kind.packets), str(kind.bits), _time(kind.airtime), _number(per_pair))
     console.print(kinds)
+
+
+def _contextual(contexts: context_truth.Outcome | None) -> Iterator[tuple[str, str]]:
+    """What counts where there are contexts; what stands below it takes filters alone."""
+    if contexts is None:
+        return
+    share = contexts.delivered / contexts.ideal if contexts.ideal else None
+    yield "delivery with contexts", f"{_percent(share)}, {contexts.delivered} of {contexts.ideal} ideal pairs"
+    yield "delivered beyond the ideal", str(contexts.beyond)
+    yield "by filters alone:", ""
 
 
 def _measures(summary: Summary) -> Iterator[tuple[str, str]]:

@@ -365,6 +365,12 @@ def _overlapping(
     return configuration.near(Rectangle(x0 - 1, y0 - 1, max(x1, x0) + 1, max(y1, y0) + 1), start, end)
 
 
+def has_contexts(facts: Mapping[str, pa.Table]) -> bool:
+    """Whether anything in a run was asked for with a context of relevance or of interest."""
+    asked = (("publish", "relevance"), ("subscribe", "interest"))
+    return any(table in facts and facts[table][name].null_count < len(facts[table]) for table, name in asked)
+
+
 def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0, step: int = STEP) -> Outcome:
     """How many ideal pairs there are, and how many of them were delivered."""
     wanted = ideal(facts, reach=reach, end=end, start=start, step=step)

@@ -17,7 +17,7 @@ from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control import Control
-from roamcast.live.facts import Facts
+from roamcast.live.facts import facts_of
 from roamcast.live.host import Host
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import Sealer
@@ -89,7 +89,7 @@ class Node:
         self.store.on_failure = self._store_failed
         self.store.before_commit = self._before_commit
         self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
-        self.facts = Facts(settings.facts, settings.node, self._entry, decisions=settings.decisions)
+        self.facts = facts_of(settings.facts, settings.node, self._entry, decisions=settings.decisions)
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
         self.host = self._make_host()

@@ -1,14 +1,19 @@
 """A whole campaign in one call: simulate, then measure. What the command line and notebooks use."""
 
+import contextlib
 from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+from pyspark.sql import SparkSession
 
 from roamcast.campaign.experiment import check_measures, wanted_measures
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import Experiment, Plan, plan
+from roamcast.campaign.sequential import LEAST
+from roamcast.campaign.until import Stopping, first_look, next_look
+from roamcast.errors import ConfigError
 from roamcast.pipeline import measures, session, simulate
 
 
@@ -23,25 +28,66 @@ def run_campaign(
     command: str = "",
     on_progress: Callable[..., None] | None = None,
     limits: Limits = simulate.DEFAULT_LIMITS,
+    goal: Stopping | None = None,
+    spark: SparkSession | None = None,
 ) -> list[dict[str, Any]]:
     """Runs what is not done yet and measures all; gives the manifest rows of the runs that failed.
 
-    The results are in `out`: facts, `measures/summary.parquet` and the rest. What was interrupted goes on.
+    The results are in `out`: facts, `measures/summary.parquet` and the rest. What was interrupted goes on. With a goal,
+    points get seeds until they reach it, at most those of the plan. `spark` is a session that is there already, as in a
+    notebook; without one, it is started and ended here, with `master` and `conf`.
     """
     experiments = measures.with_names(experiments)
     check_measures(experiments, measures.MEASURES)
     planned, wanted = planned or plan(experiments), wanted_measures(experiments)
-    before = simulate.settled(planned, out)
-    if before is not None:
-        failures = _failures(before)
-        if not (failures and retry_failed) and (len(failures) == len(before) or measures.is_current(out, wanted)):
-            return failures  # nothing to do: no need to start Spark
-    with session.session(master, conf) as spark:
-        manifest = simulate.simulate(spark, planned, out, on_progress, retry_failed, command=command, limits=limits)
-        failures = _failures(manifest)
-        if len(failures) < len(manifest):
-            measures.measure(spark, out, wanted)
-    return failures
+    if goal is not None:
+        goal.check(wanted or list(measures.MEASURES))
+    with contextlib.ExitStack() as undo:
+        started = [] if spark is None else [spark]
+
+        def running() -> SparkSession:
+            """Started when it is first needed: a campaign with nothing to do needs none."""
+            if not started:
+                started.append(undo.enter_context(session.session(master, conf)))
+            return started[0]
+
+        def run(part: Plan) -> list[dict[str, Any]]:
+            before = simulate.settled(part, out)
+            if before is not None:
+                failures = _failures(before)
+                if not (failures and retry_failed) and (
+                    len(failures) == len(before) or measures.is_current(out, wanted)
+                ):
+                    return failures
+            manifest = simulate.simulate(
+                running(), part, out, on_progress, retry_failed, command=command, limits=limits
+            )
+            failures = _failures(manifest)
+            if len(failures) < len(manifest):
+                measures.measure(running(), out, wanted)
+            return failures
+
+        return run(planned) if goal is None else _until(planned, out, goal, run)
+
+
+def _until(
+    planned: Plan, out: Path, goal: Stopping, run: Callable[[Plan], list[dict[str, Any]]]
+) -> list[dict[str, Any]]:
+    """One look after the other: more seeds for the points that have not reached the goal."""
+    places = {(row["experiment"], row["axes"]) for row in planned.rows}
+    most = max(len(one["seeds"]) for one in planned.experiments)
+    if most < LEAST:
+        raise ConfigError(f"seeds: {most}: adding seeds until something is known takes {LEAST} or more at the most")
+    seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
+    while True:
+        failures = run(planned.with_seeds(seeds))
+        if not (out / "measures" / "run.parquet").is_file():  # every run has failed
+            return failures
+        waiting = [place for place in goal.waiting(out, seeds, before, most) if seeds[place] < most]
+        before = dict(seeds)
+        if not waiting:
+            return failures
+        seeds |= {place: next_look(seeds[place], most) for place in waiting}
 
 
 def _failures(manifest: pa.Table) -> list[dict[str, Any]]:

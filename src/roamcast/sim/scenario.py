@@ -84,6 +84,11 @@ class Radio(Part, frozen=True, kw_only=True):
     ] = 10.0
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a received frame is lost all the same")] = 0.0
 
+    @property
+    def longest(self) -> float:
+        """The greatest range that occurs, m."""
+        return max(self.range) if isinstance(self.range, tuple) else self.range
+
 
 class Mac(Part, frozen=True, kw_only=True):
     """How nodes share the medium: IEEE 802.11 DCF, or not at all."""

@@ -254,6 +254,23 @@ def test_one_digest_is_enough() -> None:
     assert len(hosts.sent("digest")) < len(crowd)
 
 
+def test_a_refresh_makes_a_digest_superfluous() -> None:
+    """Host 1 comes in and says so; before the holders' waits are over, the publisher refreshes the event."""
+    hosts = Places({0: (0.0, 0.0), 1: (140.0, 0.0), 2: (20.0, 0.0)}, 160, {"refresh": 1000.0, "match_wait": 60.0})
+    hosts.wait(12)
+    hosts.publish(2, 1, lifetime=600, relevant=HERE)
+    hosts.wait(2)
+    hosts.move(1, (60.0, 0.0))
+    hosts[1].publish(hosts.now, Publication(Event.of("hello", {}, id=event_id(1, 2)), 0))
+    hosts.wait(0.1)
+    assert hosts[0].tables()["owed"] == hosts[2].tables()["owed"] == 1
+    hosts.move(2, (45.0, 0.0))  # beyond the safe distance: it refreshes
+    hosts.wait(70)
+    assert len(hosts.sent("event-refresh")) >= 1
+    assert holders(hosts) >= {0, 1}
+    assert hosts.sent("digest") == []
+
+
 def test_beacons_are_sent_only_in_the_absence_of_other_traffic() -> None:
     quiet = Places({0: (0.0, 0.0), 1: (100.0, 0.0)}, 160)
     quiet.wait(50)

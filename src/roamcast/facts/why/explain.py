@@ -12,9 +12,7 @@ The rules this file owns, in the order in which they are asked:
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
-import numpy as np
-
-from roamcast.facts.possible import NEVER, earliest
+from roamcast.facts.possible import NEVER
 from roamcast.facts.why.causes import DECISIONS, LOSSES, NEAREST, Cause
 from roamcast.facts.why.copies import Copy, copies
 from roamcast.facts.why.record import NOBODY, RECEIVED, Decided, Frame, Published, Record
@@ -98,10 +96,7 @@ class Explainer:
                     self._got[frame.sender, node] = self._got.get((frame.sender, node), 0) + 1
                 else:
                     self._lost.setdefault(node, []).append(Lost(frame, node, outcome))
-        self._earliest = None
-        if record.contacts is not None:
-            where, when = np.array([self._published.node]), np.array([self._published.time])
-            self._earliest = earliest(record.contacts, where, when)[0]
+        self._earliest = record.earliest(event)
 
     # --- A missed pair ----------------------------------------------------------------------------------------------
 

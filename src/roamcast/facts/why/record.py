@@ -11,6 +11,7 @@ import pyarrow as pa
 
 from roamcast.facts.compiled import Bools, Floats, Ints
 from roamcast.facts.contacts import Contacts, Reach, presence
+from roamcast.facts.possible import earliest
 from roamcast.facts.schema import TABLES
 from roamcast.facts.tree_links import tree_links
 
@@ -227,6 +228,21 @@ class Record:
     def distance(self, one: int, other: int, time: int) -> float | None:
         here, there = self.place(one, time), self.place(other, time)
         return None if here is None or there is None else float(np.hypot(here[0] - there[0], here[1] - there[1]))
+
+    def earliest(self, event: int) -> Ints | None:
+        """When the event could have been at each node, by contacts alone; None where the movement was not recorded."""
+        rows, times = self._earliest
+        return None if times is None else times[rows[event]]
+
+    @cached_property
+    def _earliest(self) -> tuple[dict[int, int], Ints | None]:
+        """Of all events at once, which takes little more than of one."""
+        every = list(self.published.values())
+        rows = {one.event: row for row, one in enumerate(every)}
+        if self.contacts is None:
+            return rows, None
+        where, when = (np.array([one[place] for one in every], np.int64) for place in (1, 2))
+        return rows, earliest(self.contacts, where, when)
 
     @cached_property
     def tree(self) -> Contacts:

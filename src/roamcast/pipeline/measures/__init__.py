@@ -28,6 +28,7 @@ from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
 from roamcast.pipeline.measures import (
     caches,
+    causes,
     contexts,
     cost,
     deadlines,
@@ -62,6 +63,7 @@ _FAMILIES: Final = (
     possible,
     deadlines,
     fairness,
+    causes,
     tree,
     repairs,
     stable_core,
@@ -84,6 +86,8 @@ def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:
 
 
 MEASURES: Final = catalogue(entry_points(group=GROUP))
+FAMILIES: Final = {"causes": tuple(one.name for one in causes.MEASURES)}
+"""Names under which an experiment may ask for several measures at once."""
 
 
 def with_names(experiments: Sequence[Experiment]) -> list[Experiment]:
@@ -94,7 +98,8 @@ def with_names(experiments: Sequence[Experiment]) -> list[Experiment]:
 def _with_names(one: Experiment) -> Experiment:
     if one.spec.measures is None:
         return one
-    names = tuple(_name(name, one) if is_file_name(name) else name for name in one.spec.measures)
+    each = (member for name in one.spec.measures for member in FAMILIES.get(name, (name,)))
+    names = tuple(_name(name, one) if is_file_name(name) else name for name in each)
     return replace(one, spec=msgspec.structs.replace(one.spec, measures=names))
 
 

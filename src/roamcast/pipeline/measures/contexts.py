@@ -16,7 +16,7 @@ from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.facts.context_truth import READ, outcome
+from roamcast.facts.context_truth import READ, has_contexts, outcome
 from roamcast.facts.schema import BACKGROUND_ROLE
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
@@ -40,12 +40,10 @@ class _Work:
         self._files = files
 
     def __call__(self, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
-        radio = msgspec.json.decode(scenario, type=_Scenario).radio
-        reach = max(radio.range) if isinstance(radio.range, tuple) else radio.range
         tables = self._files.read(run)
-        asked = (tables["publish"]["relevance"], tables["subscribe"]["interest"])
-        if all(column.null_count == len(column) for column in asked):
+        if not has_contexts(tables):
             return dict.fromkeys(_FIGURES)
+        reach = msgspec.json.decode(scenario, type=_Scenario).radio.longest
         found = outcome(tables, reach=reach, start=start, end=end)
         return {name: float(getattr(found, name)) for name in _FIGURES}
 

@@ -12,6 +12,7 @@ are old enough at the end of the run to have reached the deadline:
 `DEADLINES` are in the catalogue; `within` makes the measures of any other.
 """
 
+from collections.abc import Callable
 from functools import partial
 from typing import Final
 
@@ -85,10 +86,10 @@ def within(*deadlines: float) -> tuple[Measure, ...]:
 
     def share(name: str, title: str, description: str) -> Measure:
         about = About(name=name, title=title, description=description, share=True, whole=True, good="high")
-        return Measure(about, partial(_column, name))
+        return Measure(about, figure(name))
 
-    def _column(name: str, facts: Facts) -> DataFrame:
-        return facts.once(settled).select("run", F.col(f"`{name}`").alias("value"))
+    def figure(name: str) -> Callable[[Facts], DataFrame]:
+        return lambda facts: facts.once(settled).select("run", F.col(f"`{name}`").alias("value"))
 
     made: list[Measure] = []
     for one in deadlines:
@@ -116,7 +117,7 @@ def within(*deadlines: float) -> tuple[Measure, ...]:
                 f"delivered of what was possible within {seconds} (share of pairs)",
                 f"Of the pairs that could have been delivered within {seconds}, the share that was",
             ),
-            Measure(delay, partial(_column, _delay(one))),
+            Measure(delay, figure(_delay(one))),
         ]
     return tuple(made)
 

@@ -3,10 +3,10 @@
 Names are told by what people call them, in any order and case: `id`, `node`, `vehicle`, `user`, …; `time`, `t`,
 `timestamp`; `x`, `y`; `lat`, `lon`. Other columns are ignored. A time is a number of seconds, or a date and time such
 as 2008-02-02T15:36:08Z, in UTC where it does not say. The separator is a comma, a semicolon or a tab, as the header
-has it.
+has it. The same columns in Parquet (a name that ends in .parquet) are read as well.
 """
 
-from pyspark.sql import SparkSession
+from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.errors import RoamcastError
@@ -24,9 +24,7 @@ _NAMES = {
 
 
 def read(spark: SparkSession, path: str) -> Read:
-    head = spark.read.text(path).first()
-    separator = next((mark for mark in ("\t", ";", ",") if head is not None and mark in head[0]), ",")
-    frame = spark.read.option("header", True).option("sep", separator).option("enforceSchema", False).csv(path)
+    frame = _frame(spark, path)
     columns = {what: name for what, names in _NAMES.items() for name in frame.columns if name.strip().lower() in names}
     geographic = not {"x", "y"} <= columns.keys()
     east, north = ("lon", "lat") if geographic else ("x", "y")
@@ -53,6 +51,16 @@ def read(spark: SparkSession, path: str) -> Read:
     reasons = {"id": "it has no id", "t": "its time is no time", "x": f"its {east} {bad}", "y": f"its {north} {bad}"}
     good, refused = apart(parsed, reasons, ["id", "t", "x", "y"])
     return Read(good, refused, geographic)
+
+
+def _frame(spark: SparkSession, path: str) -> DataFrame:
+    """All columns as text."""
+    if path.removesuffix("/").endswith(".parquet"):
+        table = spark.read.parquet(path)
+        return table.select(*(F.col(f"`{name}`").cast("string") for name in table.columns))
+    head = spark.read.text(path).first()
+    separator = next((mark for mark in ("\t", ";", ",") if head is not None and mark in head[0]), ",")
+    return spark.read.option("header", True).option("sep", separator).option("enforceSchema", False).csv(path)
 
 
 _SAID = {"id": "node's id", "t": "time", "lon": "longitude (or x)", "lat": "latitude (or y)", "x": "x", "y": "y"}

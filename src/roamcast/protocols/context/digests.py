@@ -71,12 +71,12 @@ class Digests:
             owed.pop(key, None)
 
     def hear(self, now: Time, digest: Digest) -> None:
-        for key in (*(event.key for event in digest.events), *(item.key for item in digest.subscriptions)):
-            self.told(key)
         for event in digest.events:
+            self.told(event.key)
             if event.publisher != self._host.node and _is_new(self._matching.events.get(event.key), event.version):
                 self._matching.take_event(now, event, 1, "digest")
         for item in digest.subscriptions:
+            self.told(item.key)
             if item.subscriber != self._host.node and _is_new(self._matching.subscriptions.get(item.key), item.version):
                 self._matching.take_subscription(now, item)
 

@@ -1,15 +1,17 @@
 """What applications said and wanted: events, subscriptions, deliveries, decisions; and what was missed, and why."""
 
+import math
 from collections.abc import Iterable
 from typing import Any, Final, get_args
 
 import numpy as np
 
 from roamcast.campaign.recorded import RecordedRun
-from roamcast.facts.possible import NEVER, earliest
+from roamcast.facts.possible import NEVER
 from roamcast.facts.summary import terms_of
 from roamcast.facts.why.causes import MEANING, Cause
 from roamcast.facts.why.missed import expected, missed
+from roamcast.facts.why.record import Record
 from roamcast.facts.why.text import brief, event_name
 from roamcast.protocols.facts import Decided
 from roamcast.report.replay.pack import Pack
@@ -94,14 +96,7 @@ def _add_pairs(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> di
     """Who should have got which event: when it could have been there, whether it was, and if not, why."""
     record = run.record
     pairs = sorted(expected(record), key=lambda pair: (event_number[pair[0]], pair[1]))
-    possible = np.full(len(pairs), np.inf)
-    if record.contacts is not None and pairs:
-        events = list(dict.fromkeys(event for event, _ in pairs))
-        row = {event: place for place, event in enumerate(events)}
-        where, when = (np.array([record.published[event][at] for event in events]) for at in (1, 2))
-        found = earliest(record.contacts, where, when)
-        times = np.array([found[row[event], node] for event, node in pairs])
-        possible = np.where(times == NEVER, np.inf, times / SECOND)
+    possible = np.array([_possible(record, *pair) for pair in pairs])
     explained = {(one.published.event, one.node): one for one in missed(record).explanations}
     pack.add(
         "pair.first", np.searchsorted([event_number[event] for event, _ in pairs], range(len(event_number) + 1)), "i4"
@@ -116,3 +111,9 @@ def _add_pairs(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> di
         if pair in explained and len(explained) <= _TOLD
     }
     return {"causes": [[str(cause), MEANING[cause]] for cause in _CAUSES], "why": told}
+
+
+def _possible(record: Record, event: int, node: int) -> float:
+    """When the event could have been there, s; infinite: never, or not known."""
+    times = record.earliest(event)
+    return math.inf if times is None or times[node] == NEVER else float(times[node]) / SECOND

@@ -20,7 +20,8 @@ class Columns {
   static async read(element) {
     const text = atob(element.textContent);
     element.remove(); // the text is as large as all the rest
-    const bytes = Uint8Array.from({ length: text.length }, (_, i) => text.charCodeAt(i));
+    const bytes = new Uint8Array(text.length);
+    for (let i = 0; i < bytes.length; i++) bytes[i] = text.charCodeAt(i);
     const unzipped = new Blob([bytes]).stream().pipeThrough(new DecompressionStream("gzip"));
     return new Columns(await new Response(unzipped).arrayBuffer());
   }

@@ -1,6 +1,7 @@
 // The picture of the network at one time.
 
 const NODE = 6; // radius, pixels
+const LABEL = { width: 40, height: 16 };
 const LABELLED = 26; // pixels that a node must have around it for its number to be shown inside the crowd
 
 class Stage {
@@ -85,15 +86,15 @@ class Stage {
 
   _links(spans, colour, width, alpha, dashes = []) {
     if (!spans.count) return;
-    const context = this._context, camera = this._camera, { x, y } = this._run.movement, path = new Path2D();
-    for (let i = 0; i < spans.count; i++) {
-      const span = spans.at(i), one = spans.one[span], other = spans.other[span];
-      path.moveTo(camera.screenX(x[one]), camera.screenY(y[one]));
-      path.lineTo(camera.screenX(x[other]), camera.screenY(y[other]));
-    }
+    const context = this._context, camera = this._camera, { x, y } = this._run.movement;
     context.lineWidth = width;
     context.setLineDash(dashes);
-    stroke(context, path, colour, alpha);
+    context.strokeStyle = colour;
+    context.globalAlpha = alpha;
+    for (let i = 0; i < spans.count; i++) {
+      const span = spans.at(i), one = spans.one[span], other = spans.other[span];
+      line(context, camera.screenX(x[one]), camera.screenY(y[one]), camera.screenX(x[other]), camera.screenY(y[other]));
+    }
     context.setLineDash([]);
     context.globalAlpha = 1;
   }
@@ -249,6 +250,24 @@ class Stage {
     const [width, height] = this._run.about.area;
     const room = Math.sqrt((width * height) / nodes) * camera.scale;
     const all = view.numbers && room >= LABELLED;
+    for (let node = 0; node < nodes; node++) {
+      if (!all && node !== view.node && node !== view.hovered) continue;
+      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - NODE - 3;
+      if (x < 0 || y < 0 || x > camera.width || y > camera.height + 20) continue;
+      const label = this._label(node);
+      context.drawImage(label, Math.round(x) - LABEL.width / 2, Math.round(y) - LABEL.height, LABEL.width, LABEL.height);
+    }
+  }
+
+  // A node's number as a picture: writing it anew each time would take longer than all the rest.
+  _label(node) {
+    const key = `${this._palette.nodeText} ${devicePixelRatio}`;
+    if (this._labelled !== key) [this._labelled, this._labels] = [key, []];
+    if (this._labels[node]) return this._labels[node];
+    const label = document.createElement("canvas"), context = label.getContext("2d");
+    label.width = LABEL.width * devicePixelRatio;
+    label.height = LABEL.height * devicePixelRatio;
+    context.scale(devicePixelRatio, devicePixelRatio);
     context.font = "11px system-ui, sans-serif";
     context.textAlign = "center";
     context.textBaseline = "bottom";
@@ -256,12 +275,9 @@ class Stage {
     context.lineWidth = 3;
     context.strokeStyle = this._palette.ground;
     context.fillStyle = this._palette.nodeText;
-    for (let node = 0; node < nodes; node++) {
-      if (!all && node !== view.node && node !== view.hovered) continue;
-      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - NODE - 3;
-      if (x < 0 || y < 0 || x > camera.width || y > camera.height + 20) continue;
-      context.strokeText(node, x, y);
-      context.fillText(node, x, y);
-    }
+    context.strokeText(node, LABEL.width / 2, LABEL.height - 1);
+    context.fillText(node, LABEL.width / 2, LABEL.height - 1);
+    this._labels[node] = label;
+    return label;
   }
 }

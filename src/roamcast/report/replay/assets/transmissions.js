@@ -2,7 +2,7 @@
 // colour of the reason where one was lost. What has ended fades away, over a time that the watcher can see.
 
 const LINGER = 0.35; // seconds of the watcher
-const MOST_LINES = 300, MOST_WAVES = 80; // the newest are drawn: more cannot be told apart
+const MOST_FRAMES = 150, MOST_RECEPTIONS = 500, MOST_WAVES = 25; // the newest are drawn: more cannot be told apart
 const AGES = 4; // shades of fading
 
 class Transmissions {
@@ -18,20 +18,20 @@ class Transmissions {
   draw(context, camera, palette, clock, story) {
     const { frame } = this._run, { time } = clock, linger = Transmissions.linger(clock);
     const newest = upperBound(frame.start, time) - 1;
-    const oldest = Math.max(lowerBound(frame.start, time - this._run.longest - linger), newest - MOST_LINES + 1);
-    const paths = new Map(), losses = new Map();
+    const oldest = Math.max(lowerBound(frame.start, time - this._run.longest - linger), newest - MOST_FRAMES + 1);
+    const losses = new Map();
     context.lineWidth = 1.5;
-    for (let i = oldest; i <= newest; i++) {
+    let left = MOST_RECEPTIONS;
+    for (let i = newest; i >= oldest && left > 0; i--) {
       const age = Math.max(0, time - frame.end[i]);
       if (age > linger) continue;
       const role = this._run.role(i), faint = story && frame.event[i] !== story.event ? AGES : 0;
       const shade = Math.min(AGES - 1, Math.floor((AGES * age) / (linger || 1))) + faint;
-      this._lines(i, camera, part(paths, `${role} ${shade}`), losses, shade);
+      context.globalAlpha = opacity(shade);
+      context.strokeStyle = palette.roles[role];
+      this._lines(context, i, camera, losses, shade);
+      left -= this._run.reception.first[i + 1] - this._run.reception.first[i];
       if (newest - i < MOST_WAVES) this._wave(context, i, camera, palette.roles[role], time, linger, shade);
-    }
-    for (const [key, path] of paths) {
-      const [role, shade] = key.split(" ");
-      stroke(context, path, palette.roles[role], opacity(Number(shade)));
     }
     context.lineWidth = 2;
     for (const [key, path] of losses) {
@@ -41,15 +41,15 @@ class Transmissions {
     context.globalAlpha = 1;
   }
 
-  _lines(i, camera, path, losses, shade) {
+  // One line at a time: without a graphics card, a path of many lines that cross takes ten times as long.
+  _lines(context, i, camera, losses, shade) {
     const { frame, reception, movement } = this._run, sender = frame.sender[i];
     const x = camera.screenX(movement.x[sender]), y = camera.screenY(movement.y[sender]);
     for (let r = reception.first[i]; r < reception.first[i + 1]; r++) {
       const node = reception.node[r], outcome = reception.outcome[r];
       const tx = camera.screenX(movement.x[node]), ty = camera.screenY(movement.y[node]);
       if (outcome === 0) {
-        path.moveTo(x, y);
-        path.lineTo(tx, ty);
+        line(context, x, y, tx, ty);
         continue;
       }
       cross(part(losses, `${outcome} ${shade}`), x, y, tx, ty);
@@ -66,6 +66,13 @@ class Transmissions {
     path.arc(x, y, radius, 0, 2 * Math.PI);
     stroke(context, path, colour, 0.5 * opacity(shade));
   }
+}
+
+function line(context, x, y, tx, ty) {
+  context.beginPath();
+  context.moveTo(x, y);
+  context.lineTo(tx, ty);
+  context.stroke();
 }
 
 function part(paths, key) {

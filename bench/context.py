@@ -1,0 +1,55 @@
+"""What contexts cost: the default of the paper's evaluation, 100 hosts for 450 s, and the same at 400 hosts per km².
+
+CPU seconds of a run, compilation excluded. Beside it what is on the air by kind of message and maximum speed, which
+shows where the cost of X1 comes from.
+"""
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import Any, Final
+
+import roamcast.papers
+from roamcast.facts.context_truth import outcome
+from roamcast.facts.sinks import MemorySink
+from roamcast.facts.summary import Summary, summarise
+from roamcast.sim.run import run as simulate
+from roamcast.sim.scenario import check, read
+from roamcast.units import SECOND
+
+SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "context.toml"
+GOAL: Final = 5.0
+"""CPU s that the paper's default should take."""
+SPEEDS: Final = (1.0, 10.0, 20.0)
+DENSE: Final = 500
+"""Side of the area for 400 hosts per square km, m."""
+
+
+def measured(raw: Mapping[str, Any]) -> tuple[float, Summary, str]:
+    """CPU s, the summary, and what was delivered of the ideal pairs, of one run."""
+    scenario, facts = check(dict(raw), "bench", Path()), MemorySink()
+    report = simulate(scenario, facts)
+    tables = facts.tables()
+    found = outcome(tables, reach=scenario.radio.longest, end=round(scenario.duration * SECOND))
+    return report.cpu, summarise(tables, 0.0), f"{found.delivered} of {found.ideal} ideal pairs"
+
+
+def run() -> None:
+    raw = read(SCENARIO)
+    simulate(check({**raw, "duration": 20.0}, "bench", Path()), MemorySink())  # the compiler's turn
+    kinds: dict[str, list[float]] = {}
+    print("context: 100 hosts, 450 s, seed 1, compilation excluded")
+    for number, speed in enumerate(SPEEDS):
+        cpu, summary, delivered = measured({**raw, "movement": {**raw["movement"], "speed": [1.0, speed]}})
+        goal = f"; the goal is {GOAL:g}" if speed == 10 else ""
+        print(f"  100 hosts/km², up to {speed:2g} m/s {cpu:6.1f} CPU s{goal}; {delivered}")
+        for kind in summary.sent:
+            kinds.setdefault(kind.kind, [0.0] * len(SPEEDS))[number] = kind.bits / 1e6
+    cpu, _, delivered = measured({**raw, "area": {"width": DENSE, "height": DENSE}})
+    print(f"  400 hosts/km², up to 10 m/s {cpu:6.1f} CPU s; {delivered}")
+    print(f"  {'Mbit by kind, up to m/s':<24}" + "".join(f"{speed:8g}" for speed in SPEEDS))
+    for name, bits in (*kinds.items(), ("all", [sum(column) for column in zip(*kinds.values(), strict=True)])):
+        print(f"  {name:<24}" + "".join(f"{amount:8.1f}" for amount in bits))
+
+
+if __name__ == "__main__":
+    run()

@@ -1,0 +1,58 @@
+"""What the choices change that the paper on documents that people carry leaves open: one changed at a time.
+
+The paper's scenario with 802.11 at 11 Mb/s, two hops, caches of 8 documents, over 400 s and two layouts of
+buildings: `python -m bench opportunistic-choices`. The table in docs/protocols/opportunistic.md is from it.
+"""
+
+from pathlib import Path
+from statistics import mean
+from typing import Any, Final
+
+import roamcast.papers
+from roamcast.facts.sinks import MemorySink
+from roamcast.sim.run import run as run_scenario
+from roamcast.sim.scenario import check, read
+
+SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "opportunistic-radio.toml"
+BASE: Final = {"scope": 2, "capacity": 8}
+DURATION: Final = 400.0
+SEEDS: Final = (1, 2)
+CHOICES: Final[tuple[tuple[str, dict[str, Any]], ...]] = (
+    ("as in the paper's experiments", {}),
+    ('catalog = "missing"', {"catalog": "missing"}),
+    ('asking = "one"', {"asking": "one"}),
+    ("whole = false: pieces are kept", {"whole": False}),
+    ('decide = "any"', {"decide": "any"}),
+    ('relaying = "flooding"', {"relaying": "flooding"}),
+    ("remember = false", {"remember": False}),
+    ('policy = "oldest arrival"', {"policy": "oldest arrival"}),
+    ('policy = "least requested"', {"policy": "least requested"}),
+    ('policy = "others first"', {"policy": "others first"}),
+    ('carry = "everything"', {"carry": "everything"}),
+    ("jitter = 0.5", {"jitter": 0.5}),
+    ("missed = 1", {"missed": 1}),
+    ("listed = 2048, cut = true", {"listed": 2048, "cut": True}),
+    ("spread = 0", {"spread": 0.0}),
+)
+
+
+def outcome(changes: dict[str, Any], seed: int) -> tuple[float, float, float, float]:
+    """Deliveries to others than the publisher, and messages by kind: announces, requests, pieces; in thousands."""
+    raw = read(SCENARIO) | {"duration": DURATION, "seed": seed}
+    raw["protocol"]["parameters"] |= BASE | changes
+    facts = MemorySink()
+    run_scenario(check(raw, "choices", Path()), facts)
+    sent = dict.fromkeys(("announce", "request", "piece"), 0.0)
+    for row in facts.table("transmit").to_pylist():
+        if row["kind"] in sent:
+            sent[row["kind"]] += row["packets"] / 1000
+    delivered = sum(hops > 0 for hops in facts.table("deliver")["hops"].to_pylist())
+    return delivered, sent["announce"], sent["request"], sent["piece"]
+
+
+def run() -> None:
+    print(f"opportunistic: the choices, mean of {len(SEEDS)} layouts, {DURATION:g} s")
+    print(f"  {'':32} deliveries  announces  requests  pieces (thousand packets)")
+    for name, changes in CHOICES:
+        delivered, announces, requests, pieces = map(mean, zip(*(outcome(changes, s) for s in SEEDS), strict=True))
+        print(f"  {name:32} {delivered:10.0f} {announces:10.2f} {requests:9.2f} {pieces:7.1f}", flush=True)

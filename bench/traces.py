@@ -1,0 +1,80 @@
+"""Importing a recording: CPU seconds, the JVM's included, and memory, for each size; and how they grow.
+
+The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
+and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million
+reports, which are written to the folder for temporary files as 3 GB of Parquet.
+"""
+
+import os
+import re
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Final
+
+from pyspark.sql import SparkSession
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+
+from bench.measures import cpu_seconds
+from roamcast.pipeline.session import session
+from roamcast.pipeline.storage import spark_uri
+from roamcast.pipeline.traces.importing import Options, import_trace
+from roamcast.pipeline.traces.samples import Cut
+
+SIZES: Final = (0.5, 1.0, 2.0, 4.0)
+"""Million reports."""
+NODES: Final = 1000
+
+
+def run(*millions: float) -> None:
+    print("traces: a log of positions becomes legs")
+    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(heavy=True) as spark:
+        warm = write_log(spark, Path(folder) / "warm.parquet", 0.05)
+        import_trace(spark, warm, Path(folder) / "warm.trace")
+        former = None
+        for size in millions or SIZES:
+            log = write_log(spark, Path(folder) / f"log-{size:g}.parquet", size)
+            begin, before = time.perf_counter(), cpu_seconds()
+            about = import_trace(spark, log, Path(folder) / "log.trace", Options(cut=Cut(gap=10, tolerance=1.0)))
+            wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
+            growth = "" if former is None else f", {cpu / former[1]:.2f} × for {size / former[0]:.2g} × as many"
+            print(
+                f"  {about.samples:,} reports, {about.rows:,} legs, {sum(about.refused.values()):,} refused: "
+                f"{cpu:.1f} CPU s, {cpu / about.samples * 1e6:.1f} µs each{growth}; {wall:.1f} s, "
+                f"peak of the JVM {peak(spark):.1f} GB"
+            )
+            former = size, cpu
+
+
+def write_log(spark: SparkSession, path: Path, millions: float) -> Path:
+    report = spark.range(round(millions * 1e6)).select(
+        (F.col("id") % NODES).alias("node"), F.floor(F.col("id") / NODES).alias("at"), F.rand(1).alias("chance")
+    )
+    angle = F.col("at") / 300 + F.col("node")
+    rows = report.where("chance > 0.1").select(
+        F.concat(F.lit("taxi-"), F.col("node")).alias("id"),
+        F.col("at").cast("double").alias("time"),
+        F.when(F.col("chance") < 0.101, None).otherwise(45 + 0.05 * F.sin(angle) + F.col("node") / 1e5).alias("lat"),
+        (7 + 0.05 * F.cos(angle * 0.7)).alias("lon"),
+        "chance",
+    )
+    twice = F.when(F.col("chance") < 0.11, F.array(F.lit(1), F.lit(2))).otherwise(F.array(F.lit(1)))
+    shuffled = rows.withColumn("copy", F.explode(twice)).drop("chance", "copy").repartition(8, F.rand(2))
+    shuffled.write.parquet(spark_uri(path))
+    return path
+
+
+def peak(spark: SparkSession) -> float:
+    """The most memory that the JVM has had so far, in GB."""
+    jvm = spark.sparkContext._jvm
+    assert jvm is not None
+    pid = int(jvm.java.lang.ProcessHandle.current().pid())
+    status = Path(f"/proc/{pid}/status").read_text()
+    found = re.search(r"VmHWM:\s+(\d+) kB", status)
+    return int(found[1]) * 1024 / 1e9 if found else float("nan")
+
+
+if __name__ == "__main__":
+    print(f"on {os.cpu_count()} cores")
+    run(*map(float, sys.argv[1:]))

@@ -1,0 +1,49 @@
+"""`roamcast sql`: a question to a campaign's folder."""
+
+import json
+from pathlib import Path
+
+import click
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.paths import LocalPath
+
+
+@click.command()
+@click.argument("out", type=LocalPath(), metavar="OUT")
+@click.argument("query")
+@click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
+@click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
+@click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each row.  [default: a table]")
+def sql(out: Path, query: str, master: str | None, settings: tuple[str, ...], as_json: bool) -> None:
+    """Answer QUERY, in Spark's SQL, from the campaign in OUT.
+
+    \b
+    Views: results has a row for each run, with experiment, variant, seed, a column for each axis and one for each
+    measure; runs is the same without measures; every table of facts is a view, its rows with the columns of runs.
+    Example:
+      roamcast sql out/ranges "select variant, range, avg(delivery) from results group by all order by all"
+    """
+    from roamcast.pipeline.session import session  # Spark takes a second to import
+    from roamcast.pipeline.tables import load
+
+    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast sql") as spark:
+        answer = load(out, spark).sql(query).toArrow()
+    if as_json:
+        for row in answer.to_pylist():
+            click.echo(json.dumps(row, default=str))
+        return
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for name in answer.column_names:
+        table.add_column(name)
+    for row in answer.to_pylist():
+        table.add_row(
+            *(
+                "–" if value is None else f"{value:.6g}" if isinstance(value, float) else str(value)
+                for value in row.values()
+            )
+        )
+    Console(markup=False, highlight=False).print(table)

@@ -1,0 +1,226 @@
+"""The facts of one live node on disk, in the tables of every run, as parts that are complete or not there.
+
+The rules this file owns:
+
+* A part is `DIR/<table>-<number>.parquet`, written beside its place and renamed. A new one is cut every `INTERVAL`
+  seconds and at the end, so that `kill -9` loses the last seconds and nothing else. Numbers go on after a restart, and
+  the publications of the lost seconds are written then: the store has them (`last_published` tells from where on).
+* Totals (`transmit`, `note`) are written as what was added since the last part: rows of the same key add up.
+* What a node cannot know is 0: collisions, half duplex, losses on a link, and airtime, which only a radio knows.
+"""
+
+import asyncio
+import os
+import re
+from collections import Counter
+from collections.abc import Iterable, Mapping
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+from msgspec.structs import astuple
+
+from roamcast.content.event import Scalar
+from roamcast.content.rows import event_rows, filter_rows, typed
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.facts.recorder import Row, batch_of
+from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
+from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
+from roamcast.live import log
+from roamcast.live.facts import INTERVAL, Facts
+from roamcast.protocols.api import Node, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.facts import Fact
+from roamcast.protocols.messages import kind_of
+from roamcast.units import SECOND
+
+MAX_ROWS: Final = 50_000
+"""Rows that are held; with more, a part is cut earlier."""
+MAX_BYTES: Final = 2**30
+"""Of all parts; beyond, the oldest go."""
+PATIENCE: Final = 120
+LONGEST_INTERVAL: Final = 300.0
+_AMOUNTS: Final = ("messages", *COUNTERS)
+_PART: Final = re.compile(r"\w+-(\d+)\.parquet")
+
+
+class WrittenFacts(Facts):
+    """Takes what happens on a node and writes it down."""
+
+    def __init__(self, folder: Path, node: Node, entry: Entry, *, decisions: bool = False) -> None:
+        """With `decisions`, what the broker decides about events is written down too."""
+        super().__init__()
+        self.recording = True
+        self.decisions = decisions
+        self._folder = folder
+        self._node = node
+        self._tables = tables_of(entry.facts)
+        self._roles = {kind_of(message): message.role for message in entry.messages} | {"ack": ACK_ROLE}
+        self._rows: dict[str, list[Row]] = {table: [] for table in self._tables}
+        self._sensed: dict[str, Scalar] = {}
+        self._held = 0
+        self._totals: dict[tuple[str, int], Counter[str]] = {}  # by kind and cause, since the last part
+        self._seconds: dict[tuple[int, str], Counter[str]] = {}
+        self._notes: Counter[str] = Counter()  # since the last part
+        self._writer = ThreadPoolExecutor(1, "facts")
+        self._writing: asyncio.Future[None] | None = None
+        self._part = 0
+        pa.array([0])  # Arrow imports pandas with its first array: now, rather than in the middle of the traffic
+        self._cut = 0  # parts, in this life
+        folder.mkdir(parents=True, exist_ok=True)
+        parts = sorted(path for path in folder.iterdir() if _PART.fullmatch(path.name))
+        self._part = 1 + max(map(_number, parts), default=-1)
+        self._sizes = {path: path.stat().st_size for path in sorted(parts, key=_number)}
+        self._find_last_published([path for path in parts if path.name.startswith("publish-")])
+
+    def _find_last_published(self, parts: list[Path]) -> None:
+        """A part that a loss of power has damaged is passed over, and stays for who looks."""
+        for part in reversed(parts):
+            try:
+                self.last_published = max(pq.read_table(part, columns=["event"])["event"].to_pylist())
+                return
+            except (OSError, pa.ArrowException, ValueError, KeyError) as problem:
+                log.warn("a part of the facts is damaged, and passed over", part=str(part), reason=str(problem))
+
+    @property
+    def interval(self) -> float:
+        """It doubles with every `PATIENCE` parts: an experiment of minutes loses seconds to `kill -9`, and a node on a
+        mast makes some hundred parts a day."""
+        return min(INTERVAL * 2.0 ** (self._cut // PATIENCE), LONGEST_INTERVAL)
+
+    # --- What happens -----------------------------------------------------------------------------------------------
+
+    def subscribed(self, now: Time, subscription: Subscription) -> None:
+        self._add("subscribe", *subscribe_row(now, self._node, subscription))
+        for row in filter_rows(subscription.id, subscription.filter):
+            self._add("filter_constraint", *row)
+
+    def unsubscribed(self, now: Time, number: int) -> None:
+        self._add("subscribe", *unsubscribe_row(now, self._node, number))
+
+    def published(self, now: Time, publication: Publication) -> None:
+        self._add("publish", *publish_row(now, self._node, publication))
+        for row in event_rows(publication.event):
+            self._add("event_attribute", *row)
+
+    def delivered(
+        self, now: Time, event_id: int, subscriptions: Iterable[int], published: Time | None, hops: int, via: str
+    ) -> None:
+        for subscription in subscriptions:
+            self._add("deliver", now, self._node, event_id, subscription, published, hops, via)
+
+    def record(self, now: Time, fact: Fact) -> None:
+        self._add(fact.table, now, self._node, *astuple(fact))
+
+    def sensed(self, now: Time, attributes: Mapping[str, Scalar]) -> None:
+        for name, value in attributes.items():
+            if self._sensed.get(name) != value:
+                self._sensed[name] = value
+                self._add("attribute", now, self._node, name, *typed(value))
+
+    def note(self, what: str) -> None:
+        super().note(what)
+        self._notes[what] += 1
+
+    def count(self, now: Time, kind: str, cause: int = 0, **amounts: int) -> None:
+        super().count(now, kind, cause, **amounts)
+        self._totals.setdefault((kind, cause), Counter()).update(amounts)
+        self._seconds.setdefault((now // SECOND, kind), Counter()).update(amounts)
+
+    def _add(self, table: str, *row: Any) -> None:  # noqa: ANN401  # a row is as its schema says
+        self._rows[table].append(row)
+        self._held += 1
+        if self._held >= MAX_ROWS and self._writing is None:
+            self._begin_part()
+
+    # --- Parts ------------------------------------------------------------------------------------------------------
+
+    async def cut(self, now: Time, *, last: bool = False) -> None:
+        """Writes a part with everything but the second that is not over; the last part has that too."""
+        self._settle(now // SECOND, last)
+        await self._written_out()
+        self._begin_part()
+        await self._written_out()
+
+    async def close(self, now: Time) -> None:
+        await self.cut(now, last=True)
+        self._writer.shutdown()
+
+    async def _written_out(self) -> None:
+        while self._writing is not None:
+            await asyncio.wait([self._writing])
+            await asyncio.sleep(0)  # for the callback that looks at how it went
+
+    def _settle(self, second: int, last: bool) -> None:
+        """Turns what was counted into rows."""
+        for (kind, cause), amounts in sorted(self._totals.items()):
+            self._add("transmit", self._node, kind, self._roles[kind], cause, *(amounts[name] for name in _AMOUNTS))
+        for fact, count in sorted(self._notes.items()):
+            self._add("note", self._node, fact, count)
+        self._totals.clear()
+        self._notes.clear()
+        for key in sorted(self._seconds):
+            if last or key[0] < second:
+                amounts = self._seconds.pop(key)
+                self._add("series", *key, self._roles[key[1]], *(amounts[name] for name in _AMOUNTS))
+
+    def _begin_part(self) -> None:
+        rows = {table: rows for table, rows in self._rows.items() if rows}
+        if not rows:
+            return
+        self._rows = {table: [] for table in self._tables}
+        self._held = 0
+        part, self._part = self._part, self._part + 1
+        self._cut += 1
+        last = rows["publish"][-1][2] if "publish" in rows else None
+        self._writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write, part, rows)
+        self._writing.add_done_callback(lambda writing: self._written(writing, last))
+
+    def _written(self, writing: asyncio.Future[None], last: int | None) -> None:
+        self._writing = None
+        problem = writing.exception()
+        if problem is not None:
+            # Facts are for measuring: a node goes on without them, and says so.
+            self.note("facts lost")
+            log.error("facts could not be written", reason=str(problem), folder=str(self._folder))
+        elif last is not None:
+            self.on_recorded(last)
+
+    def _write(self, part: int, rows: dict[str, list[Row]]) -> None:
+        for table, held in rows.items():
+            batch = batch_of(held, self._tables[table])
+            place = self._folder / f"{table}-{part:06}.parquet"
+            partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
+            pq.write_table(pa.Table.from_batches([batch]), partial, compression="zstd")
+            _to_disk(partial)
+            partial.replace(place)
+            self._sizes[place] = place.stat().st_size
+        _to_disk(self._folder)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """The oldest parts go when all take more than `MAX_BYTES`."""
+        total = sum(self._sizes.values())
+        for place, size in list(self._sizes.items()):
+            if total <= MAX_BYTES:
+                break
+            place.unlink(missing_ok=True)
+            del self._sizes[place]
+            total -= size
+
+
+def _number(part: Path) -> int:
+    found = _PART.fullmatch(part.name)
+    assert found is not None
+    return int(found[1])
+
+
+def _to_disk(path: Path) -> None:
+    """Without it, a file that was renamed may be empty after a loss of power, and a folder may not know it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -1,0 +1,55 @@
+"""Seeds until the claims of a paper are decided: only for experiments of claims that are still open.
+
+The rules this file owns:
+
+* A claim is decided when it holds or does not hold, at the level of its look (`campaign/sequential.py`); the verdict
+  then stands, whatever later seeds of the same experiments would say. A claim without checks, or whose measures are
+  missing, is not waited for.
+* An open claim takes all its experiments to the next look: its checks compare curves, so all points of them count.
+"""
+
+from collections.abc import Collection, Mapping, Sequence
+from pathlib import Path
+
+from roamcast.campaign.measured import read_about
+from roamcast.campaign.sequential import Looks
+from roamcast.campaign.until import Place
+from roamcast.papers.claims import Claim
+from roamcast.papers.conditions import Outcome
+from roamcast.papers.curves import read_values
+from roamcast.papers.judge import judge
+from roamcast.papers.verdict import Verdict
+
+
+class Decided:
+    """Waits for verdicts, and keeps them."""
+
+    def __init__(self, claims: Sequence[Claim]) -> None:
+        self._claims = claims
+        self.verdicts: dict[str, Verdict] = {}
+        """By claim: the last there was; final where it is decided."""
+        self._seeds: dict[str, int] = {}
+
+    def check(self, measures: Collection[str]) -> None:
+        """Claims whose measures are missing say so in their verdicts."""
+
+    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
+        values, about, looks = read_values(out), read_about(out), Looks(most)
+        still: set[str] = set()
+        for claim in self._claims:
+            experiments = {term.experiment for check in claim.checks for term in check.terms}
+            if not experiments:
+                (self.verdicts[claim.id],) = judge([claim], values, about)
+                continue
+            have = max((count for (name, _), count in seeds.items() if name in experiments), default=0)
+            former = self._seeds.get(claim.id, 0)
+            if claim.id in self.verdicts and self.verdicts[claim.id].outcome is not Outcome.OPEN:
+                continue
+            if have <= former and claim.id in self.verdicts:
+                continue
+            level = looks.level_at(have, former) if have > former else looks.level
+            (self.verdicts[claim.id],) = judge([claim], values, about, level)
+            self._seeds[claim.id] = have
+            if self.verdicts[claim.id].outcome is Outcome.OPEN:
+                still |= experiments
+        return [place for place in seeds if place[0] in still]

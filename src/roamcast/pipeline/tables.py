@@ -1,0 +1,134 @@
+"""A campaign's folder as tables: every row with its experiment, variant, seed and a column for each axis.
+
+`load(OUT)` gives Arrow tables, which pandas, Polars and DuckDB read; given a Spark session, DataFrames of any size, and
+views for SQL. The rules this file owns:
+
+* `results` is one row for each planned run, with a column for each measure; a run that failed has nulls.
+* An axis of the name of another column gets `_axis` behind it. An axis is a number where all its values are.
+* Facts are read by the manifest, as measures read them (`measures.facts`).
+"""
+
+import json
+from functools import cached_property
+from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_commit, check_version, facts_file
+from roamcast.campaign.schemas import OK
+from roamcast.errors import RoamcastError
+
+if TYPE_CHECKING:  # pyspark takes a second to import, and small tables need none
+    from pyspark.sql import DataFrame, SparkSession
+
+_OWN: Final = ("run", "experiment", "variant", "point", "seed")
+
+
+class Results:
+    """What `load` gives."""
+
+    def __init__(self, out: Path, spark: "SparkSession | None" = None) -> None:
+        self.out: Final = out.resolve()
+        self._spark = spark
+        check_version(self.out)
+        self._planned = _read(self.out / RUNS_FILE)
+        check_commit(self.out, self._planned)
+        self._manifest = _read(self.out / MANIFEST_FILE).to_pylist()
+
+    @cached_property
+    def runs(self) -> pa.Table:
+        """A row for each planned run: run, experiment, variant, point, seed, and the axes."""
+        axes = [json.loads(text) for text in self._planned["axes"].to_pylist()]
+        labels = list(dict.fromkeys(label for point in axes for label in point))
+        columns = {name: self._planned[name] for name in _OWN}
+        for label in labels:
+            values = [point.get(label) for point in axes]
+            numbers = all(
+                isinstance(value, int | float) and not isinstance(value, bool) for value in values if value is not None
+            )
+            name = f"{label}_axis" if label in columns else label
+            columns[name] = pa.array(values, pa.float64()) if numbers else pa.array([_text(value) for value in values])
+        return pa.table(columns)
+
+    @cached_property
+    def results(self) -> pa.Table:
+        """`runs` with a column for each measure."""
+        file = self.out / "measures" / "run.parquet"
+        if not file.is_file():
+            raise RoamcastError(f"{self.out}: has no measures yet: finish the campaign first")
+        values: dict[str, dict[str, float | None]] = {}
+        for row in pq.read_table(file, partitioning=None).to_pylist():
+            values.setdefault(row["measure"], {})[row["run"]] = row["value"]
+        table, names = self.runs, self._planned["run"].to_pylist()
+        for measure, by_run in values.items():
+            column = pa.array([by_run.get(run) for run in names], pa.float64())
+            table = table.append_column(measure, column)
+        return table
+
+    @property
+    def tables(self) -> list[str]:
+        """The names of the facts that some run has."""
+        return sorted({table for row in self._manifest if row["status"] == OK for table, _ in row["rows"] or ()})
+
+    def facts(self, table: str) -> pa.Table:
+        """The facts of one table, of all runs that are ok, in memory; with the columns of `runs` in front."""
+        files = [
+            facts_file(self.out, table, row["run"])
+            for row in self._manifest
+            if row["status"] == OK and dict(row["rows"] or ()).get(table)
+        ]
+        if not files:
+            raise RoamcastError(f"{self.out}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
+        whole = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+        clash = [name for name in self.runs.column_names if name != "run" and name in whole.column_names]
+        runs = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
+        joined = whole.join(runs, "run", join_type="inner")
+        return joined.select([*runs.column_names, *(name for name in whole.column_names if name != "run")])
+
+    def frame(self, table: str) -> "DataFrame":
+        """The same as a Spark DataFrame, of any size; `runs` and `results` too."""
+        from roamcast.pipeline.measures.facts import Facts  # noqa: PLC0415  # it imports Spark
+
+        spark = self._session()
+        if table in ("runs", "results"):
+            return spark.createDataFrame(getattr(self, table))
+        facts = Facts(spark, self.out).table(table)
+        runs = spark.createDataFrame(self.runs)
+        for name in set(runs.columns) & set(facts.columns) - {"run"}:
+            runs = runs.withColumnRenamed(name, f"{name}_run")
+        return runs.hint("broadcast").join(facts, "run", "inner")
+
+    def sql(self, query: str) -> "DataFrame":
+        """The answer to a query over `runs`, `results` and every table of facts, each a view."""
+        from pyspark.errors import PySparkException  # noqa: PLC0415  # it imports Spark
+
+        for name in ("runs", "results", *self.tables):
+            self.frame(name).createOrReplaceTempView(name)
+        try:
+            return self._session().sql(query)
+        except PySparkException as problem:
+            said = str(problem).partition("\n")[0]
+            raise RoamcastError(f"{said}\nthere are the views runs, results, {', '.join(self.tables)}") from None
+
+    def _session(self) -> "SparkSession":
+        if self._spark is None:
+            raise RoamcastError("that needs Spark: give load() a session")
+        return self._spark
+
+
+def load(out: Path | str, spark: "SparkSession | None" = None) -> Results:
+    """The tables of a campaign's folder."""
+    return Results(Path(out), spark)
+
+
+def _text(value: Any) -> str | None:  # noqa: ANN401  # any value of TOML
+    return value if value is None or isinstance(value, str) else json.dumps(value)
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, partitioning=None)
+    except (OSError, pa.ArrowException) as problem:
+        raise RoamcastError(f"{path}: cannot be read: {problem}") from None

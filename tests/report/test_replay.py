@@ -1,0 +1,237 @@
+"""The replay page in a real browser: it plays, scrubs, steps, follows, and tells a node's and an event's story."""
+
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from report.test_browser import PHONE, PROGRAM, WIDE, middle, open_at, press, shades
+from roamcast.campaign.recorded import open_run
+from roamcast.cli.main import main
+from roamcast.report.chromium import Browser
+from roamcast.report.replay import missing
+
+pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine: the page is not tested in one")
+
+SCENARIO = """
+name = "a line that <b>moves</b>"
+nodes = 4
+duration = 10
+[area]
+width = 1000
+height = 400
+[movement]
+model = "recorded"
+file = "walk.tcl"
+[radio]
+range = 250
+[mac]
+model = "ideal"
+[protocol.parameters]
+jitter = 0
+[[workload.subscribers]]
+nodes = [2, 3]
+[[workload.publishers]]
+nodes = [0]
+rate = 1
+"""
+WALK = """
+$node_(0) set X_ 100.0
+$node_(0) set Y_ 100.0
+$node_(1) set X_ 300.0
+$node_(1) set Y_ 100.0
+$node_(2) set X_ 500.0
+$node_(2) set Y_ 100.0
+$node_(3) set X_ 900.0
+$node_(3) set Y_ 100.0
+$ns_ at 2.0 "$node_(1) setdest 300.0 300.0 50.0"
+"""
+"""Node 1 leaves the line at 2 s, at 50 m/s; node 3 is never in range."""
+
+
+@pytest.fixture(scope="module")
+def browser() -> Iterator[Browser]:
+    with Browser(str(PROGRAM)) as browser:
+        yield browser
+
+
+@pytest.fixture(scope="module")
+def run_folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    folder = tmp_path_factory.mktemp("replay")
+    (folder / "walk.tcl").write_text(WALK)
+    (folder / "line.toml").write_text(SCENARIO)
+    out = folder / "out"
+    arguments = ["run", str(folder / "line.toml"), "--replay", "--reference", "--quiet", "--out", str(out)]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    assert f"replay: {out / 'replay.html'}" in result.output
+    return out
+
+
+@pytest.fixture
+def page(browser: Browser, run_folder: Path) -> Browser:
+    return shown(browser, run_folder)
+
+
+def shown(browser: Browser, folder: Path, size: tuple[int, int] = WIDE) -> Browser:
+    open_at(browser, (folder / "replay.html").as_uri(), size)
+    deadline = time.monotonic() + 30
+    while not browser.evaluate("document.documentElement.dataset.ready || ''"):
+        assert time.monotonic() < deadline, browser.complaints
+    return browser
+
+
+def text(browser: Browser, selector: str) -> Any:  # noqa: ANN401  # text
+    return browser.evaluate(f"document.querySelector({selector!r}).innerText")
+
+
+def click(browser: Browser, x: float, y: float) -> None:
+    for kind in ("mousePressed", "mouseReleased"):
+        browser.ask("Input.dispatchMouseEvent", type=kind, x=x, y=y, button="left", clickCount=1, buttons=1)
+
+
+def now(browser: Browser) -> float:
+    return float(browser.evaluate("roamcast.clock.time"))
+
+
+@pytest.mark.parametrize("scheme", ["light", "dark"])
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_it_renders_fits_and_fetches_nothing(
+    browser: Browser, run_folder: Path, size: tuple[int, int], scheme: str
+) -> None:
+    shown(browser, run_folder, size)
+    browser.ask("Emulation.setEmulatedMedia", features=[{"name": "prefers-color-scheme", "value": scheme}])
+    for tab in ("run", "event", "node"):
+        browser.evaluate(f"roamcast.panel.show('{tab}')")
+        assert browser.evaluate("document.documentElement.scrollWidth") == size[0]
+    assert text(browser, "h1") == "a line that <b>moves</b>"
+    assert shades(browser.screenshot(*size)) > 60
+    assert browser.evaluate("performance.getEntriesByType('resource').length") == 0
+    assert browser.complaints == []
+
+
+def test_nodes_are_exactly_where_their_legs_say(page: Browser) -> None:
+    page.evaluate("roamcast.seek(4)")
+    place = page.evaluate("[roamcast.run.movement.x[1], roamcast.run.movement.y[1]]")
+    assert place == pytest.approx([300, 200], abs=1e-6)  # 2 s at 50 m/s
+    page.evaluate("roamcast.seek(1)")  # and back
+    assert page.evaluate("[roamcast.run.movement.x[1], roamcast.run.movement.y[1]]") == [300, 100]
+
+
+def test_it_plays_pauses_and_changes_its_speed(page: Browser) -> None:
+    assert now(page) == 0
+    press(page, " ")
+    deadline = time.monotonic() + 20
+    while now(page) == 0 and time.monotonic() < deadline:
+        pass
+    assert now(page) > 0
+    press(page, " ")
+    stopped = now(page)
+    assert page.evaluate("new Promise((done) => setTimeout(() => done(roamcast.clock.time), 50))") == stopped
+    for key, times in (("ArrowUp", 20), ("ArrowDown", 40)):
+        for _ in range(times):
+            press(page, key)
+        assert text(page, "#speed-text") == {"ArrowUp": "1000×", "ArrowDown": "1/100×"}[key]
+
+
+def test_dragging_along_the_time_axis_goes_there(page: Browser) -> None:
+    click(page, **middle(page, "#timeline"))
+    assert now(page) == pytest.approx(5, abs=0.05)
+    assert text(page, "#clock").startswith("0:0")
+
+
+def test_it_steps_from_frame_to_frame(page: Browser) -> None:
+    starts = page.evaluate("[...roamcast.run.frame.start.slice(0, 3)]")
+    for start in starts:
+        press(page, "ArrowRight")
+        assert now(page) == start
+    assert text(page, "#frame").startswith("data of node 2 to all · event 0:1")
+    press(page, "ArrowLeft")
+    assert now(page) == starts[1]
+    assert text(page, "#frame") == "data of node 1 to all · event 0:1 · 264 bytes · received 2"
+
+
+def test_a_click_on_a_node_tells_about_it(page: Browser) -> None:
+    page.evaluate("roamcast.seek(1.5)")
+    place = page.evaluate("[roamcast.camera.screenX(500), roamcast.camera.screenY(100)]")
+    corner = page.evaluate("(({x, y}) => [x, y])(document.getElementById('stage').getBoundingClientRect())")
+    click(page, corner[0] + place[0], corner[1] + place[1])
+    told = text(page, "#about-node")
+    for words in ("Node 2", "500.0 m, 100.0 m", "250 m", "true", "1: 1"):
+        assert words in told
+    press(page, "f")
+    page.evaluate("roamcast.draw()")
+    assert page.evaluate("[roamcast.camera.x, roamcast.camera.y]") == [500, 100]
+    press(page, "Escape")
+    assert "Click a node" in text(page, "#about-node") or page.evaluate("roamcast.panel.shown") == "run"
+
+
+def test_zoom_keeps_the_place_under_the_pointer(page: Browser) -> None:
+    there = "[roamcast.camera.screenX(300), roamcast.camera.screenY(100), roamcast.camera.scale]"
+    x, y, scale = page.evaluate(there)
+    page.evaluate(f"roamcast.zoom(2, {x}, {y})")
+    assert page.evaluate(there) == pytest.approx([x, y, 2 * scale])
+    press(page, "0")
+    assert page.evaluate(there) == pytest.approx([x, y, scale])
+
+
+def test_an_event_has_its_story(page: Browser) -> None:
+    page.evaluate("document.querySelector('[data-shows=event]').click()")
+    assert "10 events" in text(page, "#about-event")
+    page.ask("Input.dispatchMouseEvent", type="mouseMoved", **middle(page, ".events button"))
+    page.evaluate("document.querySelector('.events button').click()")
+    told = text(page, "#about-event")
+    for words in (
+        *("Event 0:1", "Delivered to 1 of 2", "Missed, and why", "node 3", "no path"),
+        *("No path led there, neither at that moment nor over time.", "0 → 1", "1 → 2", "1 had it already"),
+    ):
+        assert words in told
+    story = page.evaluate("(({from, heard}) => [[...from], [...heard].map(Number.isFinite)])(roamcast.view.story)")
+    assert story == [[-1, 0, 1, -1], [True, True, True, False]]
+
+
+def test_who_left_the_line_is_named_in_later_events(page: Browser) -> None:
+    page.evaluate("roamcast.chooseEvent(9)")
+    assert "no path" in text(page, "#about-event")
+    assert page.evaluate("roamcast.view.story.missed.length") == 2
+    press(page, "E")
+    assert page.evaluate("roamcast.view.story.event") == 8
+
+
+# --- The command ------------------------------------------------------------------------------------------------------
+
+
+def test_what_was_not_recorded_is_said(run_folder: Path) -> None:
+    scenario = run_folder.parent / "line.toml"
+    out = run_folder.parent / "bare"
+    bare = ["--set", "record.movement=false", "--reference", "--quiet", "--out", str(out)]
+    assert CliRunner().invoke(main, ["run", str(scenario), *bare]).exit_code == 0
+    result = CliRunner().invoke(main, ["replay", str(out)])
+    assert (result.exit_code, result.stdout) == (0, f"{out / 'replay.html'}\n")
+    assert "--set record.movement=true --set record.frames=true --set record.decisions=true" in result.stderr
+    assert missing(open_run(run_folder)) == []
+
+
+def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
+    result = CliRunner().invoke(main, ["replay", str(tmp_path)])
+    assert result.exit_code == 2
+    assert "is no run: name the folder that `roamcast run` or `roamcast lab` made" in result.stderr
+
+
+def test_why_on_the_command_line(run_folder: Path) -> None:
+    told = CliRunner().invoke(main, ["why", str(run_folder), "0:1", "3"])
+    assert told.exit_code == 0, told.output
+    assert "Cause: no path" in told.output
+    summed = CliRunner().invoke(main, ["why", str(run_folder), "--missed"])
+    assert "no path" in summed.output
+    for wrong, said in (
+        (["0:99", "3"], "was not published in this run; there are 0:1, 0:2"),
+        (["0:1", "9"], "the run has 4 nodes, numbered from 0"),
+        (["x", "3"], "expected PUBLISHER:SERIAL"),
+        ([], "give EVENT and NODE, or --missed"),
+    ):
+        result = CliRunner().invoke(main, ["why", str(run_folder), *wrong])
+        assert (result.exit_code, said in result.stderr) == (2, True), result.output
