@@ -62,7 +62,7 @@ fuzz: install
 
 # The universal lock needs uv; it is a tool for maintainers, not for users.
 lock:
-	uv pip compile pyproject.toml --extra dev --universal --python-version 3.11 --generate-hashes \
+	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o requirements.lock --upgrade
 
 clean:

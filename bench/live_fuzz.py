@@ -22,7 +22,7 @@ from time import process_time
 from typing import Final
 
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import ACK, ASK, BROADCAST, HEADER_SIZE, PART, SAY, TELL, Sealer
+from roamcast.live.link.frame import ACK, ASK, BROADCAST, HEADER_SIZE, PART, SAY, SKIP, TELL, Sealer
 from roamcast.live.link.link import BATCH, Link, LinkSettings, Rate
 from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
 
@@ -61,9 +61,9 @@ def mutated(rng: random.Random, octets: bytes) -> bytes:
 class Maker:
     def __init__(self, rng: random.Random, key: NetworkKey | None) -> None:
         self._rng = rng
-        self._insiders = [Sealer(key, node, 0, lambda upto: None) for node in range(10, 310)]
-        self._stranger = Sealer(NetworkKey(bytes(32)) if key else None, 7, 0, lambda upto: None)
-        self._good = Sealer(key, GOOD, 0, lambda upto: None)
+        self._insiders = [Sealer(key, node) for node in range(10, 310)]
+        self._stranger = Sealer(NetworkKey(bytes(32)) if key else None, 7)
+        self._good = Sealer(key, GOOD)
         self._recorded: list[bytes] = []
 
     def good(self) -> bytes:
@@ -107,16 +107,17 @@ class Maker:
 
     def _inside(self) -> bytes:
         rng = self._rng
-        kind = rng.choice((SAY, TELL, ACK))
-        flags = {SAY: rng.choice((0, PART)), TELL: rng.choice((0, PART, ASK, PART | ASK)), ACK: 0}[kind]
+        kind = rng.choice((SAY, TELL, ACK, SKIP))
+        flags = {SAY: rng.choice((0, PART)), TELL: rng.choice((0, PART, ASK, PART | ASK)), ACK: 0, SKIP: 0}[kind]
         payload = mutated(rng, struct.pack(">QBBB", rng.randrange(50), 1, 0, 2) + b"octets")[:8900]
         return rng.choice(self._insiders).seal(kind, BROADCAST if kind == SAY else NODE, payload, flags=flags)
 
     def _made_up(self) -> bytes:
         rng = self._rng
-        numbers = rng.choice((1, 0x81)), rng.randrange(5), rng.randrange(5), *rng.choices(TELLING, k=3)
+        numbers = rng.choice((2, 0x82)), rng.randrange(5), rng.randrange(5), *rng.choices(TELLING, k=3)
         version, kind, flags, sender, receiver, counter = numbers
-        header = struct.pack(">BBBIIQ", version, kind, flags, sender % 2**32, receiver % 2**32, counter)
+        salt = rng.randbytes(16)
+        header = struct.pack(">BBBII16sQ", version, kind, flags, sender % 2**32, receiver % 2**32, salt, counter)
         return header + rng.randbytes(rng.randrange(60))
 
 
@@ -138,7 +139,7 @@ async def fuzz(name: str, key: NetworkKey | None, count: int) -> None:
     with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as sink:  # what the link answers ends here
         sink.bind(("127.0.0.1", 0))
         link = Link(
-            Sealer(key, NODE, 2**40, lambda upto: None),
+            Sealer(key, NODE, counter=2**40),
             LinkSettings(**{**vars(SETTINGS), "air": sink.getsockname()}),
             on_message=heard,
             on_done=lambda *_: None,

@@ -44,7 +44,7 @@ SAID: Final = (
 def messages(rng: random.Random, key: NetworkKey) -> Iterator[bytes]:
     """Authentic frames with something like a message in them."""
     codec = CATALOGUE[PROTOCOL].codec()
-    senders = [Sealer(key, node, 2**50, lambda upto: None) for node in range(400, 500)]
+    senders = [Sealer(key, node, counter=2**50) for node in range(400, 500)]
     while True:
         payload = codec.encode(rng.choice(SAID))
         yield rng.choice(senders).seal(SAY, BROADCAST, mutated(rng, payload)[:8000] if rng.random() < 0.7 else payload)

@@ -78,7 +78,7 @@ async def test_a_datagram_goes_to_whoever_hears_its_sender_and_comes_from_the_re
 async def test_who_sent_is_told_by_the_door_and_not_by_the_frame() -> None:
     air = Scripted({1: [(2, 0.0)]})
     ether = Ether(3, air, lambda: 77)
-    forged = Sealer(None, 0, 0, lambda upto: None).seal(SAY, BROADCAST, b"I am node 0")
+    forged = Sealer(None, 0).seal(SAY, BROADCAST, b"I am node 0")
     with homes(ether, 3) as there:
         there.send(1, forged)
         await there.carried(1)
@@ -88,7 +88,7 @@ async def test_who_sent_is_told_by_the_door_and_not_by_the_frame() -> None:
 
 async def test_a_frame_to_one_node_is_carried_to_that_one_and_only_if_it_hears() -> None:
     ether = Ether(4, Scripted({0: [(1, 0.0), (2, 0.0)]}), lambda: 0)
-    sealer = Sealer(None, 0, 0, lambda upto: None)
+    sealer = Sealer(None, 0)
     with homes(ether, 4) as there:
         there.send(0, sealer.seal(TELL, 2, b"to 2"))
         there.send(0, sealer.seal(TELL, 3, b"to 3, who is out of range"))
@@ -172,6 +172,6 @@ def test_what_is_no_frame_is_for_everybody(datagram: bytes) -> None:
 
 
 def test_the_addressee_is_the_frames_receiver() -> None:
-    sealer = Sealer(None, 5, 0, lambda upto: None)
+    sealer = Sealer(None, 5)
     assert addressee(sealer.seal(TELL, 7, b"")) == 7
     assert addressee(sealer.seal(SAY, BROADCAST, b"")) is None

@@ -56,6 +56,7 @@ def settings(folder: Path, node: int = 1, **changes: Any) -> NodeSettings:  # no
         "sync": "normal",
         "control": f"unix:{folder / f'{node}.socket'}",
         "air": ("127.0.0.1", 9),
+        "seed": "1",
     }
     return NodeSettings(node=node, **(given | changes))
 
@@ -126,7 +127,7 @@ class Process:
     def __init__(self, folder: Path, node: int = 1, *options: str, air: str | None = "127.0.0.1:9") -> None:
         self.control = f"unix:{folder / f'{node}.socket'}"
         self.store = folder / f"{node}.store"
-        words = ["node", "--id", str(node), "--store", str(self.store), "--control", self.control]
+        words = ["node", "--id", str(node), "--store", str(self.store), "--control", self.control, "--seed", "1"]
         words += options
         if air is not None:  # without one it would broadcast
             words += ["--air", air]

@@ -222,6 +222,7 @@ def test_a_client_outside_its_context_says_so() -> None:
 
 def test_the_address_and_the_token_come_from_the_environment(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (tmp_path / "token").write_text("0123456789abcdef")
+    (tmp_path / "token").chmod(0o600)
 
     async def test() -> None:
         async with Node(settings(tmp_path, token_file=tmp_path / "token")) as node:

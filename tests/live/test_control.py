@@ -75,6 +75,7 @@ def test_pages_in_a_browser_are_kept_out(tmp_path: Path, headers: dict[str, str]
 @pytest.mark.parametrize("given", ["", "Bearer ", f"Bearer {TOKEN}x", f"bearer {TOKEN}", TOKEN, "Bearer ümlaut"])
 def test_a_wrong_token_is_refused(tmp_path: Path, given: str) -> None:
     (tmp_path / "token").write_text(f"{TOKEN}\n")
+    (tmp_path / "token").chmod(0o600)
 
     async def test() -> None:
         async with served(tmp_path, token_file=tmp_path / "token") as (_, http):
@@ -94,6 +95,7 @@ def test_a_wrong_token_is_refused(tmp_path: Path, given: str) -> None:
 )
 def test_a_token_must_be_one(tmp_path: Path, content: bytes) -> None:
     (tmp_path / "token").write_bytes(content)
+    (tmp_path / "token").chmod(0o600)
     with pytest.raises(ConfigError, match="a token is one line of 16 to 1024 visible ASCII characters"):
         read_token(tmp_path / "token")
     with pytest.raises(ConfigError, match="cannot be read"):
@@ -307,7 +309,7 @@ def test_an_inbox_is_bounded_in_bytes_and_gives_one_event_at_least(monkeypatch: 
         assert taken is not None
         missed, delivery = taken
         assert (missed, len(delivery.told.event.payload)) == (3, 5000)  # type: ignore[union-attr]
-        assert (len(mailbox), mailbox._bytes, mailbox.missed_in_all) == (0, 0, 3)
+        assert (len(mailbox), mailbox.bytes, mailbox.missed_in_all) == (0, 0, 3)
 
     run(test)
 

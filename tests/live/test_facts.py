@@ -9,7 +9,6 @@ import pytest
 from live.nodes import address, facts, run, settings
 from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication
-from roamcast.errors import RoamcastError
 from roamcast.live import written as module
 from roamcast.live.client import Client
 from roamcast.live.facts import facts_of
@@ -91,12 +90,6 @@ def test_facts_that_cannot_be_written_do_not_end_the_node(tmp_path: Path, caplog
 
     run(test)
     assert "facts could not be written" in caplog.messages
-
-
-def test_a_folder_that_cannot_be_is_refused(tmp_path: Path) -> None:
-    (tmp_path / "file").write_text("")
-    with pytest.raises(RoamcastError, match="no facts can be written there"):
-        WrittenFacts(tmp_path / "file" / "facts", 3, find("flooding"))
 
 
 def test_each_publication_is_a_fact_once_whatever_folders_lives_have(tmp_path: Path) -> None:

@@ -31,7 +31,11 @@ def test_a_signal_ends_a_node_cleanly(tmp_path: Path, number: int) -> None:
         code, logged = node.end(number)
     assert code == 0
     lines = [json.loads(line) for line in logged.splitlines()]
-    assert [line["event"] for line in lines] == ["ready", "ended"]
+    assert [line["event"] for line in lines] == [
+        "a NEW STORE was made: if this node ran before, its store was elsewhere",
+        "ready",
+        "ended",
+    ]
     assert {line["node"] for line in lines} == {3}
     assert [row["event"] for row in facts(tmp_path / "facts")["publish"]] == [event_id(3, 1)]
     assert not Path(node.control.removeprefix("unix:")).exists()

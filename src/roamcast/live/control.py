@@ -6,7 +6,8 @@ The rules this file owns, for who may use it:
   without one, and a node does not start without one. Tokens are compared in constant time.
 * Pages in a browser are kept out: whatever carries an `Origin` is refused, and so is a request to loopback under any
   other name than loopback's (a name that an attacker has pointed here).
-* Requests are bounded in length, subscriptions in number, and what waits for a slow listener in both.
+* Connections are bounded in number and in how long they may say nothing (`gate.py`), requests in
+  length, subscriptions in number, and what waits for a slow listener in both.
 """
 
 import asyncio
@@ -21,8 +22,11 @@ from typing import Any, Final, Protocol
 from aiohttp import WSMsgType, web
 
 from roamcast.errors import ConfigError, ContentError, RoamcastError
+from roamcast.live import log
 from roamcast.live.control_messages import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
+from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
 from roamcast.live.senses import Senses
 from roamcast.live.settings import Address
 from roamcast.live.store import StoreError
@@ -48,6 +52,7 @@ class Controlled(Protocol):
     @property
     def senses(self) -> Senses: ...
     def status(self) -> dict[str, Any]: ...
+    def failure(self) -> str | None: ...
 
 
 class Control:
@@ -58,26 +63,34 @@ class Control:
         self._address = address
         self._token = token
         self._listening: dict[asyncio.Task[Any] | None, web.WebSocketResponse] = {}
+        self._server: asyncio.Server | None = None
+        self.gate: Gate | None = None
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_REQUEST)
         app.router.add_get("/status", self._status)
+        app.router.add_get("/health", self._health)
+        app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/publish", self._publish)
         app.router.add_get("/subscribe", self._subscribe)
         app.router.add_get("/subscriptions", self._subscriptions)
         app.router.add_delete("/subscriptions/{id}", self._unsubscribe)
         app.router.add_put("/here", self._set_here)
         app.router.add_put("/attributes", self._set_attributes)
-        self._runner = web.AppRunner(app, access_log=None, handle_signals=False, shutdown_timeout=2.0)
+        self._runner = web.AppRunner(
+            app, access_log=None, handle_signals=False, shutdown_timeout=2.0, keepalive_timeout=30.0
+        )
 
     async def open(self) -> Address:
         """Begins to listen; gives the address, with the port that was found where none was asked for."""
         await self._runner.setup()
+        assert self._runner.server is not None
+        self.gate = Gate(self._runner.server)
+        loop = asyncio.get_running_loop()
         try:
             if self._address.path:
                 await self._open_unix(Path(self._address.path))
             else:
-                await web.TCPSite(self._runner, self._address.host, self._address.port).start()
-                port = self._runner.addresses[0][1]
-                self._address = Address(self._address.host, port)
+                self._server = await loop.create_server(self.gate, self._address.host, self._address.port)
+                self._address = Address(self._address.host, self._server.sockets[0].getsockname()[1])
         except OSError as problem:
             await self._runner.cleanup()
             reason = problem.strerror or problem
@@ -91,11 +104,18 @@ class Control:
             raise OSError(None, "another process listens there")
         former = os.umask(0o177)  # only the owner may connect, from the first moment on
         try:
-            await web.UnixSite(self._runner, str(path)).start()
+            if path.is_socket():
+                path.unlink()
+            assert self.gate is not None
+            self._server = await asyncio.get_running_loop().create_unix_server(self.gate, str(path))
         finally:
             os.umask(former)
 
     async def close(self) -> None:
+        if self._server is not None:
+            self._server.close()
+        if self.gate is not None:
+            self.gate.close()
         for listener in list(self._listening.values()):
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(listener.close(code=1001, message=b"the node ends"), 1.0)
@@ -109,7 +129,9 @@ class Control:
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         refusal = self._refusal(request)
         if refusal is not None:
-            return _problem(*refusal)
+            answer = _problem(*refusal)
+            answer.force_close()  # a stranger is not kept
+            return answer
         try:
             return await handler(request)
         except web.HTTPException as answer:
@@ -124,6 +146,11 @@ class Control:
             return _problem(503, str(problem))
         except RoamcastError as problem:
             return _problem(400, str(problem))
+        except (ConnectionError, asyncio.CancelledError):
+            raise
+        except Exception as problem:
+            log.error("a request failed", problem, path=request.path)
+            return _problem(500, "the node failed at this: its log says how")
 
     def _refusal(self, request: web.Request) -> tuple[int, str] | None:
         if "Origin" in request.headers:
@@ -140,6 +167,14 @@ class Control:
 
     async def _status(self, request: web.Request) -> web.Response:
         return _answer(self._node.status())
+
+    async def _health(self, request: web.Request) -> web.Response:
+        """Whether the node does its work: 200, or 503 if it is about to end. An answer shows that its loop turns."""
+        failure = self._node.failure()
+        return _answer({"healthy": True}) if failure is None else _problem(503, failure)
+
+    async def _metrics(self, request: web.Request) -> web.Response:
+        return web.Response(body=exposition(self._node.status()), headers={"Content-Type": CONTENT_TYPE_LATEST})
 
     async def _publish(self, request: web.Request) -> web.Response:
         kind = _kind(request)
@@ -160,8 +195,8 @@ class Control:
 
     async def _unsubscribe(self, request: web.Request) -> web.Response:
         text = request.match_info["id"]
-        if not text.isascii() or not text.isdigit() or not self._node.host.unsubscribe(int(text)):
-            return _problem(404, f"there is no subscription {text}")
+        if not text.isascii() or not text.isdigit() or len(text) > 19 or not self._node.host.unsubscribe(int(text)):
+            return _problem(404, f"there is no subscription {text[:40]}")
         return _answer({"unsubscribed": int(text)})
 
     # --- Listeners --------------------------------------------------------------------------------------------------
@@ -254,7 +289,9 @@ def _kind(request: web.Request) -> str:
 
 
 def _answer(content: Any, status: int = 200) -> web.Response:  # noqa: ANN401  # JSON
-    return web.Response(body=encode(content, JSON) + b"\n", content_type=JSON, status=status)
+    # No browser is served; one that gets here all the same must not guess what this is.
+    headers = {"X-Content-Type-Options": "nosniff"}
+    return web.Response(body=encode(content, JSON) + b"\n", content_type=JSON, status=status, headers=headers)
 
 
 def _problem(status: int, words: str) -> web.Response:

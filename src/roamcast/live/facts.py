@@ -10,12 +10,13 @@ from typing import Final
 
 from roamcast.content.event import Scalar
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.live import log
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
 
 INTERVAL: Final = 5.0
-"""Seconds between two parts of what is written."""
+"""Seconds between the first parts of a life that are written; `WrittenFacts.interval` has what follows."""
 
 
 class Facts:
@@ -32,6 +33,11 @@ class Facts:
         """Called with the last event of a part of `publish` that is written."""
         self.last_published = 0
         """The id of the last event in a part of `publish` that a former life wrote; 0: there is none."""
+
+    @property
+    def interval(self) -> float:
+        """Seconds from the latest part to the next."""
+        return INTERVAL
 
     def note(self, what: str) -> None:
         self.notes[what] += 1
@@ -73,4 +79,11 @@ def facts_of(folder: Path | None, node: Node, entry: Entry, *, decisions: bool =
         return Facts()
     from roamcast.live.written import WrittenFacts  # noqa: PLC0415  # see above
 
-    return WrittenFacts(folder, node, entry, decisions=decisions)
+    try:
+        return WrittenFacts(folder, node, entry, decisions=decisions)
+    except OSError as problem:
+        # Facts are for measuring: a node goes on without them, and says so.
+        log.error("facts could not be written", reason=str(problem), folder=str(folder))
+        without = Facts()
+        without.note("facts lost")
+        return without

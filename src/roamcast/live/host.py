@@ -129,7 +129,9 @@ class Host:
             recorded = self._serial
             self._store.set_number("recorded", recorded)
         # A life may have ended between the writing of a part and of the mark; the folder knows then.
-        recorded = max(recorded, self._facts.last_published - event_id(self.node, 1) + 1)
+        written = self._facts.last_published - event_id(self.node, 1) + 1
+        if written <= self._serial:  # else another store's: this one began elsewhere
+            recorded = max(recorded, written)
         for stored in self._store.publications():
             if stored.serial > recorded:
                 publication = msgspec.msgpack.decode(stored.publication, type=Publication)

@@ -70,9 +70,9 @@ class NetworkKey:
             file.flush()
             os.fsync(descriptor)
 
-    def derive(self, use: str) -> bytes:
+    def derive(self, use: str, salt: bytes | None = None) -> bytes:
         """32 octets for one use, which tell nothing about those for another, nor about the key."""
-        return HKDF(SHA256(), OCTETS, salt=None, info=b"roamcast " + use.encode()).derive(self._secret)
+        return HKDF(SHA256(), OCTETS, salt=salt, info=b"roamcast " + use.encode()).derive(self._secret)
 
     @property
     def fingerprint(self) -> str:

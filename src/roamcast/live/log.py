@@ -40,6 +40,8 @@ def log_to(stream: TextIO, node: int, level: str) -> None:
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
     # aiohttp tells of every request; that belongs to whoever asks for it.
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
+    # A traceback for each malformed request would let strangers fill the disk; control.py logs our own failures.
+    logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
 
 
 def log(level: int, event: str, *, problem: BaseException | None = None, **fields: Any) -> None:  # noqa: ANN401  # JSON

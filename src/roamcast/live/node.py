@@ -7,6 +7,7 @@ down has somewhere to go. What raises while it begins ends it, with everything c
 import asyncio
 import contextlib
 import random
+import secrets
 from collections.abc import Mapping
 from typing import Any, Final, Self
 
@@ -16,19 +17,34 @@ from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control import Control
-from roamcast.live.facts import INTERVAL, facts_of
+from roamcast.live.facts import facts_of
 from roamcast.live.host import Host
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import Sealer, first_counter
+from roamcast.live.link.frame import Sealer
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, NodeSettings, parameters, read_token
+from roamcast.live.settings import Address, NodeSettings, default_store, parameters, read_token
 from roamcast.live.store import Store, StoreError
+from roamcast.live.systemd import notify
 from roamcast.units import SECOND
 
+FIRST_SERIALS: Final = 2**31
+"""Serials that a new store may begin with; as many are left then, of 2^32."""
 TICK: Final = 1.0
 """Seconds between two looks at what can wait that long."""
+
+
+WARN_INTERVAL: Final = 60.0
+"""Seconds between two lines about the same trouble."""
+_WORTH_A_LINE: Final = {
+    "key": "frames are sealed with ANOTHER KEY: compare 'roamcast key show FILE' on both nodes",
+    "version": "frames of another version arrive, or of nodes without a key",
+    "send-failed": "frames could not be sent: is the interface up, and has it an address?",
+    "receive-failed": "the socket could not be read",
+    "replay": "frames arrive again that were taken before: a loop in the network, or an attacker",
+    "crowded": "more neighbours are heard than there is room for",
+}
 
 
 class Node:
@@ -38,7 +54,8 @@ class Node:
         self.settings = settings
         self._entry = settings.entry()
         self._params = parameters(self._entry, settings.changes)
-        self._key = NetworkKey.load(settings.key) if settings.key is not None else None
+        # The first seals; while the network changes its key, the former is opened too.
+        self._keys = [NetworkKey.load(path) for path in (settings.key, settings.old_key) if path is not None]
         self._token = read_token(settings.token_file) if settings.token_file is not None else None
         self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
         self._link_settings = LinkSettings(
@@ -48,6 +65,7 @@ class Node:
         self._closing = contextlib.AsyncExitStack()
         self._acknowledgements = (0, 0)
         self._twins = 0
+        self._warned: dict[str, tuple[int, float]] = {}  # refusals told, and when
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -66,7 +84,7 @@ class Node:
     async def _start(self) -> None:
         settings, close_later = self.settings, self._closing.push_async_callback
         self.failed = asyncio.get_running_loop().create_future()
-        self.store = Store(settings.store, settings.node, settings.sync)
+        self.store = self._open_store()
         close_later(self.store.close)
         self.store.on_failure = self._store_failed
         self.store.before_commit = self._before_commit
@@ -91,9 +109,29 @@ class Node:
         close_later(_cancelled, ticking)
         control = Control(self, Address.parse(settings.control), self._token)
         self.control = await control.open()
+        self.gate = control.gate
         close_later(control.close)
         await self.store.committed()
-        log.info("ready", protocol=self.host.protocol, control=str(self.control), sealed=self._key is not None)
+        log.info("ready", protocol=self.host.protocol, control=str(self.control), sealed=bool(self._keys))
+
+    def _open_store(self) -> Store:
+        settings = self.settings
+        path = settings.store
+        if path is None:
+            path = default_store(settings.node)
+            try:
+                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+            except OSError as problem:
+                raise StoreError(f"{path.parent}: cannot be made: {problem.strerror}; name another --store") from None
+        # A node that has lost its store has forgotten its events' ids. Others drop an id that they have seen, so a new
+        # store begins anywhere: n events before and m after the loss repeat one with a probability of (n + m) / 2^31.
+        first = secrets.randbelow(FIRST_SERIALS) if settings.seed is None else 0
+        store = Store(path, settings.node, settings.sync, first_serial=first)
+        if store.new:
+            log.warn(
+                "a NEW STORE was made: if this node ran before, its store was elsewhere", store=str(path.resolve())
+            )
+        return store
 
     def _make_host(self) -> Host:
         settings = self.settings
@@ -109,21 +147,17 @@ class Node:
         except Exception as problem:
             log.error("the broker could not start", problem)
             raise RoamcastError(
-                f"{self.host.protocol} could not start with what is in {self.settings.store}: "
+                f"{self.host.protocol} could not start with what is in {self.store.path}: "
                 f"{type(problem).__name__}: {problem}"
             ) from problem
 
     def _sealer(self) -> Sealer:
-        replay = Replay(persist=self.store.mark_replay)
-        stored = self.store.replay_marks()
-        replay.restore(stored)
-        known = replay.export()
-        for sender in stored:
-            if sender not in known:
-                self.store.forget_replay(sender)
-        return Sealer(
-            self._key, self.settings.node, max(self.store.counter, first_counter()), self.store.reserve, replay=replay
-        )
+        replay = Replay(persist=self.store.hear)
+        replay.restore(self.store.sessions())
+        sealer = Sealer(self._keys or None, self.settings.node, replay=replay)
+        # Written down with those of others: frames of our former lives are known from those of a twin.
+        self.store.hear({sealer.session: 0}, (), lambda problem: None)
+        return sealer
 
     async def close(self) -> None:
         await self._closing.aclose()
@@ -159,15 +193,19 @@ class Node:
     # --- Every second -----------------------------------------------------------------------------------------------
 
     async def _tick_for_ever(self) -> None:
-        ticks = 0
+        loop = asyncio.get_running_loop()
+        cut = loop.time()
         while True:
             await asyncio.sleep(TICK)
-            ticks += 1
+            notify("WATCHDOG=1")
             self._count_acknowledgements()
             self._warn_of_twins()
+            self._warn_of_refusals()
+            self.link.check()
             if self.store.clean:
                 self._take_along()
-            if ticks % round(INTERVAL / TICK) == 0:
+            if loop.time() - cut >= self.facts.interval - TICK / 2:
+                cut = loop.time()
                 await self.facts.cut(self.clock.now())
 
     def _count_acknowledgements(self) -> None:
@@ -185,7 +223,21 @@ class Node:
             self._twins = twins
             log.error("another node has this node's number: stop one of them, and make a new key", heard=twins)
 
+    def _warn_of_refusals(self) -> None:
+        """What an operator should know of, at most once a minute each."""
+        now = asyncio.get_running_loop().time()
+        for reason, words in _WORTH_A_LINE.items():
+            count = self.link.counters[reason]
+            told, at = self._warned.get(reason, (0, -WARN_INTERVAL))
+            if count > told and now - at >= WARN_INTERVAL:
+                self._warned[reason] = count, now
+                log.warn(words, reason=reason, frames=count - told)
+
     # --- What it knows ----------------------------------------------------------------------------------------------
+
+    def failure(self) -> str | None:
+        """Why the node is about to end, if it is."""
+        return str(self.failed.result()) if self.failed is not None and self.failed.done() else None
 
     def status(self) -> dict[str, Any]:
         """Everything that `roamcast status` shows."""
@@ -196,7 +248,8 @@ class Node:
             "parameters": msgspec.to_builtins(self._params),
             "now_s": self.clock.now() / SECOND,
             "epoch_ns": self.clock.epoch,
-            "key": self._key.fingerprint if self._key is not None else None,
+            "key": self._keys[0].fingerprint if self._keys else None,
+            "old_key": self._keys[1].fingerprint if len(self._keys) > 1 else None,
             "control": str(self.control),
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),

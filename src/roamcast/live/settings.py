@@ -1,5 +1,6 @@
 """What a node is told when it starts, checked before anything is opened."""
 
+import os
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -64,15 +65,27 @@ def host_and_port(text: str, what: str) -> tuple[str, int]:
     return host, int(port)
 
 
+def default_store(node: int) -> Path:
+    """Where the store of a node is unless it is told otherwise: one place, wherever the node is started from."""
+    if "STATE_DIRECTORY" in os.environ:  # systemd's
+        folder = Path(os.environ["STATE_DIRECTORY"])
+    else:
+        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "roamcast"
+    return folder / f"node-{node}.store"
+
+
 def read_token(path: Path) -> str:
     """The one line of a token file."""
     try:
         with path.open("rb") as file:
+            mode = os.fstat(file.fileno()).st_mode
             text = file.read(_MAX_TOKEN + 1).decode("ascii").strip()
     except OSError as problem:
         raise ConfigError(f"{path}: the token cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError:
         text = ""
+    if mode & 0o007:
+        raise ConfigError(f"{path}: the token is open to every user of this machine; close it with: chmod 600 {path}")
     if not _MIN_TOKEN <= len(text) <= _MAX_TOKEN or not text.isprintable() or " " in text:
         raise ConfigError(
             f"{path}: a token is one line of {_MIN_TOKEN} to {_MAX_TOKEN} visible ASCII characters; make one "
@@ -106,8 +119,11 @@ class NodeSettings:
     changes: tuple[str, ...] = ()
     """Of the protocol's parameters: `NAME=VALUE`."""
     key: Path | None = None
+    old_key: Path | None = None
+    """Of a network that changes its key: frames sealed with it are opened too."""
     insecure: bool = False
-    store: Path = Path("node.store")
+    store: Path | None = None
+    """None: `default_store`."""
     sync: Sync = "full"
     port: int = DEFAULT_PORT
     address: str = "255.255.255.255"
@@ -123,7 +139,7 @@ class NodeSettings:
     epoch: int | None = None
     """Wall-clock ns that are time 0; None: the first start with this store."""
     seed: str | None = None
-    """Of the broker's chance; None: from the operating system."""
+    """Of the broker's chance, with the first event of a new store having the serial 1; None: both by chance."""
     here: str | None = None
     attributes: str | None = None
     """Where they come from; see `senses.py`."""
@@ -139,6 +155,8 @@ class NodeSettings:
                 "a node needs the network's key: make one with 'roamcast key new FILE', copy it to every node, and "
                 "give --key FILE; or say --insecure, and whoever is in range may read everything and say anything"
             )
+        if self.old_key is not None and self.key is None:
+            raise ConfigError("--old-key goes with --key: the old key is opened beside the new one")
         if self.key is not None and self.insecure:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
         address = Address.parse(self.control)

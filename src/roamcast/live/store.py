@@ -6,8 +6,7 @@ The rules this file owns:
   tell when everything queued so far is on disk; the node lets nothing out of the house that depends on a write before
   that. What was queued and not committed is as if it had never happened.
 * **Durability.** With `sync` "full" a commit has reached the disk (it survives a loss of power); with "normal" it has
-  reached the operating system (it survives `kill -9`). Frame counters are always written through to the disk: one used
-  twice would break the encryption.
+  reached the operating system (it survives `kill -9`).
 * **Bounded.** Of publications that the broker has got, the last `LOGGED` are kept, and of these at most `LOGGED_BYTES`;
   those it has not got stay until it has.
 * **Fail-stop.** A store that cannot be written ends the node: it could no longer keep its promises. `on_failure` is
@@ -16,6 +15,8 @@ The rules this file owns:
 """
 
 import asyncio
+import errno
+import os
 import sqlite3
 import threading
 from collections import deque
@@ -26,8 +27,9 @@ from typing import Any, Final, Literal, NamedTuple
 
 from roamcast.errors import RoamcastError
 from roamcast.live import log
+from roamcast.live.link.replay import Session
 
-VERSION: Final = 3
+VERSION: Final = 4
 APPLICATION: Final = 0x726F616D
 """`roam`: how a file of ours is known."""
 LOGGED: Final = 10_000
@@ -44,11 +46,13 @@ CREATE TABLE publication (
 CREATE TABLE subscription (
     id INTEGER PRIMARY KEY, filter TEXT NOT NULL, until INTEGER, interest TEXT, publication_domain TEXT
 );
-CREATE TABLE replay (sender INTEGER PRIMARY KEY, mark BLOB NOT NULL);
+CREATE TABLE session (
+    key TEXT, sender INTEGER, salt BLOB, block INTEGER NOT NULL, PRIMARY KEY (key, sender, salt)
+);
 """
-_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "counter")
+_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions")
 """`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` that of the last which is
-a fact, `subscriptions` counts those numbered here, `counter` is the first frame counter that was never in use."""
+a fact, `subscriptions` counts those numbered here."""
 NOTHING_RECORDED: Final = 2**62
 """For `recorded`: the latest life wrote no facts, so none are owed."""
 
@@ -68,13 +72,16 @@ class StoredPublication(NamedTuple):
 class Store:
     """An open store. Reading happens while it opens; afterwards there is only writing."""
 
-    def __init__(self, path: Path, node: int, sync: Sync = "full") -> None:
+    def __init__(self, path: Path, node: int, sync: Sync = "full", *, first_serial: int = 0) -> None:
+        """`first_serial` is the one before that of the first event, in a store that is made now."""
         self.path = path
+        self.new = False
+        """Whether the store was made now."""
         self._sync = sync
-        self._lock = threading.Lock()  # around the connection: the writer's thread, and `reserve` on the loop
+        self._lock = threading.Lock()  # around the connection: the writer's thread, and reading on the loop
         self._connection = _connect(path, sync)
         try:
-            self._numbers = self._load(node)
+            self._numbers = self._load(node, first_serial)
             self._logged = deque(
                 self._connection.execute(
                     "SELECT serial, length(publication) FROM publication WHERE handed ORDER BY serial"
@@ -128,10 +135,6 @@ class Store:
     def subscriptions_made(self) -> int:
         return self._numbers.get("subscriptions", 0)
 
-    @property
-    def counter(self) -> int:
-        return self._numbers.get("counter", 0)
-
     def kept(self, protocol: str) -> dict[str, bytes]:
         """What brokers of a protocol kept."""
         return dict(self._read("SELECT key, value FROM kept WHERE protocol = ? ORDER BY key", protocol))
@@ -154,10 +157,10 @@ class Store:
         """The durable ones: ids, filters in text, when they end (wall-clock ns) if they do, and their contexts."""
         return self._read("SELECT id, filter, until, interest, publication_domain FROM subscription ORDER BY id")
 
-    def replay_marks(self) -> dict[int, int]:
-        """The highest frame counter taken, by sender, the lowest first."""
-        rows = self._read("SELECT sender, mark FROM replay ORDER BY mark, sender")
-        return {sender: int.from_bytes(mark, "big") for sender, mark in rows}
+    def sessions(self) -> dict[Session, int]:
+        """The latest block of counters heard of each session, longest unheard first."""
+        rows = self._read("SELECT key, sender, salt, block FROM session ORDER BY rowid")
+        return {Session(key, sender, salt): block for key, sender, salt, block in rows}
 
     def _read(self, statement: str, *values: object) -> list[Any]:
         with self._lock:
@@ -166,13 +169,14 @@ class Store:
             except sqlite3.DatabaseError as problem:
                 raise _unusable(self.path, problem) from problem
 
-    def _load(self, node: int) -> dict[str, int]:
+    def _load(self, node: int, first_serial: int) -> dict[str, int]:
         connection = self._connection
         tables = connection.execute("SELECT count(*) FROM sqlite_schema").fetchone()[0]
-        if tables == 0:
+        self.new = tables == 0
+        if self.new:
             connection.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
-                f"INSERT INTO number VALUES ('node', {node}); COMMIT;"
+                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}); COMMIT;"
             )
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -236,41 +240,18 @@ class Store:
     def remove_subscription(self, number: int) -> None:
         self._queue("DELETE FROM subscription WHERE id = ?", number)
 
-    def forget_replay(self, sender: int) -> None:
-        self._queue("DELETE FROM replay WHERE sender = ?", sender)
-
-    def reserve(self, upto: int) -> None:
-        """Puts on disk, before it returns, that frame counters below `upto` may have been in use."""
-        self._write_now("full", "INSERT OR REPLACE INTO number VALUES (?, ?)", [("counter", upto)])
-
-    def mark_replay(self, marks: Mapping[int, int]) -> None:
-        """Writes, before it returns, the highest counters heard by sender: a crash of the program does not undo it.
-
-        It does not wait for the disk itself, whatever `sync` says: it is called for every frame that arrives, on the
-        loop, and `replay.py` tells what a power failure may cost.
-        """
-        # As bytes: a counter has 64 bits without a sign, one more than an integer of SQLite.
-        rows = [(sender, mark.to_bytes(8, "big")) for sender, mark in marks.items()]
-        self._write_now("normal", "INSERT OR REPLACE INTO replay VALUES (?, ?)", rows)
-
-    def _write_now(self, sync: Sync, statement: str, rows: list[tuple[Any, ...]]) -> None:
-        execute = self._connection.execute
-        with self._lock:
-            try:
-                if sync != self._sync:
-                    execute(f"PRAGMA synchronous = {sync}")
-                execute("BEGIN IMMEDIATE")
-                self._connection.executemany(statement, rows)
-                execute("COMMIT")
-                if sync != self._sync:
-                    execute(f"PRAGMA synchronous = {self._sync}")
-                return
-            except sqlite3.Error as problem:
-                if self._connection.in_transaction:
-                    execute("ROLLBACK")
-                failure = self._cannot_write(problem)
-        self._fail(failure, ())
-        raise failure
+    def hear(
+        self,
+        blocks: Mapping[Session, int],
+        forgotten: Iterable[Session],
+        done: Callable[[BaseException | None], None],
+    ) -> None:
+        """Notes which blocks of counters were heard of which sessions, and calls back when that is on disk."""
+        for session, block in blocks.items():
+            self._queue("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", *session, block)
+        for session in forgotten:
+            self._queue("DELETE FROM session WHERE key = ? AND sender = ? AND salt = ?", *session)
+        self.then(done)
 
     def _cannot_write(self, problem: Exception) -> StoreError:
         return StoreError(
@@ -371,6 +352,18 @@ def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem
 
 def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
     try:
+        # Events are in it in clear text: a new one is for its owner alone, and so are the files that SQLite adds.
+        os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
+    except OSError as problem:
+        if problem.errno in (errno.EROFS, errno.EACCES) and path.exists():
+            raise StoreError(
+                f"{path}: may only be read ({problem.strerror}): a node writes its store; mount its disk for writing, "
+                "or give the file to the user that runs the node"
+            ) from None
+        raise StoreError(
+            f"{path}: cannot be opened: {problem.strerror}; is its folder there, and may it be written?"
+        ) from None
+    try:
         connection = sqlite3.connect(path, isolation_level=None, check_same_thread=False, timeout=2.0)
     except sqlite3.Error as problem:
         raise StoreError(f"{path}: cannot be opened: {problem}; is its folder there, and may it be written?") from None
@@ -391,5 +384,5 @@ def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
 def _unusable(path: Path, problem: object) -> StoreError:
     return StoreError(
         f"{path}: is damaged or no store ({problem}): put a copy of it back, or move it (with its -wal file) away and "
-        "start anew under another --id, since a node that forgot its events would use their ids again"
+        "start anew"
     )

@@ -1,7 +1,8 @@
 """The applications that listen: an mailbox for each subscription, bounded, which tells what it had to leave out.
 
 The rule this file owns: a listener that is slow, or away, costs no more than `MAX_EVENTS` events or `MAX_BYTES`, and
-no other listener anything. The oldest make room, and `take` says how many before it gives the next event.
+all together cost no more than `MAX_ALL_BYTES`: beyond, the fullest gives up its oldest. `take` says how many were left
+out before it gives the next event.
 """
 
 import asyncio
@@ -12,22 +13,33 @@ from typing import Final
 from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import MSGPACK, EventForm, Told, encode
+from roamcast.live.control_messages import MSGPACK, EventForm, Told, decode, encode
 
 MAX_EVENTS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
+MAX_ALL_BYTES: Final = 32 * 2**20
+"""Of all mailboxes of a node."""
+DELIVERY_COST: Final = 256
+"""Bytes of memory that a waiting event takes beyond its encoding."""
 MAX_SUBSCRIPTIONS: Final = 1024
 """Of one node; each has an mailbox."""
 
 
 class Delivery:
-    """An event on its way to listeners, encoded once for all of them."""
+    """An event on its way to listeners, encoded once for all of them: nothing else of it is kept."""
 
-    __slots__ = ("packed", "told")
+    __slots__ = ("packed",)
 
     def __init__(self, event: Event, hops: int, via: str) -> None:
-        self.told = Told(event=EventForm.of(event), hops=hops, via=via)
-        self.packed = encode(self.told, MSGPACK)
+        self.packed = encode(Told(event=EventForm.of(event), hops=hops, via=via), MSGPACK)
+
+    @property
+    def told(self) -> Told:
+        return decode(self.packed, Told, MSGPACK)
+
+    @property
+    def cost(self) -> int:
+        return len(self.packed) + DELIVERY_COST
 
 
 class Mailbox:
@@ -40,7 +52,8 @@ class Mailbox:
         self.missed_in_all = 0
         self.ended = False
         self._waiting: deque[Delivery] = deque()
-        self._bytes = 0
+        self.bytes = 0
+        """What waits costs."""
         self._news = asyncio.Event()
 
     def __len__(self) -> int:
@@ -49,12 +62,16 @@ class Mailbox:
     def put(self, delivery: Delivery) -> None:
         waiting = self._waiting
         waiting.append(delivery)
-        self._bytes += len(delivery.packed)
-        while len(waiting) > MAX_EVENTS or (self._bytes > MAX_BYTES and len(waiting) > 1):
-            self._bytes -= len(waiting.popleft().packed)
-            self.missed += 1
-            self.missed_in_all += 1
+        self.bytes += delivery.cost
+        while len(waiting) > MAX_EVENTS or (self.bytes > MAX_BYTES and len(waiting) > 1):
+            self.leave_out()
         self._news.set()
+
+    def leave_out(self) -> None:
+        """The oldest that waits."""
+        self.bytes -= self._waiting.popleft().cost
+        self.missed += 1
+        self.missed_in_all += 1
 
     def end(self) -> None:
         """Nothing more will come."""
@@ -69,7 +86,7 @@ class Mailbox:
             self._news.clear()
             await self._news.wait()
         delivery = self._waiting.popleft()
-        self._bytes -= len(delivery.packed)
+        self.bytes -= delivery.cost
         missed, self.missed = self.missed, 0
         return missed, delivery
 
@@ -118,3 +135,5 @@ class Subscribers:
             mailbox = self._mailboxes.get(number)
             if mailbox is not None:  # it may have left since the broker looked
                 mailbox.put(delivery)
+        while sum(mailbox.bytes for mailbox in self) > MAX_ALL_BYTES:
+            max(self, key=lambda mailbox: (mailbox.bytes, mailbox.subscription.id)).leave_out()

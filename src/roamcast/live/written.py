@@ -25,12 +25,11 @@ from msgspec.structs import astuple
 from roamcast.content.event import Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
-from roamcast.errors import RoamcastError
 from roamcast.facts.recorder import Row, batch_of
 from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
-from roamcast.live.facts import Facts
+from roamcast.live.facts import INTERVAL, Facts
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
@@ -39,6 +38,10 @@ from roamcast.units import SECOND
 
 MAX_ROWS: Final = 50_000
 """Rows that are held; with more, a part is cut earlier."""
+MAX_BYTES: Final = 2**30
+"""Of all parts; beyond, the oldest go."""
+PATIENCE: Final = 120
+LONGEST_INTERVAL: Final = 300.0
 _AMOUNTS: Final = ("messages", *COUNTERS)
 _PART: Final = re.compile(r"\w+-(\d+)\.parquet")
 
@@ -65,14 +68,27 @@ class WrittenFacts(Facts):
         self._writing: asyncio.Future[None] | None = None
         self._part = 0
         pa.array([0])  # Arrow imports pandas with its first array: now, rather than in the middle of the traffic
-        try:
-            folder.mkdir(parents=True, exist_ok=True)
-            self._part = 1 + max((int(m[1]) for f in folder.iterdir() if (m := _PART.fullmatch(f.name))), default=-1)
-            earlier = max(folder.glob("publish-*.parquet"), default=None)
-            if earlier is not None:
-                self.last_published = max(pq.read_table(earlier, columns=["event"])["event"].to_pylist())
-        except (OSError, pa.ArrowInvalid) as problem:
-            raise RoamcastError(f"{folder}: no facts can be written there: {problem}") from None
+        self._cut = 0  # parts, in this life
+        folder.mkdir(parents=True, exist_ok=True)
+        parts = sorted(path for path in folder.iterdir() if _PART.fullmatch(path.name))
+        self._part = 1 + max(map(_number, parts), default=-1)
+        self._sizes = {path: path.stat().st_size for path in sorted(parts, key=_number)}
+        self._find_last_published([path for path in parts if path.name.startswith("publish-")])
+
+    def _find_last_published(self, parts: list[Path]) -> None:
+        """A part that a loss of power has damaged is passed over, and stays for who looks."""
+        for part in reversed(parts):
+            try:
+                self.last_published = max(pq.read_table(part, columns=["event"])["event"].to_pylist())
+                return
+            except (OSError, pa.ArrowException, ValueError, KeyError) as problem:
+                log.warn("a part of the facts is damaged, and passed over", part=str(part), reason=str(problem))
+
+    @property
+    def interval(self) -> float:
+        """It doubles with every `PATIENCE` parts: an experiment of minutes loses seconds to `kill -9`, and a node on a
+        mast makes some hundred parts a day."""
+        return min(INTERVAL * 2.0 ** (self._cut // PATIENCE), LONGEST_INTERVAL)
 
     # --- What happens -----------------------------------------------------------------------------------------------
 
@@ -157,6 +173,7 @@ class WrittenFacts(Facts):
         self._rows = {table: [] for table in self._tables}
         self._held = 0
         part, self._part = self._part, self._part + 1
+        self._cut += 1
         last = rows["publish"][-1][2] if "publish" in rows else None
         self._writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write, part, rows)
         self._writing.add_done_callback(lambda writing: self._written(writing, last))
@@ -177,4 +194,33 @@ class WrittenFacts(Facts):
             place = self._folder / f"{table}-{part:06}.parquet"
             partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
             pq.write_table(pa.Table.from_batches([batch]), partial, compression="zstd")
+            _to_disk(partial)
             partial.replace(place)
+            self._sizes[place] = place.stat().st_size
+        _to_disk(self._folder)
+        self._make_room()
+
+    def _make_room(self) -> None:
+        """The oldest parts go when all take more than `MAX_BYTES`."""
+        total = sum(self._sizes.values())
+        for place, size in list(self._sizes.items()):
+            if total <= MAX_BYTES:
+                break
+            place.unlink(missing_ok=True)
+            del self._sizes[place]
+            total -= size
+
+
+def _number(part: Path) -> int:
+    found = _PART.fullmatch(part.name)
+    assert found is not None
+    return int(found[1])
+
+
+def _to_disk(path: Path) -> None:
+    """Without it, a file that was renamed may be empty after a loss of power, and a folder may not know it."""
+    descriptor = os.open(path, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

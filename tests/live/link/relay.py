@@ -86,7 +86,7 @@ class Station:
         self.heard: list[tuple[int, bytes]] = []
         self.done: list[tuple[Hashable, bool, int, int]] = []
         self.link = Link(
-            sealer or Sealer(KEY, node, 0, lambda upto: None),
+            sealer or Sealer(KEY, node),
             settings,
             on_message=lambda sender, payload: self.heard.append((sender, payload)),
             on_done=lambda *ending: self.done.append(ending),

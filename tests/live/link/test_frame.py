@@ -1,12 +1,15 @@
-"""Frames: the exact octets, every reason to refuse one, and that no counter is used twice."""
+"""Frames: the exact octets, every reason to refuse one, and that no nonce is used twice."""
 
 import struct
 
 import pytest
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
+from cryptography.hazmat.primitives.hashes import SHA256
+from cryptography.hazmat.primitives.kdf.hkdf import HKDF
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live.link.disk import Disk
 from roamcast.content.event import MAX_NODE
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import (
@@ -16,24 +19,34 @@ from roamcast.live.link.frame import (
     HEADER_SIZE,
     MAX_COUNTER,
     MAX_DATAGRAM,
+    MINUTE,
     PART,
     REASONS,
     SAY,
+    SKIP,
     TAG_SIZE,
     TELL,
     Frame,
+    FrameBehind,
     FrameRefused,
-    NoCounter,
     Sealer,
-    first_counter,
 )
-from roamcast.live.link.replay import Replay
+from roamcast.live.link.replay import BLOCK, Replay, Session
 
 KEY = NetworkKey(bytes(range(32)))
 
 
-def sealer(node: int, key: NetworkKey | None = KEY, counter: int = 100, replay: Replay | None = None) -> Sealer:
-    return Sealer(key, node, counter, lambda upto: None, replay=replay)
+SALT = bytes(range(100, 116))
+
+
+def sealer(
+    node: int,
+    key: NetworkKey | None = KEY,
+    counter: int = 100,
+    replay: Replay | None = None,
+    salt: bytes | None = None,
+) -> Sealer:
+    return Sealer(key, node, counter=counter, replay=replay, salt=salt)
 
 
 def reason(receiver: Sealer, datagram: bytes) -> str:
@@ -44,20 +57,21 @@ def reason(receiver: Sealer, datagram: bytes) -> str:
 
 
 def header(version: int, kind: int, flags: int, sender: int, receiver: int, counter: int) -> bytes:
-    return struct.pack(">BBBIIQ", version, kind, flags, sender, receiver, counter)
+    return struct.pack(">BBBII16sQ", version, kind, flags, sender, receiver, SALT, counter)
 
 
 def test_the_octets_of_a_sealed_frame() -> None:
-    datagram = sealer(3).seal(TELL, 5, b"hello", flags=ASK)
-    head = bytes.fromhex("01 02 02 00000003 00000005 0000000000000064")
-    cipher = ChaCha20Poly1305(KEY.derive("frame 1"))
-    assert datagram == head + cipher.encrypt(bytes.fromhex("00000003 0000000000000064"), b"hello", head)
+    datagram = sealer(3, salt=SALT).seal(TELL, 5, b"hello", flags=ASK)
+    head = bytes.fromhex(f"02 02 02 00000003 00000005 {SALT.hex()} 0000000000000064")
+    secret = HKDF(SHA256(), 32, salt=SALT, info=b"roamcast frame 2 of node 3").derive(bytes(range(32)))
+    sealed = ChaCha20Poly1305(secret).encrypt(bytes.fromhex("00000000 0000000000000064"), b"hello", head)
+    assert datagram == head + sealed
     assert len(datagram) == HEADER_SIZE + 5 + TAG_SIZE
 
 
 def test_the_octets_of_an_open_frame() -> None:
-    datagram = sealer(3, key=None).seal(SAY, BROADCAST, b"hello")
-    assert datagram == bytes.fromhex("81 01 00 00000003 ffffffff 0000000000000064") + b"hello"
+    datagram = sealer(3, key=None, salt=SALT).seal(SAY, BROADCAST, b"hello")
+    assert datagram == bytes.fromhex(f"82 01 00 00000003 ffffffff {SALT.hex()} 0000000000000064") + b"hello"
 
 
 @pytest.mark.parametrize("key", [KEY, None])
@@ -71,8 +85,9 @@ def test_what_is_sealed_opens(
     key: NetworkKey | None, kind: tuple[int, int], sender: int, counter: int, payload: bytes
 ) -> None:
     to = BROADCAST if kind[0] == SAY else MAX_NODE
-    datagram = sealer(sender, key, counter).seal(kind[0], to, payload, flags=kind[1])
-    assert sealer(MAX_NODE, key).open(datagram) == Frame(*kind, sender, to, counter, payload)
+    datagram = sealer(sender, key, counter, salt=SALT).seal(kind[0], to, payload, flags=kind[1])
+    session = Session("insecure" if key is None else key.fingerprint, sender, SALT)
+    assert sealer(MAX_NODE, key).open(datagram) == Frame(*kind, sender, to, counter, payload, session)
 
 
 def test_every_single_flipped_bit_is_noticed() -> None:
@@ -96,22 +111,21 @@ def test_nothing_shorter_is_accepted() -> None:
     [
         (b"", "short"),
         (bytes(HEADER_SIZE + TAG_SIZE - 1), "short"),
-        (bytes([1]) * (MAX_DATAGRAM + 1), "long"),
-        (header(2, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
-        (header(0x81, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
-        (header(1, 0, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(1, 4, 0, 3, 5, 1) + bytes(16), "malformed"),
-        (header(1, SAY, ASK, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(1, ACK, PART, 3, 5, 1) + bytes(16), "malformed"),
-        (header(1, TELL, 4, 3, 5, 1) + bytes(16), "malformed"),
-        (header(1, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
-        (header(1, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(1, SAY, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(1, SAY, 0, 3, BROADCAST, MAX_COUNTER + 1) + bytes(16), "malformed"),
-        (header(1, SAY, 0, 3, BROADCAST, 1) + bytes(16), "key"),
-        (header(1, TELL, 0, 3, 6, 1) + bytes(16), "others"),
-        (header(1, SAY, 0, 5, BROADCAST, 99) + bytes(16), "self"),
-        (header(1, SAY, 0, 5, BROADCAST, 100) + bytes(16), "key"),
+        (bytes([2]) * (MAX_DATAGRAM + 1), "long"),
+        (header(1, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
+        (header(0x82, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
+        (header(2, 0, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, 5, 0, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, SAY, ASK, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, ACK, PART, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, TELL, 4, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, SAY, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, SAY, 0, 3, BROADCAST, MAX_COUNTER + 1) + bytes(16), "malformed"),
+        (header(2, SAY, 0, 3, BROADCAST, 1) + bytes(16), "key"),
+        (header(2, TELL, 0, 3, 6, 1) + bytes(16), "others"),
+        (header(2, SAY, 0, 5, BROADCAST, 99) + bytes(16), "key"),
     ],
 )
 def test_reasons(datagram: bytes, expected: str) -> None:
@@ -125,15 +139,20 @@ def test_another_key_and_none_at_all() -> None:
 
 
 def test_a_frame_is_taken_once_also_by_a_receiver_that_restarts() -> None:
-    stored: dict[int, int] = {}
-    receiver = sealer(5, replay=Replay(persist=stored.update))
-    datagram = sealer(3).seal(SAY, BROADCAST, b"x")
+    disk = Disk()
+    receiver = sealer(5, replay=disk.replay())
+    three = sealer(3)
+    datagram = three.seal(SAY, BROADCAST, b"x")
     assert receiver.open(datagram).payload == b"x"
-    receiver.replay.commit()
+    receiver.replay.secure(lambda problem: None)
     assert reason(receiver, datagram) == "replay"
-    replay = Replay()
-    replay.restore(stored)
-    assert reason(sealer(5, replay=replay), datagram) == "replay"
+    reborn = sealer(5, replay=disk.replay())
+    assert reason(reborn, datagram) == "behind"
+    with pytest.raises(FrameBehind) as behind:
+        reborn.open(three.seal(SAY, BROADCAST, b"y"))
+    assert three.skip(behind.value.session.salt, behind.value.upto)
+    assert reborn.open(three.seal(SAY, BROADCAST, b"z")).payload == b"z"
+    assert reason(reborn, datagram) == "replay"
 
 
 def test_looking_at_a_copy_twice_before_opening_either_takes_it_once() -> None:
@@ -152,20 +171,21 @@ def test_a_forged_frame_uses_up_no_counter() -> None:
     assert receiver.open(datagram).payload == b"x"
 
 
-def test_a_full_table_of_senders() -> None:
-    receiver = sealer(5, replay=Replay(capacity=1))
-    receiver.open(sealer(3).seal(SAY, BROADCAST, b"x"))
-    assert reason(receiver, sealer(4).seal(SAY, BROADCAST, b"x")) == "crowded"
+def test_own_frames_those_of_former_lives_and_those_of_a_twin() -> None:
+    disk = Disk()
+    former = sealer(5)
+    disk.blocks[former.session] = 0
+    node = sealer(5, replay=disk.replay())
+    assert reason(node, node.seal(SAY, BROADCAST, b"x")) == "self"
+    assert reason(node, former.seal(SAY, BROADCAST, b"x")) == "self"
+    twin = sealer(5, replay=disk.replay())
+    assert reason(node, twin.seal(SAY, BROADCAST, b"x")) == "twin"
+    assert reason(twin, node.seal(SAY, BROADCAST, b"x")) == "twin", "both notice"
+    stranger = sealer(5, NetworkKey(bytes(32)))
+    assert reason(node, stranger.seal(SAY, BROADCAST, b"x")) == "key"
 
 
-def test_own_frames_and_those_of_a_twin() -> None:
-    node = sealer(5, counter=100)
-    own = node.seal(SAY, BROADCAST, b"x")
-    assert reason(node, own) == "self"
-    assert reason(node, sealer(5, counter=101).seal(SAY, BROADCAST, b"x")) == "twin"
-
-
-@given(st.binary(max_size=80) | st.binary(min_size=19, max_size=19).map(lambda b: b"\x01" + b + bytes(20)))
+@given(st.binary(max_size=80) | st.binary(min_size=34, max_size=34).map(lambda b: b"\x02" + b + bytes(20)))
 def test_octets_from_anywhere_are_refused_by_name(datagram: bytes) -> None:
     assert reason(sealer(5), datagram) in ("short", "version", "malformed", "others", "key", "self")
 
@@ -177,7 +197,7 @@ def outcome(receiver: Sealer, datagram: bytes) -> str | Frame:
         return refused.reason
 
 
-kinds = st.tuples(st.sampled_from([SAY, TELL, ACK, 9]), st.integers(0, 4), st.integers(0, 6))
+kinds = st.tuples(st.sampled_from([SAY, TELL, ACK, SKIP, 9]), st.integers(0, 4), st.integers(0, 6))
 places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, MAX_COUNTER, 2**63]))
 
 
@@ -185,73 +205,70 @@ places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 1
 def test_an_open_frame_is_read_or_refused_by_name(
     kind: tuple[int, int, int], place: tuple[int, int], payload: bytes
 ) -> None:
-    result = outcome(sealer(5, None), header(0x81, *kind, *place) + payload)
+    result = outcome(sealer(5, None), header(0x82, *kind, *place) + payload)
     (what, flags, sender), (to, counter) = kind, place
-    fitting = {SAY: (0, PART), TELL: (0, PART, ASK, PART | ASK), ACK: (0,)}.get(what, ())
+    fitting = {SAY: (0, PART), TELL: (0, PART, ASK, PART | ASK), ACK: (0,), SKIP: (0,)}.get(what, ())
     if flags not in fitting or (what == SAY) != (to == BROADCAST) or counter == 2**63:
         assert result == "malformed"
     elif sender == 5:
-        assert result == ("self" if counter < 100 else "twin")
+        assert result == "twin"
     elif to == 6:
         assert result == "others"
     else:
-        assert result == Frame(what, flags, sender, to, counter, payload)
+        assert result == Frame(what, flags, sender, to, counter, payload, Session("insecure", sender, SALT))
 
 
-@given(st.integers(1, 7), st.lists(st.integers(0, 20), min_size=1, max_size=6))
-def test_no_counter_is_used_twice_whenever_the_node_is_killed(block: int, lives: list[int]) -> None:
-    stored = [0]
-    used: list[int] = []
-    for frames in lives:  # each life begins with what is stored, and ends without a farewell
-        node = Sealer(KEY, 1, stored[0], lambda upto: stored.__setitem__(0, upto), block=block)
-        for _ in range(frames):
-            counter = node.take()
-            assert counter < stored[0]
-            used.append(counter)
-    assert sorted(set(used)) == used
+def test_two_lives_of_a_node_share_no_nonce_whatever_was_lost() -> None:
+    """Neither a store nor a clock is asked: the same number, the same counter, the same words, and another key."""
+    frames = [Sealer(KEY, 1, counter=0, clock=lambda: 0).seal(SAY, BROADCAST, b"the same words") for _ in range(50)]
+    assert len({frame[11:27] for frame in frames}) == 50, "50 salts"
+    assert len({frame[HEADER_SIZE:] for frame in frames}) == 50
+    receiver = sealer(2)
+    assert [receiver.open(frame).payload for frame in frames] == [b"the same words"] * 50
 
 
-def test_nothing_is_sealed_when_counters_cannot_be_reserved() -> None:
-    broken = [True]
-
-    def reserve(upto: int) -> None:
-        if broken[0]:
-            raise OSError("disk full")
-
-    node = Sealer(KEY, 1, 7, reserve)
-    with pytest.raises(NoCounter, match="disk full"):
-        node.seal(SAY, BROADCAST, b"x")
-    broken[0] = False
-    assert sealer(2).open(node.seal(SAY, BROADCAST, b"x")).counter == 7
+def test_counters_only_rise_and_follow_the_minutes() -> None:
+    now = [0]
+    node = Sealer(KEY, 1, counter=5, clock=lambda: now[0])
+    assert [node.take(), node.take()] == [5, 6]
+    now[0] = 3 * MINUTE + 1
+    assert [node.take(), node.take()] == [3 * BLOCK, 3 * BLOCK + 1]
+    now[0] = 0
+    assert node.take() == 3 * BLOCK + 2
 
 
-def test_the_last_counter_is_the_last() -> None:
-    node = sealer(1, counter=MAX_COUNTER)
-    assert node.take() == MAX_COUNTER
-    with pytest.raises(NoCounter, match="needs a new key"):
-        node.take()
+def test_a_skip_goes_forward_by_two_blocks_at_most_and_for_this_session_only() -> None:
+    node = Sealer(KEY, 1, counter=5, salt=SALT, clock=lambda: 0)
+    assert not node.skip(bytes(16), BLOCK)
+    assert not node.skip(SALT, 4)
+    assert not node.skip(SALT, 5 + 2 * BLOCK + 1)
+    assert node.skip(SALT, BLOCK - 1)
+    assert node.take() == BLOCK
 
 
-def test_a_restarted_sender_is_not_locked_out() -> None:
-    stored = [0]
+def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
     receiver = sealer(5)
-    for life in (b"first", b"second", b"third"):
-        node = Sealer(KEY, 1, stored[0], lambda upto: stored.__setitem__(0, upto))
-        assert receiver.open(node.seal(SAY, BROADCAST, life)).payload == life
+    assert receiver.open(sealer(3, counter=MAX_COUNTER, salt=SALT).seal(SAY, BROADCAST, b"poison"))
+    assert reason(receiver, sealer(3, counter=7, salt=SALT).seal(SAY, BROADCAST, b"x")) == "replay"
+    assert receiver.open(sealer(3, counter=7).seal(SAY, BROADCAST, b"the next life")).payload == b"the next life"
+    new = NetworkKey(bytes(32))
+    other = Sealer((new, KEY), 5, replay=receiver.replay)
+    assert other.open(sealer(3, new, counter=7, salt=SALT).seal(SAY, BROADCAST, b"a new key")).payload == b"a new key"
 
 
-def test_a_new_store_begins_at_the_microseconds_of_the_clock() -> None:
-    assert first_counter(1_700_000_000_123_456_789) == 1_700_000_000_123_456
-    assert first_counter(-5) == 0
-    assert 1_700_000_000_000_000 < first_counter() < MAX_COUNTER
+def test_two_keys_are_opened_and_the_first_seals() -> None:
+    new = NetworkKey(bytes(32))
+    changing = Sealer((new, KEY), 5)
+    assert changing.open(sealer(3).seal(SAY, BROADCAST, b"old")).payload == b"old"
+    assert changing.open(sealer(4, new).seal(SAY, BROADCAST, b"new")).payload == b"new"
+    assert sealer(6, new).open(changing.seal(SAY, BROADCAST, b"x")).payload == b"x"
+    assert reason(sealer(6), changing.seal(SAY, BROADCAST, b"x")) == "key"
 
 
-@pytest.mark.parametrize(
-    ("node", "counter", "block"), [(-1, 0, 1), (2**31, 0, 1), (1, -1, 1), (1, 2**63, 1), (1, 0, 0)]
-)
-def test_a_sealer_that_cannot_be(node: int, counter: int, block: int) -> None:
+@pytest.mark.parametrize(("node", "counter"), [(-1, 0), (2**31, 0), (1, -1), (1, 2**63)])
+def test_a_sealer_that_cannot_be(node: int, counter: int) -> None:
     with pytest.raises(ValueError, match=r"not|cannot"):
-        Sealer(KEY, node, counter, lambda upto: None, block=block)
+        Sealer(KEY, node, counter=counter)
 
 
 def test_a_payload_that_does_not_fit() -> None:

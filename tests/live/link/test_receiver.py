@@ -7,12 +7,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from live.link.disk import Disk
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import ACK, BROADCAST, PART, REASONS, SAY, TELL, Sealer
 from roamcast.live.link.limits import Rate
 from roamcast.live.link.neighbours import Address
-from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
-from roamcast.live.link.receiver import Receiver
+from roamcast.live.link.payload import Answer, Piece, Skip, seal_answer, seal_piece, seal_skip
+from roamcast.live.link.receiver import MAX_HELD, Receiver
 from roamcast.live.link.replay import Replay
 from roamcast.live.link.settings import LinkSettings
 
@@ -22,7 +23,7 @@ AIR = ("127.0.0.1", 1)
 
 
 def node(number: int, key: NetworkKey | None = KEY, counter: int = 0, replay: Replay | None = None) -> Sealer:
-    return Sealer(key, number, counter, lambda upto: None, replay=replay)
+    return Sealer(key, number, counter=counter, replay=replay)
 
 
 class Ear:
@@ -34,6 +35,7 @@ class Ear:
         self.messages: list[tuple[int, bytes]] = []
         self.answers: list[tuple[int, Address, Answer]] = []
         self.acks: list[tuple[int, Answer]] = []
+        self.skips: list[tuple[int, Skip]] = []
         self.failures: list[str] = []
         self.useful = True
         self.counters: Counter[str] = Counter()
@@ -44,6 +46,7 @@ class Ear:
             hand_up=lambda sender, payload: self.messages.append((sender, payload)),
             answer=lambda to, address, answer: self.answers.append((to, address, answer)),
             answered=self._answered,
+            skip=lambda to, skip: self.skips.append((to, skip)),
             failed=lambda what, problem: self.failures.append(what),
         )
 
@@ -125,7 +128,7 @@ def test_everything_refused_is_counted_by_name() -> None:
         good,
         node(3, NetworkKey(bytes(32)), 50).seal(SAY, BROADCAST, b"x"),
         node(3, None, 50).seal(SAY, BROADCAST, bytes(40)),
-        good[:30],
+        good[:50],
         bytes(9001),
         three.seal(TELL, 6, bytes(20)),
         node(5, counter=9).seal(SAY, BROADCAST, b"x"),
@@ -144,7 +147,7 @@ def test_a_flood_of_garbage_leaves_no_trace_and_stops_nobody() -> None:
     ear, three, stranger = Ear(), node(3), node(3, NetworkKey(bytes(32)), counter=10**6)
     rng = random.Random(1)
     for number in range(2000):
-        forged = Sealer(NetworkKey(bytes(32)), rng.randrange(2**31 - 1), rng.randrange(2**62), lambda upto: None)
+        forged = Sealer(NetworkKey(bytes(32)), rng.randrange(2**31 - 1), counter=rng.randrange(2**62))
         ear.hear(
             rng.randbytes(rng.randrange(60)), forged.seal(SAY, BROADCAST, b"x"), stranger.seal(SAY, BROADCAST, b"x")
         )
@@ -171,7 +174,7 @@ def test_a_neighbour_that_is_too_fast_is_held_to_its_rate_and_others_are_heard()
 def test_octets_count_too() -> None:
     ear = Ear(LinkSettings(air=AIR, rate=Rate(frames=1e6, octets=10_000, burst=1)))
     loud = node(3)
-    ear.hear(*(loud.seal(SAY, BROADCAST, bytes(965)) for _ in range(50)))  # 1000 octets each
+    ear.hear(*(loud.seal(SAY, BROADCAST, bytes(949)) for _ in range(50)))  # 1000 octets each
     assert (len(ear.messages), ear.counters["rate"]) == (10, 40)
 
 
@@ -206,41 +209,75 @@ def test_an_insider_that_begins_messages_without_end_fills_only_its_own_share() 
     assert (len(ear.receiver.reassembly), ear.counters["parts-evicted"]) == (2, 98)
 
 
-def test_marks_are_persisted_once_a_batch_before_anything_is_handed_up() -> None:
-    order: list[object] = []
-    ear = Ear(replay=Replay(persist=lambda marks: order.append(dict(marks))))
-    ear.receiver._deliver = lambda sender, payload: order.append(payload)
-    three, four = node(3), node(4, counter=70)
-    ear.hear(three.seal(SAY, BROADCAST, b"a"), four.seal(SAY, BROADCAST, b"b"), three.seal(SAY, BROADCAST, b"c"))
-    assert order == [{3: 1, 4: 70}, b"a", b"b", b"c"]
+def test_the_first_frames_of_a_session_wait_for_the_disk_and_no_others() -> None:
+    disk = Disk()
+    ear, three, four = Ear(replay=disk.replay()), node(3), node(4)
+    disk.slow = True
+    ear.hear(three.seal(SAY, BROADCAST, b"a"), three.seal(SAY, BROADCAST, b"b"))
+    ear.hear(three.seal(SAY, BROADCAST, b"c"))
+    assert ear.messages == []
+    disk.write()
+    assert ear.messages == [(3, b"a"), (3, b"b"), (3, b"c")]
+    writes = disk.writes
+    for number in range(100):
+        ear.hear(three.seal(SAY, BROADCAST, b"%d" % number))
+    assert (len(ear.messages), disk.writes) == (103, writes), "nothing is written per frame"
+    ear.hear(four.seal(SAY, BROADCAST, b"x"), three.seal(SAY, BROADCAST, b"y"))
+    assert ear.messages[103:] == [(3, b"y")], "a new neighbour holds up nobody else"
 
 
-def test_when_marks_cannot_be_persisted_nothing_is_handed_up_or_acknowledged() -> None:
-    broken = [True]
+def test_what_waits_for_the_disk_is_bounded() -> None:
+    disk = Disk()
+    disk.slow = True
+    ear, three = Ear(replay=disk.replay()), node(3)
+    ear.hear(*(three.seal(SAY, BROADCAST, b"x") for _ in range(MAX_HELD + 10)))
+    disk.write()
+    assert (len(ear.messages), ear.counters["held-full"]) == (MAX_HELD, 10)
 
-    def persist(marks: object) -> None:
-        if broken[0]:
-            raise OSError("disk full")
 
-    ear, three = Ear(replay=Replay(persist=persist)), node(3)
+def test_when_sessions_cannot_be_written_down_nothing_is_handed_up_or_acknowledged() -> None:
+    disk = Disk()
+    disk.problem = OSError("disk full")
+    ear, three = Ear(replay=disk.replay()), node(3)
     ear.hear(tell(three, b"x", 7, 1))
     assert (ear.messages, ear.answers, ear.counters["persist-failed"]) == ([], [], 1)
-    assert ear.failures == ["replay marks could not be persisted"]
-    broken[0] = False
+    assert ear.failures == ["heard sessions could not be written down"]
+    disk.problem = None
     ear.hear(tell(three, b"x", 7, 2))
     assert ear.messages == [(3, b"x")]
 
 
 def test_a_recording_is_refused_after_a_restart_and_the_sender_goes_on() -> None:
-    stored: dict[int, int] = {}
-    before, three = Ear(replay=Replay(persist=stored.update)), node(3)
+    disk = Disk()
+    before, three = Ear(replay=disk.replay()), node(3)
     recording = [three.seal(SAY, BROADCAST, b"%d" % number) for number in range(5)]
     before.hear(*recording)
-    replay = Replay()
-    replay.restore(stored)
-    after = Ear(replay=replay)
-    after.hear(*recording, three.seal(SAY, BROADCAST, b"new"))
-    assert (after.messages, after.drops()) == ([(3, b"new")], {"replay": 5})
+    after = Ear(replay=disk.replay())
+    after.hear(*recording, three.seal(SAY, BROADCAST, b"lost"))
+    assert (after.messages, after.drops()) == ([], {"behind": 6})
+    ((to, skip),) = after.skips  # one for all
+    assert to == 3
+    there = Ear(replay=Replay())
+    there.receiver._sealer = three
+    there.hear(seal_skip(node(5), 3, skip))
+    after.hear(three.seal(SAY, BROADCAST, b"new"), *recording)
+    assert after.messages == [(3, b"new")]
+    assert after.counters["replay"] == 5
+
+
+def test_a_restarted_sender_counts_its_messages_from_anywhere() -> None:
+    ear = Ear()
+    ear.hear(tell(node(3), b"first life", 1000))
+    ear.hear(tell(node(3), b"second life", 5))
+    assert ear.messages == [(3, b"first life"), (3, b"second life")]
+    assert len(ear.answers) == 2
+
+
+def test_parts_of_two_lives_are_not_put_together() -> None:
+    ear = Ear()
+    ear.hear(seal_piece(node(3), BROADCAST, Piece(b"a", 7, 0, 0, 2)))
+    ear.hear(seal_piece(node(3), BROADCAST, Piece(b"b", 7, 0, 1, 2)))
+    assert ear.messages == []
 
 
 @pytest.mark.parametrize("key", [KEY, None])

@@ -1,46 +1,56 @@
-"""One datagram: a header in the clear, and a payload sealed with the network's key.
+"""One datagram: a header in the clear, and a payload sealed with a key of its sender's session.
 
 ```
-version u8 | kind u8 | flags u8 | sender u32 | receiver u32 | counter u64 | payload, sealed (and 16 octets longer)
+version u8 | kind u8 | flags u8 | sender u32 | receiver u32 | salt, 16 octets | counter u64 | payload, sealed
 ```
-The seal is ChaCha20-Poly1305; the header is its associated data, so that sender, receiver, kind and counter cannot be
-changed. All numbers are big-endian. A counter is below 2^63, so that every store can hold it.
+The seal is ChaCha20-Poly1305, 16 octets longer than the payload; the header is its associated data, so that nothing in
+it can be changed. All numbers are big-endian. A counter is below 2^63, so that every store can hold it.
 
-**No nonce is used twice.** The nonce is (sender, counter), under one key for the whole network. Different nodes have
-different numbers, so directions never meet. Within a node all kinds of frames share one counter, which `take` only
-moves forward. Across a restart: `reserve(upto)` must have stored `upto` *durably* (in SQLite, synchronous=FULL: a power
-failure counts too) before the first counter below it is used, and a restart begins at the stored `upto`; `kill -9`
-wastes counters but repeats none. A node whose store is lost would begin again, so a new store begins at
-`first_counter`, the microseconds of the wall clock: above all earlier ones unless the node sent a million frames a
-second, or its clock went back. A frame is sealed anew for each retry. Two nodes that were given the same number do
-repeat nonces, which lays the payloads of both open and lets others forge frames: a node that hears an authentic frame
-of its own number that it has not sent counts it as `twin`, and its host should say so loudly.
+**A session is one life of a node.** It begins with a salt of 128 random bits, which every frame carries: broadcasts get
+lost, and a handshake would too. The key of the session is HKDF-SHA256 of the network's key, with the salt, and the
+sender's number as its name; the nonce is the counter.
+
+**No nonce is used twice** under one key: within a life the counter only rises, and two lives have the same key only if
+they drew the same salt, which among a million lives of one node happens with a probability below 2^-88. It takes no
+clock, no store and no trust that a number is unique: a node whose store was lost or restored, whose clock was set back,
+or whose card was cloned draws another salt. Somebody who was given this node's number is noticed all the same: an
+authentic frame of our number in a session that is not ours is a `twin`, and its host should say so loudly.
+
+**Counters move in blocks.** A counter is within the block of `BLOCK` counters of the minute of the session's life, or
+above. Receivers write down once per block that they heard it (`replay.py`), and one that has restarted may refuse what
+is left of a block: for a minute at most, and usually not at all, since it tells the sender (`SKIP`) from where on it
+listens.
 
 **What this protects.** Without the key nobody can read a payload, make a frame, change one, or have a receiver take
 one twice (`replay.py`). **What it does not.** Who sends to whom, when and how much is visible. There is no forward
 secrecy: whoever gets the key reads what he recorded. An attacker can jam, and can carry true frames to where they
-would not be heard. Above all, everybody with the key is an insider: he can pose as any other node, and by using up its
-counters have it refused from then on. A node that is lost to an enemy means a new key for all others.
+would not be heard. Above all, everybody with the key is an insider: he can pose as any other node, and by using up the
+counters of its session have it refused until its next life. A node that is lost to an enemy means a new key for all
+others.
 
-Without a key (`key=None`) the format is the same but for the seal, under another version: the two never mix, and
-nothing above is promised.
+**Two keys.** While a network changes its key, a node seals with the first of its keys and opens with any of them.
+
+Without a key the format is the same but for the seal, under another version: the two never mix, and nothing above is
+promised.
 """
 
+import secrets
 import struct
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Final, NamedTuple
 
 from cryptography.exceptions import InvalidTag
 from cryptography.hazmat.primitives.ciphers.aead import ChaCha20Poly1305
 
+from roamcast.bounded import put
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import RoamcastError
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.replay import Replay, Verdict
+from roamcast.live.link.replay import BLOCK, Replay, Session, Verdict
 
-SEALED: Final = 1
-OPEN: Final = 0x81
+SEALED: Final = 2
+OPEN: Final = 0x82
 """The versions, with and without a key."""
 
 SAY: Final = 1
@@ -48,36 +58,42 @@ SAY: Final = 1
 TELL: Final = 2
 """A unicast, or a part of one."""
 ACK: Final = 3
+SKIP: Final = 4
+"""A receiver that has restarted says from which counter on it listens."""
 
 PART: Final = 1
 """Flag: the payload is a part of a longer message."""
 ASK: Final = 2
 """Flag: the receiver of this part is asked what it has."""
-_FLAGS: Final = {SAY: PART, TELL: PART | ASK, ACK: 0}
+_FLAGS: Final = {SAY: PART, TELL: PART | ASK, ACK: 0, SKIP: 0}
 
 BROADCAST: Final = 2**32 - 1
 MAX_COUNTER: Final = 2**63 - 1
 MAX_DATAGRAM: Final = 9000
 """Octets; longer ones are refused unread."""
 
-_HEADER: Final = struct.Struct(">BBBIIQ")
+SALT_SIZE: Final = 16
+_HEADER: Final = struct.Struct(f">BBBII{SALT_SIZE}sQ")
 _NONCE: Final = struct.Struct(">IQ")
 HEADER_SIZE: Final = _HEADER.size
 TAG_SIZE: Final = 16
-BLOCK: Final = 65536
-"""Counters reserved at once: a restart wastes at most as many, of 2^63."""
+MINUTE: Final = 60 * 10**9
+_CIPHERS: Final = 4096
+"""Sessions whose ciphers are remembered; to make one anew takes some ten microseconds."""
+_INSECURE: Final = "insecure"
 
 REASONS: Final = (
     "short",  # shorter than a header and a seal
     "long",  # longer than MAX_DATAGRAM
     "version",  # another version, or sealed where we are not, or the reverse
     "malformed",  # a header, or an authentic payload, that says nothing sensible
-    "self",  # our own, heard back
+    "self",  # our own, heard back, or of an earlier life of ours
     "twin",  # authentic and of our number, but not ours
     "others",  # to somebody else
     "stale",  # a unicast or an acknowledgement that was overtaken by what followed
     "replay",  # taken before, or too old to tell
-    "crowded",  # from one sender more than there is room for
+    "behind",  # authentic, and perhaps taken by an earlier life of ours
+    "crowded",  # from more neighbours than there is room for
     "rate",  # its sender is too fast
     "key",  # not sealed with our key
 )
@@ -90,8 +106,14 @@ class FrameRefused(RoamcastError):
         self.reason = reason
 
 
-class NoCounter(RoamcastError):
-    """No counter could be had for another frame: the store has failed, or all are used up."""
+class FrameBehind(FrameRefused):
+    """An authentic frame of a session that an earlier life of ours heard, from the block that was current then."""
+
+    def __init__(self, session: Session, upto: int) -> None:
+        super().__init__("behind")
+        self.session = session
+        self.upto = upto
+        """The last counter that is refused."""
 
 
 class Header(NamedTuple):
@@ -100,6 +122,7 @@ class Header(NamedTuple):
     flags: int
     sender: int
     receiver: int
+    salt: bytes
     counter: int
 
 
@@ -110,69 +133,72 @@ class Frame(NamedTuple):
     receiver: int
     counter: int
     payload: bytes
-
-
-def first_counter(wall_ns: int | None = None) -> int:
-    """Where the counters of a new store begin, by the wall clock (ns since 1970)."""
-    return max(0, (time.time_ns() if wall_ns is None else wall_ns) // 1000)
+    session: Session
 
 
 class Sealer:
     def __init__(
         self,
-        key: NetworkKey | None,
+        keys: NetworkKey | Sequence[NetworkKey] | None,
         node: int,
-        next_counter: int,
-        reserve: Callable[[int], None],
         *,
         replay: Replay | None = None,
-        block: int = BLOCK,
+        salt: bytes | None = None,
+        counter: int | None = None,
+        clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
+        """Begins a session. Tests may say with which salt and counter it begins, and what time (ns) it is."""
         if not 0 <= node <= MAX_NODE:
             raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {node}")
-        if not 0 <= next_counter <= MAX_COUNTER:
-            raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {next_counter} cannot be the next")
-        if block < 1:
-            raise ValueError(f"at least one counter is reserved at a time, not {block}")
+        # A random first counter keeps the numbers of messages, which are counters, apart between two lives.
+        first = secrets.randbelow(BLOCK // 2) if counter is None else counter
+        if not 0 <= first <= MAX_COUNTER:
+            raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {first} cannot be the first")
         self.node = node
         self.replay = Replay() if replay is None else replay
-        self._aead = None if key is None else ChaCha20Poly1305(key.derive("frame 1"))
-        self._version = OPEN if key is None else SEALED
-        self._reserve = reserve
-        self._block = block
-        self._next = next_counter
-        self._reserved = next_counter
-        self.overhead = HEADER_SIZE + (0 if key is None else TAG_SIZE)
+        self._keys: dict[str, NetworkKey] = {}
+        if keys is not None:
+            self._keys = {key.fingerprint: key for key in ((keys,) if isinstance(keys, NetworkKey) else keys)}
+        self._names = tuple(self._keys) or (_INSECURE,)
+        self._ciphers: dict[Session, ChaCha20Poly1305] = {}
+        self.session = Session(self._names[0], node, secrets.token_bytes(SALT_SIZE) if salt is None else salt)
+        self._own = self._cipher(self.session) if self._keys else None
+        self._version = SEALED if self._keys else OPEN
+        self._next = first
+        self._clock = clock
+        self._began = clock()
+        self.overhead = HEADER_SIZE + (TAG_SIZE if self._keys else 0)
         """Octets that a frame has beyond its payload."""
 
     @property
     def sealed(self) -> bool:
-        return self._aead is not None
+        return self._own is not None
 
     def take(self) -> int:
-        """A number that no frame of this node has had or will have."""
-        if self._next == self._reserved:
-            upto = min(self._reserved + self._block, MAX_COUNTER + 1)
-            if upto == self._reserved:
-                raise NoCounter(f"node {self.node} has used all its {upto} counters: the network needs a new key")
-            try:
-                self._reserve(upto)
-            except Exception as problem:
-                raise NoCounter(f"counters up to {upto} could not be reserved: {problem}") from problem
-            self._reserved = upto
-        taken = self._next
-        self._next += 1
+        """A number that no frame of this session has had or will have."""
+        taken = max(self._next, (self._clock() - self._began) // MINUTE * BLOCK)
+        if taken > MAX_COUNTER:
+            raise FrameRefused("malformed")
+        self._next = taken + 1
         return taken
+
+    def skip(self, salt: bytes, upto: int) -> bool:
+        """A receiver listens from above `upto` on; whether that was news. No jump is longer than two blocks, so that
+        nobody can use up the counters."""
+        if salt != self.session.salt or not self._next <= upto <= self._next + 2 * BLOCK:
+            return False
+        self._next = upto + 1
+        return True
 
     def seal(self, kind: int, receiver: int, payload: bytes, *, flags: int = 0) -> bytes:
         """A datagram, with a counter of its own."""
         if len(payload) + self.overhead > MAX_DATAGRAM:
             raise ValueError(f"{len(payload)} octets of payload do not fit into {MAX_DATAGRAM}")
         counter = self.take()
-        header = _HEADER.pack(self._version, kind, flags, self.node, receiver, counter)
-        if self._aead is None:
+        header = _HEADER.pack(self._version, kind, flags, self.node, receiver, self.session.salt, counter)
+        if self._own is None:
             return header + payload
-        return header + self._aead.encrypt(_NONCE.pack(self.node, counter), payload, header)
+        return header + self._own.encrypt(_NONCE.pack(0, counter), payload, header)
 
     def open(self, datagram: bytes) -> Frame:
         return self.unseal(self.look(datagram), datagram)
@@ -186,38 +212,52 @@ class Sealer:
         if datagram[0] != self._version:
             raise FrameRefused("version")
         header = Header._make(_HEADER.unpack_from(datagram))
-        _, kind, flags, sender, receiver, counter = header
+        _, kind, flags, sender, receiver, salt, counter = header
         # A broadcast is a broadcast and nothing else is; flags mean something with this kind.
         if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == SAY) != (receiver == BROADCAST):
             raise FrameRefused("malformed")
         if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
         if sender == self.node:
-            if counter >= self._next:
-                self._decrypt(header, datagram)
-                raise FrameRefused("twin")
-            raise FrameRefused("self")
+            if salt == self.session.salt:
+                raise FrameRefused("self")
+            session, _ = self._decrypt(header, datagram)
+            raise FrameRefused("self" if self.replay.knows(session) else "twin")
         if receiver not in (self.node, BROADCAST):
             raise FrameRefused("others")
-        self._must_be_new(header)
+        if all(self.replay.judge(session, counter) is Verdict.SEEN for session in self._sessions(header)):
+            raise FrameRefused("replay")
         return header
 
     def unseal(self, header: Header, datagram: bytes) -> Frame:
-        payload = self._decrypt(header, datagram)
-        self._must_be_new(header)  # the same datagram may have been looked at twice before it was unsealed
-        self.replay.accept(header.sender, header.counter)
-        return Frame(header.kind, header.flags, header.sender, header.receiver, header.counter, payload)
+        session, payload = self._decrypt(header, datagram)
+        verdict = self.replay.judge(session, header.counter)
+        if verdict is Verdict.SEEN:  # the same datagram may have been looked at twice before it was unsealed
+            raise FrameRefused("replay")
+        if verdict is Verdict.BEHIND:
+            raise FrameBehind(session, self.replay.upto(session))
+        self.replay.accept(session, header.counter)
+        return Frame(header.kind, header.flags, header.sender, header.receiver, header.counter, payload, session)
 
-    def _must_be_new(self, header: Header) -> None:
-        verdict = self.replay.judge(header.sender, header.counter)
-        if verdict is not Verdict.NEW:
-            raise FrameRefused("replay" if verdict is Verdict.SEEN else "crowded")
+    def _sessions(self, header: Header) -> list[Session]:
+        """Those that the frame may belong to, one for each key."""
+        return [Session(name, header.sender, header.salt) for name in self._names]
 
-    def _decrypt(self, header: Header, datagram: bytes) -> bytes:
-        if self._aead is None:
-            return datagram[HEADER_SIZE:]
-        nonce = _NONCE.pack(header.sender, header.counter)
-        try:
-            return self._aead.decrypt(nonce, datagram[HEADER_SIZE:], datagram[:HEADER_SIZE])
-        except InvalidTag:
-            raise FrameRefused("key") from None
+    def _decrypt(self, header: Header, datagram: bytes) -> tuple[Session, bytes]:
+        sessions = self._sessions(header)
+        if not self._keys:
+            return sessions[0], datagram[HEADER_SIZE:]
+        nonce = _NONCE.pack(0, header.counter)
+        for session in sessions:
+            cipher = self._ciphers.get(session) or self._cipher(session)
+            try:
+                payload = cipher.decrypt(nonce, datagram[HEADER_SIZE:], datagram[:HEADER_SIZE])
+            except InvalidTag:
+                continue
+            put(self._ciphers, session, cipher, _CIPHERS)
+            return session, payload
+        raise FrameRefused("key")
+
+    def _cipher(self, session: Session) -> ChaCha20Poly1305:
+        secret = self._keys[session.key].derive(f"frame {SEALED} of node {session.sender}", session.salt)
+        return ChaCha20Poly1305(secret)

@@ -12,6 +12,7 @@ The rules that are kept here:
 """
 
 import asyncio
+import errno
 import random
 import socket
 from collections import Counter, deque
@@ -19,15 +20,15 @@ from collections.abc import Callable, Hashable, Iterable, Sequence
 from typing import Final
 
 from roamcast.content.event import MAX_NODE
-from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, NoCounter, Sealer
+from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, Sealer
 from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.neighbours import Address
 from roamcast.live.link.outbox import Letter, Outbox
-from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
+from roamcast.live.link.payload import Answer, Piece, Skip, seal_answer, seal_piece, seal_skip
 from roamcast.live.link.reassembly import MAX_PARTS, count_parts, part
 from roamcast.live.link.receiver import Receiver
 from roamcast.live.link.settings import LinkSettings
-from roamcast.live.link.sockets import own_socket, resolve, shared_socket
+from roamcast.live.link.sockets import interface_index, own_socket, resolve, shared_socket
 from roamcast.live.link.unicast import UnicastSender
 
 __all__ = ["Link", "LinkProblem", "LinkSettings", "Rate"]
@@ -64,6 +65,7 @@ class Link:
             hand_up=self._hand_up,
             answer=self._answer,
             answered=self._answered,
+            skip=self._tell_skip,
             failed=self._failed,
         )
         self._outbox = Outbox(settings.queue, settings.queue_octets)
@@ -87,6 +89,7 @@ class Link:
         self._own: socket.socket | None = None
         self._shared: socket.socket | None = None
         self._target: Address = ("", 0)
+        self._interface_index: int | None = None
 
     @property
     def neighbours(self) -> dict[int, float]:
@@ -116,6 +119,16 @@ class Link:
             raise LinkProblem("the link is open already")
         settings = self._settings
         self._target = await resolve(*(settings.air or (settings.address, settings.port)))
+        self._open_sockets()
+        self._loop = asyncio.get_running_loop()
+        self._listen()
+        assert self._own is not None
+        if settings.air is not None:
+            self._own.sendto(b"", self._target)  # an ether can pass nothing on to a node that it has not heard
+
+    def _open_sockets(self) -> None:
+        settings = self._settings
+        self._interface_index = interface_index(settings.interface)
         self._own = own_socket(settings)
         if settings.air is None:
             try:
@@ -124,24 +137,50 @@ class Link:
                 self._own.close()
                 self._own = None
                 raise
-        self._loop = asyncio.get_running_loop()
+
+    def _listen(self) -> None:
+        assert self._loop is not None
         for each in (self._own, self._shared):
             if each is not None:
                 self._loop.add_reader(each, self._readable, each)
-        if settings.air is not None:
-            self._own.sendto(b"", self._target)  # an ether can pass nothing on to a node that it has not heard
 
-    async def close(self) -> None:
-        """Sends the broadcasts that the socket takes at once; whatever else is left has failed."""
-        if self._loop is None:
-            return
-        self._pump_broadcasts(len(self._outbox) * MAX_PARTS)
+    def _close_sockets(self) -> None:
+        assert self._loop is not None
         for each in (self._own, self._shared):
             if each is not None:
                 self._loop.remove_reader(each)
                 self._loop.remove_writer(each)
                 each.close()
-        self._own = self._shared = self._loop = None
+        self._own = self._shared = None
+
+    def check(self) -> None:
+        """Opens the sockets anew if the interface is another one than before: a socket stays bound to the interface
+        that was there when it was opened, and is deaf and mute when that has gone, under whatever name it comes back.
+        To be called now and then."""
+        if self._loop is None or self._settings.interface is None:
+            return
+        index = interface_index(self._settings.interface)
+        if index is None or (index == self._interface_index and self._own is not None):
+            return
+        self._close_sockets()
+        try:
+            self._open_sockets()
+        except LinkProblem:
+            self.counters["reopen-failed"] += 1
+            self._interface_index = None
+            return
+        self.counters["reopened"] += 1
+        self._listen()
+        self._pumping = self._pumping or self._loop.call_soon(self._pump)
+
+    async def close(self) -> None:
+        """Sends the broadcasts that the socket takes at once; whatever else is left has failed."""
+        if self._loop is None:
+            return
+        if self._own is not None:
+            self._pump_broadcasts(len(self._outbox) * MAX_PARTS)
+        self._close_sockets()
+        self._loop = None
         for handle in (self._pumping, self._reporting, self._alarm):
             if handle is not None:
                 handle.cancel()
@@ -193,7 +232,8 @@ class Link:
     def _pump_broadcasts(self, most: int) -> None:
         """Sends up to `most` datagrams; the rest when the socket can take more, or the loop comes round."""
         assert self._loop is not None
-        assert self._own is not None
+        if self._own is None:  # the interface is away
+            return
         for _ in range(most):
             if self._saying is None:
                 self._saying = self._outbox.take(BROADCAST)
@@ -206,7 +246,7 @@ class Link:
             except BlockingIOError:
                 self._loop.add_writer(self._own, self._writable)
                 return
-            except (OSError, NoCounter) as problem:
+            except OSError as problem:
                 self._not_sent(problem)
                 self._said(letter, False)
                 continue
@@ -232,7 +272,7 @@ class Link:
         try:
             for index in indices:
                 self._post(letter, self._seal_part(letter, index, ask=index == indices[-1]), self._where(letter))
-        except (OSError, NoCounter) as problem:
+        except OSError as problem:
             self._not_sent(problem)
 
     def _where(self, letter: Letter) -> Address:
@@ -249,20 +289,15 @@ class Link:
         return seal_piece(self._sealer, letter.to, piece, ask=ask)
 
     def _post(self, letter: Letter, datagram: bytes, address: Address) -> None:
-        assert self._own is not None
+        if self._own is None:
+            raise OSError(errno.ENETDOWN, "the interface is away")
         self._own.sendto(datagram, address)
         self.counters["sent"] += 1
         letter.datagrams += 1
         letter.octets += len(datagram)
 
-    def _not_sent(self, problem: Exception) -> None:
-        if isinstance(problem, BlockingIOError):
-            self.counters["send-blocked"] += 1
-        elif isinstance(problem, OSError):
-            self.counters["send-failed"] += 1
-        else:
-            self.counters["reserve-failed"] += 1
-            self._failed("a frame could not be sealed", problem)
+    def _not_sent(self, problem: OSError) -> None:
+        self.counters["send-blocked" if isinstance(problem, BlockingIOError) else "send-failed"] += 1
 
     def _finish(self, letter: Letter, delivered: bool) -> None:
         self._ended.append((letter, delivered))
@@ -308,12 +343,20 @@ class Link:
             self._host_failed("on_message", problem)
 
     def _answer(self, to: int, address: Address, answer: Answer) -> None:
+        self._send_own(seal_answer(self._sealer, to, answer), self._target if self._settings.air else address)
+
+    def _tell_skip(self, to: int, skip: Skip) -> None:
+        """To everybody: what came from the neighbour's address may have been played by somebody else."""
+        self.counters["skips"] += 1
+        self._send_own(seal_skip(self._sealer, to, skip), self._target)
+
+    def _send_own(self, datagram: bytes, address: Address) -> None:
+        """A frame of the link itself."""
         if self._own is None:
             return
         try:
-            datagram = seal_answer(self._sealer, to, answer)
-            self._own.sendto(datagram, self._target if self._settings.air else address)
-        except (OSError, NoCounter) as problem:
+            self._own.sendto(datagram, address)
+        except OSError as problem:
             self._not_sent(problem)
             return
         self.counters["sent"] += 1
@@ -356,7 +399,7 @@ class Link:
         self.counters["host-failed"] += 1
         self._failed(f"{call} of a link raised", problem)
 
-    def _failed(self, what: str, problem: Exception) -> None:
+    def _failed(self, what: str, problem: BaseException) -> None:
         """A mistake of the host's, or a full disk."""
         loop = self._loop or asyncio.get_running_loop()
         loop.call_exception_handler({"message": what, "exception": problem})

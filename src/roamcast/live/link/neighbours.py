@@ -8,6 +8,7 @@ than `lifetime` makes room; if there is none, the newcomer waits. Whoever keeps 
 from dataclasses import dataclass
 
 from roamcast.live.link.limits import Allowance, Rate
+from roamcast.live.link.replay import Session
 
 Address = tuple[str, int]
 
@@ -18,8 +19,11 @@ class Neighbour:
     """Where its latest frame came from, and where unicast goes."""
     heard: float
     allowance: Allowance
+    session: Session | None = None
+    """Of its latest frame."""
     told: int = -1
-    """The latest unicast message handed up. Their numbers rise, since each is done with before the next begins."""
+    """The latest unicast message of the session handed up. Their numbers rise, since each is done with before the next
+    begins."""
 
 
 class Neighbours:

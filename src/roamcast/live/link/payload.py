@@ -6,6 +6,7 @@ SAY, PART     number u64 | place u8 | parts u8 | octets
 TELL, whole   number u64 | attempt u8 | octets
 TELL, PART    number u64 | attempt u8 | place u8 | parts u8 | octets
 ACK           number u64 | attempt u8 | the parts that have arrived: a little-endian set of bits
+SKIP          salt, 16 octets | the last counter that is refused, u64
 ```
 An authentic payload that is none of these is `malformed`: its sender has the key, and is broken or hostile.
 """
@@ -13,12 +14,13 @@ An authentic payload that is none of these is `malformed`: its sender has the ke
 import struct
 from typing import Final, NamedTuple
 
-from roamcast.live.link.frame import ACK, ASK, BROADCAST, PART, SAY, TELL, Frame, FrameRefused, Sealer
+from roamcast.live.link.frame import ACK, ASK, BROADCAST, PART, SALT_SIZE, SAY, SKIP, TELL, Frame, FrameRefused, Sealer
 from roamcast.live.link.reassembly import MAX_PARTS
 
 _NUMBER: Final = struct.Struct(">Q")
 _ATTEMPT: Final = struct.Struct(">QB")
 _PLACE: Final = struct.Struct(">BB")
+_SKIP: Final = struct.Struct(f">{SALT_SIZE}sQ")
 MAX_HEADER: Final = _ATTEMPT.size + _PLACE.size
 _MAX_BITS: Final = (MAX_PARTS + 7) // 8
 
@@ -41,6 +43,14 @@ class Answer(NamedTuple):
     """Bit i: part i has arrived."""
 
 
+class Skip(NamedTuple):
+    """From where on the sender of this listens to the session of its receiver."""
+
+    salt: bytes
+    upto: int
+    """The last counter that it refuses."""
+
+
 def seal_piece(sealer: Sealer, to: int, piece: Piece, *, ask: bool = False) -> bytes:
     octets, message, attempt, place, parts = piece
     flags = 0
@@ -55,6 +65,16 @@ def seal_piece(sealer: Sealer, to: int, piece: Piece, *, ask: bool = False) -> b
 def seal_answer(sealer: Sealer, to: int, answer: Answer) -> bytes:
     bits = answer.have.to_bytes((answer.have.bit_length() + 7) // 8, "little")
     return sealer.seal(ACK, to, _ATTEMPT.pack(answer.message, answer.attempt) + bits)
+
+
+def seal_skip(sealer: Sealer, to: int, skip: Skip) -> bytes:
+    return sealer.seal(SKIP, to, _SKIP.pack(*skip))
+
+
+def read_skip(frame: Frame) -> Skip:
+    if len(frame.payload) != _SKIP.size:
+        raise FrameRefused("malformed")
+    return Skip._make(_SKIP.unpack(frame.payload))
 
 
 def read_piece(frame: Frame) -> Piece:

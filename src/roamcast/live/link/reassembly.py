@@ -7,6 +7,7 @@ goes, and when all senders together hold too much, one of the sender that holds 
 """
 
 from collections import Counter
+from collections.abc import Hashable
 from dataclasses import dataclass, field
 from typing import Final
 
@@ -41,12 +42,12 @@ class Reassembly:
         self._octets = octets
         self._lifetime = lifetime
         self._counters = counters
-        self._partials: dict[tuple[int, int], _Partial] = {}  # longest without progress first
+        self._partials: dict[tuple[int, Hashable], _Partial] = {}  # longest without progress first
         self._costs: Counter[int] = Counter()  # by sender; none at 0
         self._numbers: Counter[int] = Counter()  # partial messages by sender; none at 0
         self.cost = 0
 
-    def add(self, now: float, sender: int, message: int, index: int, count: int, chunk: bytes) -> bytes | None:
+    def add(self, now: float, sender: int, message: Hashable, index: int, count: int, chunk: bytes) -> bytes | None:
         """One part; gives the whole message once it has come."""
         if not 0 <= index < count <= MAX_PARTS or (not chunk and count > 1):
             raise FrameRefused("malformed")
@@ -68,7 +69,7 @@ class Reassembly:
         self._make_room(sender)
         return None
 
-    def have(self, sender: int, message: int) -> int:
+    def have(self, sender: int, message: Hashable) -> int:
         """Bit i: part i is here."""
         partial = self._partials.get((sender, message))
         return sum(1 << index for index in partial.chunks) if partial else 0
@@ -100,7 +101,7 @@ class Reassembly:
         self._costs[sender] += cost
         self.cost += cost
 
-    def _remove(self, key: tuple[int, int]) -> None:
+    def _remove(self, key: tuple[int, Hashable]) -> None:
         partial = self._partials.pop(key)
         self.cost -= partial.cost
         for table, amount in ((self._costs, partial.cost), (self._numbers, 1)):

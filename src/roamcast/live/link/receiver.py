@@ -2,8 +2,10 @@
 
 - A datagram passes `Sealer.look`, the rate of its sender, the seal and the replay window, in this order; whatever it
   fails at is counted under that name. Datagrams that are not authentic touch no table: there is nothing to fill.
-- All datagrams of one wake-up are opened, then the replay marks are persisted, then they are handed up. If they cannot
-  be persisted nothing is handed up or acknowledged: a node with a full disk is deaf rather than open to replay.
+- The first frames of a session, and of a block of its counters, wait until it is on disk that it was heard; no others
+  wait for the disk. If that cannot be written they are neither handed up nor acknowledged: a node with a full disk is
+  deaf rather than open to replay. At most `MAX_HELD` wait.
+- A sender whose frames an earlier life of this node may have taken is told from where on we listen, once a second.
 - A message is acknowledged after it was handed up. If the node is killed in between it may come again after the
   restart; brokers have their duplicate window for that. A repetition because of a lost acknowledgement is only
   acknowledged again.
@@ -11,12 +13,20 @@
 
 from collections import Counter
 from collections.abc import Callable, Iterable
+from typing import Final
 
-from roamcast.live.link.frame import ACK, ASK, SAY, Frame, FrameRefused, Sealer
+from roamcast.bounded import put
+from roamcast.live.link.frame import ACK, ASK, SAY, SKIP, Frame, FrameBehind, FrameRefused, Sealer
 from roamcast.live.link.neighbours import Address, Neighbour, Neighbours
-from roamcast.live.link.payload import Answer, Piece, read_answer, read_piece
+from roamcast.live.link.payload import Answer, Piece, Skip, read_answer, read_piece, read_skip
 from roamcast.live.link.reassembly import Reassembly
+from roamcast.live.link.replay import Session
 from roamcast.live.link.settings import LinkSettings
+
+MAX_HELD: Final = 1024
+SKIP_INTERVAL: Final = 1.0
+"""Seconds between two hints to one sender."""
+_MAX_HINTED: Final = 1024
 
 
 class Receiver:
@@ -29,11 +39,12 @@ class Receiver:
         hand_up: Callable[[int, bytes], None],
         answer: Callable[[int, Address, Answer], None],
         answered: Callable[[float, int, Answer], bool],
-        failed: Callable[[str, Exception], None],
+        skip: Callable[[int, Skip], None],
+        failed: Callable[[str, BaseException], None],
     ) -> None:
         """`hand_up` gets the messages; `answer` acknowledges one, or parts of it, to a node at an address; `answered`
-        gets the acknowledgements of others, and says whether one was of use; `failed` hears of the store's troubles.
-        None of them may raise."""
+        gets the acknowledgements of others, and says whether one was of use; `skip` tells a node from where on we
+        listen to it; `failed` hears of the store's troubles. None of them may raise."""
         self.heard = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
         self.reassembly = Reassembly(settings.partials, settings.partial_octets, settings.partial_lifetime, counters)
         self._sealer = sealer
@@ -41,31 +52,62 @@ class Receiver:
         self._deliver = hand_up
         self._answer = answer
         self._answered = answered
+        self._skip = skip
         self._failed = failed
+        self._held: dict[Session, list[tuple[float, Frame, Neighbour]]] = {}
+        self._holding = 0
+        self._hinted: dict[Session, float] = {}
 
     def take(self, now: float, batch: Iterable[tuple[bytes, Address]]) -> list[int]:
         """Datagrams with where they came from; gives the senders of those that were authentic."""
-        opened = []
+        opened: list[tuple[float, Frame, Neighbour]] = []
         for datagram, address in batch:
             self._counters["received"] += 1
             try:
-                opened.append(self._open(now, datagram, address))
+                opened.append((now, *self._open(now, datagram, address)))
+            except FrameBehind as behind:
+                self._counters[behind.reason] += 1
+                self._hint(now, behind)
             except FrameRefused as refused:
                 self._counters[refused.reason] += 1
-        if not opened:
-            return []
-        try:
-            self._sealer.replay.commit()
-        except Exception as problem:
-            self._counters["persist-failed"] += len(opened)
-            self._failed("replay marks could not be persisted", problem)
-            return []
-        for frame, neighbour in opened:
-            try:
-                self._handle(now, frame, neighbour)
-            except FrameRefused as refused:
-                self._counters[refused.reason] += 1
-        return [frame.sender for frame, _ in opened]
+        new = False
+        for item in opened:
+            session = item[1].session
+            if session not in self._held and self._sealer.replay.safe(session):
+                self._handle(*item)
+            else:
+                new = True
+                self._hold(item)
+        if new:
+            self._sealer.replay.secure(self._secured)
+        return [frame.sender for _, frame, _ in opened]
+
+    def _hold(self, item: tuple[float, Frame, Neighbour]) -> None:
+        if self._holding >= MAX_HELD:
+            self._counters["held-full"] += 1
+            return
+        self._held.setdefault(item[1].session, []).append(item)
+        self._holding += 1
+
+    def _secured(self, problem: BaseException | None) -> None:
+        """What was to be on disk is, or cannot be."""
+        if problem is not None:
+            self._counters["persist-failed"] += self._holding
+            self._held.clear()
+            self._holding = 0
+            self._failed("heard sessions could not be written down", problem)
+            return
+        for session in [session for session in self._held if self._sealer.replay.safe(session)]:
+            items = self._held.pop(session)
+            self._holding -= len(items)
+            for item in items:
+                self._handle(*item)
+
+    def _hint(self, now: float, behind: FrameBehind) -> None:
+        last = self._hinted.get(behind.session)
+        if last is None or now - last >= SKIP_INTERVAL:
+            put(self._hinted, behind.session, now, _MAX_HINTED)
+            self._skip(behind.session.sender, Skip(behind.session.salt, behind.upto))
 
     def _open(self, now: float, datagram: bytes, address: Address) -> tuple[Frame, Neighbour]:
         header = self._sealer.look(datagram)
@@ -75,16 +117,30 @@ class Receiver:
         neighbour = self.heard.hear(now, frame.sender, address, len(datagram))
         if neighbour is None:
             raise FrameRefused("crowded")
+        if neighbour.session != frame.session:
+            neighbour.session = frame.session
+            neighbour.told = -1
         return frame, neighbour
 
     def _handle(self, now: float, frame: Frame, neighbour: Neighbour) -> None:
+        try:
+            self._read(now, frame, neighbour)
+        except FrameRefused as refused:
+            self._counters[refused.reason] += 1
+
+    def _read(self, now: float, frame: Frame, neighbour: Neighbour) -> None:
+        if frame.kind == SKIP:
+            salt, upto = read_skip(frame)
+            if not self._sealer.skip(salt, upto):
+                raise FrameRefused("stale")
+            return
         if frame.kind == ACK:
             if not self._answered(now, frame.sender, read_answer(frame)):
                 raise FrameRefused("stale")
             return
         piece = read_piece(frame)
         if frame.kind == SAY:
-            whole = self._assemble(now, frame.sender, piece)
+            whole = self._assemble(now, frame, piece)
             if whole is not None:
                 self._hand_up(frame.sender, whole)
             return
@@ -94,19 +150,24 @@ class Receiver:
             self._counters["duplicate"] += 1
             complete = True
         else:
-            whole = self._assemble(now, frame.sender, piece)
+            whole = self._assemble(now, frame, piece)
             complete = whole is not None
             if whole is not None:
                 neighbour.told = piece.message
                 self._hand_up(frame.sender, whole)
         if complete or frame.flags & ASK:
-            have = (1 << piece.parts) - 1 if complete else self.reassembly.have(frame.sender, piece.message)
+            have = (
+                (1 << piece.parts) - 1
+                if complete
+                else self.reassembly.have(frame.sender, (frame.session, piece.message))
+            )
             self._answer(frame.sender, neighbour.address, Answer(piece.message, piece.attempt, have))
 
-    def _assemble(self, now: float, sender: int, piece: Piece) -> bytes | None:
+    def _assemble(self, now: float, frame: Frame, piece: Piece) -> bytes | None:
         if piece.parts == 1:
             return piece.octets
-        return self.reassembly.add(now, sender, piece.message, piece.place, piece.parts, piece.octets)
+        message = frame.session, piece.message  # the next life of the sender may use the number again
+        return self.reassembly.add(now, frame.sender, message, piece.place, piece.parts, piece.octets)
 
     def _hand_up(self, sender: int, payload: bytes) -> None:
         self._counters["handed-up"] += 1

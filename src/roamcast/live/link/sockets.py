@@ -25,6 +25,14 @@ async def resolve(host: str, port: int) -> Address:
     return str(found[0][4][0]), int(found[0][4][1])
 
 
+def interface_index(name: str | None) -> int | None:
+    """The system's number of an interface; another one if it went and came back. None: it is not there."""
+    try:
+        return None if name is None else socket.if_nametoindex(name)
+    except OSError:
+        return None
+
+
 def own_socket(settings: LinkSettings) -> socket.socket:
     return _bound(settings, (settings.bind, 0), shared=False)
 

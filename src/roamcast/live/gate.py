@@ -1,0 +1,112 @@
+"""In front of the API: how many may connect, and how long they may take to say what they want.
+
+The rules this file owns, against strangers who connect and say nothing, or very little and slowly:
+
+* A connection that has not sent the head of its first request within `PATIENCE` seconds, or sends a longer one than
+  `MAX_HEAD`, is dropped. The server behind the gate does not hear of it.
+* There are at most `capacity` connections, well below what the system lets the process open, and at most
+  `MAX_PER_ADDRESS` from one address of another machine. Whoever is beyond is dropped, and the others are served on.
+"""
+
+import asyncio
+import resource
+from collections import Counter
+from typing import Final
+
+from aiohttp import web
+
+PATIENCE: Final = 10.0
+MAX_HEAD: Final = 16 * 1024
+MAX_PER_ADDRESS: Final = 64
+MAX_CONNECTIONS: Final = 2048
+_END: Final = b"\r\n\r\n"
+
+
+def capacity() -> int:
+    """Half of the descriptors that the process may have: the rest is for the store, the facts and the radio."""
+    descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
+    return max(16, min(MAX_CONNECTIONS, descriptors // 2))
+
+
+class Gate:
+    """Makes the protocol of each new connection."""
+
+    def __init__(self, server: web.Server, most: int | None = None) -> None:
+        self.server = server
+        self.waiting: set[Knock] = set()
+        self.counters: Counter[str] = Counter()
+        self._most = capacity() if most is None else most
+
+    def __call__(self) -> asyncio.Protocol:
+        return Knock(self)
+
+    def admits(self, address: str | None) -> bool:
+        """Whether there is room for one more connection, from an address of another machine if not None."""
+        if len(self.server.connections) + len(self.waiting) >= self._most:
+            return False
+        if address is None:
+            return True
+        transports = [knock.transport for knock in self.waiting]
+        transports += [handler.transport for handler in self.server.connections]
+        return sum(_address(transport) == address for transport in transports) < MAX_PER_ADDRESS
+
+    def close(self) -> None:
+        for knock in list(self.waiting):
+            knock.drop("closing")
+
+
+class Knock(asyncio.Protocol):
+    """A connection until the head of its first request is there."""
+
+    def __init__(self, gate: Gate) -> None:
+        self._gate = gate
+        self._head = b""
+        self._alarm: asyncio.TimerHandle | None = None
+        self.transport: asyncio.Transport | None = None
+
+    def connection_made(self, transport: asyncio.BaseTransport) -> None:
+        assert isinstance(transport, asyncio.Transport)
+        self.transport = transport
+        if not self._gate.admits(_address(transport)):
+            self.drop("refused")
+            return
+        self._gate.waiting.add(self)
+        self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self.drop, "silent")
+
+    def data_received(self, data: bytes) -> None:
+        self._head += data
+        if _END in self._head:
+            self._let_in()
+        elif len(self._head) > MAX_HEAD:
+            self.drop("too long")
+
+    def connection_lost(self, problem: Exception | None) -> None:
+        self._leave()
+
+    def drop(self, reason: str) -> None:
+        self._gate.counters[reason] += 1
+        self._leave()
+        if self.transport is not None:
+            self.transport.abort()
+
+    def _let_in(self) -> None:
+        assert self.transport is not None
+        self._leave()
+        handler = self._gate.server()
+        self.transport.set_protocol(handler)
+        handler.connection_made(self.transport)
+        handler.data_received(self._head)
+
+    def _leave(self) -> None:
+        self._gate.waiting.discard(self)
+        if self._alarm is not None:
+            self._alarm.cancel()
+            self._alarm = None
+
+
+def _address(transport: asyncio.BaseTransport | None) -> str | None:
+    """Of the other machine; None on a Unix socket and on loopback, where there is only this one."""
+    peer = transport.get_extra_info("peername") if transport is not None else None
+    if not isinstance(peer, tuple) or peer[0].startswith("127.") or peer[0] == "::1":
+        return None
+    return str(peer[0])

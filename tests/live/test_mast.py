@@ -1,0 +1,414 @@
+"""A node that nobody looks after: strangers at its API, an interface that goes, a store or facts that are damaged."""
+
+import asyncio
+import contextlib
+import json
+import logging
+import os
+import socket
+import stat
+import subprocess
+import sys
+from collections import Counter
+from pathlib import Path
+from typing import Any
+
+import aiohttp
+import pytest
+
+from live.nodes import ENVIRONMENT, address, process, run, settings, until
+from roamcast.content.event import Event, event_id
+from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Subscription
+from roamcast.errors import ConfigError
+from roamcast.live import gate, metrics, subscribers
+from roamcast.live.client import Client
+from roamcast.live.key import NetworkKey
+from roamcast.live.link.frame import BROADCAST, SAY, Sealer
+from roamcast.live.link.link import Link, LinkSettings
+from roamcast.live.node import FIRST_SERIALS, Node
+from roamcast.live.settings import NodeSettings, default_store, read_token
+from roamcast.live.store import Store, StoreError
+from roamcast.live.written import WrittenFacts
+
+# --- The store ------------------------------------------------------------------------------------------------------
+
+
+def test_a_new_store_begins_anywhere_is_for_its_owner_and_is_told_loudly(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    serials = []
+
+    async def first_event() -> None:
+        async with Node(settings(tmp_path, seed=None)) as node, Client(address(node)) as client:
+            serials.append(await client.publish({}) - event_id(1, 1) + 1)
+
+    with caplog.at_level(logging.WARNING):
+        run(first_event)
+        assert [record.getMessage() for record in caplog.records if "NEW STORE" in record.getMessage()]
+        caplog.clear()
+        run(first_event)
+        assert not [record for record in caplog.records if "NEW STORE" in record.getMessage()]
+    assert serials[1] == serials[0] + 1, "it goes on where it stopped"
+    store = tmp_path / "1.store"
+    assert stat.S_IMODE(store.stat().st_mode) == 0o600
+    store.unlink()
+    run(first_event)
+    assert abs(serials[2] - serials[0]) > 1, "with a probability of one in a thousand million"
+    assert all(0 < serial <= FIRST_SERIALS + 2 for serial in serials)
+
+
+def test_the_default_store_is_in_one_place_wherever_the_node_is_started(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("STATE_DIRECTORY", raising=False)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
+    monkeypatch.chdir(tmp_path)
+    assert default_store(7) == tmp_path / "state/roamcast/node-7.store"
+
+    async def life() -> None:
+        async with Node(settings(tmp_path, store=None)):
+            pass
+
+    run(life)
+    assert (tmp_path / "state/roamcast/node-1.store").exists()
+    monkeypatch.setenv("STATE_DIRECTORY", "/var/lib/roamcast")
+    assert default_store(7) == Path("/var/lib/roamcast/node-7.store")
+
+
+@pytest.mark.skipif(os.geteuid() == 0, reason="root may write everything; the message is tested by errno below")
+def test_a_store_that_may_only_be_read(tmp_path: Path) -> None:
+    run_store(tmp_path / "s")
+    (tmp_path / "s").chmod(0o400)
+    with pytest.raises(StoreError, match="may only be read"):
+        Store(tmp_path / "s", 1)
+
+
+def test_a_store_on_a_disk_that_is_mounted_for_reading(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    run_store(tmp_path / "s")
+
+    def refuse(*arguments: Any) -> int:  # noqa: ANN401  # of os.open
+        raise OSError(30, "Read-only file system")
+
+    monkeypatch.setattr(os, "open", refuse)
+    with pytest.raises(StoreError, match=r"may only be read .Read-only file system.: a node writes its store"):
+        Store(tmp_path / "s", 1)
+
+
+def run_store(path: Path) -> None:
+    async def make() -> None:
+        await Store(path, 1).close()
+
+    run(make)
+
+
+# --- Facts ----------------------------------------------------------------------------------------------------------
+
+
+def test_a_node_starts_beside_facts_that_a_loss_of_power_has_damaged(tmp_path: Path) -> None:
+    facts = tmp_path / "facts"
+    facts.mkdir()
+    for number, content in enumerate((b"", b"PAR1", b"no such thing")):
+        (facts / f"publish-{number:06}.parquet").write_bytes(content)
+
+    async def life() -> None:
+        async with Node(settings(tmp_path, facts=facts)) as node, Client(address(node)) as client:
+            await client.publish({})
+
+    run(life)
+    assert (facts / "publish-000003.parquet").stat().st_size > 100
+
+
+def test_a_node_goes_on_without_facts_that_it_cannot_write(tmp_path: Path) -> None:
+    (tmp_path / "file").write_text("not a folder")
+
+    async def life() -> None:
+        async with Node(settings(tmp_path, facts=tmp_path / "file")) as node, Client(address(node)) as client:
+            await client.publish({})
+            assert (await client.status())["counters"]["notes"] == {"facts lost": 1}
+
+    run(life)
+
+
+def test_facts_are_bounded_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roamcast.live.written.MAX_BYTES", 20_000)
+
+    async def life() -> None:
+        async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node, Client(address(node)) as client:
+            for _ in range(15):
+                await client.publish({"a": 1})
+                await node.facts.cut(node.clock.now())
+
+    run(life)
+    parts = sorted((tmp_path / "facts").glob("publish-*.parquet"))
+    assert parts[-1].name > "publish-000013"
+    assert "publish-000000.parquet" not in [part.name for part in parts]
+    assert sum(part.stat().st_size for part in (tmp_path / "facts").iterdir()) <= 20_000
+
+
+def test_a_node_on_a_mast_cuts_fewer_parts_as_time_goes_by(tmp_path: Path) -> None:
+    async def life() -> None:
+        async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node:
+            facts, passed, parts = node.facts, 0.0, 0
+            assert isinstance(facts, WrittenFacts)
+            while passed < 86400:
+                passed += facts.interval
+                facts._cut += 1
+                parts += 1
+            assert parts < 1500, "not 17,280"
+
+    run(life)
+
+
+# --- Strangers at the API -------------------------------------------------------------------------------------------
+
+
+def refusals(node: Node) -> Counter[str]:
+    assert node.gate is not None
+    return node.gate.counters
+
+
+def test_connections_that_say_nothing_are_dropped_and_keep_nobody_out(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(gate, "MAX_CONNECTIONS", 20)
+    monkeypatch.setattr(gate, "PATIENCE", 0.3)
+
+    async def test() -> None:
+        async with Node(settings(tmp_path, control="127.0.0.1:0")) as node:
+            idle = []
+            for _ in range(60):
+                idle.append(await asyncio.open_connection(node.control.host, node.control.port))
+            for _, writer in idle[:10]:
+                writer.write(b"GET /status HT")  # and never the rest
+            await until(lambda: refusals(node)["silent"] + refusals(node)["refused"] == 60)
+            assert refusals(node)["refused"] == 40
+            async with Client(address(node)) as client:
+                assert (await client.status())["node"] == 1
+            for _, writer in idle:
+                writer.close()
+                with contextlib.suppress(ConnectionError):
+                    await writer.wait_closed()
+
+    run(test)
+
+
+def test_one_other_machine_gets_its_share_only() -> None:
+    class Server:
+        connections: tuple[object, ...] = ()
+
+    class Transport(asyncio.Transport):
+        def get_extra_info(self, name: str, default: object = None) -> object:
+            return ("10.0.0.9", 5)
+
+    made = gate.Gate(Server(), most=1000)  # type: ignore[arg-type]
+    for _ in range(gate.MAX_PER_ADDRESS):
+        knock = gate.Knock(made)
+        knock.transport = Transport()
+        made.waiting.add(knock)
+    assert not made.admits("10.0.0.9")
+    assert made.admits("10.0.0.8")
+    assert made.admits(None)
+
+
+def test_nonsense_leaves_no_traceback(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    from roamcast.live.log import log_to
+
+    logging.getLogger("aiohttp.server").setLevel(logging.NOTSET)
+
+    async def test() -> None:
+        with open(os.devnull, "w") as nowhere:  # noqa: PTH123
+            log_to(nowhere, 1, "info")
+        logging.getLogger().addHandler(caplog.handler)
+        async with Node(settings(tmp_path, control="127.0.0.1:0")) as node:
+            for words in (
+                b"nonsense\r\n\r\n",
+                b"GET / HTTP/9.9\r\n\r\n",
+                b"POST / HTTP/1.1\r\nContent-Length: x\r\n\r\n",
+            ):
+                reader, writer = await asyncio.open_connection(node.control.host, node.control.port)
+                writer.write(words)
+                await reader.read(100)
+                writer.close()
+            async with aiohttp.ClientSession() as session:
+                url = f"http://{node.control}"
+                async with session.delete(f"{url}/subscriptions/{'9' * 5000}") as answer:
+                    assert answer.status == 404
+                    assert len(await answer.text()) < 200
+                async with session.get(f"{url}/status") as answer:
+                    assert answer.headers["X-Content-Type-Options"] == "nosniff"
+
+    run(test)
+    assert not [record for record in caplog.records if record.exc_info]
+
+
+def test_a_token_that_everybody_may_read_is_refused(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef\n")
+    token.chmod(0o644)
+    with pytest.raises(ConfigError, match=r"open to every user of this machine; close it with: chmod 600"):
+        read_token(token)
+    token.chmod(0o600)
+    assert read_token(token) == "0123456789abcdef"
+
+
+def test_what_waits_for_all_listeners_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
+    """150 durable subscriptions whose listeners are away took 1.3 GB."""
+    monkeypatch.setattr(subscribers, "MAX_ALL_BYTES", 100_000)
+
+    async def test() -> None:
+        known = subscribers.Subscribers(1, 0)
+        boxes = [known.add(Subscription(number, EVERYTHING), durable=True) for number in range(1, 31)]
+        for number in range(1, 21):
+            known.deliver(Event("t", {}, bytes(1000), number), tuple(range(1, 31)), 0, "data")
+        assert sum(len(box) * 1256 for box in boxes) <= 100_000 + 1256
+        assert {box.missed + len(box) for box in boxes} == {20}
+        assert max(map(len, boxes)) - min(map(len, boxes)) <= 1, "the fullest gives"
+        taken = await boxes[0].take()
+        assert taken is not None
+        missed, delivery = taken
+        assert delivery.told.event is not None
+        assert missed + len(boxes[0]) == 19
+
+    run(test)
+
+
+# --- The radio ------------------------------------------------------------------------------------------------------
+
+
+def test_an_interface_that_went_and_came_back_is_opened_anew(monkeypatch: pytest.MonkeyPatch) -> None:
+    """A socket stays bound to the interface that has gone; the name comes back with another number."""
+    number: list[int | None] = [7]
+    monkeypatch.setattr("roamcast.live.link.link.interface_index", lambda name: number[0])
+
+    async def test() -> None:
+        heard: list[bytes] = []
+        probe = socket.socket(socket.AF_INET, socket.SOCK_DGRAM)
+        with probe:
+            probe.bind(("127.0.0.1", 0))
+            port = probe.getsockname()[1]
+        chosen = LinkSettings(interface="lo", address="127.255.255.255", port=port, bind="127.0.0.1")
+        link = Link(
+            Sealer(None, 1), chosen, on_message=lambda sender, payload: heard.append(payload), on_done=lambda *_: None
+        )
+        await link.open()
+        before = link.own_address
+        link.check()
+        assert (link.own_address, link.counters["reopened"]) == (before, 0)
+        number[0] = None  # it is away: nothing can be done
+        link.check()
+        number[0] = 8
+        link.check()
+        assert link.counters["reopened"] == 1
+        assert link.own_address != before
+        with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
+            other.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
+            other.sendto(Sealer(None, 2).seal(SAY, BROADCAST, b"welcome back"), ("127.255.255.255", port))
+        await until(lambda: heard == [b"welcome back"])
+        await link.close()
+
+    run(test)
+
+
+def test_a_neighbour_with_another_key_is_told_once_a_minute(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    key = tmp_path / "key"
+    NetworkKey.new().save(key)
+
+    async def test() -> None:
+        async with Node(settings(tmp_path, key=key)) as node:
+            stranger = Sealer(NetworkKey.new(), 2)
+            for _ in range(100):
+                node.link.datagrams([(stranger.seal(SAY, BROADCAST, b"x"), ("127.0.0.1", 9))])
+                node._warn_of_refusals()
+
+    with caplog.at_level(logging.WARNING):
+        run(test)
+    assert len([record for record in caplog.records if "ANOTHER KEY" in record.getMessage()]) == 1
+
+
+# --- Operation ------------------------------------------------------------------------------------------------------
+
+
+def test_a_network_changes_its_key_and_loses_no_event(tmp_path: Path) -> None:
+    """The procedure of docs/live.md: the new key beside the old everywhere, then first, then alone."""
+    old, new = tmp_path / "old", tmp_path / "new"
+    NetworkKey.new().save(old)
+    NetworkKey.new().save(new)
+    steps = [(old, None), (old, new), (new, old), (new, None)]
+
+    async def test() -> None:
+        for step in range(1, len(steps)):
+            for publisher, subscriber in ((step - 1, step), (step, step - 1)):  # one node is changed before the other
+                await exchange(*(steps[which] for which in (publisher, subscriber)))
+
+    async def exchange(*keys: tuple[Path, Path | None]) -> None:
+        from live.nodes import Relay
+
+        relay = Relay()
+        air = await relay.open()
+        try:
+            async with contextlib.AsyncExitStack() as stack:
+                nodes = []
+                for number, (key, other) in enumerate(keys, start=1):
+                    chosen = settings(tmp_path, number, key=key, old_key=other, air=air)
+                    nodes.append(await stack.enter_async_context(Node(chosen)))
+                    relay.members.append(nodes[-1].link.own_address)
+                publisher, subscriber = [await stack.enter_async_context(Client(address(node))) for node in nodes]
+                events = await stack.enter_async_context(subscriber.subscribe("true"))
+                sent = [await publisher.publish({"n": n}) for n in range(5)]
+                async with asyncio.timeout(20):
+                    assert [(await anext(events)).id for _ in sent] == sent
+        finally:
+            relay.close()
+
+    run(test)
+
+
+def test_an_old_key_needs_a_new_one(tmp_path: Path) -> None:
+    with pytest.raises(ConfigError, match="--old-key goes with --key"):
+        NodeSettings(node=1, old_key=tmp_path, insecure=True)
+
+
+def test_health_and_metrics(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Node(settings(tmp_path, control="127.0.0.1:0")) as node, Client(address(node)) as client:
+            await client.publish({})
+            async with aiohttp.ClientSession() as session:
+                async with session.get(f"http://{node.control}/health") as answer:
+                    assert (answer.status, await answer.json()) == (200, {"healthy": True})
+                async with session.get(f"http://{node.control}/metrics") as answer:
+                    assert answer.headers["Content-Type"] == metrics.CONTENT_TYPE_LATEST
+                    lines = (await answer.text()).splitlines()
+            assert 'roamcast_node_total{what="published"} 1.0' in lines
+            assert "roamcast_neighbours 0.0" in lines
+            assert 'roamcast_messages_total{kind="data",what="packets"} 1.0' in lines
+            node._store_failed(StoreError("the disk is full"))
+            async with (
+                aiohttp.ClientSession() as session,
+                session.get(f"http://{node.control}/health") as answer,
+            ):
+                assert (answer.status, await answer.json()) == (503, {"error": "the disk is full"})
+
+    run(test)
+
+
+def test_systemd_is_told_that_the_node_is_ready_and_alive(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    with socket.socket(socket.AF_UNIX, socket.SOCK_DGRAM) as ear:
+        ear.bind(str(tmp_path / "notify"))
+        ear.settimeout(60)
+        monkeypatch.setitem(ENVIRONMENT, "NOTIFY_SOCKET", str(tmp_path / "notify"))
+        with process(tmp_path) as node:
+            node.ready()
+            assert ear.recv(100) == b"READY=1" or ear.recv(100) == b"READY=1"
+            assert ear.recv(100) == b"WATCHDOG=1"
+
+
+def test_status_can_be_watched(tmp_path: Path) -> None:
+    with process(tmp_path) as node:
+        node.ready()
+        words = [sys.executable, "-m", "roamcast", "status", "--json", "--watch", "0.1", "--control", node.control]
+        with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
+            assert watching.stdout is not None
+            times = [json.loads(watching.stdout.readline())["now_s"] for _ in range(3)]
+            watching.kill()
+    assert times == sorted(set(times))
