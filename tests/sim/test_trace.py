@@ -182,3 +182,12 @@ def test_bonnmotion_gets_a_line_a_node_of_waypoints() -> None:
         assert (numbers[0], numbers[-3]) == (0, 60)
         for time, x, y in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
             assert math.dist(at(legs, min(round(time * S), 60 * S - 1)), (x, y)) < 1e-5
+
+
+@pytest.mark.parametrize("format_", ["auto", "trace"])
+def test_absences_of_a_trace_and_of_the_scenario_do_not_mix(format_: str, tmp_path: Path) -> None:
+    trace(tmp_path, GAPPY, 60)
+    raw = scenario("t.trace", away=[{"nodes": [0], "on": [2, 9], "off": [2, 9]}])
+    raw["movement"]["format"] = format_
+    with pytest.raises(ScenarioError, match="away: a trace says itself when nodes are away"):
+        check(raw, "test", tmp_path)

@@ -243,8 +243,6 @@ class Scenario(Part, frozen=True, kw_only=True):
             for node in sorted(set(away.members(self.nodes)) & taken):
                 yield f"away[{number}].nodes", f"node {node} is in an earlier group too"
             taken |= set(away.members(self.nodes))
-            if isinstance(self.movement, Recorded) and self.movement.format == "trace":
-                yield f"away[{number}]", "a trace says itself when nodes are away: leave it out"
             if away.where is not None and not isinstance(self.movement, Buildings):
                 yield f"away[{number}].where", 'goes with movement.model = "buildings"'
 
@@ -307,6 +305,8 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
         raise ScenarioError(f"{source}: {field} = {value}: must be finite")
     scenario = _with_documents(decode(raw, Scenario, source, ScenarioError, whole="the scenario"), source, folder)
     broken = [f"{source}: {field}: {rule}" for field, rule in scenario.problems()]
+    if isinstance(scenario.movement, Recorded) and scenario.movement.is_trace(folder) and scenario.away:
+        broken.append(f"{source}: away: a trace says itself when nodes are away: leave it out")
     if broken:
         raise ScenarioError("\n".join(broken))
     parameters(scenario, source, folder)

@@ -45,9 +45,13 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
             if given and self.format in ("ns2", "csv"):
                 yield field, f'goes with a trace, not with format = "{self.format}"'
 
+    def is_trace(self, folder: Path) -> bool:
+        """Whether it is a folder from `roamcast traces import`."""
+        return self.format == "trace" or (self.format == "auto" and (folder / self.file).is_dir())
+
     def walks(self, area: Area, nodes: int, seed: int, folder: Path) -> list[Iterator[Leg]]:
         """Raises `ScenarioError` for a file that cannot be read or followed."""
-        if self.format == "trace" or (self.format == "auto" and (folder / self.file).is_dir()):
+        if self.is_trace(folder):
             return leg_walks(folder / self.file, area, nodes, seed, self.window, self.subset)
         lines = Lines(folder / self.file, area, nodes)
         return READERS[_tell(lines) if self.format == "auto" else self.format](lines, area, nodes)
