@@ -182,13 +182,6 @@ def test_keys(tmp_path: Path) -> None:
     assert roamcast("key", "new", "other").stdout != made.stdout
 
 
-@pytest.mark.parametrize("verb", ["node", "pub", "sub", "status"])
-def test_every_option_tells_its_default(verb: str) -> None:
-    options = roamcast(verb, "--help").stdout.split("\nOptions:\n")[1]
-    told = options.count("[default:") + options.count("[required]")
-    assert told == options.count("\n  --") + options.startswith("  --")
-
-
 CD = '<CD id="001"><category>jazz</category><price>18.00</price></CD>\n'
 
 

@@ -29,6 +29,7 @@ from roamcast.pipeline.measures import (
     Measure,
     caches,
     catalogue,
+    causes,
     measure,
     read,
     repairs,
@@ -160,9 +161,10 @@ BY_HAND = {
     "mbit_per_cube": None,  # there is no area
     # No frames were recorded, and it is not ODMRP.
     **dict.fromkeys(("bytes_in", "messages_in", "bytes_in_receivers", "bytes_in_unserved", "in_join_requests")),
+    **dict.fromkeys(f"bytes_in_receiver_{number}" for number in range(1, 6)),
     **dict.fromkeys(("aged_1800", "aged_3600", "aged_5400", "age_peak")),
     # There is no tree: see test_measures_tree.py.
-    **{one.name: None for family in (caches, tree, repairs, stable_core) for one in family.MEASURES},
+    **{one.name: None for family in (caches, causes, tree, repairs, stable_core) for one in family.MEASURES},
 }
 
 
@@ -381,7 +383,7 @@ def test_the_tables_are_as_their_schemas_say_and_in_order(out: Path) -> None:
 
 def test_measuring_again_gives_the_same_bytes(spark: SparkSession, out: Path) -> None:
     before = {path.name: path.read_bytes() for path in (out / "measures").iterdir()}
-    assert sorted(before) == ["about.json", "paired.parquet", "run.parquet", "summary.parquet"]
+    assert sorted(before) == ["about.json", "made_from.json", "paired.parquet", "run.parquet", "summary.parquet"]
     measure(spark, out)
     assert {path.name: path.read_bytes() for path in (out / "measures").iterdir()} == before
 

@@ -564,7 +564,7 @@ def test_an_interrupt_tells_how_to_go_on(tmp_path: Path, monkeypatch: pytest.Mon
     monkeypatch.setattr("roamcast.cli.campaign_options.shown", showing)
     result = verb("--seeds", "3", "--conf", "spark.x=a b")
     assert result.exit_code == 130
-    assert "go on with: roamcast campaign tiny.toml --out out/tiny --seeds 3 --conf 'spark.x=a b'" in result.stderr
+    assert "continue with: roamcast campaign tiny.toml --out out/tiny --seeds 3 --conf 'spark.x=a b'" in result.stderr
     assert not (tmp_path / "out" / "tiny" / "manifest.parquet").exists()
 
 

@@ -9,6 +9,8 @@ import logging
 from typing import Any, Final, TextIO
 
 LOGGER: Final = logging.getLogger("roamcast.live")
+# A program that uses this package and sets up no logging wants none; `roamcast node` sets it up.
+LOGGER.addHandler(logging.NullHandler())
 _FIELDS: Final = "roamcast_fields"
 
 

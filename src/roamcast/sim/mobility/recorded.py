@@ -35,8 +35,8 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
     absence: Annotated[
         Literal["restart", "suspended"],
         Meta(
-            description="what becomes of a node of a trace while it is not there: it begins again when it comes back, "
-            "or sleeps meanwhile; as with [[away]]"
+            description="What becomes of a node of a trace while it is not there: it begins again when it comes back, "
+            "or sleeps meanwhile; as with [[away]]."
         ),
     ] = "restart"
 

@@ -44,11 +44,11 @@ LINKS: Final = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("start", pa.int
 
 Subset = Annotated[
     Literal["first", "drawn"],
-    Meta(description="which nodes of a trace that has more than the scenario: the first, or drawn from the seed"),
+    Meta(description="Which nodes of a trace that has more than the scenario: the first, or drawn from the seed."),
 ]
 Window = Annotated[
     Annotated[float, Meta(gt=0, le=1e9)] | None,
-    Meta(description="of a trace, so many seconds, from a time drawn from the seed; none: from its beginning"),
+    Meta(description="How many seconds of a trace, from a time drawn from the seed; none: from its beginning."),
 ]
 
 
