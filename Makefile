@@ -17,10 +17,11 @@ demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
-# one worker (loadfile): what they share, such as a measured campaign or a browser, is made once.
+# one worker (loadfile): what they share, such as a measured campaign or a browser, is made once. Three
+# workers on two cores: those of Spark and of the lab wait a lot.
 test: install
 	$(MAKE) --no-print-directory -j3 check compile-core compile-facts
-	$(BIN)/pytest -n 2 --dist loadfile --durations=15
+	$(BIN)/pytest -n 3 --dist loadfile --durations=15
 
 compile-core: install
 	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null
