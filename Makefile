@@ -1,7 +1,8 @@
 # Everything a newcomer runs. Each target does its own set-up: Python 3.11+ (with venv), make and git are enough.
 #
 #   make demo     the main job on a small scale: a campaign, its measures, its report
-#   make test     all checks and all tests
+#   make test     all checks, and all tests but the slow ones
+#   make test-slow   those in real time or with a cluster of their own
 #   make install  the set-up alone          make check   format, lint, types, layers
 #   make bench    the benchmarks            make fuzz    every property with all its examples, a million inputs a reader
 #   make lock     new exact versions        make clean   what the above made
@@ -11,7 +12,7 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
-.PHONY: demo test install check compile-core compile-facts bench fuzz lock clean
+.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz lock clean
 
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
@@ -21,7 +22,12 @@ demo: install
 # workers on two cores: those of Spark and of the lab wait a lot.
 test: install
 	$(MAKE) --no-print-directory -j3 check compile-core compile-facts
-	$(BIN)/pytest -n 3 --dist loadfile --durations=15
+	$(BIN)/pytest -n 3 --dist loadfile --durations=15 -m "not slow"
+
+# One after another, with nothing beside them: real nodes in real time, and clusters whose workers are killed. A machine
+# that stands still for a second fails such a test, so what fails is run once more.
+test-slow: install
+	$(BIN)/pytest --durations=15 -m slow || $(BIN)/pytest -m slow --last-failed
 
 compile-core: install
 	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null

@@ -22,7 +22,12 @@ def examples(pattern: str) -> list[str]:
     return found
 
 
-@pytest.mark.parametrize("name", examples("*.py"))
+SLOW = ("from_a_trace.py",)
+
+
+@pytest.mark.parametrize(
+    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in examples("*.py")]
+)
 def test_a_program_runs_to_its_end(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / name], cwd=tmp_path, capture_output=True, text=True, check=False

@@ -14,6 +14,8 @@ from roamcast.sim.scenario import Scenario
 from roamcast.sim.workload import acts
 from roamcast.units import SECOND
 
+pytestmark = pytest.mark.slow
+
 TREES = ["coman"]
 """Protocols that first settle into a tree: they get time for it, and timers so short that it does not take long."""
 FAST: dict[str, dict[str, Any]] = {

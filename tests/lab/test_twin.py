@@ -19,6 +19,8 @@ from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario
 
+pytestmark = pytest.mark.slow
+
 
 def raw(**parts: Any) -> dict[str, Any]:  # noqa: ANN401
     workload = {"subscribers": [{"nodes": [4]}], "publishers": [{"nodes": [0], "rate": 2.0}]}

@@ -25,6 +25,8 @@ from pathlib import Path
 from pipeline.cluster import standalone_cluster
 from roamcast.pipeline.session import session
 
+pytestmark = pytest.mark.slow
+
 folder, tasks = Path(sys.argv[1]), int(sys.argv[2])
 
 def daemons():

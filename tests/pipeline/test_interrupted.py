@@ -92,6 +92,7 @@ def test_a_killed_driver(
     assert results(out) == undisturbed
 
 
+@pytest.mark.slow
 def test_a_killed_worker_of_a_cluster(
     start: Callable[[str], subprocess.Popen[bytes]], tmp_path: Path, undisturbed: dict[str, bytes]
 ) -> None:
