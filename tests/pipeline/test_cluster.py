@@ -16,6 +16,8 @@ from roamcast.errors import RoamcastError
 from roamcast.pipeline.jvm import find_java
 from roamcast.pipeline.session import spark_environment
 
+pytestmark = pytest.mark.slow
+
 TASKS = 6
 
 TESTS = Path(__file__).parents[1]
@@ -24,8 +26,6 @@ import json, os, sys, threading, time, uuid
 from pathlib import Path
 from pipeline.cluster import standalone_cluster
 from roamcast.pipeline.session import session
-
-pytestmark = pytest.mark.slow
 
 folder, tasks = Path(sys.argv[1]), int(sys.argv[2])
 
