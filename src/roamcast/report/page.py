@@ -45,18 +45,7 @@ def page(results: Results, experiments: list[DrawnExperiment], claims_file: str 
     """The whole file. `no_png` says why there are no PNG files, if there are none."""
     title = report_title(results.campaign)
     style, script = join(svg.asset("figure.css"), svg.asset("page.css")), svg.asset("page.js")
-    policy = (
-        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; base-uri 'none'"
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", title),
-        tag("style", style),
-    )
+    head = page_head(title, style, script)
     main = tag(
         "main",
         _ledger(results.claims, claims_file) if results.claims else None,
@@ -81,7 +70,23 @@ def report_title(campaign: Campaign) -> str:
     return f"A campaign of {len(experiments)} experiments"
 
 
-def policy_hash(text: str) -> str:
+def page_head(title: str, style: Markup, script: Markup) -> Markup:
+    """The head of a page of its own: it may run its own script and style, and fetch nothing at all."""
+    policy = (
+        f"default-src 'none'; style-src '{_policy_hash(style)}'; script-src '{_policy_hash(script)}'; base-uri 'none'"
+    )
+    return tag(
+        "head",
+        tag("meta", charset="utf-8"),
+        tag("meta", http_equiv="Content-Security-Policy", content=policy),
+        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
+        tag("meta", name="color-scheme", content="light dark"),
+        tag("title", title),
+        tag("style", style),
+    )
+
+
+def _policy_hash(text: str) -> str:
     """A text as a content-security policy names it."""
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 

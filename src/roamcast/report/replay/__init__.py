@@ -12,7 +12,7 @@ from typing import Final
 from roamcast.campaign.recorded import RecordedRun
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
-from roamcast.report.page import policy_hash
+from roamcast.report.page import page_head
 from roamcast.report.replay.events import add_events, numbered
 from roamcast.report.replay.links import add_links
 from roamcast.report.replay.pack import Pack
@@ -66,18 +66,7 @@ def page(run: RecordedRun) -> str:
     """The whole file."""
     style, body = asset("replay.css"), asset("replay.html")
     script = Markup('"use strict";\n(() => {\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "\n})();\n")
-    policy = (
-        f"default-src 'none'; style-src '{policy_hash(style)}'; script-src '{policy_hash(script)}'; base-uri 'none'"
-    )
-    head = tag(
-        "head",
-        tag("meta", charset="utf-8"),
-        tag("meta", http_equiv="Content-Security-Policy", content=policy),
-        tag("meta", name="viewport", content="width=device-width, initial-scale=1"),
-        tag("meta", name="color-scheme", content="light dark"),
-        tag("title", f"{run.scenario.name}: replay"),
-        tag("style", style),
-    )
+    head = page_head(f"{run.scenario.name}: replay", style, script)
     data = tag("script", Markup(_data(run)), type="application/octet-stream", id="data")
     return f"<!doctype html>\n{tag('html', head, tag('body', body, data, tag('script', script)), lang='en')}\n"
 
