@@ -96,7 +96,7 @@ def _header(title: str, results: Results, experiments: list[DrawnExperiment]) ->
     seeds = sorted({len(drawn.experiment.seeds) for drawn in experiments})
     key: dict[str, object] = {
         "Runs": f"{results.runs - failed} done, {failed} failed" if failed else f"{results.runs}, none failed",
-        "Seeds a point": "–".join(map(str, seeds)),
+        "Seeds per point": "–".join(map(str, seeds)),
         "Experiments": str(len(experiments)),
         "Made with": f"roamcast {results.campaign.versions.get('roamcast', '(version unknown)')}",
     }
