@@ -4,10 +4,11 @@ Everything compiled is in this one file on purpose: numba keys a cached function
 edited in another file would go unnoticed. The state is made and kept by compiled code and handed over as an address: a
 crossing costs a third of a microsecond, and, unlike a jitclass, the code is cached between processes.
 
-Names: `s` is the state; in it `n` are the nodes, `m` the messages, `t` the transmissions, `e` the *earshots* (one
-transmission at one node that senses it), `p` the *parts* (what one node has of one broadcast that goes on: `got` are
-the fragments of a bulk, bit by bit, or how many of an ordinary message), `h` is the heap, `g_` the grid, `q_` the
-queues, `u_` the upcalls waiting to be taken. Numbers of nodes are i (who acts) and j (who hears).
+Names: a step has the name it has in `reference.py`, in the words of the page. `s` is the state; in it `n` are the
+nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `a`
+the *reassemblies* (what one node has of one broadcast that goes on: the fragments of a bulk bit by bit, or how many of
+an ordinary message), `h` is the heap, `g_` the grid, `q_` the queues, `u_` the upcalls waiting to be taken. Numbers of
+nodes are i (who acts) and j (who receives).
 """
 
 import struct
@@ -68,8 +69,8 @@ CLASS_SHIFT = 60
 # What a node is doing about the message it serves.
 (CONTENDING, AWAITING_ACK, BETWEEN_FRAGMENTS) = range(3)
 
-# What a node hears of a transmission.
-(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE, BEGUN) = (1, 2, 4, 8, 16)
+# What a transmission is at a node that senses it.
+(IS_RECEIVABLE, IS_HALF_DUPLEX, IS_COLLIDED, IS_LOST, HAS_BEGUN) = (1, 2, 4, 8, 16)
 
 SEND, WITHDRAW = range(2)
 COMMAND_WIDTH = 10
@@ -101,27 +102,28 @@ def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
 
 _NODE = _record_of(
     # Where it is since when; what it serves (message, phase), with what backoff, window and retries; the serial and
-    # time of its access, the serial of its wait for an acknowledgement; the medium as it sees it; whether it is off,
-    # and how often it has been switched off: what began in another era is not its business any more
-    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from busy_from "
-    "nav eifs ears made off era room",
+    # time of its access, the serial of its wait for an acknowledgement; how many messages wait; how many foreign
+    # frames are present, and the first of them; the rest of the medium as it sees it; whether it is on, and how often
+    # it has been switched off: what began in another era is not its business any more
+    "start served phase backoff window retry access access_time wait waiting present transmitting idle_from busy_from "
+    "nav eifs first_present made on era room",
     "x y vx vy range",
 )
 _MESSAGE = _record_of(
-    "node to count full last bulk kind release next urgent fragment arrived stage airing parts origin number "
+    "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime"
 )
-_TRANSMISSION = _record_of("node message to kind size packets start ears next era")
-_EARSHOT = _record_of("node flags next_ear next_here era", "power")
-_PART = _record_of("node got era next")
+_TRANSMISSION = _record_of("sender message to kind size packets start receptions next era")
+_RECEPTION = _record_of("node flags next next_present era", "power")
+_REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
 
 _I, _F = types.int64, types.float64
 _FIELDS = (
     [(name, _I) for name in _SETTING_INTS]
     + [(name, _F) for name in _SETTING_FLOATS]
-    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "e_size", "e_free")]
-    + [(name, _I) for name in ("p_size", "p_free", "u_count", "u_taken", "heard", "g_columns", "g_rows", "g_time")]
+    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "r_size", "r_free")]
+    + [(name, _I) for name in ("a_size", "a_free", "u_count", "u_taken", "received", "g_columns", "g_rows", "g_time")]
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
     + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
@@ -130,7 +132,14 @@ _FIELDS = (
     + [
         (name, from_dtype(record)[::1])
         for name, record in (
-            *(("n", _NODE), ("m", _MESSAGE), ("t", _TRANSMISSION), ("e", _EARSHOT), ("p", _PART), ("h", _EVENT)),
+            *(
+                ("n", _NODE),
+                ("m", _MESSAGE),
+                ("t", _TRANSMISSION),
+                ("r", _RECEPTION),
+                ("a", _REASSEMBLY),
+                ("h", _EVENT),
+            ),
         )
     ]
 )
@@ -244,8 +253,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s.n = np.zeros(n, _NODE)
     for i in range(n):
         node = s.n[i]
-        node.served, node.backoff, node.access, node.wait, node.ears = -1, -1, -1, -1, -1
-        node.window, node.room = s.cw_min, -1
+        node.served, node.backoff, node.access, node.wait, node.first_present = -1, -1, -1, -1, -1
+        node.window, node.room, node.on = s.cw_min, -1, 1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)  # urgent, ordinary, released while it was off
 
@@ -254,14 +263,14 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s.overheard = np.full((n, n), -1) if s.overhear else np.full((1, 1), -1)
     s.series, s.totals = np.zeros((s.kinds, len(METRICS)), np.int64), np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
-    s.h, s.m, s.t, s.e, s.p = (
+    s.h, s.m, s.t, s.r, s.a = (
         np.zeros(1024, _EVENT),
         np.zeros(1024, _MESSAGE),
         np.zeros(64, _TRANSMISSION),
-        np.zeros(1024, _EARSHOT),
-        np.zeros(64, _PART),
+        np.zeros(1024, _RECEPTION),
+        np.zeros(64, _REASSEMBLY),
     )
-    s.m_free, s.t_free, s.e_free, s.p_free = -1, -1, -1, -1
+    s.m_free, s.t_free, s.r_free, s.a_free = -1, -1, -1, -1
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
     s.g_first, s.g_nodes, s.g_fill, s.g_jumps = _ints(2, 0), _ints(n, 0), _ints(1, 0), np.inf
@@ -357,7 +366,7 @@ def _pop(s: Any) -> None:
     h[hole].time, h[hole].order, h[hole].data = time, order, data
 
 
-# --- Who hears: the grid -------------------------------------------------------------------------------------------
+# --- Who senses a frame: the grid -----------------------------------------------------------------------------------
 
 
 @compiled
@@ -392,7 +401,7 @@ def _clamp(position: float, cell: float, count: int) -> int:
 
 @compiled
 def _cell_of(s: Any, i: int) -> int:
-    age = s.now - s.n[i].since
+    age = s.now - s.n[i].start
     column = _clamp(s.n[i].x + s.n[i].vx * age, s.g_cell, s.g_columns)
     return _clamp(s.n[i].y + s.n[i].vy * age, s.g_cell, s.g_rows) * s.g_columns + column
 
@@ -400,9 +409,9 @@ def _cell_of(s: Any, i: int) -> int:
 @compiled
 def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
     """Adds j to those near i if it senses a frame from (x, y)."""
-    if j == i or s.n[j].off or s.n[j].room != s.n[i].room:
+    if j == i or not s.n[j].on or s.n[j].room != s.n[i].room:
         return count
-    age = s.now - s.n[j].since
+    age = s.now - s.n[j].start
     dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
     d2 = dx * dx + dy * dy
     limit = s.sense * (min(reach, s.n[j].range) if s.surroundings else reach)
@@ -414,16 +423,16 @@ def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: i
 
 
 @compiled
-def _find_near(s: Any, i: int, reach: float) -> int:
+def _find_sensing(s: Any, i: int, reach: float) -> int:
     """Fills `near` with the nodes that sense a frame of i, by number, and `distance2`; gives their count."""
     count = 0
     if s.links:
         for j in range(s.nodes):
-            if s.link[i, j] != NO_LINK and not s.n[j].off:
+            if s.link[i, j] != NO_LINK and s.n[j].on:
                 s.near[count] = j
                 count += 1
         return count
-    age = s.now - s.n[i].since
+    age = s.now - s.n[i].start
     x, y = s.n[i].x + s.n[i].vx * age, s.n[i].y + s.n[i].vy * age
     if s.nodes <= SMALL_NETWORK:
         for j in range(s.nodes):
@@ -467,16 +476,16 @@ def _new_transmission(s: Any) -> int:
 
 
 @compiled
-def _new_earshot(s: Any) -> int:
-    e = s.e_free
-    if e >= 0:
-        s.e_free = s.e[e].next_ear
-        return e
-    e = s.e_size
-    if e == len(s.e):
-        s.e = _longer(s.e, 2 * e)
-    s.e_size = e + 1
-    return e
+def _new_reception(s: Any) -> int:
+    r = s.r_free
+    if r >= 0:
+        s.r_free = s.r[r].next
+        return r
+    r = s.r_size
+    if r == len(s.r):
+        s.r = _longer(s.r, 2 * r)
+    s.r_size = r + 1
+    return r
 
 
 @compiled
@@ -488,176 +497,168 @@ def _transmit(
     if s.range_high > 0.0:
         reach = s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
     t = _new_transmission(s)
-    s.t[t].node, s.t[t].message, s.t[t].to, s.t[t].kind = i, message, to, kind
-    s.t[t].size, s.t[t].packets, s.t[t].start, s.t[t].ears = size, packets, s.now, -1
+    s.t[t].sender, s.t[t].message, s.t[t].to, s.t[t].kind = i, message, to, kind
+    s.t[t].size, s.t[t].packets, s.t[t].start, s.t[t].receptions = size, packets, s.now, -1
     s.t[t].era = s.n[i].era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
     if message >= 0:
         m = s.m[message]
-        m.airing = 1
+        m.on_air = 1
         m.packets, m.bits, m.airtime = m.packets + packets, m.bits + bits, m.airtime + airtime
     if not s.ideal:
-        s.n[i].sending = 1
+        s.n[i].transmitting = 1
         s.n[i].eifs = 0
-        e = s.n[i].ears
-        while e >= 0:
-            s.e[e].flags |= HEARD_WHILE_SENDING
-            e = s.e[e].next_here
+        r = s.n[i].first_present
+        while r >= 0:
+            s.r[r].flags |= IS_HALF_DUPLEX
+            r = s.r[r].next_present
     last = -1
-    for k in range(_find_near(s, i, reach)):
+    for k in range(_find_sensing(s, i, reach)):
         j = s.near[k]
-        e = _new_earshot(s)
-        s.e[e].node, s.e[e].next_ear, s.e[e].next_here, s.e[e].era = j, -1, -1, s.n[j].era
+        r = _new_reception(s)
+        s.r[r].node, s.r[r].next, s.r[r].next_present, s.r[r].era = j, -1, -1, s.n[j].era
         if last < 0:
-            s.t[t].ears = e
+            s.t[t].receptions = r
         else:
-            s.e[last].next_ear = e
-        last = e
+            s.r[last].next = r
+        last = r
         if s.links:
-            s.e[e].flags, s.e[e].power = IN_RANGE, s.link[i, j]  # no positions, no powers: the loss stands there
+            s.r[r].flags, s.r[r].power = IS_RECEIVABLE, s.link[i, j]  # no positions, no powers: the loss stands there
         else:
-            r = min(reach, s.n[j].range) if s.surroundings else reach
+            least = min(reach, s.n[j].range) if s.surroundings else reach
             d2 = s.distance2[j]
-            power = (r * r) / max(d2, 1.0)
-            s.e[e].flags, s.e[e].power = (IN_RANGE if d2 <= r * r else 0), power * power
+            power = (least * least) / max(d2, 1.0)
+            s.r[r].flags, s.r[r].power = (IS_RECEIVABLE if d2 <= least * least else 0), power * power
         if not s.ideal:
-            _hear(s, j, e)
+            _frame_starts(s, j, r)
     _push(s, s.now + airtime, TX_END, t, 0)
 
 
 @compiled
-def _hear(s: Any, j: int, e: int) -> None:
-    """A frame starts at a node that senses it."""
-    if s.n[j].sending:
-        s.e[e].flags |= HEARD_WHILE_SENDING
-    if s.n[j].ears < 0:
-        s.n[j].ears = e
+def _frame_starts(s: Any, j: int, r: int) -> None:
+    """A foreign frame starts at a node that senses it (4)."""
+    if s.n[j].transmitting:
+        s.r[r].flags |= IS_HALF_DUPLEX
+    if s.n[j].first_present < 0:
+        s.n[j].first_present = r
     else:
-        other = s.n[j].ears
-        while s.e[other].next_here >= 0:
-            other = s.e[other].next_here
-        s.e[other].next_here = e
+        other = s.n[j].first_present
+        while s.r[other].next_present >= 0:
+            other = s.r[other].next_present
+        s.r[other].next_present = r
         _collide(s, j)
-    if s.e[e].flags == IN_RANGE:
-        s.e[e].flags |= BEGUN
-    s.n[j].sensed += 1
-    if s.n[j].sensed == 1 and not s.n[j].sending:
+    if s.r[r].flags == IS_RECEIVABLE:
+        s.r[r].flags |= HAS_BEGUN
+    s.n[j].present += 1
+    if s.n[j].present == 1 and not s.n[j].transmitting:
         busy_from = s.now + s.cca
         s.n[j].busy_from = busy_from
         if s.n[j].access >= 0 and s.n[j].access_time != s.now and s.n[j].access_time >= busy_from:
-            _freeze(s, j, busy_from)
+            _cancel_access(s, j, busy_from)
             s.n[j].busy_from = s.now
 
 
 @compiled
 def _collide(s: Any, j: int) -> None:
     """Marks what is lost among the frames now present at a node."""
-    e = s.n[j].ears
-    while e >= 0:
+    r = s.n[j].first_present
+    while r >= 0:
         lost = True
         if s.capture:
             interference = 0.0
-            other = s.n[j].ears
+            other = s.n[j].first_present
             while other >= 0:
-                if other != e:
-                    interference += s.e[other].power
-                other = s.e[other].next_here
-            lost = s.e[e].power < s.threshold * interference
+                if other != r:
+                    interference += s.r[other].power
+                other = s.r[other].next_present
+            lost = s.r[r].power < s.threshold * interference
         if lost:
-            s.e[e].flags |= OVERLAPPED
-        e = s.e[e].next_here
-
-
-@compiled
-def _unhear(s: Any, j: int, e: int) -> None:
-    """A frame is over at a node."""
-    if s.n[j].ears == e:
-        s.n[j].ears = s.e[e].next_here
-    else:
-        other = s.n[j].ears
-        while s.e[other].next_here != e:
-            other = s.e[other].next_here
-        s.e[other].next_here = s.e[e].next_here
-    s.n[j].sensed -= 1
+            s.r[r].flags |= IS_COLLIDED
+        r = s.r[r].next_present
 
 
 @compiled
 def _outcome(flags: int) -> int:
-    if flags & HEARD_WHILE_SENDING:
+    if flags & IS_HALF_DUPLEX:
         return HALF_DUPLEX
-    if flags & OVERLAPPED:
+    if flags & IS_COLLIDED:
         return COLLISION
-    if flags & LOST_BY_CHANCE:
+    if flags & IS_LOST:
         return RANDOM_LOSS
     return RECEIVED
 
 
 @compiled
-def _take_chances(s: Any, t: int) -> None:
-    i, to = s.t[t].node, s.t[t].to
-    e = s.t[t].ears
-    while e >= 0:
-        j = s.e[e].node
-        if s.e[e].era != s.n[j].era:
-            s.e[e].flags = 0  # it has been off since
-        elif to in (EVERYONE, j) and s.e[e].flags & ~BEGUN == IN_RANGE:
-            loss = s.e[e].power if s.links else s.loss
+def _draw_losses(s: Any, t: int) -> None:
+    i, to = s.t[t].sender, s.t[t].to
+    r = s.t[t].receptions
+    while r >= 0:
+        j = s.r[r].node
+        if s.r[r].era != s.n[j].era:
+            s.r[r].flags = 0  # it has been off since
+        elif to in (EVERYONE, j) and s.r[r].flags & ~HAS_BEGUN == IS_RECEIVABLE:
+            loss = s.r[r].power if s.links else s.loss
             if loss > 0.0 and _uniform(s, LOSS, i) < loss:
-                s.e[e].flags |= LOST_BY_CHANCE
-        e = s.e[e].next_ear
+                s.r[r].flags |= IS_LOST
+        r = s.r[r].next
 
 
 @compiled
 def _end_transmission(s: Any, t: int) -> None:
-    """Rule 7 of the model."""
-    i, to, kind, message = s.t[t].node, s.t[t].to, s.t[t].kind, s.t[t].message
+    """A transmission ends (7)."""
+    i, to, message = s.t[t].sender, s.t[t].to, s.t[t].message
     cut, discarded = s.t[t].era != s.n[i].era, False
     if message >= 0:
-        s.m[message].airing = 0
+        s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
-    _take_chances(s, t)
+    _draw_losses(s, t)
     _count_receptions(s, t)
     if not s.ideal:
-        e = s.t[t].ears
-        while e >= 0:
-            if s.e[e].era == s.n[s.e[e].node].era:
-                _cease(s, t, e)
-            e = s.e[e].next_ear
+        r = s.t[t].receptions
+        while r >= 0:
+            if s.r[r].era == s.n[s.r[r].node].era:
+                _frame_ends(s, t, r)
+            r = s.r[r].next
     _free_transmission(s, t)
-    received = s.heard > 0
+    if message >= 0 and to == EVERYONE:
+        _fragment_sent(s, message)
     if s.ideal:
-        _after_ideal(s, i, to, message, received, discarded)
+        _after_ideal(s, i, to, message, discarded)
         return
-    s.n[i].sending = 0
-    if s.n[i].sensed == 0:
-        s.n[i].idle_from = max(s.now, s.n[i].nav)
-    if kind == ACK_KIND:
-        _schedule(s, i)
-        if received:
-            _acknowledged(s, to, i)
-    elif to == EVERYONE:
-        over = _fragment_sent(s, message) or discarded
-        if discarded:
-            _schedule(s, i)
-        elif over:
+    _stop_transmitting(s, i, to, message, cut, discarded)
+    _respond(s, i, to, message, discarded)
+
+
+@compiled
+def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discarded: bool) -> None:
+    """The sender no longer transmits."""
+    s.n[i].transmitting = 0
+    if message >= 0 and not discarded:
+        if to == EVERYONE and _ended(s, message):
             _done(s, i)
-        else:
+        elif to == EVERYONE:
             _contend_anew(s, i)
-            _schedule(s, i)
-        if over:
-            _sent(s, message)
-    else:
-        if cut:
-            _schedule(s, i)
-        else:
+        elif not cut:
             s.n[i].phase = AWAITING_ACK
             s.n[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i, 0)
-        if received:
+    _fall_idle(s, i)
+
+
+@compiled
+def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
+    """What follows from a transmission where it was received."""
+    if message < 0:
+        if s.received > 0:
+            _acknowledged(s, to, i)
+    elif to == EVERYONE:
+        if _ended(s, message) or discarded:
+            _broadcast_ended(s, message)
+    else:
+        if s.received > 0:
             _push(s, s.now + s.sifs, ACK_DUE, to, i)
-            if _last_fragment(s, message):
-                _arrived(s, message)
+            _arrived(s, message)
         if discarded:
             _over(s, GONE, message)
 
@@ -666,51 +667,56 @@ def _end_transmission(s: Any, t: int) -> None:
 def _count_receptions(s: Any, t: int) -> None:
     """Finds and counts who got a frame among those it was meant for."""
     to, kind = s.t[t].to, s.t[t].kind
-    heard, recorded = 0, 0
-    e = s.t[t].ears
-    while e >= 0:
-        j = s.e[e].node
-        if s.e[e].flags & IN_RANGE and to in (EVERYONE, j):
-            outcome = _outcome(s.e[e].flags)
+    received, recorded = 0, 0
+    r = s.t[t].receptions
+    while r >= 0:
+        j = s.r[r].node
+        if s.r[r].flags & IS_RECEIVABLE and to in (EVERYONE, j):
+            outcome = _outcome(s.r[r].flags)
             _count(s, j, kind, _METRIC_OF[outcome], 1)
             if outcome == RECEIVED:
-                s.receivers[heard] = j
-                heard += 1
+                s.receivers[received] = j
+                received += 1
             if s.record:
                 s.frame_nodes[recorded], s.frame_outcomes[recorded] = j, outcome
                 recorded += 1
-        e = s.e[e].next_ear
-    s.heard = heard
+        r = s.r[r].next
+    s.received = received
     if s.record:
         _record(s, t, recorded)
 
 
 @compiled
-def _cease(s: Any, t: int, e: int) -> None:
-    """A frame is over at a node that sensed it: what that means for its medium."""
-    j, flags, to = s.e[e].node, s.e[e].flags, s.t[t].to
-    _unhear(s, j, e)
-    if not flags & IN_RANGE:
+def _frame_ends(s: Any, t: int, r: int) -> None:
+    """The frame is gone at a node that sensed it."""
+    j, flags, to = s.r[r].node, s.r[r].flags, s.t[t].to
+    if s.n[j].first_present == r:
+        s.n[j].first_present = s.r[r].next_present
+    else:
+        other = s.n[j].first_present
+        while s.r[other].next_present != r:
+            other = s.r[other].next_present
+        s.r[other].next_present = s.r[r].next_present
+    s.n[j].present -= 1
+    if not flags & IS_RECEIVABLE:
         s.n[j].eifs = 0
-    elif flags & BEGUN:
+    elif flags & HAS_BEGUN:
         outcome = _outcome(flags)
         if outcome != HALF_DUPLEX:
             s.n[j].eifs = outcome != RECEIVED
         if outcome == RECEIVED and to not in (EVERYONE, j) and s.t[t].kind != ACK_KIND:
             s.n[j].nav = max(s.n[j].nav, s.now + s.sifs + _frame_airtime(ACK_BYTES, s.basic_kbps))
-    if s.n[j].sensed == 0 and not s.n[j].sending:
-        s.n[j].idle_from = max(s.now, s.n[j].nav)
-        _schedule(s, j)
+    _fall_idle(s, j)
 
 
 @compiled
 def _free_transmission(s: Any, t: int) -> None:
-    e = s.t[t].ears
-    if e >= 0:
-        while s.e[e].next_ear >= 0:
-            e = s.e[e].next_ear
-        s.e[e].next_ear = s.e_free
-        s.e_free = s.t[t].ears
+    r = s.t[t].receptions
+    if r >= 0:
+        while s.r[r].next >= 0:
+            r = s.r[r].next
+        s.r[r].next = s.r_free
+        s.r_free = s.t[t].receptions
     s.t[t].next = s.t_free
     s.t_free = t
 
@@ -720,16 +726,16 @@ _METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_RANDOM)
 
 @compiled
 def _record(s: Any, t: int, count: int) -> None:
-    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = s.t[t].start, s.t[t].node, s.t[t].to, s.t[t].kind
+    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = s.t[t].start, s.t[t].sender, s.t[t].to, s.t[t].kind
     s.frame[4], s.frame[5], s.frame[6], s.frame[7] = s.t[t].message, s.t[t].packets, s.t[t].size, count
-    _tell(s, FRAME, s.t[t].node, -1)
+    _report(s, FRAME, s.t[t].sender, -1)
 
 
 # --- What becomes of a message -------------------------------------------------------------------------------------
 
 
 @compiled
-def _tell(s: Any, code: int, sender: int, message: int) -> None:
+def _report(s: Any, code: int, sender: int, message: int) -> None:
     k = s.u_count
     s.u_code[k], s.u_sender[k], s.u_message[k] = code, sender, message
     s.u_count = k + 1
@@ -744,10 +750,10 @@ def _is_hosts(message: int) -> bool:
 def _over(s: Any, code: int, message: int) -> None:
     """Nothing more will happen to a message: tell the host, or forget it if it was the core's own."""
     s.m[message].stage, s.m[message].release = FREE, -1
-    if s.m[message].parts >= 0:
-        _free_parts(s, message)
+    if s.m[message].reassembly >= 0:
+        _free_reassembly(s, message)
     if _is_hosts(message):
-        _tell(s, code, s.m[message].node, message)
+        _report(s, code, s.m[message].node, message)
     else:
         s.m[message].next = s.m_free
         s.m_free = message
@@ -755,99 +761,110 @@ def _over(s: Any, code: int, message: int) -> None:
 
 @compiled
 def _arrived(s: Any, message: int) -> None:
-    """A unicast reached its addressee; a repetition does not count."""
-    if not s.m[message].arrived:
+    """A unicast arrives with its last fragment, once."""
+    if _last_fragment(s, message) and not s.m[message].arrived:
         s.m[message].arrived = 1
-        _tell(s, DELIVERED, s.m[message].node, message)
+        _report(s, DELIVERED, s.m[message].node, message)
 
 
 @compiled
-def _fragment_sent(s: Any, message: int) -> bool:
-    """One more fragment of a broadcast has been sent, to `receivers`. Whether it was the last."""
-    if s.m[message].count > 1:
-        _collect(s, message)
+def _fragment_sent(s: Any, message: int) -> None:
+    """A fragment of a broadcast has been sent, to `receivers`."""
+    if s.m[message].fragments > 1:
+        _reassemble(s, message)
     s.m[message].fragment += 1
-    return s.m[message].fragment == s.m[message].count
 
 
 @compiled
-def _collect(s: Any, message: int) -> None:
+def _ended(s: Any, message: int) -> bool:
+    return s.m[message].fragment == s.m[message].fragments
+
+
+@compiled
+def _reassemble(s: Any, message: int) -> None:
     """Puts down who received the fragment. Both lists are by number."""
     gain = 1 << s.m[message].fragment if s.m[message].bulk else 1
-    before, p = -1, s.m[message].parts
-    for k in range(s.heard):
+    before, a = -1, s.m[message].reassembly
+    for k in range(s.received):
         j = s.receivers[k]
-        while p >= 0 and s.p[p].node < j:
-            before, p = p, s.p[p].next
-        if p < 0 or s.p[p].node != j:
-            after, p = p, _new_part(s)
-            s.p[p].node, s.p[p].got, s.p[p].era, s.p[p].next = j, 0, s.n[j].era, after
+        while a >= 0 and s.a[a].node < j:
+            before, a = a, s.a[a].next
+        if a < 0 or s.a[a].node != j:
+            after, a = a, _new_reassembly(s)
+            s.a[a].node, s.a[a].fragments, s.a[a].era, s.a[a].next = j, 0, s.n[j].era, after
             if before < 0:
-                s.m[message].parts = p
+                s.m[message].reassembly = a
             else:
-                s.p[before].next = p
-        if s.p[p].era != s.n[j].era:
-            s.p[p].got, s.p[p].era = 0, s.n[j].era  # it has been off since, and has forgotten
-        s.p[p].got += gain
-        before, p = p, s.p[p].next
+                s.a[before].next = a
+        if s.a[a].era != s.n[j].era:
+            s.a[a].fragments, s.a[a].era = 0, s.n[j].era  # it has been off since, and has forgotten
+        s.a[a].fragments += gain
+        before, a = a, s.a[a].next
 
 
 @compiled
-def _new_part(s: Any) -> int:
-    p = s.p_free
-    if p >= 0:
-        s.p_free = s.p[p].next
-        return p
-    p = s.p_size
-    if p == len(s.p):
-        s.p = _longer(s.p, 2 * p)
-    s.p_size = p + 1
-    return p
+def _new_reassembly(s: Any) -> int:
+    a = s.a_free
+    if a >= 0:
+        s.a_free = s.a[a].next
+        return a
+    a = s.a_size
+    if a == len(s.a):
+        s.a = _longer(s.a, 2 * a)
+    s.a_size = a + 1
+    return a
 
 
 @compiled
-def _free_parts(s: Any, message: int) -> None:
-    p = s.m[message].parts
-    while s.p[p].next >= 0:
-        p = s.p[p].next
-    s.p[p].next = s.p_free
-    s.p_free = s.m[message].parts
-    s.m[message].parts = -1
+def _free_reassembly(s: Any, message: int) -> None:
+    a = s.m[message].reassembly
+    while s.a[a].next >= 0:
+        a = s.a[a].next
+    s.a[a].next = s.a_free
+    s.a_free = s.m[message].reassembly
+    s.m[message].reassembly = -1
 
 
 @compiled
 def _find_receivers(s: Any, message: int) -> None:
     """Who has all fragments of a broadcast, or any of a bulk."""
-    if s.m[message].count == 1:
-        for k in range(s.heard if s.m[message].bulk else 0):
+    if s.m[message].fragments == 1:
+        for k in range(s.received if s.m[message].bulk else 0):
             s.masks[k] = 1
         return
-    s.heard = 0
-    p = s.m[message].parts
-    while p >= 0:
-        j, got = s.p[p].node, s.p[p].got
-        if s.p[p].era == s.n[j].era and got > 0 and (s.m[message].bulk or got == s.m[message].count):
-            s.receivers[s.heard], s.masks[s.heard] = j, got
-            s.heard += 1
-        p = s.p[p].next
+    s.received = 0
+    a = s.m[message].reassembly
+    while a >= 0:
+        j, held = s.a[a].node, s.a[a].fragments
+        if s.a[a].era == s.n[j].era and held > 0 and (s.m[message].bulk or held == s.m[message].fragments):
+            s.receivers[s.received], s.masks[s.received] = j, held
+            s.received += 1
+        a = s.a[a].next
 
 
 @compiled
-def _sent(s: Any, message: int) -> None:
-    """A broadcast is over."""
+def _broadcast_ended(s: Any, message: int) -> None:
+    """A broadcast has ended."""
     _find_receivers(s, message)
-    if not _is_hosts(message) and (s.background_flood or s.overhear):
-        origin, number = s.m[message].origin, s.m[message].number
-        for k in range(s.heard):
+    if not _is_hosts(message):
+        for k in range(s.received):
             j = s.receivers[k]
             if s.overhear:
                 s.overheard[j, s.m[message].node] = s.now
-            if s.background_flood and number > s.seen[j, origin]:
-                s.seen[j, origin] = number
-                delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
-                copy = _new_background(s, j, origin, number)
-                s.m[copy].release = _push(s, s.now + delay, RELEASE, copy, 0)
+            _pass_on(s, j, message)
     _over(s, BROADCAST, message)
+
+
+@compiled
+def _pass_on(s: Any, j: int, message: int) -> None:
+    """Background traffic was received: a flood goes on, once."""
+    origin, number = s.m[message].origin, s.m[message].number
+    if not s.background_flood or number <= s.seen[j, origin]:
+        return
+    s.seen[j, origin] = number
+    delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
+    copy = _new_background(s, j, origin, number)
+    s.m[copy].release = _push(s, s.now + delay, RELEASE, copy, 0)
 
 
 @compiled
@@ -862,28 +879,28 @@ def _new_background(s: Any, node: int, origin: int, number: int) -> int:
             s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to = node, EVERYONE
     s.m[message].kind, s.m[message].urgent = BACKGROUND_KIND, 0
-    _begin_message(s, message, s.background_size, 0, 0)
+    _cut(s, message, s.background_size, 0, 0)
     s.m[message].origin, s.m[message].number = origin, number
     return message
 
 
 @compiled
-def _begin_message(s: Any, message: int, size: int, pieces: int, last: int) -> None:
-    """Of `size` bytes, cut into frames if need be; or a bulk of so many pieces."""
+def _cut(s: Any, message: int, size: int, pieces: int, last: int) -> None:
+    """A new message of `size` bytes: one longer than a frame goes in fragments; or a bulk of so many pieces."""
     m = s.m[message]
     m.bulk = pieces > 0
     if m.bulk:
-        m.count, m.full, m.last = pieces, size, last
+        m.fragments, m.full, m.last = pieces, size, last
     else:
-        m.count, m.full = max(1, (size + s.mtu - 1) // s.mtu), s.mtu
-        m.last = size - (m.count - 1) * s.mtu
-    m.fragment, m.arrived, m.stage, m.airing, m.parts = 0, 0, DELAYED, 0, -1
+        m.fragments, m.full = max(1, (size + s.mtu - 1) // s.mtu), s.mtu
+        m.last = size - (m.fragments - 1) * s.mtu
+    m.fragment, m.arrived, m.stage, m.on_air, m.reassembly = 0, 0, DELAYED, 0, -1
     m.packets, m.bits, m.airtime = 0, 0, 0
 
 
 @compiled
 def _background_due(s: Any, i: int) -> None:
-    if not s.n[i].off:
+    if s.n[i].on:
         s.n[i].made += 1
         if s.background_flood:
             s.seen[i, i] = s.n[i].made
@@ -901,13 +918,13 @@ def _countdown_start(s: Any, i: int) -> int:
 
 @compiled
 def _schedule(s: Any, i: int) -> None:
-    """Rule 2 of the model."""
-    if s.n[i].access >= 0 or s.n[i].off or s.n[i].phase != CONTENDING or _busy(s, i):
+    """Scheduling (2)."""
+    if s.n[i].access >= 0 or not s.n[i].on or s.n[i].phase != CONTENDING or _busy(s, i):
         return
     if s.n[i].served < 0 and s.n[i].backoff < 0:
         return
     time = max(s.now, _countdown_start(s, i) + max(s.n[i].backoff, 0) * s.slot)
-    if s.n[i].sensed and time >= s.n[i].busy_from:
+    if s.n[i].present and time >= s.n[i].busy_from:
         _stop_countdown(s, i, s.n[i].busy_from)
         s.n[i].busy_from = s.now
         return
@@ -917,14 +934,15 @@ def _schedule(s: Any, i: int) -> None:
 
 @compiled
 def _busy(s: Any, i: int) -> bool:
-    return s.n[i].sending or (s.n[i].sensed and s.now >= s.n[i].busy_from)
+    return s.n[i].transmitting or (s.n[i].present and s.now >= s.n[i].busy_from)
 
 
 @compiled
-def _freeze(s: Any, i: int, at: int) -> None:
-    """Rule 4: the medium is busy from `at`, before the access that was scheduled."""
-    s.n[i].access = -1
-    _stop_countdown(s, i, at)
+def _cancel_access(s: Any, i: int, at: int) -> None:
+    """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+    if s.n[i].access >= 0:
+        s.n[i].access = -1
+        _stop_countdown(s, i, at)
 
 
 @compiled
@@ -937,17 +955,11 @@ def _stop_countdown(s: Any, i: int, at: int) -> None:
 
 
 @compiled
-def _release_due(s: Any, message: int) -> None:
-    i = s.m[message].node
-    if s.m[message].stage == DISCARDED:
-        if s.m[message].to == EVERYONE and s.m[message].fragment > 0:
-            _sent(s, message)
-        else:
-            _over(s, GONE, message)
-    elif s.n[i].off:
-        _append(s, i, 2, message)
-    else:
-        _release(s, message)
+def _fall_idle(s: Any, i: int) -> None:
+    """The medium falls idle (5), if it does."""
+    if s.n[i].present == 0 and not s.n[i].transmitting:
+        s.n[i].idle_from = max(s.now, s.n[i].nav)
+        _schedule(s, i)
 
 
 @compiled
@@ -962,8 +974,14 @@ def _append(s: Any, i: int, rank: int, message: int) -> None:
 
 @compiled
 def _release(s: Any, message: int) -> None:
-    """Rule 3: a message joins the queue."""
+    """A message is released (3)."""
     i = s.m[message].node
+    if s.m[message].stage == DISCARDED:
+        _discard(s, message)
+        return
+    if not s.n[i].on:
+        _append(s, i, 2, message)
+        return
     s.m[message].stage = QUEUED
     if s.ideal:
         if s.m[message].to == EVERYONE:
@@ -1013,7 +1031,7 @@ def _frame_airtime(size: int, kbps: int) -> int:
 
 @compiled
 def _last_fragment(s: Any, message: int) -> bool:
-    return s.m[message].fragment + 1 >= s.m[message].count
+    return s.m[message].fragment + 1 >= s.m[message].fragments
 
 
 @compiled
@@ -1029,7 +1047,7 @@ def _transmit_fragment(s: Any, i: int, message: int) -> None:
 @compiled
 def _transmit_whole(s: Any, i: int, message: int) -> None:
     """A unicast of the ideal MAC."""
-    count, full, last = s.m[message].count, s.m[message].full, s.m[message].last
+    count, full, last = s.m[message].fragments, s.m[message].full, s.m[message].last
     size = (count - 1) * full + last
     airtime = (count - 1) * (_frame_airtime(full + s.header, s.kbps) + s.sifs) + _frame_airtime(last + s.header, s.kbps)
     bits = 192 * count + 8 * (size + count * s.header)
@@ -1037,38 +1055,35 @@ def _transmit_whole(s: Any, i: int, message: int) -> None:
 
 
 @compiled
-def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool, discarded: bool) -> None:
+def _after_ideal(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
+    received = s.received > 0
     if to == EVERYONE:
-        if _fragment_sent(s, message) or discarded:
-            _sent(s, message)
-        elif s.n[i].off:
-            _append(s, i, 2, message)
+        if _ended(s, message) or discarded:
+            _broadcast_ended(s, message)
         else:
-            _transmit_fragment(s, i, message)
+            _release(s, message)
         return
-    if addressee_got_it:
-        _arrived(s, message)
+    if received:
+        _report(s, DELIVERED, i, message)
     if discarded:
         _over(s, GONE, message)
-    elif addressee_got_it:
+    elif received:
         _over(s, FINISHED, message)
     else:
-        _count(s, i, s.m[message].kind, GIVEN_UP, 1)
-        _over(s, UNREACHABLE, message)
+        _give_up(s, message)
 
 
 @compiled
-def _take_the_air(s: Any, i: int) -> None:
-    """The node is about to transmit without contending: its countdown stops."""
-    if s.n[i].access >= 0:
-        _freeze(s, i, s.now)
+def _give_up(s: Any, message: int) -> None:
+    _count(s, s.m[message].node, s.m[message].kind, GIVEN_UP, 1)
+    _over(s, UNREACHABLE, message)
 
 
 @compiled
 def _ack_due(s: Any, i: int, to: int) -> None:
-    if s.n[i].sending or s.n[i].off:
+    if s.n[i].transmitting or not s.n[i].on:
         return
-    _take_the_air(s, i)
+    _cancel_access(s, i, s.now)
     airtime = _frame_airtime(ACK_BYTES, s.basic_kbps)
     _transmit(s, i, -1, to, ACK_KIND, ACK_BYTES, 1, 192 + 8 * ACK_BYTES, airtime)
 
@@ -1080,52 +1095,51 @@ def _acknowledged(s: Any, i: int, by: int) -> None:
     if s.n[i].phase != AWAITING_ACK or s.m[message].to != by:
         return
     s.n[i].wait = -1
-    if _last_fragment(s, message):
-        _over(s, FINISHED, message)
-        _done(s, i)
-        return
     s.m[message].fragment += 1
-    s.n[i].retry, s.n[i].window = 0, s.cw_min
-    s.n[i].phase = BETWEEN_FRAGMENTS
-    s.n[i].wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
+    if not _ended(s, message):
+        s.n[i].retry, s.n[i].window = 0, s.cw_min
+        s.n[i].phase = BETWEEN_FRAGMENTS
+        s.n[i].wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
+        return
+    _done(s, i)
+    _over(s, FINISHED, message)
+    _schedule(s, i)
 
 
 @compiled
 def _next_fragment(s: Any, i: int) -> None:
-    if s.n[i].sending:
-        _unanswered(s, i)
+    if s.n[i].transmitting:
+        _timed_out(s, i)
         return
     s.n[i].phase, s.n[i].wait = CONTENDING, -1
-    _take_the_air(s, i)
+    _cancel_access(s, i, s.now)
     _transmit_fragment(s, i, s.n[i].served)
 
 
 @compiled
-def _unanswered(s: Any, i: int) -> None:
-    """No acknowledgement came: again, later, or never."""
+def _timed_out(s: Any, i: int) -> None:
+    """The wait for an acknowledgement times out, or the next fragment cannot go."""
     message = s.n[i].served
     s.n[i].wait = -1
     s.n[i].idle_from = max(s.n[i].idle_from, s.now)
     s.n[i].eifs = 0
     s.n[i].retry += 1
     if s.n[i].retry > s.retries:
-        _count(s, i, s.m[message].kind, GIVEN_UP, 1)
-        _over(s, UNREACHABLE, message)
         _done(s, i)
-        return
-    s.n[i].phase = CONTENDING
-    s.n[i].window = min(2 * s.n[i].window + 1, s.cw_max)
-    _draw_backoff(s, i)
+        _give_up(s, message)
+    else:
+        s.n[i].phase = CONTENDING
+        s.n[i].window = min(2 * s.n[i].window + 1, s.cw_max)
+        _draw_backoff(s, i)
     _schedule(s, i)
 
 
 @compiled
 def _done(s: Any, i: int) -> None:
-    """Rule 9."""
+    """Done with the message (9); the caller sees to scheduling."""
     s.n[i].phase = CONTENDING
     _contend_anew(s, i)
     _serve_next(s, i)
-    _schedule(s, i)
 
 
 @compiled
@@ -1140,11 +1154,11 @@ def _contend_anew(s: Any, i: int) -> None:
 
 @compiled
 def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
-    s.n[i].off = 1
+    s.n[i].on = 0
     s.n[i].era += 1
-    s.n[i].ears, s.n[i].sensed = -1, 0
-    if keep_queue and s.n[i].access >= 0:
-        _freeze(s, i, s.now)
+    s.n[i].first_present, s.n[i].present = -1, 0
+    if keep_queue:
+        _cancel_access(s, i, s.now)
     s.n[i].access, s.n[i].wait, s.n[i].phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
@@ -1159,7 +1173,7 @@ def _forget(s: Any, i: int) -> None:
         m = s.m[message]
         if m.node != i or m.stage in (FREE, DISCARDED):
             continue
-        if m.airing:
+        if m.on_air:
             m.stage = DISCARDED
         elif _is_hosts(message):
             m.stage = DISCARDED
@@ -1169,8 +1183,16 @@ def _forget(s: Any, i: int) -> None:
 
 
 @compiled
+def _discard(s: Any, message: int) -> None:
+    if s.m[message].to == EVERYONE and s.m[message].fragment > 0:
+        _broadcast_ended(s, message)
+    else:
+        _over(s, GONE, message)
+
+
+@compiled
 def _switch_on(s: Any, i: int) -> None:
-    s.n[i].off, s.n[i].idle_from, s.n[i].nav, s.n[i].eifs = 0, s.now, 0, 0
+    s.n[i].on, s.n[i].idle_from, s.n[i].nav, s.n[i].eifs = 1, s.now, 0, 0
     message = s.q_first[i, 2]
     s.q_first[i, 2], s.q_last[i, 2] = -1, -1
     while message >= 0:
@@ -1184,7 +1206,7 @@ def _set_on(address: int, node: int, on: bool, keep_queue: bool) -> None:
     s = _state_at(address)
     if not on:
         _switch_off(s, node, keep_queue)
-    elif s.n[node].off:
+    elif not s.n[node].on:
         _switch_on(s, node)
 
 
@@ -1192,19 +1214,29 @@ def _set_on(address: int, node: int, on: bool, keep_queue: bool) -> None:
 
 
 @compiled
-def _obey(s: Any, count: int) -> None:
+def _take_commands(s: Any, count: int) -> None:
     """Takes up the host's commands, in their order."""
     for row in range(count):
         c = s.commands[row * COMMAND_WIDTH : (row + 1) * COMMAND_WIDTH]
-        message = c[2]
         if c[0] == WITHDRAW:
-            s.m[message].release, s.m[message].stage = -1, FREE
-            continue
-        if message >= len(s.m):
-            s.m = _longer(s.m, 2 * message)
-        s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
-        _begin_message(s, message, c[4], c[8], c[9])
-        s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
+            _withdraw(s, c[2])
+        else:
+            _accept(s, c)
+
+
+@compiled
+def _withdraw(s: Any, message: int) -> None:
+    s.m[message].release, s.m[message].stage = -1, FREE
+
+
+@compiled
+def _accept(s: Any, c: Any) -> None:
+    message = c[2]
+    if message >= len(s.m):
+        s.m = _longer(s.m, 2 * message)
+    s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
+    _cut(s, message, c[4], c[8], c[9])
+    s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
 
 
 @compiled
@@ -1217,12 +1249,12 @@ def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
             _access(s, subject)
     elif what == RELEASE:
         if s.m[subject].release == serial:
-            _release_due(s, subject)
+            _release(s, subject)
     elif what == ACK_DUE:
         _ack_due(s, subject, other)
     elif what == ACK_WAIT_OVER:
         if s.n[subject].wait == serial:
-            _unanswered(s, subject)
+            _timed_out(s, subject)
     elif what == NEXT_FRAGMENT:
         if s.n[subject].wait == serial:
             _next_fragment(s, subject)
@@ -1232,13 +1264,13 @@ def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
 
 @compiled
 def _commands(address: int, count: int) -> None:
-    _obey(_state_at(address), count)
+    _take_commands(_state_at(address), count)
 
 
 @compiled
 def _advance(address: int, until: int, count: int) -> int:
     s = _state_at(address)
-    _obey(s, count)
+    _take_commands(s, count)
     while s.u_taken == s.u_count:
         s.u_taken, s.u_count = 0, 0
         if s.h_size == 0 or s.h[0].time >= until:
@@ -1251,7 +1283,7 @@ def _advance(address: int, until: int, count: int) -> int:
     k = s.u_taken
     s.u_taken = k + 1
     s.out[0], s.out[1], s.out[2] = s.now, s.u_sender[k], s.u_message[k] >> 1
-    s.out[3] = s.heard if s.u_code[k] <= DELIVERED else 0
+    s.out[3] = s.received if s.u_code[k] <= DELIVERED else 0
     if s.u_message[k] >= 0:
         m = s.m[s.u_message[k]]
         s.out[4], s.out[5], s.out[6] = m.packets, m.bits, m.airtime
@@ -1261,11 +1293,11 @@ def _advance(address: int, until: int, count: int) -> int:
 @compiled
 def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
     s = _state_at(address)
-    age = start - s.n[node].since
+    age = start - s.n[node].start
     jump_x, jump_y = s.n[node].x + s.n[node].vx * age - x, s.n[node].y + s.n[node].vy * age - y
     # Mostly rounding at the end of a leg. The grid must know how far anybody may have come; the sum is a safe bound.
     s.g_jumps += np.sqrt(jump_x * jump_x + jump_y * jump_y)
-    s.n[node].since, s.n[node].x, s.n[node].y, s.n[node].vx, s.n[node].vy = start, x, y, vx, vy
+    s.n[node].start, s.n[node].x, s.n[node].y, s.n[node].vx, s.n[node].vy = start, x, y, vx, vy
     # A little more than the speed itself: rounding must not let a node outrun the bound.
     s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
 
