@@ -52,15 +52,25 @@ def compiled(function: F) -> F:
 
 # --- Constants -----------------------------------------------------------------------------------------------------
 
-(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME, GONE) = (int(code) for code in Upcall)
-(RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = (int(outcome) for outcome in Outcome)
-(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = range(9)
-(BACKOFF, RANGE, LOSS, BACKGROUND) = range(4)
 
-# What happens in an event, and its class: events of one instant go in the order of their classes.
-(TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = range(7)
-CLASS_OF = (0, 1, 1, 1, 2, 2, 3)
+def _int64s(*values: int) -> Any:
+    """Numba compiles a function anew for each literal argument; of a constant of numpy it knows the type alone."""
+    return tuple(np.int64(value) for value in values)
+
+
+(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME, GONE) = _int64s(*Upcall)
+(RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = _int64s(*Outcome)
+(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = _int64s(
+    *range(len(METRICS))
+)
+(BACKOFF, RANGE, LOSS, BACKGROUND) = _int64s(*range(len(STREAMS)))
+NONE, ONE, ACK_FRAME, ACK_SIZE, ACK_BITS = _int64s(-1, 1, ACK_KIND, ACK_BYTES, 192 + 8 * ACK_BYTES)
+
+# What happens in an event. The lowest two bits are its class: events of one instant go in the order of their classes.
+(TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = _int64s(0, 1, 5, 9, 2, 6, 3)
 CLASS_SHIFT = 60
+SUBJECT_BITS = 30
+"""Of a node, where an event is about two."""
 
 # Where a message is: nowhere; waiting for its release, or for its node to be on again; in the queue or being served;
 # or forgotten by its node, and the host is still to be told.
@@ -71,6 +81,9 @@ CLASS_SHIFT = 60
 
 # What a transmission is at a node that senses it.
 (IS_RECEIVABLE, IS_HALF_DUPLEX, IS_COLLIDED, IS_LOST, HAS_BEGUN) = (1, 2, 4, 8, 16)
+
+# The queues of a node; the last holds what was released while it was off.
+(URGENT, ORDINARY, HELD) = _int64s(*range(3))
 
 SEND, WITHDRAW = range(2)
 COMMAND_WIDTH = 10
@@ -123,11 +136,14 @@ _FIELDS = (
     [(name, _I) for name in _SETTING_INTS]
     + [(name, _F) for name in _SETTING_FLOATS]
     + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "r_size", "r_free")]
-    + [(name, _I) for name in ("a_size", "a_free", "u_count", "u_taken", "received", "g_columns", "g_rows", "g_time")]
+    + [
+        (name, _I)
+        for name in ("a_size", "a_free", "u_count", "u_taken", "received", "recorded", "g_columns", "g_rows", "g_time")
+    ]
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
     + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
-    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard", "series")]
+    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard")]
     + [("distance2", _F[::1]), ("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
     + [
         (name, from_dtype(record)[::1])
@@ -256,12 +272,12 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
         node.served, node.backoff, node.access, node.wait, node.first_present = -1, -1, -1, -1, -1
         node.window, node.room, node.on = s.cw_min, -1, 1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
-    s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)  # urgent, ordinary, released while it was off
+    s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
     s.link = np.full((n, n), NO_LINK) if s.links else np.full((1, 1), NO_LINK)
     s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
     s.overheard = np.full((n, n), -1) if s.overhear else np.full((1, 1), -1)
-    s.series, s.totals = np.zeros((s.kinds, len(METRICS)), np.int64), np.zeros((n, s.kinds, len(METRICS)), np.int64)
+    s.totals = np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
     s.h, s.m, s.t, s.r, s.a = (
         np.zeros(1024, _EVENT),
@@ -282,7 +298,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
 
     if s.background_interval > 0:
         for i in range(n):
-            _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i, 0)
+            _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i)
 
 
 @compiled
@@ -315,19 +331,19 @@ def _uniform(s: Any, purpose: int, node: int) -> float:
 
 
 @compiled
-def _draw_backoff(s: Any, i: int) -> None:
-    s.n[i].backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(s.n[i].window))
+def _draw_backoff(s: Any, i: int, node: Any) -> None:
+    node.backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(node.window))
 
 
-# --- The heap: (time, class and serial) -> (what, node or message, other) --------------------------------------------
+# --- The heap: (time, class and serial) -> (what, node or message) -------------------------------------------------
 
 
 @compiled
-def _push(s: Any, time: int, what: int, subject: int, other: int) -> int:
+def _push(s: Any, time: int, what: int, subject: int) -> int:
     """Schedules an event; gives its serial, by which a later change of mind is recognised."""
     serial = s.serial
     s.serial = serial + 1
-    order = (CLASS_OF[what] << CLASS_SHIFT) | serial
+    order = ((what & 3) << CLASS_SHIFT) | serial
     hole = s.h_size
     if hole == len(s.h):
         s.h = _longer(s.h, 2 * hole)
@@ -339,7 +355,7 @@ def _push(s: Any, time: int, what: int, subject: int, other: int) -> int:
             break
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
         hole = parent
-    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4) | (other << 34)
+    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
     return serial
 
 
@@ -458,7 +474,6 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
 
 @compiled
 def _count(s: Any, node: int, kind: int, metric: int, amount: int) -> None:
-    s.series[kind, metric] += amount
     s.totals[node, kind, metric] += amount
 
 
@@ -489,17 +504,23 @@ def _new_reception(s: Any) -> int:
 
 
 @compiled
+def _draw_range(s: Any, i: int, node: Any) -> float:
+    if s.range_high > 0.0:
+        return s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
+    return node.range
+
+
+@compiled
 def _transmit(
     s: Any, i: int, message: int, to: int, kind: int, size: int, packets: int, bits: int, airtime: int
 ) -> None:
     """Starts a transmission of node i now: who senses it, what it spoils, and when it ends."""
-    reach = s.n[i].range
-    if s.range_high > 0.0:
-        reach = s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
+    node = s.n[i]
+    reach = _draw_range(s, i, node)
     t = _new_transmission(s)
-    s.t[t].sender, s.t[t].message, s.t[t].to, s.t[t].kind = i, message, to, kind
-    s.t[t].size, s.t[t].packets, s.t[t].start, s.t[t].receptions = size, packets, s.now, -1
-    s.t[t].era = s.n[i].era
+    tx = s.t[t]
+    tx.sender, tx.message, tx.to, tx.kind, tx.size, tx.packets = i, message, to, kind, size, packets
+    tx.start, tx.receptions, tx.era = s.now, -1, node.era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
@@ -508,9 +529,9 @@ def _transmit(
         m.on_air = 1
         m.packets, m.bits, m.airtime = m.packets + packets, m.bits + bits, m.airtime + airtime
     if not s.ideal:
-        s.n[i].transmitting = 1
-        s.n[i].eifs = 0
-        r = s.n[i].first_present
+        node.transmitting = 1
+        node.eifs = 0
+        r = node.first_present
         while r >= 0:
             s.r[r].flags |= IS_HALF_DUPLEX
             r = s.r[r].next_present
@@ -518,65 +539,68 @@ def _transmit(
     for k in range(_find_sensing(s, i, reach)):
         j = s.near[k]
         r = _new_reception(s)
-        s.r[r].node, s.r[r].next, s.r[r].next_present, s.r[r].era = j, -1, -1, s.n[j].era
+        reception = s.r[r]
+        reception.node, reception.next, reception.next_present, reception.era = j, -1, -1, s.n[j].era
         if last < 0:
-            s.t[t].receptions = r
+            tx.receptions = r
         else:
             s.r[last].next = r
         last = r
         if s.links:
-            s.r[r].flags, s.r[r].power = IS_RECEIVABLE, s.link[i, j]  # no positions, no powers: the loss stands there
+            reception.flags, reception.power = IS_RECEIVABLE, s.link[i, j]  # without positions the loss stands there
         else:
             least = min(reach, s.n[j].range) if s.surroundings else reach
             d2 = s.distance2[j]
             power = (least * least) / max(d2, 1.0)
-            s.r[r].flags, s.r[r].power = (IS_RECEIVABLE if d2 <= least * least else 0), power * power
+            reception.flags, reception.power = (IS_RECEIVABLE if d2 <= least * least else 0), power * power
         if not s.ideal:
-            _frame_starts(s, j, r)
-    _push(s, s.now + airtime, TX_END, t, 0)
+            _frame_starts(s, j, s.n[j], r, reception)
+    _push(s, s.now + airtime, TX_END, t)
 
 
 @compiled
-def _frame_starts(s: Any, j: int, r: int) -> None:
+def _frame_starts(s: Any, j: int, node: Any, r: int, reception: Any) -> None:
     """A foreign frame starts at a node that senses it (4)."""
-    if s.n[j].transmitting:
-        s.r[r].flags |= IS_HALF_DUPLEX
-    if s.n[j].first_present < 0:
-        s.n[j].first_present = r
+    if node.transmitting:
+        reception.flags |= IS_HALF_DUPLEX
+    if node.first_present < 0:
+        node.first_present = r
     else:
-        other = s.n[j].first_present
+        other = node.first_present
         while s.r[other].next_present >= 0:
             other = s.r[other].next_present
         s.r[other].next_present = r
-        _collide(s, j)
-    if s.r[r].flags == IS_RECEIVABLE:
-        s.r[r].flags |= HAS_BEGUN
-    s.n[j].present += 1
-    if s.n[j].present == 1 and not s.n[j].transmitting:
+        _collide(s, node.first_present)
+    if reception.flags == IS_RECEIVABLE:
+        reception.flags |= HAS_BEGUN
+    node.present += 1
+    if node.present == 1 and not node.transmitting:
         busy_from = s.now + s.cca
-        s.n[j].busy_from = busy_from
-        if s.n[j].access >= 0 and s.n[j].access_time != s.now and s.n[j].access_time >= busy_from:
-            _cancel_access(s, j, busy_from)
-            s.n[j].busy_from = s.now
+        node.busy_from = busy_from
+        if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
+            _cancel_access(s, j, node, busy_from)
+            node.busy_from = s.now
 
 
 @compiled
-def _collide(s: Any, j: int) -> None:
-    """Marks what is lost among the frames now present at a node."""
-    r = s.n[j].first_present
+def _collide(s: Any, first: int) -> None:
+    """Marks what is lost among the frames now present at a node, of those that can still be received."""
+    r = first
     while r >= 0:
-        lost = True
-        if s.capture:
-            interference = 0.0
-            other = s.n[j].first_present
-            while other >= 0:
-                if other != r:
-                    interference += s.r[other].power
-                other = s.r[other].next_present
-            lost = s.r[r].power < s.threshold * interference
-        if lost:
-            s.r[r].flags |= IS_COLLIDED
-        r = s.r[r].next_present
+        reception = s.r[r]
+        if reception.flags & (IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED) == IS_RECEIVABLE:
+            lost = True
+            if s.capture:
+                interference = 0.0
+                other = first
+                while other >= 0:
+                    if other != r:
+                        interference += s.r[other].power
+                    other = s.r[other].next_present
+                lost = reception.power < s.threshold * interference
+            if lost:
+                reception.flags |= IS_COLLIDED
+        r = reception.next_present
 
 
 @compiled
@@ -591,37 +615,41 @@ def _outcome(flags: int) -> int:
 
 
 @compiled
-def _draw_losses(s: Any, t: int) -> None:
-    i, to = s.t[t].sender, s.t[t].to
-    r = s.t[t].receptions
-    while r >= 0:
-        j = s.r[r].node
-        if s.r[r].era != s.n[j].era:
-            s.r[r].flags = 0  # it has been off since
-        elif to in (EVERYONE, j) and s.r[r].flags & ~HAS_BEGUN == IS_RECEIVABLE:
-            loss = s.r[r].power if s.links else s.loss
-            if loss > 0.0 and _uniform(s, LOSS, i) < loss:
-                s.r[r].flags |= IS_LOST
-        r = s.r[r].next
+def _draw_loss(s: Any, i: int, reception: Any) -> None:
+    loss = reception.power if s.links else s.loss
+    if loss > 0.0 and reception.flags & ~HAS_BEGUN == IS_RECEIVABLE and _uniform(s, LOSS, i) < loss:
+        reception.flags |= IS_LOST
 
 
 @compiled
 def _end_transmission(s: Any, t: int) -> None:
-    """A transmission ends (7)."""
-    i, to, message = s.t[t].sender, s.t[t].to, s.t[t].message
-    cut, discarded = s.t[t].era != s.n[i].era, False
+    """A transmission ends (7). Chance, counting and the end at each node go in one loop: none is another's business."""
+    tx = s.t[t]
+    i, to, message = tx.sender, tx.to, tx.message
+    cut, discarded = tx.era != s.n[i].era, False
     if message >= 0:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
-    _draw_losses(s, t)
-    _count_receptions(s, t)
-    if not s.ideal:
-        r = s.t[t].receptions
-        while r >= 0:
-            if s.r[r].era == s.n[s.r[r].node].era:
-                _frame_ends(s, t, r)
-            r = s.r[r].next
-    _free_transmission(s, t)
+    s.received, s.recorded = 0, 0
+    last, r = -1, tx.receptions
+    while r >= 0:
+        reception = s.r[r]
+        j = reception.node
+        node = s.n[j]
+        if reception.era == node.era:  # else it has been off since
+            if reception.flags & IS_RECEIVABLE and to in (EVERYONE, j):
+                _draw_loss(s, i, reception)
+                _count_reception(s, j, tx.kind, _outcome(reception.flags))
+            if not s.ideal:
+                _frame_ends(s, j, node, r, reception, tx)
+        last, r = r, reception.next
+    if s.record:
+        _record(s, tx)
+    if last >= 0:
+        s.r[last].next = s.r_free
+        s.r_free = tx.receptions
+    tx.next = s.t_free
+    s.t_free = t
     if message >= 0 and to == EVERYONE:
         _fragment_sent(s, message)
     if s.ideal:
@@ -634,16 +662,17 @@ def _end_transmission(s: Any, t: int) -> None:
 @compiled
 def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discarded: bool) -> None:
     """The sender no longer transmits."""
-    s.n[i].transmitting = 0
+    node = s.n[i]
+    node.transmitting = 0
     if message >= 0 and not discarded:
         if to == EVERYONE and _ended(s, message):
-            _done(s, i)
+            _done(s, i, node)
         elif to == EVERYONE:
-            _contend_anew(s, i)
+            _contend_anew(s, i, node)
         elif not cut:
-            s.n[i].phase = AWAITING_ACK
-            s.n[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i, 0)
-    _fall_idle(s, i)
+            node.phase = AWAITING_ACK
+            node.wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i)
+    _fall_idle(s, i, node)
 
 
 @compiled
@@ -657,78 +686,55 @@ def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
             _broadcast_ended(s, message)
     else:
         if s.received > 0:
-            _push(s, s.now + s.sifs, ACK_DUE, to, i)
+            _push(s, s.now + s.sifs, ACK_DUE, to | i << SUBJECT_BITS)
             _arrived(s, message)
         if discarded:
             _over(s, GONE, message)
 
 
 @compiled
-def _count_receptions(s: Any, t: int) -> None:
-    """Finds and counts who got a frame among those it was meant for."""
-    to, kind = s.t[t].to, s.t[t].kind
-    received, recorded = 0, 0
-    r = s.t[t].receptions
-    while r >= 0:
-        j = s.r[r].node
-        if s.r[r].flags & IS_RECEIVABLE and to in (EVERYONE, j):
-            outcome = _outcome(s.r[r].flags)
-            _count(s, j, kind, _METRIC_OF[outcome], 1)
-            if outcome == RECEIVED:
-                s.receivers[received] = j
-                received += 1
-            if s.record:
-                s.frame_nodes[recorded], s.frame_outcomes[recorded] = j, outcome
-                recorded += 1
-        r = s.r[r].next
-    s.received = received
+def _count_reception(s: Any, j: int, kind: int, outcome: int) -> None:
+    """Counts what became of a frame at a node that it was meant for."""
+    _count(s, j, kind, _METRIC_OF[outcome], ONE)
+    if outcome == RECEIVED:
+        s.receivers[s.received] = j
+        s.received += 1
     if s.record:
-        _record(s, t, recorded)
+        s.frame_nodes[s.recorded], s.frame_outcomes[s.recorded] = j, outcome
+        s.recorded += 1
 
 
 @compiled
-def _frame_ends(s: Any, t: int, r: int) -> None:
+def _frame_ends(s: Any, j: int, node: Any, r: int, reception: Any, tx: Any) -> None:
     """The frame is gone at a node that sensed it."""
-    j, flags, to = s.r[r].node, s.r[r].flags, s.t[t].to
-    if s.n[j].first_present == r:
-        s.n[j].first_present = s.r[r].next_present
+    flags = reception.flags
+    if node.first_present == r:
+        node.first_present = reception.next_present
     else:
-        other = s.n[j].first_present
+        other = node.first_present
         while s.r[other].next_present != r:
             other = s.r[other].next_present
-        s.r[other].next_present = s.r[r].next_present
-    s.n[j].present -= 1
+        s.r[other].next_present = reception.next_present
+    node.present -= 1
     if not flags & IS_RECEIVABLE:
-        s.n[j].eifs = 0
+        node.eifs = 0
     elif flags & HAS_BEGUN:
         outcome = _outcome(flags)
         if outcome != HALF_DUPLEX:
-            s.n[j].eifs = outcome != RECEIVED
-        if outcome == RECEIVED and to not in (EVERYONE, j) and s.t[t].kind != ACK_KIND:
-            s.n[j].nav = max(s.n[j].nav, s.now + s.sifs + _frame_airtime(ACK_BYTES, s.basic_kbps))
-    _fall_idle(s, j)
-
-
-@compiled
-def _free_transmission(s: Any, t: int) -> None:
-    r = s.t[t].receptions
-    if r >= 0:
-        while s.r[r].next >= 0:
-            r = s.r[r].next
-        s.r[r].next = s.r_free
-        s.r_free = s.t[t].receptions
-    s.t[t].next = s.t_free
-    s.t_free = t
+            node.eifs = outcome != RECEIVED
+        if outcome == RECEIVED and tx.to not in (EVERYONE, j) and tx.kind != ACK_KIND:
+            node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
+    _fall_idle(s, j, node)
 
 
 _METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_RANDOM)
 
 
 @compiled
-def _record(s: Any, t: int, count: int) -> None:
-    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = s.t[t].start, s.t[t].sender, s.t[t].to, s.t[t].kind
-    s.frame[4], s.frame[5], s.frame[6], s.frame[7] = s.t[t].message, s.t[t].packets, s.t[t].size, count
-    _report(s, FRAME, s.t[t].sender, -1)
+def _record(s: Any, tx: Any) -> None:
+    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = tx.start, tx.sender, tx.to, tx.kind
+    s.frame[4], s.frame[5], s.frame[6], s.frame[7] = tx.message, tx.packets, tx.size, s.recorded
+    _report(s, FRAME, tx.sender, NONE)
 
 
 # --- What becomes of a message -------------------------------------------------------------------------------------
@@ -864,7 +870,7 @@ def _pass_on(s: Any, j: int, message: int) -> None:
     s.seen[j, origin] = number
     delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
     copy = _new_background(s, j, origin, number)
-    s.m[copy].release = _push(s, s.now + delay, RELEASE, copy, 0)
+    s.m[copy].release = _push(s, s.now + delay, RELEASE, copy)
 
 
 @compiled
@@ -905,61 +911,61 @@ def _background_due(s: Any, i: int) -> None:
         if s.background_flood:
             s.seen[i, i] = s.n[i].made
         _release(s, _new_background(s, i, i, s.n[i].made))
-    _push(s, s.now + s.background_interval, BACKGROUND_DUE, i, 0)
+    _push(s, s.now + s.background_interval, BACKGROUND_DUE, i)
 
 
 # --- The medium access ---------------------------------------------------------------------------------------------
 
 
 @compiled
-def _countdown_start(s: Any, i: int) -> int:
-    return s.n[i].idle_from + s.difs + (s.ack_wait if s.n[i].eifs else 0)
+def _countdown_start(s: Any, node: Any) -> int:
+    return node.idle_from + s.difs + (s.ack_wait if node.eifs else 0)
 
 
 @compiled
-def _schedule(s: Any, i: int) -> None:
+def _schedule(s: Any, i: int, node: Any) -> None:
     """Scheduling (2)."""
-    if s.n[i].access >= 0 or not s.n[i].on or s.n[i].phase != CONTENDING or _busy(s, i):
+    if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, node):
         return
-    if s.n[i].served < 0 and s.n[i].backoff < 0:
+    if node.served < 0 and node.backoff < 0:
         return
-    time = max(s.now, _countdown_start(s, i) + max(s.n[i].backoff, 0) * s.slot)
-    if s.n[i].present and time >= s.n[i].busy_from:
-        _stop_countdown(s, i, s.n[i].busy_from)
-        s.n[i].busy_from = s.now
+    time = max(s.now, _countdown_start(s, node) + max(node.backoff, 0) * s.slot)
+    if node.present and time >= node.busy_from:
+        _stop_countdown(s, i, node, node.busy_from)
+        node.busy_from = s.now
         return
-    s.n[i].access_time = time
-    s.n[i].access = _push(s, time, ACCESS, i, 0)
+    node.access_time = time
+    node.access = _push(s, time, ACCESS, i)
 
 
 @compiled
-def _busy(s: Any, i: int) -> bool:
-    return s.n[i].transmitting or (s.n[i].present and s.now >= s.n[i].busy_from)
+def _busy(s: Any, node: Any) -> bool:
+    return node.transmitting or (node.present and s.now >= node.busy_from)
 
 
 @compiled
-def _cancel_access(s: Any, i: int, at: int) -> None:
+def _cancel_access(s: Any, i: int, node: Any, at: int) -> None:
     """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
-    if s.n[i].access >= 0:
-        s.n[i].access = -1
-        _stop_countdown(s, i, at)
+    if node.access >= 0:
+        node.access = -1
+        _stop_countdown(s, i, node, at)
 
 
 @compiled
-def _stop_countdown(s: Any, i: int, at: int) -> None:
-    if s.n[i].backoff >= 0:
-        passed = max(0, at - _countdown_start(s, i)) // s.slot
-        s.n[i].backoff -= min(passed, s.n[i].backoff)
-    elif s.n[i].served >= 0:
-        _draw_backoff(s, i)
+def _stop_countdown(s: Any, i: int, node: Any, at: int) -> None:
+    if node.backoff >= 0:
+        passed = max(0, at - _countdown_start(s, node)) // s.slot
+        node.backoff -= min(passed, node.backoff)
+    elif node.served >= 0:
+        _draw_backoff(s, i, node)
 
 
 @compiled
-def _fall_idle(s: Any, i: int) -> None:
+def _fall_idle(s: Any, i: int, node: Any) -> None:
     """The medium falls idle (5), if it does."""
-    if s.n[i].present == 0 and not s.n[i].transmitting:
-        s.n[i].idle_from = max(s.now, s.n[i].nav)
-        _schedule(s, i)
+    if node.present == 0 and not node.transmitting:
+        node.idle_from = max(s.now, node.nav)
+        _schedule(s, i, node)
 
 
 @compiled
@@ -975,53 +981,56 @@ def _append(s: Any, i: int, rank: int, message: int) -> None:
 @compiled
 def _release(s: Any, message: int) -> None:
     """A message is released (3)."""
-    i = s.m[message].node
-    if s.m[message].stage == DISCARDED:
+    m = s.m[message]
+    i = m.node
+    node = s.n[i]
+    if m.stage == DISCARDED:
         _discard(s, message)
         return
-    if not s.n[i].on:
-        _append(s, i, 2, message)
+    if not node.on:
+        _append(s, i, HELD, message)
         return
-    s.m[message].stage = QUEUED
+    m.stage = QUEUED
     if s.ideal:
-        if s.m[message].to == EVERYONE:
+        if m.to == EVERYONE:
             _transmit_fragment(s, i, message)
         else:
             _transmit_whole(s, i, message)
         return
-    if s.n[i].waiting >= s.queue:
-        _count(s, i, s.m[message].kind, QUEUE_FULL, 1)
+    if node.waiting >= s.queue:
+        _count(s, i, m.kind, QUEUE_FULL, ONE)
         _over(s, DROPPED, message)
         return
-    _append(s, i, 0 if s.m[message].urgent else 1, message)
-    s.n[i].waiting += 1
-    if s.n[i].served < 0:
-        _serve_next(s, i)
-        if s.n[i].backoff < 0 and _busy(s, i):
-            _draw_backoff(s, i)
-        _schedule(s, i)
+    _append(s, i, URGENT if m.urgent else ORDINARY, message)
+    node.waiting += 1
+    if node.served < 0:
+        _serve_next(s, i, node)
+        if node.backoff < 0 and _busy(s, node):
+            _draw_backoff(s, i, node)
+        _schedule(s, i, node)
 
 
 @compiled
-def _serve_next(s: Any, i: int) -> None:
-    s.n[i].served = -1
-    for rank in range(2):
+def _serve_next(s: Any, i: int, node: Any) -> None:
+    node.served = -1
+    for rank in (URGENT, ORDINARY):
         message = s.q_first[i, rank]
         if message >= 0:
             s.q_first[i, rank] = s.m[message].next
             if s.q_first[i, rank] < 0:
                 s.q_last[i, rank] = -1
-            s.n[i].waiting -= 1
-            s.n[i].served = message
+            node.waiting -= 1
+            node.served = message
             return
 
 
 @compiled
 def _access(s: Any, i: int) -> None:
-    s.n[i].access = -1
-    s.n[i].backoff = -1
-    if s.n[i].served >= 0:
-        _transmit_fragment(s, i, s.n[i].served)
+    """Channel access (6)."""
+    node = s.n[i]
+    node.access, node.backoff = -1, -1
+    if node.served >= 0:
+        _transmit_fragment(s, i, node.served)
 
 
 @compiled
@@ -1036,22 +1045,23 @@ def _last_fragment(s: Any, message: int) -> bool:
 
 @compiled
 def _transmit_fragment(s: Any, i: int, message: int) -> None:
-    """The fragment of a message that is due."""
-    to = s.m[message].to
-    size = s.m[message].last if _last_fragment(s, message) else s.m[message].full
+    """Transmits the fragment of a message that is due."""
+    m = s.m[message]
+    size = m.last if _last_fragment(s, message) else m.full
     whole = size + s.header
-    airtime = _frame_airtime(whole, s.basic_kbps if to == EVERYONE else s.kbps)
-    _transmit(s, i, message, to, s.m[message].kind, size, 1, 192 + 8 * whole, airtime)
+    airtime = _frame_airtime(whole, s.basic_kbps if m.to == EVERYONE else s.kbps)
+    _transmit(s, i, message, m.to, m.kind, size, ONE, 192 + 8 * whole, airtime)
 
 
 @compiled
 def _transmit_whole(s: Any, i: int, message: int) -> None:
-    """A unicast of the ideal MAC."""
-    count, full, last = s.m[message].fragments, s.m[message].full, s.m[message].last
+    """Transmits a unicast of the ideal MAC."""
+    m = s.m[message]
+    count, full, last = m.fragments, m.full, m.last
     size = (count - 1) * full + last
     airtime = (count - 1) * (_frame_airtime(full + s.header, s.kbps) + s.sifs) + _frame_airtime(last + s.header, s.kbps)
     bits = 192 * count + 8 * (size + count * s.header)
-    _transmit(s, i, message, s.m[message].to, s.m[message].kind, size, count, bits, airtime)
+    _transmit(s, i, message, m.to, m.kind, size, count, bits, airtime)
 
 
 @compiled
@@ -1075,78 +1085,82 @@ def _after_ideal(s: Any, i: int, to: int, message: int, discarded: bool) -> None
 
 @compiled
 def _give_up(s: Any, message: int) -> None:
-    _count(s, s.m[message].node, s.m[message].kind, GIVEN_UP, 1)
+    _count(s, s.m[message].node, s.m[message].kind, GIVEN_UP, ONE)
     _over(s, UNREACHABLE, message)
 
 
 @compiled
 def _ack_due(s: Any, i: int, to: int) -> None:
-    if s.n[i].transmitting or not s.n[i].on:
+    node = s.n[i]
+    if node.transmitting or not node.on:
         return
-    _cancel_access(s, i, s.now)
-    airtime = _frame_airtime(ACK_BYTES, s.basic_kbps)
-    _transmit(s, i, -1, to, ACK_KIND, ACK_BYTES, 1, 192 + 8 * ACK_BYTES, airtime)
+    _cancel_access(s, i, node, s.now)
+    airtime = _frame_airtime(ACK_SIZE, s.basic_kbps)
+    _transmit(s, i, NONE, to, ACK_FRAME, ACK_SIZE, ONE, ACK_BITS, airtime)
 
 
 @compiled
 def _acknowledged(s: Any, i: int, by: int) -> None:
     """An acknowledgement has arrived at node i."""
-    message = s.n[i].served
-    if s.n[i].phase != AWAITING_ACK or s.m[message].to != by:
+    node = s.n[i]
+    message = node.served
+    if node.phase != AWAITING_ACK or s.m[message].to != by:
         return
-    s.n[i].wait = -1
+    node.wait = -1
     s.m[message].fragment += 1
     if not _ended(s, message):
-        s.n[i].retry, s.n[i].window = 0, s.cw_min
-        s.n[i].phase = BETWEEN_FRAGMENTS
-        s.n[i].wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
+        node.retry, node.window = 0, s.cw_min
+        node.phase = BETWEEN_FRAGMENTS
+        node.wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i)
         return
-    _done(s, i)
+    _done(s, i, node)
     _over(s, FINISHED, message)
-    _schedule(s, i)
+    _schedule(s, i, node)
 
 
 @compiled
 def _next_fragment(s: Any, i: int) -> None:
-    if s.n[i].transmitting:
+    node = s.n[i]
+    if node.transmitting:
         _timed_out(s, i)
         return
-    s.n[i].phase, s.n[i].wait = CONTENDING, -1
-    _cancel_access(s, i, s.now)
-    _transmit_fragment(s, i, s.n[i].served)
+    node.phase, node.wait = CONTENDING, -1
+    _cancel_access(s, i, node, s.now)
+    _transmit_fragment(s, i, node.served)
 
 
 @compiled
 def _timed_out(s: Any, i: int) -> None:
     """The wait for an acknowledgement times out, or the next fragment cannot go."""
-    message = s.n[i].served
-    s.n[i].wait = -1
-    s.n[i].idle_from = max(s.n[i].idle_from, s.now)
-    s.n[i].eifs = 0
-    s.n[i].retry += 1
-    if s.n[i].retry > s.retries:
-        _done(s, i)
+    node = s.n[i]
+    message = node.served
+    node.wait = -1
+    node.idle_from = max(node.idle_from, s.now)
+    node.eifs = 0
+    node.retry += 1
+    if node.retry > s.retries:
+        _done(s, i, node)
         _give_up(s, message)
     else:
-        s.n[i].phase = CONTENDING
-        s.n[i].window = min(2 * s.n[i].window + 1, s.cw_max)
-        _draw_backoff(s, i)
-    _schedule(s, i)
+        node.phase = CONTENDING
+        node.window = min(2 * node.window + 1, s.cw_max)
+        _draw_backoff(s, i, node)
+    _schedule(s, i, node)
 
 
 @compiled
-def _done(s: Any, i: int) -> None:
+def _done(s: Any, i: int, node: Any) -> None:
     """Done with the message (9); the caller sees to scheduling."""
-    s.n[i].phase = CONTENDING
-    _contend_anew(s, i)
-    _serve_next(s, i)
+    node.phase = CONTENDING
+    _contend_anew(s, i, node)
+    _serve_next(s, i, node)
 
 
 @compiled
-def _contend_anew(s: Any, i: int) -> None:
+def _contend_anew(s: Any, i: int, node: Any) -> None:
     """Every transmission is followed by a backoff."""
-    s.n[i].window, s.n[i].retry = s.cw_min, 0
-    _draw_backoff(s, i)
+    node.window, node.retry = s.cw_min, 0
+    _draw_backoff(s, i, node)
 
 
 # --- Nodes that are switched off and on ----------------------------------------------------------------------------
@@ -1154,12 +1168,13 @@ def _contend_anew(s: Any, i: int) -> None:
 
 @compiled
 def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
-    s.n[i].on = 0
-    s.n[i].era += 1
-    s.n[i].first_present, s.n[i].present = -1, 0
+    node = s.n[i]
+    node.on = 0
+    node.era += 1
+    node.first_present, node.present = -1, 0
     if keep_queue:
-        _cancel_access(s, i, s.now)
-    s.n[i].access, s.n[i].wait, s.n[i].phase = -1, -1, CONTENDING
+        _cancel_access(s, i, node, s.now)
+    node.access, node.wait, node.phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
 
@@ -1167,7 +1182,8 @@ def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
 @compiled
 def _forget(s: Any, i: int) -> None:
     """All messages of a node are gone. One that has a frame on the air is over when that ends."""
-    s.n[i].served, s.n[i].backoff, s.n[i].window, s.n[i].retry, s.n[i].waiting = -1, -1, s.cw_min, 0, 0
+    node = s.n[i]
+    node.served, node.backoff, node.window, node.retry, node.waiting = -1, -1, s.cw_min, 0, 0
     s.q_first[i, :], s.q_last[i, :] = -1, -1
     for message in range(len(s.m)):
         m = s.m[message]
@@ -1177,7 +1193,7 @@ def _forget(s: Any, i: int) -> None:
             m.stage = DISCARDED
         elif _is_hosts(message):
             m.stage = DISCARDED
-            m.release = _push(s, s.now, RELEASE, message, 0)
+            m.release = _push(s, s.now, RELEASE, message)
         else:
             _over(s, GONE, message)
 
@@ -1192,13 +1208,14 @@ def _discard(s: Any, message: int) -> None:
 
 @compiled
 def _switch_on(s: Any, i: int) -> None:
-    s.n[i].on, s.n[i].idle_from, s.n[i].nav, s.n[i].eifs = 1, s.now, 0, 0
-    message = s.q_first[i, 2]
-    s.q_first[i, 2], s.q_last[i, 2] = -1, -1
+    node = s.n[i]
+    node.on, node.idle_from, node.nav, node.eifs = 1, s.now, 0, 0
+    message = s.q_first[i, HELD]
+    s.q_first[i, HELD], s.q_last[i, HELD] = -1, -1
     while message >= 0:
-        s.m[message].release = _push(s, s.now, RELEASE, message, 0)
+        s.m[message].release = _push(s, s.now, RELEASE, message)
         message = s.m[message].next
-    _schedule(s, i)
+    _schedule(s, i, node)
 
 
 @compiled
@@ -1236,11 +1253,11 @@ def _accept(s: Any, c: Any) -> None:
         s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
     _cut(s, message, c[4], c[8], c[9])
-    s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
+    s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message)
 
 
 @compiled
-def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
+def _work(s: Any, what: int, subject: int, serial: int) -> None:
     """One event. Access, release, wait and next fragment may have been called off: the serial tells."""
     if what == TX_END:
         _end_transmission(s, subject)
@@ -1251,7 +1268,7 @@ def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
         if s.m[subject].release == serial:
             _release(s, subject)
     elif what == ACK_DUE:
-        _ack_due(s, subject, other)
+        _ack_due(s, subject & ((1 << SUBJECT_BITS) - 1), subject >> SUBJECT_BITS)
     elif what == ACK_WAIT_OVER:
         if s.n[subject].wait == serial:
             _timed_out(s, subject)
@@ -1279,7 +1296,7 @@ def _advance(address: int, until: int, count: int) -> int:
         s.now = s.h[0].time
         data, serial = s.h[0].data, s.h[0].order & ((1 << CLASS_SHIFT) - 1)
         _pop(s)
-        _work(s, data & 15, (data >> 4) & ((1 << 30) - 1), data >> 34, serial)
+        _work(s, data & 15, data >> 4, serial)
     k = s.u_taken
     s.u_taken = k + 1
     s.out[0], s.out[1], s.out[2] = s.now, s.u_sender[k], s.u_message[k] >> 1
@@ -1324,7 +1341,7 @@ def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
-    shared = s.commands, s.out, s.receivers, s.masks, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
+    shared = s.commands, s.out, s.receivers, s.masks, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
     return *shared, s.overheard
 
 
@@ -1345,9 +1362,7 @@ class Core:
                 np.uint64,
             ),
         )
-        commands, out, receivers, masks, self._series, self._totals, frame, nodes, outcomes, self._overheard = _buffers(
-            self._address
-        )
+        commands, out, receivers, masks, self._totals, frame, nodes, outcomes, self._overheard = _buffers(self._address)
         self._commands, self._out, self._receivers, self._masks = (
             memoryview(commands).cast("B"),
             memoryview(out),
@@ -1359,6 +1374,7 @@ class Core:
             memoryview(nodes),
             memoryview(outcomes),
         )
+        self._counted = self._totals.sum(axis=0)  # when the series was last taken
         self._queued = 0
         self.now = self.sender = 0
         self.handle = -1
@@ -1405,13 +1421,13 @@ class Core:
     def advance(self, until: int) -> Upcall:
         code = _advance(self._address, until, self._queued)
         self._queued = 0
-        if code == REACHED:
+        if code == _REACHED:
             self.now = until
             return Upcall.REACHED
         self.now, self.sender, self.handle, count = self._out[:4]
-        if code <= DELIVERED:
+        if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
-        elif code == FRAME:
+        elif code == _FRAME:
             self.frame = self._recorded()
         return _UPCALLS[code]
 
@@ -1434,12 +1450,14 @@ class Core:
         return None if at < 0 else at
 
     def take_series(self) -> list[list[int]]:
-        counted: list[list[int]] = self._series.tolist()
-        self._series[:] = 0
-        return counted
+        counted = self._totals.sum(axis=0)
+        series: list[list[int]] = (counted - self._counted).tolist()
+        self._counted = counted
+        return series
 
     def totals(self) -> list[list[list[int]]]:
         return cast(list[list[list[int]]], self._totals.tolist())
 
 
 _UPCALLS: Final = tuple(Upcall)
+(_REACHED, _DELIVERED, _FRAME) = (int(code) for code in (Upcall.REACHED, Upcall.DELIVERED, Upcall.FRAME))
