@@ -64,7 +64,7 @@ def _int64s(*values: int) -> Any:
     *range(len(METRICS))
 )
 (BACKOFF, RANGE, LOSS, BACKGROUND) = _int64s(*range(len(STREAMS)))
-NONE, ONE, ACK_FRAME, ACK_SIZE, ACK_BITS = _int64s(-1, 1, ACK_KIND, ACK_BYTES, 192 + 8 * ACK_BYTES)
+NONE, ZERO, ONE, ACK_FRAME, ACK_SIZE, ACK_BITS = _int64s(-1, 0, 1, ACK_KIND, ACK_BYTES, 192 + 8 * ACK_BYTES)
 
 # What happens in an event. The lowest two bits are its class: events of one instant go in the order of their classes.
 (TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = _int64s(0, 1, 5, 9, 2, 6, 3)
@@ -94,7 +94,7 @@ S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 UNIT = 2.0**-53
 
 NO_LINK = 2.0
-SMALL_NETWORK = 32
+SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
 """The grid is laid anew when somebody may have moved this part of a cell."""
@@ -114,13 +114,13 @@ def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
 
 
 _NODE = _record_of(
-    # Where it is since when; what it serves (message, phase), with what backoff, window and retries; the serial and
+    # What it serves (message, phase), with what backoff, window and retries; the serial and
     # time of its access, the serial of its wait for an acknowledgement; how many messages wait; how many foreign
     # frames are present, and the first of them; the rest of the medium as it sees it; whether it is on, and how often
     # it has been switched off: what began in another era is not its business any more
-    "start served phase backoff window retry access access_time wait waiting present transmitting idle_from busy_from "
+    "served phase backoff window retry access access_time wait waiting present transmitting idle_from busy_from "
     "nav eifs first_present made on era room",
-    "x y vx vy range",
+    "range",
 )
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
@@ -142,9 +142,10 @@ _FIELDS = (
     ]
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
-    + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
+    + [(name, _I[::1]) for name in ("start", "place", "node_at", "near", "g_first", "u_code", "u_sender", "u_message")]
     + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard")]
-    + [("distance2", _F[::1]), ("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
+    + [(name, _F[::1]) for name in ("x", "y", "vx", "vy", "distance2")]
+    + [("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
     + [
         (name, from_dtype(record)[::1])
         for name, record in (
@@ -289,12 +290,14 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s.m_free, s.t_free, s.r_free, s.a_free = -1, -1, -1, -1
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
-    s.g_first, s.g_nodes, s.g_fill, s.g_jumps = _ints(2, 0), _ints(n, 0), _ints(1, 0), np.inf
-    s.near, s.distance2 = _ints(n, 0), np.zeros(n)
-    s.out, s.receivers, s.masks = _ints(8, 0), _ints(n, 0), _ints(n, 0)
-    s.frame, s.frame_nodes, s.frame_outcomes = _ints(8, 0), _ints(n, 0), _ints(n, 0)
-    s.commands = _ints(COMMANDS * COMMAND_WIDTH, 0)
-    s.u_code, s.u_sender, s.u_message = _ints(4, 0), _ints(4, 0), _ints(4, 0)
+    s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    s.place, s.node_at = np.arange(n), np.arange(n)
+    s.near, s.distance2 = _ints(n), np.zeros(n)
+    s.g_first, s.g_jumps = _ints(2), np.inf
+    s.out, s.receivers, s.masks = _ints(8), _ints(n), _ints(n)
+    s.frame, s.frame_nodes, s.frame_outcomes = _ints(8), _ints(n), _ints(n)
+    s.commands = _ints(COMMANDS * COMMAND_WIDTH)
+    s.u_code, s.u_sender, s.u_message = _ints(4), _ints(4), _ints(4)
 
     if s.background_interval > 0:
         for i in range(n):
@@ -302,8 +305,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
 
 
 @compiled
-def _ints(size: int, value: int) -> Any:
-    return np.full(size, value, np.int64)
+def _ints(size: int) -> Any:
+    return np.zeros(size, np.int64)
 
 
 @compiled
@@ -383,31 +386,34 @@ def _pop(s: Any) -> None:
 
 
 # --- Who senses a frame: the grid -----------------------------------------------------------------------------------
+# The legs of all nodes lie in arrays, in the order in which they are scanned: by number in a small network, by cells in
+# a large one. `place` says where that of a node is, `node_at` whose is there.
 
 
 @compiled
 def _lay_grid(s: Any) -> None:
-    """Sorts the nodes into cells by where they are now. Those outside the area count as at its edge."""
+    """Sorts the legs into cells by where the nodes are now. Those outside the area count as at its edge."""
     n = s.nodes
     cell = max(0.5 * s.sense * s.farthest, np.sqrt(s.width * s.height / n))
     s.g_cell, s.g_time, s.g_jumps = cell, s.now, 0.0
     s.g_columns, s.g_rows = int(s.width / cell) + 1, int(s.height / cell) + 1
     cells = s.g_columns * s.g_rows
     if len(s.g_first) != cells + 1:
-        s.g_first, s.g_fill = _ints(cells + 1, 0), _ints(cells, 0)
-    first, fill = s.g_first, s.g_fill
+        s.g_first = _ints(cells + 1)
+    first = s.g_first
     first[:] = 0
-    for i in range(n):
-        place = _cell_of(s, i)
-        s.near[i] = place
-        first[place + 1] += 1
-    for place in range(cells):
-        first[place + 1] += first[place]
-        fill[place] = first[place]
-    for i in range(n):
-        place = s.near[i]
-        s.g_nodes[fill[place]] = i
-        fill[place] += 1
+    for k in range(n):
+        s.near[k] = _cell_of(s, k)
+        first[s.near[k] + 1] += 1
+    for cell_number in range(cells):
+        first[cell_number + 1] += first[cell_number]
+    fill = first[:cells].copy()
+    starts, xs, ys, vxs, vys, nodes = s.start.copy(), s.x.copy(), s.y.copy(), s.vx.copy(), s.vy.copy(), s.node_at.copy()
+    for old in range(n):
+        k = fill[s.near[old]]
+        fill[s.near[old]] = k + 1
+        s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = starts[old], xs[old], ys[old], vxs[old], vys[old]
+        s.node_at[k], s.place[nodes[old]] = nodes[old], k
 
 
 @compiled
@@ -416,25 +422,33 @@ def _clamp(position: float, cell: float, count: int) -> int:
 
 
 @compiled
-def _cell_of(s: Any, i: int) -> int:
-    age = s.now - s.n[i].start
-    column = _clamp(s.n[i].x + s.n[i].vx * age, s.g_cell, s.g_columns)
-    return _clamp(s.n[i].y + s.n[i].vy * age, s.g_cell, s.g_rows) * s.g_columns + column
+def _cell_of(s: Any, k: int) -> int:
+    age = s.now - s.start[k]
+    column = _clamp(s.x[k] + s.vx[k] * age, s.g_cell, s.g_columns)
+    return _clamp(s.y[k] + s.vy[k] * age, s.g_cell, s.g_rows) * s.g_columns + column
 
 
 @compiled
-def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
-    """Adds j to those near i if it senses a frame from (x, y)."""
-    if j == i or not s.n[j].on or s.n[j].room != s.n[i].room:
-        return count
-    age = s.now - s.n[j].start
-    dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
-    d2 = dx * dx + dy * dy
-    limit = s.sense * (min(reach, s.n[j].range) if s.surroundings else reach)
-    if d2 <= limit * limit:
-        s.near[count] = j
-        s.distance2[j] = d2
-        return count + 1
+def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int, count: int) -> int:
+    """Adds to `near` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
+    now, room, limit = s.now, s.n[i].room, s.sense * reach
+    starts, xs, ys, vxs, vys, near, distance2 = s.start, s.x, s.y, s.vx, s.vy, s.near, s.distance2
+    for k in range(first, after):
+        age = now - starts[k]
+        dx, dy = xs[k] + vxs[k] * age - x, ys[k] + vys[k] * age - y
+        d2 = dx * dx + dy * dy
+        if d2 <= limit * limit:
+            j = s.node_at[k]
+            node = s.n[j]
+            if j == i or not node.on or node.room != room:
+                continue
+            if s.surroundings and node.range < reach:
+                least = s.sense * node.range
+                if d2 > least * least:
+                    continue
+            near[count] = j
+            distance2[j] = d2
+            count += 1
     return count
 
 
@@ -448,12 +462,11 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
                 s.near[count] = j
                 count += 1
         return count
-    age = s.now - s.n[i].start
-    x, y = s.n[i].x + s.n[i].vx * age, s.n[i].y + s.n[i].vy * age
+    k = s.place[i]
+    age = s.now - s.start[k]
+    x, y = s.x[k] + s.vx[k] * age, s.y[k] + s.vy[k] * age
     if s.nodes <= SMALL_NETWORK:
-        for j in range(s.nodes):
-            count = _consider(s, i, j, x, y, reach, count)
-        return count
+        return _scan(s, i, x, y, reach, ZERO, s.nodes, ZERO)
     drift = s.fastest * (s.now - s.g_time) + s.g_jumps
     if not drift <= DRIFT * s.g_cell:
         _lay_grid(s)
@@ -463,8 +476,7 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
     left, right = _clamp(x - radius, cell, s.g_columns), _clamp(x + radius, cell, s.g_columns)
     for row in range(_clamp(y - radius, cell, s.g_rows), _clamp(y + radius, cell, s.g_rows) + 1):
         base = row * s.g_columns
-        for place in range(s.g_first[base + left], s.g_first[base + right + 1]):
-            count = _consider(s, i, s.g_nodes[place], x, y, reach, count)
+        count = _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1], count)
     s.near[:count].sort()
     return count
 
@@ -1310,11 +1322,12 @@ def _advance(address: int, until: int, count: int) -> int:
 @compiled
 def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
     s = _state_at(address)
-    age = start - s.n[node].start
-    jump_x, jump_y = s.n[node].x + s.n[node].vx * age - x, s.n[node].y + s.n[node].vy * age - y
+    k = s.place[node]
+    age = start - s.start[k]
+    jump_x, jump_y = s.x[k] + s.vx[k] * age - x, s.y[k] + s.vy[k] * age - y
     # Mostly rounding at the end of a leg. The grid must know how far anybody may have come; the sum is a safe bound.
     s.g_jumps += np.sqrt(jump_x * jump_x + jump_y * jump_y)
-    s.n[node].start, s.n[node].x, s.n[node].y, s.n[node].vx, s.n[node].vy = start, x, y, vx, vy
+    s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = start, x, y, vx, vy
     # A little more than the speed itself: rounding must not let a node outrun the bound.
     s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
 
