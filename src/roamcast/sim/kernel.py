@@ -138,7 +138,18 @@ _FIELDS = (
     + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "r_size", "r_free")]
     + [
         (name, _I)
-        for name in ("a_size", "a_free", "u_count", "u_taken", "received", "recorded", "g_columns", "g_rows", "g_time")
+        for name in (
+            "a_size",
+            "a_free",
+            "u_count",
+            "u_taken",
+            "received",
+            "recorded",
+            "small_network",
+            "g_columns",
+            "g_rows",
+            "g_time",
+        )
     ]
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
@@ -255,12 +266,13 @@ def _address(state: Any) -> int:
 
 
 @compiled
-def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
+def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int) -> None:
     s = _state_at(address)
     s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
     s.kbps, s.basic_kbps, s.header, s.mtu, s.slot, s.sifs, s.difs, s.ack_wait = ints[7:15]
     s.cca, s.cw_min, s.cw_max, s.retries, s.queue = ints[15:20]
     s.background_interval, s.background_size, s.background_flood, s.background_jitter, s.overhear = ints[20:25]
+    s.small_network = small_network
     s.width, s.height, s.sense, s.range_low, s.range_high, s.threshold, s.loss = floats
     s.random = random
     if s.links:
@@ -346,6 +358,12 @@ def _push(s: Any, time: int, what: int, subject: int) -> int:
     """Schedules an event; gives its serial, by which a later change of mind is recognised."""
     serial = s.serial
     s.serial = serial + 1
+    _push_as(s, serial, time, what, subject)
+    return serial
+
+
+@compiled
+def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
     order = ((what & 3) << CLASS_SHIFT) | serial
     hole = s.h_size
     if hole == len(s.h):
@@ -359,7 +377,6 @@ def _push(s: Any, time: int, what: int, subject: int) -> int:
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
         hole = parent
     h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
-    return serial
 
 
 @compiled
@@ -465,7 +482,7 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
     k = s.place[i]
     age = s.now - s.start[k]
     x, y = s.x[k] + s.vx[k] * age, s.y[k] + s.vy[k] * age
-    if s.nodes <= SMALL_NETWORK:
+    if s.nodes <= s.small_network:
         return _scan(s, i, x, y, reach, ZERO, s.nodes, ZERO)
     drift = s.fastest * (s.now - s.g_time) + s.g_jumps
     if not drift <= DRIFT * s.g_cell:
@@ -589,6 +606,7 @@ def _frame_starts(s: Any, j: int, node: Any, r: int, reception: Any) -> None:
     if node.present == 1 and not node.transmitting:
         busy_from = s.now + s.cca
         node.busy_from = busy_from
+        _settle_backoff(s, node)
         if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
             _cancel_access(s, j, node, busy_from)
             node.busy_from = s.now
@@ -937,6 +955,7 @@ def _countdown_start(s: Any, node: Any) -> int:
 @compiled
 def _schedule(s: Any, i: int, node: Any) -> None:
     """Scheduling (2)."""
+    _settle_backoff(s, node)
     if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, node):
         return
     if node.served < 0 and node.backoff < 0:
@@ -947,7 +966,19 @@ def _schedule(s: Any, i: int, node: Any) -> None:
         node.busy_from = s.now
         return
     node.access_time = time
-    node.access = _push(s, time, ACCESS, i)
+    if node.served >= 0:
+        node.access = _push(s, time, ACCESS, i)
+    else:
+        node.access = s.serial
+        s.serial += 1
+
+
+@compiled
+def _settle_backoff(s: Any, node: Any) -> None:
+    """A backoff that no message waits for is over when its access has passed. There is no event for that access, which
+    would do nothing else; only its serial is taken, for the case that a message comes before (`_release`)."""
+    if node.access >= 0 and node.served < 0 and node.access_time < s.now:
+        node.access, node.backoff = -1, -1
 
 
 @compiled
@@ -958,6 +989,7 @@ def _busy(s: Any, node: Any) -> bool:
 @compiled
 def _cancel_access(s: Any, i: int, node: Any, at: int) -> None:
     """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+    _settle_backoff(s, node)
     if node.access >= 0:
         node.access = -1
         _stop_countdown(s, i, node, at)
@@ -1016,7 +1048,10 @@ def _release(s: Any, message: int) -> None:
     _append(s, i, URGENT if m.urgent else ORDINARY, message)
     node.waiting += 1
     if node.served < 0:
+        _settle_backoff(s, node)
         _serve_next(s, i, node)
+        if node.access >= 0:
+            _push_as(s, node.access, node.access_time, ACCESS, i)
         if node.backoff < 0 and _busy(s, node):
             _draw_backoff(s, i, node)
         _schedule(s, i, node)
@@ -1374,6 +1409,7 @@ class Core:
                 [[first_state(settings.seed, purpose, i) for i in range(settings.nodes)] for purpose in STREAMS],
                 np.uint64,
             ),
+            SMALL_NETWORK,
         )
         commands, out, receivers, masks, self._totals, frame, nodes, outcomes, self._overheard = _buffers(self._address)
         self._commands, self._out, self._receivers, self._masks = (
