@@ -81,6 +81,8 @@ SUBJECT_BITS = 30
 
 # What a transmission is at a node that senses it.
 (IS_RECEIVABLE, IS_HALF_DUPLEX, IS_COLLIDED, IS_LOST, HAS_BEGUN) = (1, 2, 4, 8, 16)
+UNDECIDED = IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED
+"""Of these, only the first is set while a frame can still be received."""
 
 # The queues of a node; the last holds what was released while it was off.
 (URGENT, ORDINARY, HELD) = _int64s(*range(3))
@@ -90,7 +92,7 @@ COMMAND_WIDTH = 10
 COMMANDS = 256
 
 GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+U0, U1, S30, S27, S31, S11 = np.uint64(0), np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 UNIT = 2.0**-53
 
 NO_LINK = 2.0
@@ -114,12 +116,12 @@ def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
 
 
 _NODE = _record_of(
-    # What it serves (message, phase), with what backoff, window and retries; the serial and
-    # time of its access, the serial of its wait for an acknowledgement; how many messages wait; how many foreign
-    # frames are present, and the first of them; the rest of the medium as it sees it; whether it is on, and how often
-    # it has been switched off: what began in another era is not its business any more
-    "served phase backoff window retry access access_time wait waiting present transmitting idle_from busy_from "
-    "nav eifs first_present made on era room",
+    # First what every frame that starts or ends at a node asks for, so that it shares cache lines: how often the node
+    # has been switched off (what began in another era is not its business any more), the foreign frames present, their
+    # number and the first of them; the serial and time of its access; the message it serves; the medium as it sees it
+    "era present first_present transmitting eifs access access_time served backoff idle_from busy_from nav phase on "
+    # The serial of its wait for an acknowledgement; how many messages wait; where it is
+    "window retry wait waiting made room",
     "range",
 )
 _MESSAGE = _record_of(
@@ -153,9 +155,12 @@ _FIELDS = (
     ]
     + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
-    + [(name, _I[::1]) for name in ("start", "place", "node_at", "near", "g_first", "u_code", "u_sender", "u_message")]
+    + [
+        (name, _I[::1])
+        for name in ("start", "place", "node_at", "near", "found", "g_first", "u_code", "u_sender", "u_message")
+    ]
     + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard")]
-    + [(name, _F[::1]) for name in ("x", "y", "vx", "vy", "distance2")]
+    + [(name, _F[::1]) for name in ("x", "y", "vx", "vy", "distance2", "scratch")]
     + [("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
     + [
         (name, from_dtype(record)[::1])
@@ -305,6 +310,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     s.place, s.node_at = np.arange(n), np.arange(n)
     s.near, s.distance2 = _ints(n), np.zeros(n)
+    s.found, s.scratch = _ints(n), np.zeros(n)
     s.g_first, s.g_jumps = _ints(2), np.inf
     s.out, s.receivers, s.masks = _ints(8), _ints(n), _ints(n)
     s.frame, s.frame_nodes, s.frame_outcomes = _ints(8), _ints(n), _ints(n)
@@ -365,13 +371,13 @@ def _push(s: Any, time: int, what: int, subject: int) -> int:
 @compiled
 def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
     order = ((what & 3) << CLASS_SHIFT) | serial
-    hole = s.h_size
-    if hole == len(s.h):
-        s.h = _longer(s.h, 2 * hole)
-    s.h_size = hole + 1
+    hole = np.uint64(s.h_size)  # unsigned: else every index is first checked for being negative
+    if s.h_size == len(s.h):
+        s.h = _longer(s.h, 2 * s.h_size)
+    s.h_size += 1
     h = s.h
-    while hole > 0:
-        parent = (hole - 1) >> 1
+    while hole > U0:
+        parent = (hole - U1) >> U1
         if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
             break
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
@@ -381,16 +387,16 @@ def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
 
 @compiled
 def _pop(s: Any) -> None:
-    size = s.h_size - 1
-    s.h_size = size
+    s.h_size -= 1
+    size = np.uint64(s.h_size)
     h = s.h
     time, order, data = h[size].time, h[size].order, h[size].data
-    hole = 0
+    hole = U0
     while True:
-        child = 2 * hole + 1
+        child = (hole << U1) + U1
         if child >= size:
             break
-        right = child + 1
+        right = child + U1
         if right < size and (
             h[right].time < h[child].time or (h[right].time == h[child].time and h[right].order < h[child].order)
         ):
@@ -448,24 +454,35 @@ def _cell_of(s: Any, k: int) -> int:
 @compiled
 def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int, count: int) -> int:
     """Adds to `near` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
+    starts, xs, ys, vxs, vys = (
+        s.start[first:after],
+        s.x[first:after],
+        s.y[first:after],
+        s.vx[first:after],
+        s.vy[first:after],
+    )
     now, room, limit = s.now, s.n[i].room, s.sense * reach
-    starts, xs, ys, vxs, vys, near, distance2 = s.start, s.x, s.y, s.vx, s.vy, s.near, s.distance2
-    for k in range(first, after):
+    d2s, found = s.scratch, s.found
+    for k in range(after - first):
         age = now - starts[k]
         dx, dy = xs[k] + vxs[k] * age - x, ys[k] + vys[k] * age - y
-        d2 = dx * dx + dy * dy
-        if d2 <= limit * limit:
-            j = s.node_at[k]
-            node = s.n[j]
-            if j == i or not node.on or node.room != room:
+        d2s[k] = dx * dx + dy * dy
+    hits = 0
+    for k in range(after - first):  # without a branch that nobody could predict
+        found[hits] = k
+        hits += d2s[k] <= limit * limit
+    for hit in range(hits):
+        j, d2 = s.node_at[first + found[hit]], d2s[found[hit]]
+        node = s.n[j]
+        if j == i or not node.on or node.room != room:
+            continue
+        if s.surroundings and node.range < reach:
+            least = s.sense * node.range
+            if d2 > least * least:
                 continue
-            if s.surroundings and node.range < reach:
-                least = s.sense * node.range
-                if d2 > least * least:
-                    continue
-            near[count] = j
-            distance2[j] = d2
-            count += 1
+        s.near[count] = j
+        s.distance2[j] = d2
+        count += 1
     return count
 
 
@@ -520,19 +537,6 @@ def _new_transmission(s: Any) -> int:
 
 
 @compiled
-def _new_reception(s: Any) -> int:
-    r = s.r_free
-    if r >= 0:
-        s.r_free = s.r[r].next
-        return r
-    r = s.r_size
-    if r == len(s.r):
-        s.r = _longer(s.r, 2 * r)
-    s.r_size = r + 1
-    return r
-
-
-@compiled
 def _draw_range(s: Any, i: int, node: Any) -> float:
     if s.range_high > 0.0:
         return s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
@@ -564,70 +568,83 @@ def _transmit(
         while r >= 0:
             s.r[r].flags |= IS_HALF_DUPLEX
             r = s.r[r].next_present
+    count = _find_sensing(s, i, reach)
+    if s.r_size + count > len(s.r):
+        s.r = _longer(s.r, 2 * (s.r_size + count))
+    receptions = s.r
     last = -1
-    for k in range(_find_sensing(s, i, reach)):
+    for k in range(count):
         j = s.near[k]
-        r = _new_reception(s)
-        reception = s.r[r]
-        reception.node, reception.next, reception.next_present, reception.era = j, -1, -1, s.n[j].era
+        r = s.r_free
+        if r >= 0:
+            s.r_free = receptions[r].next
+        else:
+            r = s.r_size
+            s.r_size += 1
+        reception, hearer = receptions[r], s.n[j]
+        reception.node, reception.next, reception.next_present, reception.era = j, -1, -1, hearer.era
         if last < 0:
             tx.receptions = r
         else:
-            s.r[last].next = r
+            receptions[last].next = r
         last = r
         if s.links:
             reception.flags, reception.power = IS_RECEIVABLE, s.link[i, j]  # without positions the loss stands there
         else:
-            least = min(reach, s.n[j].range) if s.surroundings else reach
+            least = min(reach, hearer.range) if s.surroundings else reach
             d2 = s.distance2[j]
             power = (least * least) / max(d2, 1.0)
             reception.flags, reception.power = (IS_RECEIVABLE if d2 <= least * least else 0), power * power
         if not s.ideal:
-            _frame_starts(s, j, s.n[j], r, reception)
+            _frame_starts(s, receptions, j, hearer, r)
     _push(s, s.now + airtime, TX_END, t)
 
 
 @compiled
-def _frame_starts(s: Any, j: int, node: Any, r: int, reception: Any) -> None:
+def _frame_starts(s: Any, receptions: Any, j: int, node: Any, r: int) -> None:
     """A foreign frame starts at a node that senses it (4)."""
+    reception = receptions[r]
     if node.transmitting:
         reception.flags |= IS_HALF_DUPLEX
     if node.first_present < 0:
         node.first_present = r
     else:
-        other = node.first_present
-        while s.r[other].next_present >= 0:
-            other = s.r[other].next_present
-        s.r[other].next_present = r
-        _collide(s, node.first_present)
+        undecided = reception.flags & UNDECIDED == IS_RECEIVABLE
+        last, other = -1, node.first_present
+        while other >= 0:
+            undecided |= receptions[other].flags & UNDECIDED == IS_RECEIVABLE
+            last, other = other, receptions[other].next_present
+        receptions[last].next_present = r
+        if undecided:
+            _collide(s, receptions, node.first_present)
     if reception.flags == IS_RECEIVABLE:
         reception.flags |= HAS_BEGUN
     node.present += 1
     if node.present == 1 and not node.transmitting:
         busy_from = s.now + s.cca
         node.busy_from = busy_from
-        _settle_backoff(s, node)
-        if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
-            _cancel_access(s, j, node, busy_from)
-            node.busy_from = s.now
+        if node.access >= 0:
+            _settle_backoff(s, node)
+            if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
+                _cancel_access(s, j, node, busy_from)
+                node.busy_from = s.now
 
 
 @compiled
-def _collide(s: Any, first: int) -> None:
+def _collide(s: Any, receptions: Any, first: int) -> None:
     """Marks what is lost among the frames now present at a node, of those that can still be received."""
     r = first
     while r >= 0:
-        reception = s.r[r]
-        if reception.flags & (IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED) == IS_RECEIVABLE:
-            lost = True
-            if s.capture:
-                interference = 0.0
-                other = first
-                while other >= 0:
-                    if other != r:
-                        interference += s.r[other].power
-                    other = s.r[other].next_present
-                lost = reception.power < s.threshold * interference
+        reception = receptions[r]
+        if reception.flags & UNDECIDED == IS_RECEIVABLE:
+            lost = not s.capture
+            interference = 0.0
+            other = first
+            while other >= 0 and not lost:  # the sum only grows: enough is enough
+                if other != r:
+                    interference += receptions[other].power
+                    lost = reception.power < s.threshold * interference
+                other = receptions[other].next_present
             if lost:
                 reception.flags |= IS_COLLIDED
         r = reception.next_present
@@ -661,9 +678,10 @@ def _end_transmission(s: Any, t: int) -> None:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
     s.received, s.recorded = 0, 0
+    receptions = s.r
     last, r = -1, tx.receptions
     while r >= 0:
-        reception = s.r[r]
+        reception = receptions[r]
         j = reception.node
         node = s.n[j]
         if reception.era == node.era:  # else it has been off since
@@ -671,12 +689,12 @@ def _end_transmission(s: Any, t: int) -> None:
                 _draw_loss(s, i, reception)
                 _count_reception(s, j, tx.kind, _outcome(reception.flags))
             if not s.ideal:
-                _frame_ends(s, j, node, r, reception, tx)
+                _frame_ends(s, receptions, j, node, r, tx)
         last, r = r, reception.next
     if s.record:
         _record(s, tx)
     if last >= 0:
-        s.r[last].next = s.r_free
+        receptions[last].next = s.r_free
         s.r_free = tx.receptions
     tx.next = s.t_free
     s.t_free = t
@@ -735,16 +753,17 @@ def _count_reception(s: Any, j: int, kind: int, outcome: int) -> None:
 
 
 @compiled
-def _frame_ends(s: Any, j: int, node: Any, r: int, reception: Any, tx: Any) -> None:
+def _frame_ends(s: Any, receptions: Any, j: int, node: Any, r: int, tx: Any) -> None:
     """The frame is gone at a node that sensed it."""
+    reception = receptions[r]
     flags = reception.flags
     if node.first_present == r:
         node.first_present = reception.next_present
     else:
         other = node.first_present
-        while s.r[other].next_present != r:
-            other = s.r[other].next_present
-        s.r[other].next_present = reception.next_present
+        while receptions[other].next_present != r:
+            other = receptions[other].next_present
+        receptions[other].next_present = reception.next_present
     node.present -= 1
     if not flags & IS_RECEIVABLE:
         node.eifs = 0
@@ -1009,7 +1028,8 @@ def _fall_idle(s: Any, i: int, node: Any) -> None:
     """The medium falls idle (5), if it does."""
     if node.present == 0 and not node.transmitting:
         node.idle_from = max(s.now, node.nav)
-        _schedule(s, i, node)
+        if node.served >= 0 or node.backoff >= 0:
+            _schedule(s, i, node)
 
 
 @compiled
