@@ -16,7 +16,7 @@ def load_kernel(tell: Callable[[str], None] = lambda _: None) -> None:
     """Loads every function of the compiled core, from numba's cache or by compiling it; `tell` hears of the latter."""
     from numba.core import event
 
-    class Compilations(event.Listener):  # type: ignore[misc]  # numba has no types
+    class Compilations(event.Listener):
         begun: float | None = None
 
         def on_start(self, event: object) -> None:
