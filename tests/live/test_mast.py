@@ -17,11 +17,9 @@ import aiohttp
 import pytest
 
 from live.nodes import ENVIRONMENT, address, process, run, settings, until
-from roamcast.content.event import Event, event_id
-from roamcast.content.filter import EVERYTHING
-from roamcast.content.subscription import Subscription
+from roamcast.content.event import event_id
 from roamcast.errors import ConfigError
-from roamcast.live import gate, metrics, subscribers
+from roamcast.live import gate, metrics
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import BROADCAST, SAY, Sealer
@@ -250,27 +248,6 @@ def test_a_token_that_everybody_may_read_is_refused(tmp_path: Path) -> None:
         read_token(token)
     token.chmod(0o600)
     assert read_token(token) == "0123456789abcdef"
-
-
-def test_what_waits_for_all_listeners_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """150 durable subscriptions whose listeners are away took 1.3 GB."""
-    monkeypatch.setattr(subscribers, "MAX_ALL_BYTES", 100_000)
-
-    async def test() -> None:
-        known = subscribers.Subscribers(1, 0)
-        boxes = [known.add(Subscription(number, EVERYTHING), durable=True) for number in range(1, 31)]
-        for number in range(1, 21):
-            known.deliver(Event("t", {}, bytes(1000), number), tuple(range(1, 31)), 0, "data")
-        assert sum(len(box) * 1256 for box in boxes) <= 100_000 + 1256
-        assert {box.missed + len(box) for box in boxes} == {20}
-        assert max(map(len, boxes)) - min(map(len, boxes)) <= 1, "the fullest gives"
-        taken = await boxes[0].take()
-        assert taken is not None
-        missed, delivery = taken
-        assert delivery.told.event is not None
-        assert missed + len(boxes[0]) == 19
-
-    run(test)
 
 
 # --- The radio ------------------------------------------------------------------------------------------------------

@@ -26,11 +26,11 @@ from roamcast.live import log
 from roamcast.live.control_messages import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
+from roamcast.live.mailbox import Mailbox
 from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
 from roamcast.live.senses import Senses
 from roamcast.live.settings import Address
 from roamcast.live.store import StoreError
-from roamcast.live.subscribers import Mailbox
 
 HEARTBEAT: Final = 20.0
 """Seconds between pings to a listener; one that does not answer is gone."""
@@ -263,14 +263,16 @@ async def _left(listener: web.WebSocketResponse) -> None:
 
 
 async def _send_all(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
-    while (taken := await mailbox.take()) is not None:
-        missed, delivery = taken
+    async def send(missed: int, packed: bytes) -> None:
         if missed:
             await _tell(listener, Told(missed=missed), kind)
         if kind == MSGPACK:
-            await listener.send_bytes(delivery.packed)
+            await listener.send_bytes(packed)
         else:
-            await _tell(listener, delivery.told, kind)
+            await _tell(listener, decode(packed, Told, MSGPACK), kind)
+
+    while await mailbox.pass_on(send):
+        pass
 
 
 async def _tell(listener: web.WebSocketResponse, told: Told, kind: str) -> None:
