@@ -237,7 +237,7 @@ def test_the_status_says_what_is_going_on(tmp_path: Path) -> None:
             assert status["tables"]["subscriptions"] == 1
             assert status["tables"]["seen"] == 1
             assert status["counters"]["node"] == {"published": 1}
-            assert status["control"] == address(node)
+            assert status["api"] == address(node)
 
     run(test)
 

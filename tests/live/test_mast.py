@@ -383,7 +383,7 @@ def test_systemd_is_told_that_the_node_is_ready_and_alive(tmp_path: Path, monkey
 def test_status_can_be_watched(tmp_path: Path) -> None:
     with process(tmp_path) as node:
         node.ready()
-        words = [sys.executable, "-m", "roamcast", "status", "--json", "--watch", "0.1", "--control", node.control]
+        words = [sys.executable, "-m", "roamcast", "status", "--json", "--watch", "0.1", "--api", node.control]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
             assert watching.stdout is not None
             times = [json.loads(watching.stdout.readline())["now_s"] for _ in range(3)]

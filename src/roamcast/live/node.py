@@ -24,7 +24,7 @@ from roamcast.live.link.frame import Sealer
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, NodeSettings, default_store, parameters, read_token
+from roamcast.live.settings import NodeSettings, default_store, parameters, read_token
 from roamcast.live.store import Store, StoreError
 from roamcast.live.systemd import notify
 from roamcast.units import SECOND
@@ -57,6 +57,7 @@ class Node:
         # The first seals; while the network changes its key, the former is opened too.
         self._keys = [NetworkKey.load(path) for path in (settings.key, settings.old_key) if path is not None]
         self._token = read_token(settings.token_file) if settings.token_file is not None else None
+        self._tls = settings.tls()
         self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
         self._link_settings = LinkSettings(
             port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
@@ -107,22 +108,26 @@ class Node:
         close_later(self.host.stop)
         ticking = asyncio.create_task(self._tick_for_ever())
         close_later(_cancelled, ticking)
-        control = Control(self, Address.parse(settings.control), self._token)
+        control = Control(self, settings.address_of_api, self._token, self._tls)
         self.control = await control.open()
         self.gate = control.gate
         close_later(control.close)
         await self.store.committed()
-        log.info("ready", protocol=self.host.protocol, control=str(self.control), sealed=bool(self._keys))
+        log.info("ready", protocol=self.host.protocol, api=str(self.control), sealed=bool(self._keys))
 
     def _open_store(self) -> Store:
         settings = self.settings
         path = settings.store
         if path is None:
             path = default_store(settings.node)
+        if settings.store is None or settings.control is None:
+            folder = default_store(settings.node).parent
             try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as problem:
-                raise StoreError(f"{path.parent}: cannot be made: {problem.strerror}; name another --store") from None
+                raise StoreError(
+                    f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
+                ) from None
         # A node that has lost its store has forgotten its events' ids. Others drop an id that they have seen, so a new
         # store begins anywhere: n events before and m after the loss repeat one with a probability of (n + m) / 2^31.
         first = secrets.randbelow(FIRST_SERIALS) if settings.seed is None else 0
@@ -250,7 +255,7 @@ class Node:
             "epoch_ns": self.clock.epoch,
             "key": self._keys[0].fingerprint if self._keys else None,
             "old_key": self._keys[1].fingerprint if len(self._keys) > 1 else None,
-            "control": str(self.control),
+            "api": str(self.control),
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),
             "neighbours": [
