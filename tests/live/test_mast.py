@@ -128,22 +128,6 @@ def test_a_node_goes_on_without_facts_that_it_cannot_write(tmp_path: Path) -> No
     run(life)
 
 
-def test_facts_are_bounded_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roamcast.live.written.MAX_BYTES", 20_000)
-
-    async def life() -> None:
-        async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node, Client(address(node)) as client:
-            for _ in range(15):
-                await client.publish({"a": 1})
-                await node.facts.cut(node.clock.now())
-
-    run(life)
-    parts = sorted((tmp_path / "facts").glob("publish-*.parquet"))
-    assert parts[-1].name > "publish-000013"
-    assert "publish-000000.parquet" not in [part.name for part in parts]
-    assert sum(part.stat().st_size for part in (tmp_path / "facts").iterdir()) <= 20_000
-
-
 def test_a_node_on_a_mast_cuts_fewer_parts_as_time_goes_by(tmp_path: Path) -> None:
     async def life() -> None:
         async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node:

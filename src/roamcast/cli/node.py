@@ -86,6 +86,14 @@ FAILED = 1
 @click.option(
     "--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts to this folder.  [default: no facts]"
 )
+@click.option(
+    "--facts-limit",
+    type=click.IntRange(1),
+    default=1024,
+    show_default=True,
+    metavar="MIB",
+    help="All facts together take no more than this; then the oldest are removed.",
+)
 @click.option("--decisions", is_flag=True, help="Also record what the broker decides about each event.")
 @click.option(
     "--epoch",
@@ -123,6 +131,7 @@ def node(
     node: int,
     air: str | None,
     level: str,
+    facts_limit: int,
     **options: Any,  # noqa: ANN401  # of NodeSettings
 ) -> None:
     """Run a node: a broker that exchanges events with its neighbours for the applications on this machine.
@@ -139,6 +148,7 @@ def node(
     settings = NodeSettings(
         node=node,
         air=host_and_port(air, "--air") if air is not None else None,
+        facts_limit=facts_limit * 2**20,
         **options,
     )
     from roamcast.live.log import log_to

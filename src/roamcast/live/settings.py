@@ -15,6 +15,7 @@ from roamcast.config.errors import decode, suggestion
 from roamcast.config.values import typed_value
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
+from roamcast.live.facts import DEFAULT_LIMIT
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
@@ -172,6 +173,8 @@ class NodeSettings:
     tls_key: Path | None = None
     """Of the API; both or none."""
     facts: Path | None = None
+    facts_limit: int = DEFAULT_LIMIT
+    """Bytes that all facts may take; then the oldest go."""
     decisions: bool = False
     """Whether the facts have what the broker decides about each event."""
     epoch: int | None = None
