@@ -16,6 +16,7 @@ from typing import Any
 import aiohttp
 import pytest
 
+from lab.test_netns import WHY_NOT as NO_NAMESPACES
 from live.nodes import ENVIRONMENT, address, process, run, settings, until
 from roamcast.content.event import event_id
 from roamcast.errors import ConfigError
@@ -27,6 +28,7 @@ from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.node import FIRST_SERIALS, Node
 from roamcast.live.settings import NodeSettings, default_store, read_token
 from roamcast.live.store import Store, StoreError
+from roamcast.live.troubles import Troubles
 from roamcast.live.written import WrittenFacts
 
 # --- The store ------------------------------------------------------------------------------------------------------
@@ -271,7 +273,20 @@ def test_an_interface_that_went_and_came_back_is_opened_anew(monkeypatch: pytest
     run(test)
 
 
-def test_a_neighbour_with_another_key_is_told_once_a_minute(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.skipif(bool(NO_NAMESPACES), reason=NO_NAMESPACES)
+def test_a_cable_that_is_pulled_out_and_replaced_is_used_again_with_and_without_interface() -> None:
+    words = ["unshare", "-n", sys.executable, "-m", "live.link.away"]
+    paths = os.pathsep.join((ENVIRONMENT["PYTHONPATH"], str(Path(__file__).parents[1])))
+    done = subprocess.run(
+        words, env={**ENVIRONMENT, "PYTHONPATH": paths}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    for counters in json.loads(done.stdout):
+        assert counters["send-failed"] >= 1
+        assert counters["reopened"] >= 1
+
+
+def test_a_neighbour_with_another_key_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     key = tmp_path / "key"
     NetworkKey.new().save(key)
 
@@ -280,11 +295,38 @@ def test_a_neighbour_with_another_key_is_told_once_a_minute(tmp_path: Path, capl
             stranger = Sealer(NetworkKey.new(), 2)
             for _ in range(100):
                 node.link.datagrams([(stranger.seal(SAY, BROADCAST, b"x"), ("127.0.0.1", 9))])
-                node._warn_of_refusals()
+            await until(lambda: [line for line in caplog.messages if "ANOTHER KEY" in line])
 
     with caplog.at_level(logging.WARNING):
         run(test)
-    assert len([record for record in caplog.records if "ANOTHER KEY" in record.getMessage()]) == 1
+
+
+def test_troubles_are_told_once_a_minute_and_replays_when_they_last(caplog: pytest.LogCaptureFixture) -> None:
+    def lines() -> list[tuple[str, int]]:
+        fields = [record.__dict__["roamcast_fields"] for record in caplog.records]
+        caplog.clear()
+        return [(told["reason"], told["frames"]) for told in fields]
+
+    looked, counters = Troubles(), Counter[str]()
+    with caplog.at_level(logging.WARNING):
+        for second in range(60):
+            counters.update({"key": 3, "send-failed": 2, "crowded": 1})
+            looked.look(second, counters)
+        assert lines() == [("key", 3), ("send-failed", 2), ("crowded", 1)]
+        looked.look(60, counters)
+        assert lines() == [("key", 177), ("send-failed", 118), ("crowded", 59)], "the rest, when it is time"
+        for second in range(61, 600):
+            looked.look(second, counters)
+        assert lines() == [], "and nothing of what is over"
+        for second in range(600, 640, 2):  # now and then, as in a healthy network
+            counters["replay"] += 1
+            looked.look(second, counters)
+            looked.look(second + 1, counters)
+        assert lines() == []
+        for second in range(640, 700):
+            counters["replay"] += 1
+            looked.look(second, counters)
+        assert lines() == [("replay", 25)], "with those that came before"
 
 
 # --- Operation ------------------------------------------------------------------------------------------------------

@@ -27,24 +27,13 @@ from roamcast.live.senses import Senses
 from roamcast.live.settings import NodeSettings, default_store, parameters, read_token
 from roamcast.live.store import Store, StoreError
 from roamcast.live.systemd import notify
+from roamcast.live.troubles import Troubles
 from roamcast.units import SECOND
 
 FIRST_SERIALS: Final = 2**31
 """Serials that a new store may begin with; as many are left then, of 2^32."""
 TICK: Final = 1.0
 """Seconds between two looks at what can wait that long."""
-
-
-WARN_INTERVAL: Final = 60.0
-"""Seconds between two lines about the same trouble."""
-_WORTH_A_LINE: Final = {
-    "key": "frames are sealed with ANOTHER KEY: compare 'roamcast key show FILE' on both nodes",
-    "version": "frames of another version arrive, or of nodes without a key",
-    "send-failed": "frames could not be sent: is the interface up, and has it an address?",
-    "receive-failed": "the socket could not be read",
-    "replay": "frames arrive again that were taken before: a loop in the network, or an attacker",
-    "crowded": "more neighbours are heard than there is room for",
-}
 
 
 class Node:
@@ -66,7 +55,7 @@ class Node:
         self._closing = contextlib.AsyncExitStack()
         self._acknowledgements = (0, 0)
         self._twins = 0
-        self._warned: dict[str, tuple[int, float]] = {}  # refusals told, and when
+        self._troubles = Troubles()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -207,7 +196,7 @@ class Node:
             notify("WATCHDOG=1")
             self._count_acknowledgements()
             self._warn_of_twins()
-            self._warn_of_refusals()
+            self._troubles.look(loop.time(), self.link.counters)
             self.link.check()
             if self.store.clean:
                 self._take_along()
@@ -229,16 +218,6 @@ class Node:
         if twins > self._twins:
             self._twins = twins
             log.error("another node has this node's number: stop one of them, and make a new key", heard=twins)
-
-    def _warn_of_refusals(self) -> None:
-        """What an operator should know of, at most once a minute each."""
-        now = asyncio.get_running_loop().time()
-        for reason, words in _WORTH_A_LINE.items():
-            count = self.link.counters[reason]
-            told, at = self._warned.get(reason, (0, -WARN_INTERVAL))
-            if count > told and now - at >= WARN_INTERVAL:
-                self._warned[reason] = count, now
-                log.warn(words, reason=reason, frames=count - told)
 
     # --- What it knows ----------------------------------------------------------------------------------------------
 
