@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Any, get_args
 
 import click
 
-from roamcast.cli.connection import connecting, read_context, with_node
+from roamcast.cli.connection import Connection, connecting, read_context, with_node
 from roamcast.config.values import typed_value
 from roamcast.content.document import Carry
 from roamcast.content.event import Event
@@ -78,8 +78,7 @@ def pub(
     relevant: str | None,
     subscribers: str | None,
     lines: bool,
-    control: str,
-    token_file: Path | None,
+    connection: Connection,
 ) -> None:
     """Publish an event, and print its id once the node has stored it on disk.
 
@@ -113,7 +112,7 @@ def pub(
         event: Event | None = _from_xml(document, carry or "plain", schema)
     else:
         event = None if lines else Event.of(kind, _attributes(attributes), _bytes(file) if file else b"")
-    with_node(control, token_file, lambda client: _publish(client, event, options))
+    with_node(connection, lambda client: _publish(client, event, options))
 
 
 async def _publish(client: "Client", event: Event | None, options: dict[str, Any]) -> None:

@@ -5,12 +5,11 @@ import base64
 import contextlib
 import json
 import signal
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from roamcast.cli.connection import connecting, read_context, with_node
+from roamcast.cli.connection import Connection, connecting, read_context, with_node
 from roamcast.content.document import document_of
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
@@ -62,8 +61,7 @@ def sub(
     interest: str | None,
     publishers: str | None,
     end: int | None,
-    control: str,
-    token_file: Path | None,
+    connection: Connection,
 ) -> None:
     """Print the events that match FILTER (default: all events), one JSON object per line, until interrupted.
 
@@ -75,7 +73,7 @@ def sub(
       roamcast sub --xpath '/CD[category="jazz"][price < 20]' --xml
     """
     if end is not None:
-        with_node(control, token_file, lambda client: client.unsubscribe(end))
+        with_node(connection, lambda client: client.unsubscribe(end))
         return
     if durable and number is None:
         raise click.UsageError("--durable needs --id, so that you can find the subscription again")
@@ -97,7 +95,7 @@ def sub(
         )
         await _print(events, count, documents)
 
-    with_node(control, token_file, listen)
+    with_node(connection, listen)
 
 
 async def _print(events: "Events", count: int | None, documents: bool) -> None:
