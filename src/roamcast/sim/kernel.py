@@ -50,6 +50,11 @@ def compiled(function: F) -> F:
     return cast(F, njit(cache=True, fastmath=False, error_model="numpy")(function))
 
 
+def inlined(function: F) -> F:
+    """The same for what is called in one place, very often: its body is put there."""
+    return cast(F, njit(cache=True, fastmath=False, error_model="numpy", inline="always")(function))
+
+
 # --- Constants -----------------------------------------------------------------------------------------------------
 
 
@@ -128,8 +133,8 @@ _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime"
 )
-_TRANSMISSION = _record_of("sender message to kind size packets start receptions next era")
-_RECEPTION = _record_of("node flags next next_present era", "power")
+_TRANSMISSION = _record_of("sender message to kind size packets start first count block next era")
+_RECEPTION = _record_of("node flags next_present era", "power d2 reach2")
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
 
@@ -137,7 +142,7 @@ _I, _F = types.int64, types.float64
 _FIELDS = (
     [(name, _I) for name in _SETTING_INTS]
     + [(name, _F) for name in _SETTING_FLOATS]
-    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "r_size", "r_free")]
+    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "r_size")]
     + [
         (name, _I)
         for name in (
@@ -157,7 +162,18 @@ _FIELDS = (
     + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
     + [
         (name, _I[::1])
-        for name in ("start", "place", "node_at", "near", "found", "g_first", "u_code", "u_sender", "u_message")
+        for name in (
+            "start",
+            "place",
+            "node_at",
+            "near",
+            "found",
+            "r_free",
+            "g_first",
+            "u_code",
+            "u_sender",
+            "u_message",
+        )
     ]
     + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard")]
     + [(name, _F[::1]) for name in ("x", "y", "vx", "vy", "distance2", "scratch")]
@@ -304,7 +320,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
         np.zeros(1024, _RECEPTION),
         np.zeros(64, _REASSEMBLY),
     )
-    s.m_free, s.t_free, s.r_free, s.a_free = -1, -1, -1, -1
+    s.m_free, s.t_free, s.a_free = -1, -1, -1
+    s.r_free = np.full(63, -1)
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
     s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
@@ -537,6 +554,24 @@ def _new_transmission(s: Any) -> int:
 
 
 @compiled
+def _take_block(s: Any, tx: Any, count: int) -> int:
+    """Where the receptions of a transmission go: side by side, in a block of 2^n, used again before a new one."""
+    tx.first, tx.count, tx.block = 0, count, 0
+    if count > 0:
+        while 1 << tx.block < count:
+            tx.block += 1
+        tx.first = s.r_free[tx.block]
+        if tx.first >= 0:
+            s.r_free[tx.block] = s.r[tx.first].next_present
+        else:
+            tx.first = s.r_size
+            s.r_size += 1 << tx.block
+            if s.r_size > len(s.r):
+                s.r = _longer(s.r, 2 * s.r_size)
+    return tx.first
+
+
+@compiled
 def _draw_range(s: Any, i: int, node: Any) -> float:
     if s.range_high > 0.0:
         return s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
@@ -553,7 +588,7 @@ def _transmit(
     t = _new_transmission(s)
     tx = s.t[t]
     tx.sender, tx.message, tx.to, tx.kind, tx.size, tx.packets = i, message, to, kind, size, packets
-    tx.start, tx.receptions, tx.era = s.now, -1, node.era
+    tx.start, tx.era = s.now, node.era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
@@ -569,38 +604,24 @@ def _transmit(
             s.r[r].flags |= IS_HALF_DUPLEX
             r = s.r[r].next_present
     count = _find_sensing(s, i, reach)
-    if s.r_size + count > len(s.r):
-        s.r = _longer(s.r, 2 * (s.r_size + count))
+    first = _take_block(s, tx, count)
     receptions = s.r
-    last = -1
     for k in range(count):
         j = s.near[k]
-        r = s.r_free
-        if r >= 0:
-            s.r_free = receptions[r].next
-        else:
-            r = s.r_size
-            s.r_size += 1
-        reception, hearer = receptions[r], s.n[j]
-        reception.node, reception.next, reception.next_present, reception.era = j, -1, -1, hearer.era
-        if last < 0:
-            tx.receptions = r
-        else:
-            receptions[last].next = r
-        last = r
+        reception, other = receptions[first + k], s.n[j]
+        reception.node, reception.next_present, reception.era = j, -1, other.era
         if s.links:
             reception.flags, reception.power = IS_RECEIVABLE, s.link[i, j]  # without positions the loss stands there
         else:
-            least = min(reach, hearer.range) if s.surroundings else reach
-            d2 = s.distance2[j]
-            power = (least * least) / max(d2, 1.0)
-            reception.flags, reception.power = (IS_RECEIVABLE if d2 <= least * least else 0), power * power
+            least, d2 = min(reach, other.range) if s.surroundings else reach, s.distance2[j]
+            reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
+            reception.flags = IS_RECEIVABLE if d2 <= least * least else 0
         if not s.ideal:
-            _frame_starts(s, receptions, j, hearer, r)
+            _frame_starts(s, receptions, j, other, first + k)
     _push(s, s.now + airtime, TX_END, t)
 
 
-@compiled
+@inlined
 def _frame_starts(s: Any, receptions: Any, j: int, node: Any, r: int) -> None:
     """A foreign frame starts at a node that senses it (4)."""
     reception = receptions[r]
@@ -631,6 +652,15 @@ def _frame_starts(s: Any, receptions: Any, j: int, node: Any, r: int) -> None:
 
 
 @compiled
+def _power(reception: Any) -> float:
+    """Worked out when it is first asked for: most frames meet no other where they are sensed."""
+    if reception.power < 0.0:
+        ratio = reception.reach2 / max(reception.d2, 1.0)
+        reception.power = ratio * ratio
+    return reception.power
+
+
+@compiled
 def _collide(s: Any, receptions: Any, first: int) -> None:
     """Marks what is lost among the frames now present at a node, of those that can still be received."""
     r = first
@@ -642,8 +672,8 @@ def _collide(s: Any, receptions: Any, first: int) -> None:
             other = first
             while other >= 0 and not lost:  # the sum only grows: enough is enough
                 if other != r:
-                    interference += receptions[other].power
-                    lost = reception.power < s.threshold * interference
+                    interference += _power(receptions[other])
+                    lost = _power(reception) < s.threshold * interference
                 other = receptions[other].next_present
             if lost:
                 reception.flags |= IS_COLLIDED
@@ -679,8 +709,7 @@ def _end_transmission(s: Any, t: int) -> None:
         discarded = s.m[message].stage == DISCARDED
     s.received, s.recorded = 0, 0
     receptions = s.r
-    last, r = -1, tx.receptions
-    while r >= 0:
+    for r in range(tx.first, tx.first + tx.count):
         reception = receptions[r]
         j = reception.node
         node = s.n[j]
@@ -690,12 +719,11 @@ def _end_transmission(s: Any, t: int) -> None:
                 _count_reception(s, j, tx.kind, _outcome(reception.flags))
             if not s.ideal:
                 _frame_ends(s, receptions, j, node, r, tx)
-        last, r = r, reception.next
     if s.record:
         _record(s, tx)
-    if last >= 0:
-        receptions[last].next = s.r_free
-        s.r_free = tx.receptions
+    if tx.count > 0:
+        receptions[tx.first].next_present = s.r_free[tx.block]
+        s.r_free[tx.block] = tx.first
     tx.next = s.t_free
     s.t_free = t
     if message >= 0 and to == EVERYONE:
@@ -752,7 +780,7 @@ def _count_reception(s: Any, j: int, kind: int, outcome: int) -> None:
         s.recorded += 1
 
 
-@compiled
+@inlined
 def _frame_ends(s: Any, receptions: Any, j: int, node: Any, r: int, tx: Any) -> None:
     """The frame is gone at a node that sensed it."""
     reception = receptions[r]
