@@ -20,13 +20,14 @@ from roamcast.content.event import event_id
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     with process(tmp_path, 7, "--here", "3,4") as started:
         started.ready()
-        monkeypatch.setenv("ROAMCAST_CONTROL", started.control)
+        monkeypatch.setenv("ROAMCAST_API", started.control)
         yield started
 
 
@@ -38,7 +39,7 @@ def listening(*arguments: str) -> subprocess.Popen[str]:
     """A `roamcast sub` that has subscribed."""
     started = subprocess.Popen(
         [sys.executable, "-m", "roamcast", "sub", *arguments],
-        env={**ENVIRONMENT, "ROAMCAST_CONTROL": os.environ["ROAMCAST_CONTROL"]},
+        env={**ENVIRONMENT, "ROAMCAST_API": os.environ["ROAMCAST_API"]},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -162,12 +163,10 @@ def test_pub_refuses_what_is_almost_a_number(value: str, meant: str) -> None:
 
 @pytest.mark.parametrize("verb", [("pub", "a=1"), ("sub",), ("status",)])
 def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
-    result = roamcast(*verb, "--control", "unix:nothing")
+    result = roamcast(*verb, "--api", "unix:nothing")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: no node answers at unix:nothing (")
-    assert result.stderr.endswith(
-        "start one with 'roamcast node', or say where it is with --control or ROAMCAST_CONTROL\n"
-    )
+    assert result.stderr.endswith("start one with 'roamcast node', or say where it is with --api or ROAMCAST_API\n")
 
 
 @pytest.mark.parametrize(
@@ -179,8 +178,10 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("pub", "a=nan"), "error: attribute 'a' is NaN, which no comparison can match\n"),
         (("pub", "--payload", "missing"), "error: missing: cannot be read: No such file or directory\n"),
         (("sub", "a < < 1"), "error: at position 4: expected a value"),
-        (("status", "--control", "nowhere"), "error: control address 'nowhere': expected HOST:PORT"),
+        (("status", "--api", "nowhere"), "error: address 'nowhere': expected HOST:PORT"),
         (("status", "--token-file", "missing"), "error: missing: the token cannot be read"),
+        (("status",), "error: no node answers in "),
+        (("status", "--api", "10.0.0.1:1", "--tls-cert", "missing"), "error: missing: cannot be used as a certificate"),
         (("node", "--id", "-1", "--insecure"), "error: --id -1: a node's number is from 0 to 2147483647\n"),
         (("node", "--id", "1"), "error: a node needs the network's key"),
         (("node", "--id", "1", "--key", "missing"), "error: the key missing cannot be read"),
@@ -188,7 +189,7 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("node", "--id", "1", "--insecure", "--protocol", "floding"), "error: no protocol is named 'floding'; did"),
         (("node", "--id", "1", "--insecure", "--set", "jiter=1"), "error: --set jiter=1: flooding has no parameter"),
         (("node", "--id", "1", "--insecure", "--here", "there"), "error: --here 'there': expected file:PATH or"),
-        (("node", "--id", "1", "--insecure", "--control", "0.0.0.0:1"), "error: --control 0.0.0.0:1: others can reach"),
+        (("node", "--id", "1", "--insecure", "--api", "0.0.0.0:1"), "error: --api 0.0.0.0:1: other machines can reach"),
         (("node", "--id", "1", "--insecure", "--store", "no/such"), "error: no/such: cannot be opened"),
     ],
 )  # fmt: skip

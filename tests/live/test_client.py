@@ -226,7 +226,7 @@ def test_where_there_is_no_node(tmp_path: Path, where: str) -> None:
 def test_a_client_outside_its_context_says_so() -> None:
     async def test() -> None:
         with pytest.raises(ClientError, match="async with Client"):
-            await Client().status()
+            await Client("unix:x").status()
 
     run(test)
 
@@ -237,7 +237,7 @@ def test_the_address_and_the_token_come_from_the_environment(tmp_path: Path, mon
 
     async def test() -> None:
         async with Node(settings(tmp_path, token_file=tmp_path / "token")) as node:
-            monkeypatch.setenv("ROAMCAST_CONTROL", address(node))
+            monkeypatch.setenv("ROAMCAST_API", address(node))
             async with Client() as client:
                 with pytest.raises(ClientError, match="a token is needed"):
                     await client.status()
@@ -271,7 +271,7 @@ def test_the_example_of_the_page(
 
     async def test() -> None:
         async with Node(settings(tmp_path)) as node:
-            monkeypatch.setenv("ROAMCAST_CONTROL", address(node))
+            monkeypatch.setenv("ROAMCAST_API", address(node))
             example = asyncio.create_task(names["example"]())
             said = ""
             while not said.endswith("\n"):

@@ -17,6 +17,7 @@ VERBS: Final = (
         "run",
         "campaign",
         "choose",
+        "map",
         "papers",
         "scenario",
         "protocols",
@@ -111,6 +112,8 @@ def main() -> None:
       roamcast run first.toml --replay            and a page that plays it
       roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
+      roamcast choose first.toml                  which protocol for this network?
+      roamcast map --quick                        all protocols on the same networks: which one, when?
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario

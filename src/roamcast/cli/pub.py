@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from roamcast.cli.connection import connecting, read_context, with_node
+from roamcast.cli.connection import Connection, connecting, read_context, with_node
 from roamcast.config.values import typed_value
 from roamcast.content.document import Carry
 from roamcast.content.event import Event
@@ -86,8 +86,7 @@ def pub(
     subscribers: str | None,
     lines: bool,
     quiet: bool,
-    control: str,
-    token_file: Path | None,
+    connection: Connection,
 ) -> None:
     """Publish an event, and print its id once the node has stored it on disk.
 
@@ -121,7 +120,7 @@ def pub(
         event: Event | None = _from_xml(document, carry or "plain", schema)
     else:
         event = None if lines else Event.of(kind, _attributes(attributes), _bytes(file) if file else b"")
-    with_node(control, token_file, lambda client: _publish(client, event, options))
+    with_node(connection, lambda client: _publish(client, event, options))
     if event is not None and attributes and not quiet:
         click.echo(f"read as: {', '.join(_readings(event))}", err=True)
 

@@ -6,12 +6,11 @@ import contextlib
 import json
 import signal
 from collections.abc import Callable, Coroutine
-from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from roamcast.cli.connection import connecting, read_context, with_node
+from roamcast.cli.connection import Connection, connecting, read_context, with_node
 from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
@@ -64,8 +63,7 @@ def sub(
     interest: str | None,
     publishers: str | None,
     end: int | None,
-    control: str,
-    token_file: Path | None,
+    connection: Connection,
 ) -> None:
     """Print the events that match FILTER (default: all events), one JSON object per line, until interrupted.
 
@@ -78,7 +76,7 @@ def sub(
       roamcast sub --xpath '/CD[category="jazz"][price < 20]' --xml
     """
     if end is not None:
-        with_node(control, token_file, lambda client: client.unsubscribe(end))
+        with_node(connection, lambda client: client.unsubscribe(end))
         return
     if durable and number is None:
         raise click.UsageError("--durable needs --id, so that you can find the subscription again")
@@ -102,7 +100,7 @@ def sub(
     def show(event: "Received") -> None:
         click.echo(json.dumps(_shown(event, documents), ensure_ascii=False))
 
-    with_node(control, token_file, lambda client: _until_terminated(_listen(client, subscribe, show, count, lifetime)))
+    with_node(connection, lambda client: _until_terminated(_listen(client, subscribe, show, count, lifetime)))
 
 
 async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:

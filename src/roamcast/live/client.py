@@ -12,6 +12,7 @@ and tells how many it left out (`Events.missed`). Nothing is queued here beyond 
 
 import contextlib
 import os
+import ssl
 from collections.abc import AsyncIterator, Callable, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
@@ -28,7 +29,14 @@ from roamcast.content.xml import Schema
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
-from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, Address, read_token
+from roamcast.live.settings import (
+    API_VARIABLE,
+    CERTIFICATE_VARIABLE,
+    TOKEN_VARIABLE,
+    Address,
+    find_address,
+    read_token,
+)
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001
@@ -149,21 +157,32 @@ class Events:
 class Client:
     """A connection to the node at `address`: `HOST:PORT` or `unix:PATH`.
 
-    Without an address, that of the environment's ROAMCAST_CONTROL, or else the default of `roamcast node`; without a
-    token, that in the file which ROAMCAST_TOKEN_FILE names, if it names one.
+    Without an address, that of the environment's ROAMCAST_API, or else the node of this user that runs on this machine;
+    without a token, that in the file which ROAMCAST_TOKEN_FILE names, if it names one. A node on another machine is
+    spoken to over TLS: `tls_cert`, or the file that ROAMCAST_TLS_CERT names, has its certificate or that of who signed
+    it; without either, whoever this system trusts may have signed it. With `tls_cert`, also on this machine.
     """
 
-    def __init__(self, address: str | None = None, token: str | None = None) -> None:
-        self._address = Address.parse(address or os.environ.get(CONTROL_VARIABLE) or DEFAULT_CONTROL)
+    def __init__(
+        self, address: str | None = None, token: str | None = None, *, tls_cert: Path | str | None = None
+    ) -> None:
+        said = address or os.environ.get(API_VARIABLE)
+        self._address = Address.parse(said) if said else find_address()
         if token is None and TOKEN_VARIABLE in os.environ:
             token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        self._base = "http://localhost" if self._address.path else f"http://{self._address}"
+        self._tls = self._trusted(tls_cert or os.environ.get(CERTIFICATE_VARIABLE))
+        scheme = "http" if self._tls is None else "https"
+        self._base = "http://localhost" if self._address.path else f"{scheme}://{self._address}"
         self._session: aiohttp.ClientSession | None = None
         self._open: list[Events] = []
 
     async def __aenter__(self) -> Self:
-        connector = aiohttp.UnixConnector(self._address.path) if self._address.path else aiohttp.TCPConnector(limit=0)
+        connector: aiohttp.BaseConnector
+        if self._address.path:
+            connector = aiohttp.UnixConnector(self._address.path)
+        else:
+            connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
         # `trust_env` stays off: a proxy has no business between a node and its applications.
         self._session = aiohttp.ClientSession(connector=connector, headers=self._headers)
         return self
@@ -257,6 +276,17 @@ class Client:
 
     # --- How --------------------------------------------------------------------------------------------------------
 
+    def _trusted(self, certificate: Path | str | None) -> ssl.SSLContext | None:
+        """Whom to believe; None: nothing leaves the machine, and nothing is encrypted."""
+        if self._address.path or (self._address.local and certificate is None):
+            return None
+        try:
+            return ssl.create_default_context(cafile=certificate)
+        except (OSError, ssl.SSLError) as problem:
+            raise ClientError(
+                f"{certificate}: cannot be used as a certificate: {problem.strerror or problem}"
+            ) from None
+
     def _connected(self) -> aiohttp.ClientSession:
         if self._session is None:
             raise ClientError("a client is used within 'async with Client() as client'")
@@ -292,11 +322,16 @@ class Client:
         except (aiohttp.ClientError, OSError) as problem:
             raise self._unreachable(problem) from None
 
-    def _unreachable(self, problem: Exception) -> Unreachable:
+    def _unreachable(self, problem: Exception) -> ClientError:
         reason = getattr(problem, "strerror", None) or problem
+        if isinstance(problem, aiohttp.ClientConnectorCertificateError):
+            return ClientError(
+                f"the node at {self._address} shows a certificate that is not trusted ({reason}): name the right one "
+                f"with --tls-cert or {CERTIFICATE_VARIABLE}"
+            )
         return Unreachable(
             f"no node answers at {self._address} ({reason}): start one with 'roamcast node', or say where it is with "
-            f"--control or {CONTROL_VARIABLE}"
+            f"--api or {API_VARIABLE}"
         )
 
 

@@ -111,7 +111,7 @@ class Mac(Part, frozen=True, kw_only=True):
 
 
 class Background(Part, frozen=True, kw_only=True):
-    """Traffic that only loads the network: made, passed on and heard inside the core."""
+    """Traffic that only loads the network: made, passed on and received inside the core."""
 
     rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="messages a second and node")]
     size: Annotated[int, Meta(ge=1, le=1 << 20, description="bytes a message")] = 256
