@@ -7,6 +7,7 @@ from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import MSGPACK, EventForm, Told, encode
+from roamcast.live.filters import too_long
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
 MAX_SUBSCRIPTIONS: Final = 1024
@@ -63,6 +64,15 @@ class Subscribers:
             if mailbox is not None:
                 mailbox.put(known.setdefault(number, Delivery(None, size, number)))
         self.pool.make_room(self)
+
+    def wanted(self, event: Event, subscriptions: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that really want the event: a broker has a wider filter of some."""
+        boxes = ((number, self._mailboxes.get(number)) for number in subscriptions)
+        return tuple(
+            number
+            for number, box in boxes
+            if box is None or not too_long(box.subscription.filter) or box.subscription.filter.matches(event)
+        )
 
     def prepare(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> list[Delivery]:
         """What is to be delivered; what is for durable subscriptions is queued for the store."""
