@@ -1,4 +1,4 @@
-"""Loss of power: the store on a disk that forgets what was not written through. `python -m bench power-cuts` has more."""
+"""Loss of power: the store on a disk that forgets what was not synced. `python -m bench power-cuts` has more."""
 
 import random
 from pathlib import Path
