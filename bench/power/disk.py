@@ -180,5 +180,6 @@ class Disk(mfusepy.Operations):  # type: ignore[misc]  # without types
 
 
 if __name__ == "__main__":
-    # Without the kernel's cache, so that every call gets here.
-    mfusepy.FUSE(Disk(), sys.argv[1], foreground=True, nothreads=True, direct_io=True, default_permissions=True)
+    # Without the kernel's caches, of contents and of names: every call gets here, and a cut is seen at once.
+    uncached = {"direct_io": True, "entry_timeout": 0, "attr_timeout": 0, "negative_timeout": 0}
+    mfusepy.FUSE(Disk(), sys.argv[1], foreground=True, nothreads=True, default_permissions=True, **uncached)

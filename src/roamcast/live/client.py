@@ -61,6 +61,8 @@ class Events:
         self.hops: int | None = None
         """Of the latest event."""
         self.via: str | None = None
+        self.position: int | None = ask.after
+        """Of the latest event of a durable subscription, for `subscribe(..., after=position)`."""
 
     async def open(self) -> Self:
         """Waits until the subscription is in force."""
@@ -106,6 +108,7 @@ class Events:
                     self._on_missed(told.missed)
             if told.event is not None:
                 self.hops, self.via = told.hops, told.via
+                self.position = told.position if told.position is not None else self.position
                 return told.event.event()
         assert self._socket is not None
         if self._socket.close_code not in (None, 1000, 1001):
@@ -210,17 +213,19 @@ class Client:
         lifetime: float | None = None,
         interest: str | Context | None = None,
         publication_domain: str | Context | None = None,
+        after: int | None = None,
         on_missed: Callable[[int], None] | None = None,
     ) -> Events:
         """The events that match, from when the iterator is entered. What is wanted is said by a filter, or in XPath,
         such as `xpath='/CD[category="jazz"]'`; without either it is everything. A durable subscription needs an id, and
         goes on without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it
         ends by itself. `interest` and `publication_domain` are contexts: where events must be relevant, and who must
-        have published them."""
+        have published them. `after` is the `position` of the last event that was got of a durable subscription: a node
+        that was killed before it could write down that it had sent it does not send it again."""
         if filter is not None and xpath is not None:
             raise ClientError("a subscription has a filter or an XPath expression, not both")
         wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
-        asked = Ask(str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain))
+        asked = Ask(str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain), after)
         events = Events(self, asked, on_missed)
         self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
         self._open.append(events)

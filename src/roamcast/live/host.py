@@ -230,6 +230,8 @@ class Host:
             raise Busy(f"subscription {number} has a listener already")
         if former is not None and former.durable and durable and _wants(former.subscription) == (wanted, *contexts):
             former.listening = True
+            if asked.after is not None:
+                former.forget(asked.after)
             return former
         given = self.subscribers.next_number if number is None else number
         subscription = Subscription(given, wanted, _lifetime(asked.lifetime), *contexts)

@@ -6,7 +6,7 @@ from typing import Final
 from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import MSGPACK, EventForm, Told, encode
+from roamcast.live.control_messages import EventForm, Told
 from roamcast.live.filters import too_long
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
@@ -76,11 +76,11 @@ class Subscribers:
 
     def prepare(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> list[Delivery]:
         """What is to be delivered; what is for durable subscriptions is queued for the store."""
-        packed = encode(Told(event=EventForm.of(event), hops=hops, via=via), MSGPACK)
+        told = Told(event=EventForm.of(event), hops=hops, via=via)
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]
         durable = tuple(box.subscription.id for box in boxes if box.durable)
-        made = [self.pool.new(packed, durable)] if durable else []
-        return made if len(durable) == len(boxes) else [*made, self.pool.new(packed, ())]
+        made = [self.pool.new(told, durable)] if durable else []
+        return made if len(durable) == len(boxes) else [*made, self.pool.new(told, ())]
 
     def deliver(self, deliveries: Iterable[Delivery], subscriptions: tuple[int, ...]) -> None:
         """When what was prepared is on disk."""
