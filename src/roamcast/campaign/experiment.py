@@ -294,6 +294,8 @@ def load_experiment(path: Path) -> Experiment:
 
 def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
     """Checks the contents of an experiment file; `folder` is where its file names start."""
+    if "nodes" in raw and "scenario" not in raw:
+        raise CampaignError(f"{source}: this is a scenario, not an experiment: roamcast run {source}")
     spec = decode(raw, Spec, source, CampaignError, whole="the experiment")
     broken = [f"{source}: {name}: {rule}" for name, rule in spec.problems()]
     if broken:
