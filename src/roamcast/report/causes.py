@@ -7,7 +7,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from roamcast.report.chart import x_values
+from roamcast.report.chart import variants_of, x_values
 from roamcast.report.looks import colour_of
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, tick_texts, value_text
@@ -83,7 +83,7 @@ def _shares(rows: list[Row], shown: list[str], found: list[str]) -> Iterator[flo
 
 def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, list[Row]]]:
     """(variant, place, rows); the place is a value of the first axis."""
-    variants = list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
+    variants = variants_of(experiment, rows)
     axes = swept_axes(experiment, rows)
     by_variant = [(name, "", [row for row in rows if row.variant == name]) for name in variants]
     whole = [group for group in by_variant if group[2]]
