@@ -3,6 +3,7 @@
 The shares come from the measures `cause_*` (docs/measures.md); a whole bar is the share of pairs that were missed.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -50,7 +51,7 @@ class Causes:
     def ticks(self) -> list[float]:
         most = max(sum(bar.shares) for bar in self.bars)
         step = nice_step(most, 4)
-        return [round(step * index, 12) for index in range(int(-(-most // step)) + 1)]
+        return [round(step * index, 12) for index in range(math.ceil(most / step - 1e-9) + 1)]
 
 
 def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
