@@ -3,11 +3,12 @@
 The shares come from the measures `cause_*` (docs/measures.md); a whole bar is the share of pairs that were missed.
 """
 
+import math
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from roamcast.report.chart import x_values
+from roamcast.report.chart import variants_of, x_values
 from roamcast.report.looks import colour_of
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, tick_texts, value_text
@@ -50,7 +51,7 @@ class Causes:
     def ticks(self) -> list[float]:
         most = max(sum(bar.shares) for bar in self.bars)
         step = nice_step(most, 4)
-        return [round(step * index, 12) for index in range(int(-(-most // step)) + 1)]
+        return [round(step * index, 12) for index in range(math.ceil(most / step - 1e-9) + 1)]
 
 
 def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
@@ -83,7 +84,7 @@ def _shares(rows: list[Row], shown: list[str], found: list[str]) -> Iterator[flo
 
 def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, list[Row]]]:
     """(variant, place, rows); the place is a value of the first axis."""
-    variants = list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
+    variants = variants_of(experiment, rows)
     axes = swept_axes(experiment, rows)
     by_variant = [(name, "", [row for row in rows if row.variant == name]) for name in variants]
     whole = [group for group in by_variant if group[2]]

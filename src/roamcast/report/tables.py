@@ -6,7 +6,7 @@ from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from roamcast.report.chart import Chart, Curve
+from roamcast.report.chart import Chart, Curve, variants_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import ABSENT, estimate_parts, value_text
 from roamcast.report.source import Claim, Experiment, Row, key
@@ -62,7 +62,7 @@ def curves_table(x: str, values: Sequence[Any], curves: Sequence[Curve], x_title
 
 def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
     """Of an experiment without axes: a line for each measure, a column for each variant."""
-    variants = list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
+    variants = variants_of(experiment, rows)
     by_measure: dict[str, dict[str, Row]] = {}
     for row in rows:
         if row.mean is not None:
