@@ -10,6 +10,7 @@ from bench import (
     content_index,
     content_summary,
     context,
+    estimates,
     hint_reference,
     judge,
     lab_chaos,
@@ -29,11 +30,13 @@ from bench import (
     trees,
     trees_table,
 )
+from bench.power import cuts as power_cuts
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
     "summary": content_summary.run,
     "simulator": simulator.run_all,
+    "estimates": estimates.run,
     "hint": hint_reference.run,
     "trees": trees.run,
     "odmrp": odmrp.run,
@@ -51,6 +54,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "live-fuzz": live_fuzz.run,
     "live-fuzz-messages": live_fuzz_messages.run,
     "live-fuzz-node": live_fuzz_node.run,
+    "power-cuts": power_cuts.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
     "trees-table": trees_table.run,

@@ -1,27 +1,20 @@
 """`roamcast campaign`: experiments to facts, measures and a report, on Spark."""
 
 import json
-import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
-import pyarrow as pa
 import pyarrow.parquet as pq
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
-from roamcast.campaign.plan import Experiment, Plan, load_experiment, plan
+from roamcast.campaign.plan import Plan, load_experiment, plan
 from roamcast.campaign.until import Goal, parse_goal
 from roamcast.cli.campaign_options import (
-    ABSENT,
-    by_point,
     campaign_options,
+    check_named_measures,
     command_line,
     explain_experiments,
     limits_from,
@@ -30,10 +23,58 @@ from roamcast.cli.campaign_options import (
     setting,
     tell_failures,
 )
-from roamcast.report import write_report
+from roamcast.cli.scenario import screen_width
+from roamcast.cli.screen_table import answer_lines, show_measures
+from roamcast.report import answers, write_report
+from roamcast.report.source import read_results
 
-MAX_COLUMNS: Final = 6
-"""Measures in a table on the screen."""
+EXAMPLE: Final = """\
+# Two protocols among people in a park, over the range of their radios. Run it:  roamcast campaign this-file.toml
+# Which runs, and how long they will take:    roamcast campaign this-file.toml --plan
+# Every field there is, with its default:     roamcast campaign --explain; of [scenario]: roamcast scenario --explain
+
+name = "park"                           # results go to out/park
+title = "Gossip beside flooding over the range of the radio"
+seeds = 5                               # per point and variant; more seeds, narrower intervals
+measures = ["delivery", "overhead", "delay_p95"]
+baseline = "flooding"                   # the others are compared with it, seed by seed
+
+[scenario]                              # as in a scenario file; or scenario = "file.toml"
+nodes = 30
+duration = 60                           # simulated seconds
+warmup = 10
+
+[scenario.area]                         # metres
+width = 600
+height = 400
+
+[[scenario.workload.subscribers]]
+count = 10
+filter = 'type = "offer" and price < 20'
+
+[[scenario.workload.publishers]]
+count = 2
+rate = 0.5                              # events per second and publisher
+type = "offer"
+attributes.price = { low = 1, high = 40 }
+
+[[axes]]                                # what is swept: any field of the scenario
+field = "radio.range"
+label = "range"
+values = [80, 120, 160]
+
+[[variants]]                            # what is compared
+name = "flooding"
+
+[[variants]]
+name = "gossip 0.7"
+set = { "protocol.name" = "gossip", "protocol.parameters.p" = 0.7 }
+
+[[figures]]                             # of the report: a measure over an axis
+id = "delivery"
+x = "range"
+y = "delivery"
+"""
 
 
 @click.command()
@@ -52,6 +93,7 @@ MAX_COLUMNS: Final = 6
     is_flag=True,
     help="Explain every field of an experiment; with files, print their complete scenarios.",
 )
+@click.option("--example", "only_example", is_flag=True, help="Print a small, commented experiment to start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def campaign(
     files: tuple[Path, ...],
@@ -65,22 +107,27 @@ def campaign(
     until: str | None,
     only_plan: bool,
     only_explain: bool,
+    only_example: bool,
     as_json: bool,
 ) -> None:
     """Run experiments (scenarios swept over axes, variants and seeds), measure them, print a table, write a report.
 
     Run the same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
+    if only_example:
+        click.echo(EXAMPLE, nl=False)
+        return
     if only_explain:
         explain_experiments([load_experiment(file) for file in files])
         return
     if not files:
-        raise click.UsageError("give at least one experiment file, or --explain")
+        raise click.UsageError("give at least one experiment file, or --example or --explain")
     experiments = [load_experiment(file) for file in files]
     conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     planned = plan(experiments, seeds)
     out = out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
+        check_named_measures(experiments)
         print_plan(planned, out, as_json)
         return
     goal = parse_goal(until) if until else None
@@ -95,7 +142,9 @@ def campaign(
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
         click.echo(json.dumps({**found, "report": str(report) if report else None}))
     else:
-        _show(experiments, summary)
+        if report:
+            show_measures(read_results(out), report)
+            click.echo("\n".join(answer_lines(answers(out), screen_width())) + "\n")
         done = pq.read_metadata(out / MANIFEST_FILE).num_rows
         click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))
         if report:
@@ -114,33 +163,3 @@ def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
     return f": {min(counts)} to {max(counts)} seeds per point; all {len(planned.distinct)} runs were not needed" * (
         len(rows) < len(planned.rows)
     )
-
-
-def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:
-    console = Console(markup=False, highlight=False)
-    rows = summary.to_pylist() if summary else []
-    for one in experiments:
-        mine = [row for row in rows if row["experiment"] == one.name]
-        measured = list(dict.fromkeys(row["measure"] for row in mine))
-        wanted = [*(one.spec.measures or (figure.y for figure in one.spec.figures)), *measured]
-        columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MAX_COLUMNS]
-        labels = [axis.name for axis in one.spec.axes]
-        table = Table(box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left", pad_edge=False)
-        for name in ("variant", *labels, *columns):
-            table.add_column(name, justify="left" if name == "variant" else "right", no_wrap=True)
-        for (_, variant, axes), cells in by_point(mine):
-            place, by_measure = json.loads(axes), {cell["measure"]: cell for cell in cells}
-            values = (str(place.get(label, ABSENT)) for label in labels)
-            table.add_row(variant, *values, *(_interval(by_measure.get(name)) for name in columns))
-        console.print(table)
-
-
-def _interval(cell: dict[str, Any] | None) -> str:
-    """Mean, of three digits, and half the width of its 95 % interval to the same place."""
-    if cell is None or cell["mean"] is None:
-        return ABSENT
-    size = abs(cell["mean"])
-    decimals = max(0, 2 - math.floor(math.log10(size))) if size else 2
-    if cell["low"] is None:
-        return f"{cell['mean']:.{decimals}f}"
-    return f"{cell['mean']:.{decimals}f} ± {(cell['high'] - cell['low']) / 2:.{decimals}f}"
