@@ -153,10 +153,7 @@ def _all_measured(facts: Facts, chosen: list[Measure]) -> pa.Table:
     for names, runs in known.missing(found[0], chosen, facts.names).items():
         of_group = facts if len(runs) == len(facts) else Facts(facts.spark, facts.out, only=frozenset(runs))
         check_facts(of_group.out, runs)
-        try:
-            found.append(run_measures(of_group, [MEASURES[name] for name in names]))
-        finally:
-            of_group.forget()
+        found.append(run_measures(of_group, [MEASURES[name] for name in names]))
     return pa.concat_tables(found)
 
 

@@ -24,7 +24,7 @@ def caches(facts: Facts) -> DataFrame:
     """A row for each run whose protocol has caches. For `Facts.once`."""
     having = facts.having("cache")
     runs = facts.of(having, facts.runs).select("run", "simulated", "warmup", "nodes")
-    tasks = max(1, min(len(having), 4 * facts.spark.sparkContext.defaultParallelism))
+    tasks = max(1, min(len(having), facts.partitions))
     return runs.repartition(tasks).mapInArrow(partial(_caches_of_runs, facts.out), _CACHES)
 
 

@@ -62,11 +62,15 @@ class Facts:
         """A row a run: run, simulated (s), warmup (s), nodes, protocol, scenario (JSON)."""
         self._tables: dict[str, DataFrame] = {}
         self._settled: dict[Callable[[Facts], DataFrame], DataFrame] = {}
-        self._kept: dict[Callable[[Facts], DataFrame], DataFrame] = {}
 
     def __len__(self) -> int:
         """How many runs there are."""
         return len(self._rows)
+
+    @property
+    def partitions(self) -> int:
+        """How many parts Spark makes of a shuffle: a measure of how much it does at once, over Spark Connect too."""
+        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @property
     def names(self) -> frozenset[str]:
@@ -124,19 +128,6 @@ class Facts:
             frame = transform(self)
             self._settled[transform] = self.spark.createDataFrame(frame.toArrow(), frame.schema)
         return self._settled[transform]
-
-    def shared(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
-        """The result of `transform`, of any size: the first measure that reads it has it computed, others read it
-        again from where Spark keeps it, until `forget`."""
-        if transform not in self._kept:
-            self._kept[transform] = transform(self).persist()
-        return self._kept[transform]
-
-    def forget(self) -> None:
-        """Lets go of what is shared."""
-        for frame in self._kept.values():
-            frame.unpersist()
-        self._kept.clear()
 
 
 @dataclass(frozen=True)
