@@ -15,8 +15,8 @@ from pipeline.measured import S, tables
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
 from roamcast.content.rows import event_rows, filter_rows
-from roamcast.facts.matching import filter_ids, matches
-from roamcast.facts.pairs import Ints, follow, terms_of
+from roamcast.facts.matching import Ints, filter_ids, matches
+from roamcast.facts.pairs import follow, terms_of
 from roamcast.facts.summary import summarise
 
 T = TypeVar("T")

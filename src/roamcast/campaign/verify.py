@@ -22,65 +22,75 @@ import pyarrow.parquet as pq
 from roamcast.campaign.folder import (
     CAMPAIGN_FILE,
     MANIFEST_FILE,
-    RUNS_FILE,
-    check_commit,
     check_version,
-    digest_of,
+    digest_in,
     done_file,
     facts_file,
+    facts_name,
+    read_commit,
 )
 from roamcast.campaign.inputs import FILES
-from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK, RUNS_ARROW
+from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK
 from roamcast.errors import RoamcastError
+from roamcast.storage import Store, fetched
 
 
-def check_facts(out: Path, runs: Collection[str]) -> None:
-    """Refuses facts of these runs that are not what was written; names the first few and the remedy."""
+def check_facts(out: Path, runs: Collection[str], store: Store) -> None:
+    """Refuses facts of these runs, in `store`, that are not what was written; names the first few and the remedy."""
     wanted = [row for row in _manifest(out) if row["run"] in runs]
-    problems = list(_problems(out, wanted))
+    problems = list(_problems(store, wanted))
     if problems:
         more = f"\nand {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise RoamcastError(
-            "\n".join(problems[:3]) + f"{more}\n`roamcast verify {out}` tells all; remove the files and start the "
-            "campaign again, which does those runs again"
+        remedy = (
+            "remove the files and start the campaign again, which does those runs again"
+            if store.local is not None
+            else "publish the campaign again"
         )
+        raise RoamcastError("\n".join(problems[:3]) + f"{more}\n`roamcast verify {store}` tells all; {remedy}")
 
 
-def verify(out: Path) -> tuple[int, list[str]]:
+def verify(place: Path | Store) -> tuple[int, list[str]]:
     """How many runs were looked at, and what is wrong with the folder, each in one line."""
+    store = Store.at(place)
+    with fetched(store) as out:
+        return _verify(out, store)
+
+
+def _verify(out: Path, store: Store) -> tuple[int, list[str]]:
     if not (out / CAMPAIGN_FILE).is_file():
-        raise RoamcastError(f"{out}: is no campaign's folder: {CAMPAIGN_FILE} is missing")
+        raise RoamcastError(f"{store}: is no campaign's folder: {CAMPAIGN_FILE} is missing")
     check_version(out)
     manifest = _manifest(out)
     problems = []
     try:
-        check_commit(out, _table(out / RUNS_FILE, RUNS_ARROW))
+        read_commit(out)
     except RoamcastError as problem:
         problems.append(str(problem))
-    return len(manifest), [*problems, *_problems(out, manifest)]
+    return len(manifest), [*problems, *_problems(store, manifest)]
 
 
-def _problems(out: Path, manifest: list[dict[str, Any]]) -> Iterator[str]:
+def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda row: list(_of_run(out, row)), manifest):
+        for found in pool.map(lambda row: list(_of_run(store, row)), manifest):
             yield from found
 
 
-def _of_run(out: Path, row: dict[str, Any]) -> Iterator[str]:
+def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
     run = row["run"]
-    files = {table: facts_file(out, table, run) for table, _ in row["rows"] or ()}
+    files = {table: facts_name(table, run) for table, _ in row["rows"] or ()}
     try:
         for table, rows in row["rows"] or ():
-            yield from _of_file(files[table], table, rows)
-        if row["status"] == OK and digest_of(files) != row["digest"]:
-            yield f"{out}: run {run}: its files are not those that were written: their digest is another"
-    except (OSError, pa.ArrowException) as problem:
-        yield f"{out}: run {run}: {problem}"
+            yield from _of_file(store, files[table], table, rows)
+        if row["status"] == OK and digest_in(store.open, files) != row["digest"]:
+            yield f"{store}: run {run}: its files are not those that were written: their digest is another"
+    except (OSError, pa.ArrowException, RoamcastError) as problem:
+        yield f"{store}: run {run}: {problem}"
 
 
-def _of_file(path: Path, table: str, rows: int) -> Iterator[str]:
+def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
+    path = f"{store}/{name}"
     # Closed at once: ten thousand runs have more files than a process may have open.
-    with pq.ParquetFile(path) as file:
+    with store.open(name) as content, pq.ParquetFile(content) as file:
         schema, there = file.schema_arrow, file.metadata.num_rows
     expected = FACTS_ARROW.get(table)
     if expected is not None and not schema.equals(expected):

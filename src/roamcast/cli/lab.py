@@ -20,6 +20,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.run import context_outcome, progress_bar, read_facts, show_summary
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.recorder import Sink
@@ -50,7 +51,7 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
 
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
+@click.option("--out", type=LocalPath(), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"

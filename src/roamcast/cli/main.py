@@ -24,6 +24,8 @@ VERBS: Final = (
         "replay",
         "why",
         "verify",
+        "measure",
+        "publish",
         "sql",
         "lab",
     ),

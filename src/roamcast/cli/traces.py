@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import taken
@@ -27,7 +28,7 @@ IMPORTS: Final = (
     "one-connections",
     "contacts",
 )
-_PATH: Final = click.Path(path_type=Path)
+_PATH: Final = LocalPath()
 F = TypeVar("F", bound=Callable[..., Any])
 
 

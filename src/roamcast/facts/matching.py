@@ -58,7 +58,7 @@ def filter_ids(subscribe: pa.Table) -> dict[str, int]:
     found: dict[str, int] = {}
     for subscription in sorted(had):
         if len(had[subscription]) == 1:
-            found.setdefault(*had[subscription], subscription)
+            found.setdefault(next(iter(had[subscription])), subscription)
     return found
 
 
@@ -142,7 +142,8 @@ class _Group:
             return self._event
         test = _ORDERED.get(operator) or _OF_TEXT[operator]
         holds = test(self._values, pa.scalar(bound, _TYPES[self._kind])).to_numpy(zero_copy_only=False)
-        return self._event[holds if self._codes is None else holds[self._codes]]
+        satisfying: Ints = self._event[holds if self._codes is None else holds[self._codes]]
+        return satisfying
 
 
 def _groups(attributes: pa.Table, events: Ints) -> Iterator[tuple[tuple[str, str], _Group]]:

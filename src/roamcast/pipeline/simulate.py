@@ -34,7 +34,15 @@ from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untype
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.folder import CAMPAIGN_FILE, COMMIT, MANIFEST_FILE, RUNS_FILE, check_version, commit, done_file
+from roamcast.campaign.folder import (
+    CAMPAIGN_FILE,
+    COMMIT,
+    MANIFEST_FILE,
+    check_version,
+    commit,
+    done_file,
+    write_commit,
+)
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Plan, Run
 from roamcast.campaign.progress import OnProgress, State
@@ -241,12 +249,7 @@ def _write_tables(plan: Plan, out: Path) -> pa.Table:
             raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
         rows.append({**done["row"], "rows": list(done["row"]["rows"].items())})
     runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
-    manifest = pa.Table.from_pylist(rows, MANIFEST_ARROW).replace_schema_metadata({COMMIT: commit(runs)})
-    # A reader sees by the manifest whether both are of one commit: between the two renames they are not.
-    for name, table in ((RUNS_FILE, runs), (MANIFEST_FILE, manifest)):
-        with _replacing(out / name) as file:
-            pq.write_table(table, file, compression="zstd")
-    return manifest
+    return write_commit(out, runs, pa.Table.from_pylist(rows, MANIFEST_ARROW))
 
 
 def settled(plan: Plan, out: Path) -> pa.Table | None:

@@ -3,22 +3,22 @@
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.folder import facts_file
+from roamcast.campaign.folder import facts_name
 from roamcast.facts.schema import TABLES
 from roamcast.pipeline.measures.facts import Facts
 from roamcast.pipeline.schemas import spark_schema
+from roamcast.storage import Store
 from roamcast.units import SECOND
 
-Work = Callable[[str, int, int, int, str], dict[str, Any]]
-"""From a run, its warm-up and its end (ns), its number of nodes and its scenario (JSON) to columns by name."""
+Work = Callable[[str, int, int, int, str], dict[str, Any] | list[dict[str, Any]]]
+"""From a run, its warm-up and its end (ns), its number of nodes and its scenario (JSON) to columns by name; or to rows
+of them."""
 
 _MORE_TASKS: Final = 2
 """Times as many as Spark makes of a shuffle, so that cores that are done early find more to do."""
@@ -65,42 +65,35 @@ def bounds(facts: Facts) -> DataFrame:
 
 def _each(work: Work, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows = [{"run": row["run"], **work(*row.values())} for row in batch.to_pylist()]
+        found = ((row["run"], work(*row.values())) for row in batch.to_pylist())
+        rows = [
+            {"run": run, **each} for run, given in found for each in (given if isinstance(given, list) else [given])
+        ]
         yield pa.RecordBatch.from_pylist(rows, schema)
-
-
-def rows_of(
-    out: Path, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
-) -> pa.Table:
-    """The facts of one run; those of a table it has. `dictionaries` are columns to be read as such."""
-    # One thread: the machine's cores are Spark's to give.
-    return pq.read_table(
-        facts_file(out, table, run),
-        columns=None if columns is None else list(columns),
-        partitioning=None,
-        use_threads=False,
-        read_dictionary=list(dictionaries),
-    )
 
 
 @dataclass(frozen=True)
 class Files:
     """Where the tables of runs are; a table that the manifest does not list has no rows."""
 
-    out: Path
+    store: Store
     having: Mapping[str, frozenset[str]]
 
     @classmethod
     def of(cls, facts: Facts, *tables: str) -> "Files":
-        return cls(facts.out, {table: facts.having(table) for table in tables})
+        return cls(facts.store, {table: facts.having(table) for table in tables})
 
     def rows(
         self, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
     ) -> pa.Table:
-        """One of those tables of one run."""
-        if run in self.having[table]:
-            return rows_of(self.out, table, run, columns, dictionaries)
-        return TABLES[table].empty_table() if columns is None else TABLES[table].empty_table().select(list(columns))
+        """One of those tables of one run; `dictionaries` are columns to be read as such."""
+        chosen = None if columns is None else list(columns)
+        if run not in self.having[table]:
+            return TABLES[table].empty_table() if chosen is None else TABLES[table].empty_table().select(chosen)
+        # One thread: the machine's cores are Spark's to give.
+        return self.store.read_table(
+            facts_name(table, run), columns=chosen, use_threads=False, read_dictionary=list(dictionaries)
+        )
 
     def read(self, run: str) -> dict[str, pa.Table]:
         """All those tables of one run."""

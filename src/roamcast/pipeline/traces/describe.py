@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.pipeline.storage import spark_uri
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.sim.mobility.trace import About, read_about
+from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
 INSTANTS: Final = 60

@@ -20,11 +20,11 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
-from roamcast.pipeline.storage import spark_uri
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.pipeline.traces.formats import CONTACTS, POSITIONS, read_contacts, tell
 from roamcast.pipeline.traces.samples import Bounds, Cut, Read, kept, legs, metres, projected
 from roamcast.sim.mobility.trace import ABOUT_FILE, LEGS, LINKS, NODES_FILE, VERSION, About, is_trace, read_about
+from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
 _WHOLE = Cut()
