@@ -61,7 +61,7 @@ def test_an_axis_over_files_has_numbers_and_the_field_gets_names(tmp_path: Path)
     for speed in (10, 20):
         (tmp_path / f"veh-{speed}.csv").write_text(f"time,node,x,y\n0,0,1,1\n9,0,{speed},1\n")
     over = axis("movement.file", 10, 20, label="speed", template="veh-{speed}.csv")
-    recorded = scenario_with(nodes=1, movement={"model": "recorded", "file": "none.csv"})
+    recorded = scenario_with(nodes=8, movement={"model": "recorded", "file": "none.csv"})
     both = planned(tmp_path, seeds=1, axes=[over], variants=[{"name": "a"}], scenario=recorded)
     assert [json.loads(row["axes"]) for row in both.rows] == [{"speed": 10}, {"speed": 20}]
     assert scenarios(both, "movement", "file") == ["veh-10.csv", "veh-20.csv"]
