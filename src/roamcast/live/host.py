@@ -32,10 +32,11 @@ from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
 from roamcast.live.facts import Facts
+from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store
-from roamcast.live.subscribers import Mailbox, Subscribers
+from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
@@ -72,7 +73,7 @@ class Host:
         self.protocol = entry.name
         self._entry = entry
         self.counters: Counter[str] = Counter()
-        self.subscribers = Subscribers(node, store.subscriptions_made)
+        self.subscribers = Subscribers(node, store.subscriptions_made, Pool(store, store.last_delivery))
         self._clock = clock
         self._store = store
         self._facts = facts
@@ -90,6 +91,7 @@ class Host:
             store,
             facts,
             senses,
+            prepare=self.subscribers.prepare,
             deliver=self._deliver,
             unreachable=lambda to, message: self._later(self.broker.unreachable, to, message),
             left=lambda message: self._later(self.broker.left, message),
@@ -113,6 +115,7 @@ class Host:
             stored_subscription = Subscription(number, parse_filter(text), left, *map(_context, contexts))
             mailbox = self.subscribers.add(stored_subscription, durable=True)
             self._begin(mailbox.subscription)
+        self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
         for stored in self._store.unhanded():
             publication = msgspec.msgpack.decode(stored.publication, type=Publication)
@@ -147,11 +150,12 @@ class Host:
         for serial in self._handed:
             self._store.hand(serial)
         self._handed.clear()
+        self.subscribers.pool.before_commit()
 
     @property
     def uncommitted(self) -> bool:
         """Whether a commit has something to take along."""
-        return bool(self._handed)
+        return bool(self._handed) or self.subscribers.pool.uncommitted
 
     # --- From the air -----------------------------------------------------------------------------------------------
 
@@ -208,7 +212,7 @@ class Host:
         self._store.then(lambda problem: self._handed.append(serial))
 
     async def subscribe(self, asked: Ask) -> Mailbox:
-        """An mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
+        """A mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
         wanted, number, durable = parse_filter(asked.filter), asked.id, asked.durable
         contexts = _context(asked.interest), _context(asked.publication_domain)
         if durable and number is None:
@@ -250,7 +254,9 @@ class Host:
     def leave(self, mailbox: Mailbox) -> None:
         """A listener is gone; with it its subscription, unless that is durable."""
         mailbox.listening = False
-        if not mailbox.durable and not mailbox.ended:
+        if mailbox.ended:
+            mailbox.clear()
+        elif not mailbox.durable:
             self.unsubscribe(mailbox.subscription.id)
 
     def unsubscribe(self, number: int) -> bool:
@@ -278,10 +284,12 @@ class Host:
         if mailbox is not None and mailbox.subscription is subscription:
             self.unsubscribe(subscription.id)
 
-    def _deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+    def _deliver(
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
+    ) -> None:
         self.counters["delivered"] += 1
         self._facts.delivered(self._clock.now(), event.id, subscriptions, self._published.get(event.id), hops, via)
-        self.subscribers.deliver(event, subscriptions, hops, via)
+        self.subscribers.deliver(prepared, subscriptions)
 
     # --- The broker -------------------------------------------------------------------------------------------------
 

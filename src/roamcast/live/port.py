@@ -20,6 +20,7 @@ from roamcast.content.event import Event, EventId, Scalar
 from roamcast.live import log
 from roamcast.live.clock import Agenda, Clock
 from roamcast.live.facts import Facts
+from roamcast.live.mailbox import Delivery
 from roamcast.live.senses import Senses
 from roamcast.live.store import Store
 from roamcast.protocols.api import Handle, Node, Time, Work
@@ -35,7 +36,8 @@ class Air(Protocol):
     def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None: ...
 
 
-Deliver = Callable[[Event, tuple[int, ...], int, str], None]
+Prepare = Callable[[Event, tuple[int, ...], int, str], list[Delivery]]
+Deliver = Callable[[Event, tuple[int, ...], int, str, list[Delivery]], None]
 Unreachable = Callable[[Node, Message], None]
 Told = Callable[[Message | Bulk], None]
 Ring = Callable[[Time, Hashable], None]
@@ -62,6 +64,7 @@ class LivePort:
         facts: Facts,
         senses: Senses,
         *,
+        prepare: Prepare,
         deliver: Deliver,
         unreachable: Unreachable,
         left: Told,
@@ -78,6 +81,7 @@ class LivePort:
         self._store = store
         self._facts = facts
         self._senses = senses
+        self._prepare = prepare
         self._deliver = deliver
         self._unreachable = unreachable
         self._left = left
@@ -176,7 +180,9 @@ class LivePort:
     # --- Telling ----------------------------------------------------------------------------------------------------
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
-        self._queued.append(lambda: self._deliver(event, subscriptions, hops, via))
+        # Now, so that one commit has what waits for an application and what the broker keeps of its delivery.
+        prepared = self._prepare(event, subscriptions, hops, via)
+        self._queued.append(lambda: self._deliver(event, subscriptions, hops, via, prepared))
 
     def note(self, what: str) -> None:
         self._facts.note(what)
