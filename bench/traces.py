@@ -22,7 +22,7 @@ from roamcast.pipeline.traces.importing import Options, import_trace
 from roamcast.pipeline.traces.samples import Cut
 from roamcast.storage import spark_uri
 
-SIZES: Final = (0.5, 1.0, 2.0, 4.0)
+SIZES: Final = (1.0, 10.0)
 """Million reports."""
 NODES: Final = 1000
 

@@ -14,6 +14,7 @@ from pyspark.sql import SparkSession
 
 import roamcast
 from pipeline.measured import Run, S, tables, write_campaign
+from pipeline.tiny import planned
 from roamcast.campaign.publish import publish
 from roamcast.campaign.verify import verify
 from roamcast.cli.main import main
@@ -21,6 +22,7 @@ from roamcast.errors import ConfigError, RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.pipeline.measures import measure, read
 from roamcast.pipeline.measures.facts import Facts
+from roamcast.pipeline.simulate import _compare
 from roamcast.storage import Store, _filesystem, local_path
 
 NAMES = ["delivery", "overhead", "airtime_jain", "events"]
@@ -75,7 +77,7 @@ def counters(**counted: int) -> list[int]:
     return [counted.get(name, 0) for name in (*columns, "queue_full", "unreachable")]
 
 
-def campaign(out: Path) -> Path:
+def campaign(out: Path, *runs: str) -> Path:
     facts = tables(
         subscribe=[(0, node, node, True, "true") for node in (1, 2)],
         filter_constraint=[(node, 0, 1, 0, "", "exists", "any", None, None, None, None) for node in (1, 2)],
@@ -85,7 +87,7 @@ def campaign(out: Path) -> Path:
         series=[(1, "data", "data", *counters(packets=10))],
         transmit=[(node, "data", "data", 0, *counters(airtime=airtime)) for node, airtime in ((0, 3), (1, 1))],
     )
-    write_campaign(out, [Run("one", facts)])
+    write_campaign(out, [Run(name, facts, seed=seed) for seed, name in enumerate(runs or ["one"])])
     (out / "campaign.json").write_text(json.dumps({"version": FACTS_VERSION, "experiments": []}))
     (out / "facts" / "publish" / "orphan.parquet").write_bytes(b"of an earlier plan")
     return out
@@ -120,6 +122,38 @@ def test_a_campaign_is_published_verified_and_measured_there(
     assert "one" in verify(there)[1][0]
     assert publish(out, there) == 4
     assert verify(there) == (1, [])
+
+
+def test_a_packed_copy_is_few_files_and_says_the_same(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("roamcast.campaign.stored.RUNS_PER_FILE", 2)
+    out, copy = campaign(tmp_path / "out", "one", "three", "two"), Store.at(tmp_path / "copy")
+    # Seven tables of three runs in two files each, an index; runs, manifest and campaign.json.
+    assert publish(out, copy, packed=True) == 7 * 2 + 1 + 3
+    assert verify(copy) == (3, [])
+    measure(spark, copy, NAMES)
+    assert measured(tmp_path / "copy") == pytest.approx(WANTED)
+    found = roamcast.load(tmp_path / "copy", spark)
+    assert found.facts("deliver").sort_by("run")["run"].to_pylist() == ["one", "three", "two"]
+    assert found.frame("transmit").count() == 6
+
+    again = Store.at(tmp_path / "again")
+    publish(tmp_path / "copy", again)
+    assert verify(again) == (3, [])
+    assert Facts(spark, tmp_path / "again", only=["two"]).table("transmit").count() == 2
+
+    with pytest.raises(RoamcastError, match="holds a copy that is packed"):
+        publish(out, copy)
+    with pytest.raises(RoamcastError, match="is not empty and no campaign's folder"):
+        publish(out, Store.at(tmp_path))
+
+    file = tmp_path / "copy" / "facts" / "deliver" / "packed-00001.parquet"
+    file.write_bytes((tmp_path / "copy" / "facts" / "deliver" / "packed-00000.parquet").read_bytes())
+    problems = verify(copy)[1]
+    assert "its digest is another" in problems[0]
+    with pytest.raises(RoamcastError, match="packed copy of a campaign"):
+        _compare(planned(tmp_path), tmp_path / "copy")
 
 
 def test_spark_reads_a_scheme_that_it_knows_by_itself(
@@ -157,8 +191,10 @@ def test_a_default_file_system_that_is_not_this_machine_breaks_nothing(spark: Sp
 
 
 def test_what_is_wrong_with_a_store_is_said_by_its_name(tmp_path: Path, bucket: str) -> None:
-    with pytest.raises(RoamcastError, match="s3://nobodys/x"):
-        Store.at("s3://nobodys/x").read("campaign.json")
+    with pytest.raises(RoamcastError, match="s3://nobodys/x: there is no campaign"):
+        verify(Store.at("s3://nobodys/x"))
+    with pytest.raises(RoamcastError, match=r"s3://nobodys/x/campaign\.json"):
+        Store.at("s3://nobodys/x").write("campaign.json", b"")
     with pytest.raises(RoamcastError, match="s3://campaigns/none: there is no campaign"):
         verify(Store.at(f"s3://{bucket}/none"))
     with pytest.raises(RoamcastError, match=r"is no finished campaign: runs\.parquet is missing"):

@@ -9,6 +9,7 @@ The rules this file owns:
 """
 
 import concurrent.futures
+import hashlib
 import json
 import os
 import shutil
@@ -31,6 +32,7 @@ from roamcast.campaign.folder import (
 )
 from roamcast.campaign.inputs import FILES
 from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK
+from roamcast.campaign.stored import Place, Stored
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
 
@@ -70,9 +72,35 @@ def _verify(out: Path, store: Store) -> tuple[int, list[str]]:
 
 
 def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
+    stored = Stored(store)
+    if stored.packed:
+        yield from _of_packed(stored, manifest)
+        return
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
         for found in pool.map(lambda row: list(_of_run(store, row)), manifest):
             yield from found
+
+
+def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
+    """The same of packed files, each of which is looked at once."""
+    expected: dict[str, list[tuple[str, str, Place, int]]] = {}
+    for row in manifest:
+        for table, rows in row["rows"] or ():
+            place = stored.place(table, row["run"])
+            expected.setdefault(place.file, []).append((table, row["run"], place, rows))
+    for name, runs in sorted(expected.items()):
+        try:
+            with stored.store.open(name) as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            if digest != runs[0][2].digest:
+                yield f"{stored.store}/{name}: is not the file that was written: its digest is another"
+            with stored.store.open(name) as content, pq.ParquetFile(content) as file:
+                there = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            for table, run, place, rows in runs:
+                if place.group is None or place.group >= len(there) or there[place.group] != rows:
+                    yield f"{stored.store}/{name}: run {run} has not the {rows} rows of {table} that it had"
+        except (OSError, pa.ArrowException, RoamcastError) as problem:
+            yield f"{stored.store}/{name}: {problem}"
 
 
 def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
@@ -103,6 +131,8 @@ def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
 def orphans(out: Path) -> list[Path]:
     """What belongs to no run of the manifest, by name."""
     manifest = _manifest(out)
+    if Stored(Store.at(out)).packed:  # a copy, without anything that is not in use
+        return []
     ours = {facts_file(out, table, row["run"]) for row in manifest for table, _ in row["rows"] or ()}
     ours |= {done_file(out, row["run"]) for row in manifest}
     inputs = {(out / FILES / place).parent for row in manifest for place in _inputs(out, row["run"])}

@@ -17,8 +17,9 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import check_version, facts_name, read_commit
+from roamcast.campaign.folder import check_version, read_commit
 from roamcast.campaign.schemas import OK
+from roamcast.campaign.stored import Stored
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
 
@@ -78,18 +79,15 @@ class Results:
 
     def facts(self, table: str) -> pa.Table:
         """The facts of one table, of all runs that are ok, in memory; with the columns of `runs` in front."""
-        files = [
-            facts_name(table, row["run"])
-            for row in self._manifest
-            if row["status"] == OK and dict(row["rows"] or ()).get(table)
-        ]
-        if not files:
+        runs = [row["run"] for row in self._manifest if row["status"] == OK and dict(row["rows"] or ()).get(table)]
+        if not runs:
             raise RoamcastError(f"{self.store}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
-        whole = pa.concat_tables([self.store.read_table(file) for file in files])
+        stored = Stored(self.store)
+        whole = pa.concat_tables([stored.read(table, run) for run in runs])
         clash = [name for name in self.runs.column_names if name != "run" and name in whole.column_names]
-        runs = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
-        joined = whole.join(runs, "run", join_type="inner")
-        return joined.select([*runs.column_names, *(name for name in whole.column_names if name != "run")])
+        named = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
+        joined = whole.join(named, "run", join_type="inner")
+        return joined.select([*named.column_names, *(name for name in whole.column_names if name != "run")])
 
     def frame(self, table: str) -> "DataFrame":
         """The same as a Spark DataFrame, of any size; `runs` and `results` too."""

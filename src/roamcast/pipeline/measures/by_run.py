@@ -9,7 +9,7 @@ import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.folder import facts_name
+from roamcast.campaign.stored import stored_in
 from roamcast.facts.schema import TABLES
 from roamcast.pipeline.measures.facts import Facts
 from roamcast.pipeline.schemas import spark_schema
@@ -78,22 +78,21 @@ class Files:
 
     store: Store
     having: Mapping[str, frozenset[str]]
+    stamp: str = ""
+    """Of packed facts."""
 
     @classmethod
     def of(cls, facts: Facts, *tables: str) -> "Files":
-        return cls(facts.store, {table: facts.having(table) for table in tables})
+        return cls(facts.store, {table: facts.having(table) for table in tables}, facts.stamp)
 
     def rows(
         self, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
     ) -> pa.Table:
         """One of those tables of one run; `dictionaries` are columns to be read as such."""
-        chosen = None if columns is None else list(columns)
         if run not in self.having[table]:
-            return TABLES[table].empty_table() if chosen is None else TABLES[table].empty_table().select(chosen)
-        # One thread: the machine's cores are Spark's to give.
-        return self.store.read_table(
-            facts_name(table, run), columns=chosen, use_threads=False, read_dictionary=list(dictionaries)
-        )
+            empty = TABLES[table].empty_table()
+            return empty if columns is None else empty.select(list(columns))
+        return stored_in(self.store, self.stamp).read(table, run, columns, dictionaries)
 
     def read(self, run: str) -> dict[str, pa.Table]:
         """All those tables of one run."""

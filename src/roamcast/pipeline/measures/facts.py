@@ -18,9 +18,10 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.types import StructType
 
-from roamcast.campaign.folder import check_version, facts_name, read_commit
+from roamcast.campaign.folder import check_version, read_commit
 from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import MANIFEST_ARROW, OK, RUNS_ARROW
+from roamcast.campaign.stored import Stored
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.schemas import FACTS, spark_schema
 from roamcast.storage import Store
@@ -47,6 +48,7 @@ class Facts:
         self.spark = spark
         self.out = out.resolve()
         self.store: Final = store or Store.at(self.out)
+        self._stored: Final = Stored(self.store)
         check_version(self.out)
         planned, manifest_table = read_commit(self.out)
         self.planned: Final = planned
@@ -63,6 +65,11 @@ class Facts:
     def __len__(self) -> int:
         """How many runs there are."""
         return len(self._rows)
+
+    @property
+    def stamp(self) -> str:
+        """Of packed facts (`campaign.stored`)."""
+        return self._stored.stamp
 
     @property
     def partitions(self) -> int:
@@ -99,20 +106,20 @@ class Facts:
     def _read(self, name: str, runs: frozenset[str]) -> DataFrame:
         """A folder with nothing else in it is read as such: ten thousand names are no argument either."""
         schema = self._schema(name)
-        names = [facts_name(name, run) for run in sorted(runs)]
-        folder = f"facts/{name}"
-        alone = self.store.sizes(folder).keys() == set(names)
+        names = self._stored.files(name, runs)
+        whole = self.store.sizes(f"facts/{name}").keys() == set(names)
         try:
-            if alone or len(names) > _NAMED:
-                everything = self.spark.read.schema(schema).parquet(self.store.spark_uri(folder))
-                return everything if alone else self._among(runs, everything)
+            if whole or (len(names) > _NAMED and not self._stored.packed):
+                rows = self.spark.read.schema(schema).parquet(self.store.spark_uri(f"facts/{name}"))
+                return rows if whole and not self._stored.others(name, runs) else self._among(runs, rows)
             paths = [self.store.spark_uri(one) for one in names]
             with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
-                return self.spark.read.schema(schema).parquet(*paths)
+                rows = self.spark.read.schema(schema).parquet(*paths)
         except Exception as problem:  # of Py4J or of Spark Connect
             if self.store.local is not None or not _without_scheme(problem):
                 raise
-            return self._read_here(names, schema)
+            rows = self._read_here(names, schema)
+        return self._among(runs, rows) if self._stored.others(name, runs) else rows
 
     def _read_here(self, names: list[str], schema: StructType) -> DataFrame:
         """By Arrow, in Python's tasks: for a store that this Spark has no file system for."""
@@ -133,7 +140,7 @@ class Facts:
         having = self.having(name)
         if not having:
             raise RoamcastError(f"there is no table {name!r}: no run has recorded such facts, and not every run would")
-        return spark_schema(self.store.read_table(facts_name(name, min(having))).schema)
+        return spark_schema(self._stored.schema(name, min(having)))
 
     def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
         """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.
