@@ -188,6 +188,32 @@ def test_contact_lists_are_mutual_extended_and_merged(spark: SparkSession, tmp_p
     assert imported(spark, instants, scan=180)[1] == [(0, 1, 0, 240)]
 
 
+def test_gpx_with_segments_and_points_without_a_time(spark: SparkSession, tmp_path: Path) -> None:
+    def point(lat: str, second: int | None) -> str:
+        time = "" if second is None else f"<time>2026-05-01T10:00:{second:02}Z</time>"
+        return f'<trkpt lat="{lat}" lon="7.0"><ele>3</ele>{time}</trkpt>'
+
+    first = point("45.0", 0) + point("45.0001", 10) + point("45.0002", None) + point("145", 12)
+    second = point("45.0003", 15) + point("45.0004", 25)
+    tracks = f"<trk><name>a ride</name><trkseg>{first}</trkseg><trkseg>{second}</trkseg></trk>"
+    (tmp_path / "rides").mkdir()
+    head = '<?xml version="1.0"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">'
+    written(tmp_path / "rides", "tom.gpx", f"{head}{tracks}</gpx>")
+    written(
+        tmp_path / "rides", "ann.gpx.gz", f"{head}<trk><trkseg>{point('45', 5)}{point('45', 6)}</trkseg></trk></gpx>"
+    )
+    about, rows, nodes = imported(spark, tmp_path / "rides")
+    assert (about.format, about.geographic, nodes) == ("gpx", True, ["ann", "tom"])
+    assert about.refused == {
+        "it has no time, or none that is one": 1,
+        "its latitude is no number, or no place on Earth": 1,
+    }
+    # Between the segments, 5 s apart, the device was off.
+    assert [row[:3] for row in rows] == [(0, 5.0, 6.0), (1, 0.0, 10.0), (1, 15.0, 25.0)]
+    # A ten-thousandth of a degree of latitude is 11.1 m at 45 degrees north.
+    assert rows[1][6] - rows[1][4] == pytest.approx(11.11, abs=0.01)
+
+
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RoamcastError, match="its format is not known"):
         tell(written(tmp_path, "x.txt", "what is this\n"))

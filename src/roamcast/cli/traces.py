@@ -25,6 +25,7 @@ IMPORTS: Final = (
     "bonnmotion",
     "one",
     "csv",
+    "gpx",
     "one-connections",
     "contacts",
 )
