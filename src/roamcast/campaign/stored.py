@@ -91,7 +91,11 @@ def stored_in(store: Store, stamp: str) -> Stored:
 @lru_cache(maxsize=8)
 def _opened(store: Store, file: str, digest: str, dictionaries: tuple[str, ...]) -> pq.ParquetFile:
     """Kept open: what stands at the end of a packed file is read once for all its runs."""
-    return pq.ParquetFile(store.open(file), read_dictionary=list(dictionaries))
+    plain = pq.ParquetFile(store.open(file))
+    there = [name for name in dictionaries if name in plain.schema_arrow.names]
+    if not there:
+        return plain
+    return pq.ParquetFile(store.open(file), metadata=plain.metadata, read_dictionary=there)
 
 
 def _index(store: Store) -> tuple[str, dict[tuple[str, str], Place]]:
