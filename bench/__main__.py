@@ -1,6 +1,7 @@
 """`make bench`: every benchmark, or those named. Times are CPU times; what counts are the ratios within one run.
 
-Trials are no benchmarks: they take minutes of real time and must end well. They run only when named.
+Trials are no benchmarks: they take minutes of real time and must end well. They run only when named. `measures
+--duckdb` measures the same in DuckDB, and prints the ratios.
 """
 
 import sys
@@ -63,6 +64,9 @@ TRIALS: dict[str, Callable[[], object]] = {
 
 def main(names: list[str]) -> int:
     known = BENCHMARKS | TRIALS
+    if "--duckdb" in names:
+        names = [name for name in names if name != "--duckdb"]
+        known["measures"] = measures.run_duckdb
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

@@ -2,7 +2,7 @@
 
 The facts are made up: 200 runs in which 100 nodes have 20 different filters, 15 subscriptions want an event on average,
 nine pairs in ten are delivered and one delivery in twenty is repeated. `python -m bench.measures 50` takes 50 million
-deliveries instead of 5. `python -m bench.measures --duckdb` measures a few things of 0.2, 1 and 5 million in DuckDB
+deliveries instead of 5. `python -m bench measures --duckdb` measures a few things of 0.2, 1 and 5 million in DuckDB
 too, checks that both say the same, and prints the ratios. Starting Spark, and the first campaign that a fresh JVM
 measures, are counted apart.
 """

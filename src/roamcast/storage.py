@@ -71,7 +71,7 @@ class Store:
             return place
         scheme = scheme_of(str(place))
         if scheme is None:
-            return cls(str(local_path(str(place)).resolve()))
+            return cls(str(local_path(str(place))))
         if scheme not in _S3:
             raise ConfigError(f"{place}: {scheme}: is no file system that is known here: there are file: and s3:")
         bucket, _, key = str(place).partition(":/")[2].lstrip("/").partition("/")
@@ -86,6 +86,10 @@ class Store:
     def local(self) -> Path | None:
         """Where it is on this machine; None: elsewhere."""
         return None if scheme_of(self.root) else Path(self.root)
+
+    def absolute(self) -> "Store":
+        """The same for processes that may work in another folder."""
+        return self if self.local is None else Store(str(self.local.resolve()))
 
     def spark_uri(self, name: str) -> str:
         if self.local is not None:
@@ -125,7 +129,7 @@ class Store:
         return self._do(folder, find)
 
     def _path(self, name: str = "") -> str:
-        base = self.root if self.local is not None else self.root.removeprefix("s3://")
+        base = self.root.removeprefix("s3://") if self.local is None else str(self.local.resolve())
         return f"{base}/{name}" if name else base
 
     def _do(self, name: str, what: Callable[[pafs.FileSystem, str], T]) -> T:

@@ -29,7 +29,7 @@ def publish(out: Path, target: Store, *, packed: bool = False) -> int:
     missing = [name for name in _LAST if not (out / name).is_file()]
     if missing:
         raise RoamcastError(f"{out}: is no finished campaign: {missing[0]} is missing")
-    if target == source:
+    if target.absolute() == source.absolute():
         raise RoamcastError(f"{out}: cannot be copied to itself")
     check_version(out)
     _check_target(target, packed or Stored(source).packed)

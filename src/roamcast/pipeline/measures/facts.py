@@ -47,7 +47,7 @@ class Facts:
         """`only` these runs; none: all. `store` has the facts, if they are not in `out`."""
         self.spark = spark
         self.out = out.resolve()
-        self.store: Final = store or Store.at(self.out)
+        self.store: Final = (store or Store.at(self.out)).absolute()
         self._stored: Final = Stored(self.store)
         check_version(self.out)
         planned, manifest_table = read_commit(self.out)
