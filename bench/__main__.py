@@ -14,6 +14,7 @@ from bench import (
     judge,
     lab_chaos,
     lab_parity,
+    lab_soak,
     live,
     live_fuzz,
     live_fuzz_messages,
@@ -55,6 +56,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "power-cuts": power_cuts.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
+    "lab-soak": lab_soak.run,
     "trees-table": trees_table.run,
 }
 
