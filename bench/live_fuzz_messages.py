@@ -1,7 +1,8 @@
 """Valid messages with extreme contents against the broker of every protocol: none raises, none takes long.
 
 `python -m bench.live_fuzz_messages 20000 coman seed=2` runs fewer, one protocol alone, or others;
-1250000 for each of the eight are ten millions. An input is a message, a sender and a moment; every twentieth is a new message.
+1250000 for each of the eight are ten millions. An input is a message, a sender and a moment; every twentieth is a new
+message.
 """
 
 import random
