@@ -124,11 +124,41 @@ def test_status(node: Process) -> None:
     assert (known["node"], known["here"], known["counters"]["node"]) == (7, [3.0, 4.0], {"published": 1})
 
 
-def test_sub_says_that_the_node_has_ended(node: Process) -> None:
-    with listening() as sub:
-        node.end(signal.SIGTERM)
-        _, errors = sub.communicate(timeout=PATIENCE)
-    assert (sub.returncode, errors) == (2, "error: the node has ended, and the subscription with it\n")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_sub_waits_for_a_node_that_stops_and_subscribes_again(node: Process, tmp_path: Path, number: int) -> None:
+    with listening("--count", "2") as sub:
+        roamcast("pub", "n=1")
+        node.end(number)
+        assert sub.stderr is not None
+        assert sub.stderr.readline() == "the node has stopped; waiting for it to come back (Ctrl-C ends this)\n"
+        with process(tmp_path, 7) as again:
+            again.ready()
+            assert sub.stderr.readline().startswith("subscribed again: ")
+            roamcast("pub", "n=2")
+            out, errors = sub.communicate(timeout=PATIENCE)
+    assert (sub.returncode, errors) == (0, "")
+    assert [json.loads(line)["attributes"] for line in out.splitlines()] == [{"n": 1}, {"n": 2}]
+
+
+def test_sub_ends_when_its_subscription_is_ended(node: Process) -> None:
+    with listening("--id", "5") as sub:
+        roamcast("sub", "--end", "5")
+        assert sub.communicate(timeout=PATIENCE) == ("", "")
+    assert sub.returncode == 0
+
+
+def test_pub_says_how_it_read_each_value(node: Process) -> None:
+    given = ("pub", "price=12.5", "n=12", "name=jazz", "ok=true", 'code="12"', "mixed=[1, 2.5]")
+    told = 'price = 12.5 (number), n = 12 (whole number), name = "jazz" (text), ok = true (true or false)'
+    assert roamcast(*given).stderr == f'read as: {told}, code = "12" (text), mixed = [1, 2.5] (whole number, number)\n'
+    assert roamcast(*given, "--quiet").stderr == ""
+
+
+@pytest.mark.parametrize(("value", "meant"), [("12,5", "12.5"), ("-3,25", "-3.25"), (".5", "0.5"), ("7.", "7")])
+def test_pub_refuses_what_is_almost_a_number(value: str, meant: str) -> None:
+    refused = roamcast("pub", f"price={value}")
+    words = f"is not a number as TOML writes it; write {meant}, or '\"{value}\"' for a text"
+    assert (refused.exit_code, refused.stderr) == (2, f"error: price={value}: {words}\n")
 
 
 @pytest.mark.parametrize("verb", [("pub", "a=1"), ("sub",), ("status",)])

@@ -91,7 +91,7 @@ def address(node: Node) -> str:
 
 
 async def take(events: Events, count: int) -> list[Event]:
-    return [await anext(events) for _ in range(count)]
+    return [(await anext(events)).event for _ in range(count)]
 
 
 def facts(folder: Path) -> dict[str, list[dict[str, Any]]]:

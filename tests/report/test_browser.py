@@ -8,9 +8,9 @@ from typing import Any
 
 import pytest
 
+from report.chromium import Browser, BrowserError, find_chromium
 from report.folders import CAMPAIGN, EXPERIMENT, ROWS, evil_folder, write_folder
 from roamcast.report import write_report
-from roamcast.report.chromium import Browser, BrowserError, find_chromium
 
 PROGRAM = find_chromium()
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine: the page is not tested in one")

@@ -94,7 +94,8 @@ def choose(
     wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *map(candidate, DEFAULTS)]
     fit, refused = able(made, distinct(wanted))
     if not fit:
-        raise CampaignError(f"{scenario}: none of the candidates can run it: {'; '.join(refused.values())}")
+        reasons = "; ".join(dict.fromkeys(refused.values()))
+        raise CampaignError(f"{scenario}: none of the candidates can run it: {reasons}")
     out = out or Path("out") / f"choose-{scenario.stem}"
     result = _race(with_candidates(made, fit), measure, share, within, cost, until, out, master, settings, refused)
     out.mkdir(parents=True, exist_ok=True)

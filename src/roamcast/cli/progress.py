@@ -58,7 +58,7 @@ def in_words(state: State, now: float) -> str:
         words.append(f"{state.failed} failed")
     if state.running:
         words.append(f"{state.running} running")
-    if state.left is not None and state.share < 1:
+    if state.share < 1:
         end = time.strftime("%H:%M:%S", time.localtime(now + state.left))
         words.append(f"{duration(state.left)} left, until about {end}")
     return ", ".join(words)

@@ -3,7 +3,7 @@
     async with Client() as client:
         await client.publish({"price": 12.5}, type="offer")
         async for event in client.subscribe('type = "offer" and price < 20'):
-            print(event.id, event.attributes)
+            print(event.id, event.attributes["price"])
 
 The rules this file owns: `publish` returns when the node has the event on disk; a subscription is in force when its
 iterator has been entered (or `await`ed); reading slowly holds nobody up, since the node keeps what waits within bounds
@@ -22,7 +22,7 @@ import aiohttp
 import msgspec
 
 from roamcast.content.context.expression import Context
-from roamcast.content.document import Carry, event_of_document
+from roamcast.content.document import Carry, document_of, event_of_document
 from roamcast.content.event import Event, Scalar
 from roamcast.content.filter import Filter
 from roamcast.content.xml import Schema
@@ -38,12 +38,43 @@ from roamcast.live.settings import (
     read_token,
 )
 
+_NORMAL: Final = 1000
+_GOING_AWAY: Final = 1001
+"""Close codes of a WebSocket: the subscription is over; the node stops."""
 _PATIENCE: Final = 30.0
 """Seconds for a request; a subscription has no end."""
 
 
 class ClientError(RoamcastError):
     """A node that cannot be reached, or that refuses."""
+
+
+class Unreachable(ClientError):
+    """A node that does not answer, or no longer: it may come back."""
+
+
+class Received(msgspec.Struct, frozen=True):
+    """An event as an application gets it."""
+
+    id: int
+    type: str
+    attributes: dict[str, Scalar | tuple[Scalar, ...]]
+    """A single value is that value; several are a tuple."""
+    payload: bytes
+    hops: int
+    """From its publisher."""
+    via: str
+    """The kind of message that brought it; `local` on the publisher's own node."""
+
+    @property
+    def event(self) -> Event:
+        """The same for filters and for publishing it again: every attribute a tuple of values."""
+        return Event.of(self.type, self.attributes, self.payload, self.id)
+
+    @property
+    def document(self) -> bytes | None:
+        """The XML document that it carries; None if it carries none."""
+        return document_of(self.event)
 
 
 class Events:
@@ -58,11 +89,14 @@ class Events:
         """Its id, once it is in force."""
         self.missed = 0
         """How many events the node had to leave out so far, because they were not read in time."""
-        self.hops: int | None = None
-        """Of the latest event."""
-        self.via: str | None = None
         self.position: int | None = ask.after
         """Of the latest event of a durable subscription, for `subscribe(..., after=position)`."""
+
+    @property
+    def over(self) -> bool:
+        """Whether the node has ended the subscription for good: its lifetime is over, or somebody unsubscribed. A node
+        that stops only interrupts it."""
+        return self._socket is not None and self._socket.close_code == _NORMAL
 
     async def open(self) -> Self:
         """Waits until the subscription is in force."""
@@ -77,7 +111,7 @@ class Events:
             raise
         if told is None or told.subscribed is None:
             await self.close()
-            raise ClientError("the node ended before it had subscribed")
+            raise Unreachable("the node ended before it had subscribed")
         self.subscription = told.subscribed
         return self
 
@@ -96,10 +130,10 @@ class Events:
             raise ClientError(told.error)
         return told
 
-    def __aiter__(self) -> AsyncIterator[Event]:
+    def __aiter__(self) -> AsyncIterator[Received]:
         return self
 
-    async def __anext__(self) -> Event:
+    async def __anext__(self) -> Received:
         await self.open()
         while (told := await self._next()) is not None:
             if told.missed:
@@ -107,12 +141,12 @@ class Events:
                 if self._on_missed is not None:
                     self._on_missed(told.missed)
             if told.event is not None:
-                self.hops, self.via = told.hops, told.via
                 self.position = told.position if told.position is not None else self.position
-                return told.event.event()
+                form = told.event
+                return Received(form.id, form.type, form.attributes, form.payload, told.hops or 0, told.via or "")
         assert self._socket is not None
-        if self._socket.close_code not in (None, 1000, 1001):
-            raise ClientError(f"the connection to the node broke (code {self._socket.close_code})")
+        if self._socket.close_code not in (None, _NORMAL, _GOING_AWAY):
+            raise Unreachable(f"the connection to the node broke (code {self._socket.close_code})")
         await self.close()
         raise StopAsyncIteration
 
@@ -274,7 +308,7 @@ class Client:
                 if answer.status < 300:
                     return content
         except TimeoutError:
-            raise ClientError(f"the node at {self._address} did not answer for {_PATIENCE:g} s") from None
+            raise Unreachable(f"the node at {self._address} did not answer for {_PATIENCE:g} s") from None
         except (aiohttp.ClientError, OSError) as problem:
             raise self._unreachable(problem) from None
         try:
@@ -300,7 +334,7 @@ class Client:
                 f"the node at {self._address} shows a certificate that is not trusted ({reason}): name the right one "
                 f"with --tls-cert or {CERTIFICATE_VARIABLE}"
             )
-        return ClientError(
+        return Unreachable(
             f"no node answers at {self._address} ({reason}): start one with 'roamcast node', or say where it is with "
             f"--api or {API_VARIABLE}"
         )

@@ -31,11 +31,20 @@ def warm() -> None:
     with contextlib.redirect_stdout(sys.stderr):
         for module in _NEEDED:
             importlib.import_module(module)
+        _warm_sources()
         _warm_kernel()
     # Between two tasks a worker collects garbage. Frozen, the hundred thousands of objects loaded here are not looked
     # at each time, and their pages stay shared with this process.
     gc.collect()
     gc.freeze()
+
+
+def _warm_sources() -> None:
+    """Follows the imports of all protocols. A run has to know its own sources, and each would parse them anew, in a
+    process of its own: four times the work of a short run."""
+    protocols = importlib.import_module("roamcast.protocols.catalogue").CATALOGUE.values()
+    sources = importlib.import_module("roamcast.campaign.sources")
+    sources.digests_of(sources.executed(entry.broker.__module__ for entry in protocols))
 
 
 def _warm_kernel() -> None:

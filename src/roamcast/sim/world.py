@@ -441,7 +441,7 @@ class World:
         frame = self.core.frame
         assert frame is not None
         sent = self._messages.message(frame.handle) if frame.handle >= 0 else None
-        cause, event = (0, None) if sent is None else (_one_of(sent).cause, sent.event_id)
+        cause, event = (0, None) if sent is None else (sent.cause, sent.event_id)
         to = None if frame.to == EVERYONE else frame.to
         kind, _ = self._kind_roles[frame.kind]
         number = self._frames
@@ -461,8 +461,7 @@ class World:
         self._costs.write_if_many()
 
     def _charge(self, node: int, sent: Message | Bulk, messages: int = 1) -> None:
-        message = _one_of(sent)
-        kind, cause = self._kinds[type(message)], message.cause
+        kind, cause = self._kinds[type(sent) if isinstance(sent, Message) else sent.piece], sent.cause
         self._costs.count(node, kind, messages)
         if cause:
             self._costs.charge(node, kind, cause, messages, self.core.spent)
@@ -472,11 +471,6 @@ class World:
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
-
-
-def _one_of(sent: Message | Bulk) -> Message:
-    """What is charged for: all pieces of a bulk have one kind and one cause."""
-    return sent if isinstance(sent, Message) else sent[0]
 
 
 class _Port:
