@@ -19,7 +19,6 @@ from roamcast.live.link.frame import (
     HEADER_SIZE,
     MAX_COUNTER,
     MAX_DATAGRAM,
-    MINUTE,
     PART,
     REASONS,
     SAY,
@@ -231,7 +230,7 @@ def test_counters_only_rise_and_follow_the_minutes() -> None:
     now = [0]
     node = Sealer(KEY, 1, counter=5, clock=lambda: now[0])
     assert [node.take(), node.take()] == [5, 6]
-    now[0] = 3 * MINUTE + 1
+    now[0] = 180 * 10**9 + 1  # three minutes
     assert [node.take(), node.take()] == [3 * BLOCK, 3 * BLOCK + 1]
     now[0] = 0
     assert node.take() == 3 * BLOCK + 2
@@ -276,3 +275,25 @@ def test_a_payload_that_does_not_fit() -> None:
     assert len(node.seal(SAY, BROADCAST, bytes(MAX_DATAGRAM - node.overhead))) == MAX_DATAGRAM
     with pytest.raises(ValueError, match="do not fit"):
         node.seal(SAY, BROADCAST, bytes(MAX_DATAGRAM - node.overhead + 1))
+
+
+def test_other_keys_begin_another_session_and_the_counter_goes_on() -> None:
+    other = NetworkKey(bytes(range(1, 33)))
+    node, old, new = Sealer(KEY, 1, counter=7), Sealer(KEY, 2), Sealer(other, 2)
+    before, heard_back = node.session, node.seal(SAY, BROADCAST, b"my own")
+    assert not node.change_keys([KEY, other]), "it seals with the same key"
+    assert node.session == before
+    assert node.open(new.seal(SAY, BROADCAST, b"new")).payload == b"new"
+    assert node.change_keys([other, KEY])
+    assert reason(node, heard_back) == "self", "no twin"
+    assert not node.change_keys([other])
+    assert node.session.key == other.fingerprint
+    assert node.session.salt != before.salt
+    frame = new.open(node.seal(SAY, BROADCAST, b"from now on"))
+    assert (frame.payload, frame.counter) == (b"from now on", 8)
+    with pytest.raises(FrameRefused, match="key"):
+        node.open(old.seal(SAY, BROADCAST, b"old"))
+    with pytest.raises(ValueError, match="all its life"):
+        node.change_keys([])
+    with pytest.raises(ValueError, match="all its life"):
+        Sealer(None, 1).change_keys([KEY])

@@ -159,6 +159,7 @@ class Sealer:
         self._ciphers: dict[Session, ChaCha20Poly1305] = {}
         self._take_keys(keys)
         self.session = Session(self._names[0], node, secrets.token_bytes(SALT_SIZE) if salt is None else salt)
+        self._salts = {self.session.salt}  # of this life; a new key brings a new one
         self._own = self._cipher(self.session) if self._keys else None
         self._version = SEALED if self._keys else OPEN
         self._next = first
@@ -183,6 +184,7 @@ class Sealer:
         if self._names[0] == self.session.key:
             return False
         self.session = Session(self._names[0], self.node, secrets.token_bytes(SALT_SIZE))
+        self._salts.add(self.session.salt)
         self._own = self._cipher(self.session)
         return True
 
@@ -235,7 +237,7 @@ class Sealer:
         if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
         if sender == self.node:
-            if salt == self.session.salt:
+            if salt in self._salts:
                 raise FrameRefused("self")
             session, _ = self._decrypt(header, datagram)
             raise FrameRefused("self" if self.replay.knows(session) else "twin")
