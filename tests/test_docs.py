@@ -4,12 +4,15 @@ import ast
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from roamcast.cli.main import main
 from roamcast.content.event import Event
@@ -162,3 +165,61 @@ def test_the_contexts_of_the_page_on_scenarios_are_refused_only_for_lack_of_a_pr
         check(SMALL | shown_under("Contexts"), "mine.toml", tmp_path)
     reasons = {line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines()}
     assert reasons == {"flooding does not understand contexts", "flooding does not understand domains"}
+
+
+# --- What the pages say is printed ----------------------------------------------------------------------------------
+
+CONSOLE = re.compile(
+    r"^(<!-- not run: (?P<reason>.+?) -->\n)?```console\n(?P<lines>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+ANYTHING = "…"
+
+
+def console_blocks(name: str) -> list[tuple[str | None, str]]:
+    """The console blocks of a page: why it is not run (None: it is), and its lines."""
+    return [(match["reason"], match["lines"]) for match in CONSOLE.finditer((ROOT / name).read_text())]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_console_block_is_marked_or_begins_with_a_command(name: str) -> None:
+    blocks = console_blocks(name)
+    assert len(blocks) == (ROOT / name).read_text().count("```console\n")
+    for reason, lines in blocks:
+        assert reason or lines.startswith("$ "), f"{name}: {lines}"
+
+
+def said_by(command: str) -> str:
+    """What a command of a page prints."""
+    line, _, file = command.partition(" > ")
+    words = shlex.split(line, comments=True)
+    if words[0] == "python":
+        done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, timeout=60, check=False)
+        return done.stdout + done.stderr
+    assert words[0] == "roamcast", command
+    result = CliRunner().invoke(main, words[1:], env={"COLUMNS": "100"})
+    assert not result.exception or isinstance(result.exception, SystemExit), result.exception
+    if file:
+        Path(file.strip()).write_text(result.stdout)
+        return result.stderr
+    return result.output
+
+
+def as_shown(shown: list[str], said: str) -> bool:
+    """Whether lines are what was printed: `…` stands for any part of a line, alone for any lines. Spaces at the ends of
+    lines and empty lines do not count, and a block may wrap where the page is full."""
+    parts = [r"[\s\S]*?" if line == ANYTHING else re.escape(line).replace(ANYTHING, ".*?") for line in shown]
+    lines = "\n".join(line.rstrip() for line in said.splitlines() if line.strip())
+    return re.fullmatch("\\n*".join(parts) + r"\s*", lines) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if any(not reason for reason, _ in console_blocks(name))])
+def test_commands_print_what_the_page_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for reason, lines in console_blocks(name):
+        if reason:
+            continue
+        for command, *shown in (part.splitlines() for part in lines.removeprefix("$ ").split("\n$ ")):
+            expected = [line.rstrip() for line in shown if line.strip()]
+            said = said_by(command)
+            assert not expected or as_shown(expected, said), f"{name}: {command}\n{said}"
