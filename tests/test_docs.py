@@ -215,7 +215,8 @@ def said_by(command: str) -> str:
 def as_shown(shown: str, said: str) -> bool:
     """Whether a text is what was printed: `…` stands for anything. A page may wrap long lines, so spaces and ends of
     lines are alike."""
-    pattern = re.escape(" ".join(shown.split())).replace(ANYTHING, ".*?")
+    parts = [re.escape(" ".join(part.split())) for part in shown.split(ANYTHING)]
+    pattern = ".*?".join(parts)
     return re.fullmatch(pattern, " ".join(said.split())) is not None
 
 
