@@ -70,7 +70,7 @@ def report(browser: Any, folder: Path) -> bytes:  # noqa: ANN401
     """The top of the report of the tutorial's campaign."""
     out = folder / "ranges"
     roamcast("campaign", "examples/campaigns/range.toml", "--out", str(out))
-    return take(browser, out / "report" / "index.html", (900, 940))
+    return take(browser, out / "report" / "index.html", (880, 860))
 
 
 PICTURES: Final[dict[str, Taking]] = {"report": report, "replay": replay, "story": story}
