@@ -222,7 +222,7 @@ def _no_jvm_left_behind() -> Iterator[None]:
             for process in launched:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                process.communicate()
         raise
     finally:
         java_gateway.Popen = original
