@@ -23,7 +23,7 @@ from roamcast.cli.campaign_options import (
     setting,
     tell_failures,
 )
-from roamcast.cli.scenario import screen_width
+from roamcast.cli.screen import screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures
 from roamcast.report import answers, write_report
 from roamcast.report.source import read_results
