@@ -99,10 +99,10 @@ def render(drawn: Chart | Causes, kind: str, look: Look = DEFAULT) -> bytes:
         settings |= {"pgf.texsystem": _tex(), "pgf.rcfonts": False}
     with mpl.rc_context():
         _apply_style(look)
-        mpl.rcParams.update(settings)
+        _set(settings)
         size = mpl.rcParams["font.size"]
-        mpl.rcParams.update(dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 0.9 * size))
-        mpl.rcParams.update({"axes.labelsize": size})
+        _set(dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 0.9 * size))
+        _set({"axes.labelsize": size})
         figure = _bars(drawn, look) if isinstance(drawn, Causes) else _curves(drawn, look)
         content = BytesIO()
         with warnings.catch_warnings():  # a figure too small for its names is drawn as well as it can be
@@ -118,9 +118,13 @@ def _tex() -> str:
     return found
 
 
+def _set(settings: Any) -> None:  # noqa: ANN401  # matplotlib's names are a literal type of 300 strings
+    mpl.rcParams.update(settings)
+
+
 def _apply_style(look: Look) -> None:
     mpl.rcdefaults()
-    mpl.rcParams.update({**_SETTINGS, "font.size": 8.0})
+    _set({**_SETTINGS, "font.size": 8.0})
     if look.style is not None:
         try:
             mpl_style.use(look.style)
