@@ -53,13 +53,13 @@ def _nodes(count: int, sync: str) -> Iterator[list[str]]:
         started = []
         for number in range(count):
             words = ["node", "--id", number, "--key", key, "--store", f"{folder}/{number}.store", "--sync", sync]
-            words += ["--port", port, "--address", "127.255.255.255", "--control", f"unix:{folder}/{number}"]
+            words += ["--port", port, "--address", "127.255.255.255", "--api", f"unix:{folder}/{number}"]
             words += ["--set", "jitter=0", "--log", "error"]
             command = [sys.executable, "-m", "roamcast", *map(str, words)]
             process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
             stack.callback(process.terminate)
             started.append(process)
-        yield [json.loads(process.stdout.readline())["control"] for process in started if process.stdout]
+        yield [json.loads(process.stdout.readline())["api"] for process in started if process.stdout]
 
 
 @contextlib.asynccontextmanager

@@ -97,12 +97,12 @@ def run(count: int = COUNT) -> None:
         key = NetworkKey.new()
         key.save(place / "key")
         words = ["node", "--id", str(NODE), "--protocol", PROTOCOL, "--key", str(place / "key")]
-        words += ["--store", str(place / "store"), "--control", f"unix:{place / 'api'}", "--sync", "normal"]
+        words += ["--store", str(place / "store"), "--api", f"unix:{place / 'api'}", "--sync", "normal"]
         words += ["--log", "error", "--air", f"127.0.0.1:{sock.getsockname()[1]}"]
         with subprocess.Popen([sys.executable, "-m", "roamcast", *words], stdout=subprocess.PIPE) as node:
             try:
                 assert node.stdout is not None
-                control = json.loads(node.stdout.readline())["control"]
+                control = json.loads(node.stdout.readline())["api"]
                 home = sock.recvfrom(9000)[1]
                 sock.setblocking(False)
                 asyncio.run(throw(node.pid, control, sock, home, key, count))

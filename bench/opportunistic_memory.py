@@ -24,7 +24,7 @@ GOAL: Final = 150
 def start(folder: Path) -> subprocess.Popen[bytes]:
     """A node that is ready. Nobody else is there: its broadcasts go to a port that nobody listens on."""
     words = ["node", "--id", "1", "--protocol", "opportunistic", "--insecure", "--sync", "normal", "--log", "warning"]
-    places = ["--air", "127.0.0.1:9", "--store", str(folder / "store"), "--control", f"unix:{folder / 'control'}"]
+    places = ["--air", "127.0.0.1:9", "--store", str(folder / "store"), "--api", f"unix:{folder / 'control'}"]
     node = subprocess.Popen([sys.executable, "-m", "roamcast", *words, *places], stdout=subprocess.PIPE)
     assert node.stdout is not None
     node.stdout.readline()

@@ -12,6 +12,9 @@ _BEFORE, _AFTER = 72, 32
 class RoamcastError(Exception):
     """Anything a caller may want to catch and show to a person as it is."""
 
+    exit_code: int = 2
+    """Of a command that ends with it: the request was wrong."""
+
 
 class ConfigError(RoamcastError, ValueError):
     """A setting that cannot be used: the text names the field, its value and the rule."""

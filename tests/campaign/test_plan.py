@@ -275,10 +275,11 @@ def test_a_plan_lists_the_runs_and_estimates_the_time(tmp_path: Path) -> None:
     verb = ["campaign", str(EXAMPLE), "--out", str(tmp_path / "out"), "--plan"]
     shown = CliRunner().invoke(main, verb)
     assert shown.exit_code == 0
-    assert "27 runs planned, 27 of them distinct, 27 to do: about" in shown.output
+    assert "27 runs planned, 27 of them distinct, 27 to do\nabout " in shown.output
     # By the constants: 0.02 + 30 * (3e-6 * 40 + 1e-5 * 2 * 40) = 0.0476 s a run.
     told = json.loads(CliRunner().invoke(main, [*verb, "--json", "--seeds", "2"]).stdout)
-    assert (len(told["runs"]), told["to_do"], told["cpu_s"]) == (18, 18, pytest.approx(18 * 0.0476))
+    assert (len(told["runs"]), told["to_do"]) == (18, 18)
+    assert 18 * 0.2 < told["cpu_s"] < 18 * 0.3  # a run costs 0.2 s however short, and these are short
 
 
 def test_every_default_is_explained() -> None:
@@ -330,7 +331,7 @@ def test_an_edited_protocol_makes_other_runs(tmp_path: Path) -> None:
 
 def test_an_edited_recording_of_movement_makes_other_runs(tmp_path: Path) -> None:
     recorded = scenario_with(nodes=8, movement={"model": "recorded", "file": "walk.csv"})
-    with pytest.raises(RoamcastError, match=r"movement file .*walk\.csv: cannot be read"):
+    with pytest.raises(RoamcastError, match=r"movement\.file: .*walk\.csv: cannot be read"):
         ids(tmp_path, scenario=recorded)
     (tmp_path / "walk.csv").write_text("time,node,x,y\n0,0,1,1\n")
     before = ids(tmp_path, scenario=recorded)

@@ -20,13 +20,14 @@ from roamcast.content.event import event_id
 @pytest.fixture(autouse=True)
 def _in_an_empty_folder(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.chdir(tmp_path)
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path / "state"))
 
 
 @pytest.fixture
 def node(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Process]:
     with process(tmp_path, 7, "--here", "3,4") as started:
         started.ready()
-        monkeypatch.setenv("ROAMCAST_CONTROL", started.control)
+        monkeypatch.setenv("ROAMCAST_API", started.control)
         yield started
 
 
@@ -38,7 +39,7 @@ def listening(*arguments: str) -> subprocess.Popen[str]:
     """A `roamcast sub` that has subscribed."""
     started = subprocess.Popen(
         [sys.executable, "-m", "roamcast", "sub", *arguments],
-        env={**ENVIRONMENT, "ROAMCAST_CONTROL": os.environ["ROAMCAST_CONTROL"]},
+        env={**ENVIRONMENT, "ROAMCAST_API": os.environ["ROAMCAST_API"]},
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -123,21 +124,49 @@ def test_status(node: Process) -> None:
     assert (known["node"], known["here"], known["counters"]["node"]) == (7, [3.0, 4.0], {"published": 1})
 
 
-def test_sub_says_that_the_node_has_ended(node: Process) -> None:
-    with listening() as sub:
-        node.end(signal.SIGTERM)
-        _, errors = sub.communicate(timeout=PATIENCE)
-    assert (sub.returncode, errors) == (2, "error: the node has ended, and the subscription with it\n")
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGKILL])
+def test_sub_waits_for_a_node_that_stops_and_subscribes_again(node: Process, tmp_path: Path, number: int) -> None:
+    with listening("--count", "2") as sub:
+        roamcast("pub", "n=1")
+        node.end(number)
+        assert sub.stderr is not None
+        assert sub.stderr.readline() == "the node has stopped; waiting for it to come back (Ctrl-C ends this)\n"
+        with process(tmp_path, 7) as again:
+            again.ready()
+            assert sub.stderr.readline().startswith("subscribed again: ")
+            roamcast("pub", "n=2")
+            out, errors = sub.communicate(timeout=PATIENCE)
+    assert (sub.returncode, errors) == (0, "")
+    assert [json.loads(line)["attributes"] for line in out.splitlines()] == [{"n": 1}, {"n": 2}]
+
+
+def test_sub_ends_when_its_subscription_is_ended(node: Process) -> None:
+    with listening("--id", "5") as sub:
+        roamcast("sub", "--end", "5")
+        assert sub.communicate(timeout=PATIENCE) == ("", "")
+    assert sub.returncode == 0
+
+
+def test_pub_says_how_it_read_each_value(node: Process) -> None:
+    given = ("pub", "price=12.5", "n=12", "name=jazz", "ok=true", 'code="12"', "mixed=[1, 2.5]")
+    told = 'price = 12.5 (number), n = 12 (whole number), name = "jazz" (text), ok = true (true or false)'
+    assert roamcast(*given).stderr == f'read as: {told}, code = "12" (text), mixed = [1, 2.5] (whole number, number)\n'
+    assert roamcast(*given, "--quiet").stderr == ""
+
+
+@pytest.mark.parametrize(("value", "meant"), [("12,5", "12.5"), ("-3,25", "-3.25"), (".5", "0.5"), ("7.", "7")])
+def test_pub_refuses_what_is_almost_a_number(value: str, meant: str) -> None:
+    refused = roamcast("pub", f"price={value}")
+    words = f"is not a number as TOML writes it; write {meant}, or '\"{value}\"' for a text"
+    assert (refused.exit_code, refused.stderr) == (2, f"error: price={value}: {words}\n")
 
 
 @pytest.mark.parametrize("verb", [("pub", "a=1"), ("sub",), ("status",)])
 def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
-    result = roamcast(*verb, "--control", "unix:nothing")
+    result = roamcast(*verb, "--api", "unix:nothing")
     assert result.exit_code == 2
     assert result.stderr.startswith("error: no node answers at unix:nothing (")
-    assert result.stderr.endswith(
-        "start one with 'roamcast node', or say where it is with --control or ROAMCAST_CONTROL\n"
-    )
+    assert result.stderr.endswith("start one with 'roamcast node', or say where it is with --api or ROAMCAST_API\n")
 
 
 @pytest.mark.parametrize(
@@ -149,8 +178,10 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("pub", "a=nan"), "error: attribute 'a' is NaN, which no comparison can match\n"),
         (("pub", "--payload", "missing"), "error: missing: cannot be read: No such file or directory\n"),
         (("sub", "a < < 1"), "error: at position 4: expected a value"),
-        (("status", "--control", "nowhere"), "error: control address 'nowhere': expected HOST:PORT"),
+        (("status", "--api", "nowhere"), "error: address 'nowhere': expected HOST:PORT"),
         (("status", "--token-file", "missing"), "error: missing: the token cannot be read"),
+        (("status",), "error: no node answers in "),
+        (("status", "--api", "10.0.0.1:1", "--tls-cert", "missing"), "error: missing: cannot be used as a certificate"),
         (("node", "--id", "-1", "--insecure"), "error: --id -1: a node's number is from 0 to 2147483647\n"),
         (("node", "--id", "1"), "error: a node needs the network's key"),
         (("node", "--id", "1", "--key", "missing"), "error: the key missing cannot be read"),
@@ -158,7 +189,7 @@ def test_without_a_node_the_remedy_is_told(verb: tuple[str, ...]) -> None:
         (("node", "--id", "1", "--insecure", "--protocol", "floding"), "error: no protocol is named 'floding'; did"),
         (("node", "--id", "1", "--insecure", "--set", "jiter=1"), "error: --set jiter=1: flooding has no parameter"),
         (("node", "--id", "1", "--insecure", "--here", "there"), "error: --here 'there': expected file:PATH or"),
-        (("node", "--id", "1", "--insecure", "--control", "0.0.0.0:1"), "error: --control 0.0.0.0:1: others can reach"),
+        (("node", "--id", "1", "--insecure", "--api", "0.0.0.0:1"), "error: --api 0.0.0.0:1: other machines can reach"),
         (("node", "--id", "1", "--insecure", "--store", "no/such"), "error: no/such: cannot be opened"),
     ],
 )  # fmt: skip

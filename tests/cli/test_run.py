@@ -300,7 +300,9 @@ def test_a_run_that_raises_leaves_no_facts_and_what_was_there(earlier: bool) -> 
     changes = ("--set", "protocol={name = 'raising.py:protocol'}")
     shutil.copy(LINE, "line.toml")
     result = roamcast("run", "line.toml", "--reference", "--out", "facts", "--force", *changes)
-    assert isinstance(result.exception, RuntimeError)
+    assert result.exit_code == 1
+    assert result.stderr.startswith("error: RuntimeError: a defect (")
+    assert "raising.py:11 in publish; node 0, publish, event 0:1, at " in result.stderr
     assert {path: path.read_bytes() for path in Path("facts").rglob("*")} == before
     assert {path.name for path in Path().iterdir()} - {"facts", "__pycache__"} == {"raising.py", "line.toml"}
 

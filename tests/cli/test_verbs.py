@@ -138,6 +138,75 @@ def test_a_wrong_change_is_refused_by_its_name(change: str, words: str) -> None:
     assert (result.exit_code, result.stderr) == (2, f"error: {words}\n")
 
 
+EXPERIMENT = 'name = "e"\nmeasures = ["delivary"]\n[scenario]\n' + GOOD.replace("[area]", "[scenario.area]")
+
+
+@pytest.mark.parametrize(
+    "verb", [("run",), ("scenario", "--check"), ("lab",), ("choose", "--at-least", "delivery=0.9")]
+)
+def test_an_experiment_is_no_scenario(verb: tuple[str, ...]) -> None:
+    Path("e.toml").write_text(EXPERIMENT)
+    result = roamcast(*verb, "e.toml")
+    words = "error: e.toml: this is an experiment, not a scenario: roamcast campaign e.toml\n"
+    assert (result.exit_code, result.stderr) == (2, words)
+
+
+def test_a_scenario_is_no_experiment() -> None:
+    Path("s.toml").write_text(GOOD)
+    result = roamcast("campaign", "s.toml", "--plan")
+    words = "error: s.toml: this is a scenario, not an experiment: roamcast run s.toml\n"
+    assert (result.exit_code, result.stderr) == (2, words)
+
+
+def test_recordings_are_opened_when_a_scenario_is_checked_and_a_campaign_planned() -> None:
+    missing = '[movement]\nmodel = "recorded"\nfile = "walk.csv"\n'
+    Path("s.toml").write_text(GOOD + missing)
+    Path("e.toml").write_text(EXPERIMENT + missing.replace("[movement]", "[scenario.movement]"))
+    checked, planned = roamcast("scenario", "--check", "s.toml"), roamcast("campaign", "e.toml", "--plan")
+    words = "movement.file: walk.csv: cannot be read: No such file or directory\n"
+    assert (checked.exit_code, checked.stderr) == (2, f"error: s.toml: {words}")
+    assert (planned.exit_code, planned.stderr) == (2, f"error: e.toml: {words}")
+    Path("walk.csv").write_text("time,node,x,y\n0,0,1,1\n0,1,2,2\n")
+    words = "movement.file: walk.csv: node 2 has no samples; the scenario has nodes 0 to 2\n"
+    assert roamcast("scenario", "--check", "s.toml").stderr == f"error: s.toml: {words}"
+    assert roamcast("campaign", "e.toml", "--plan").stderr == f"error: e.toml: {words}"
+
+
+def test_contacts_are_opened_too() -> None:
+    links = '[radio]\npropagation = "links"\n[links]\nfile = "met.trace"\n'
+    Path("s.toml").write_text("nodes = 3\nduration = 10\n" + links)
+    words = "met.trace: is no trace (trace.json is missing): make one with roamcast traces import\n"
+    assert roamcast("scenario", "--check", "s.toml").stderr == f"error: s.toml: links.file: {words}"
+
+
+def test_measures_are_checked_when_a_campaign_is_planned() -> None:
+    Path("e.toml").write_text(EXPERIMENT)
+    result = roamcast("campaign", "e.toml", "--plan")
+    words = "error: e.toml: measures: there is no measure 'delivary'; did you mean 'delivery'?\n"
+    assert (result.exit_code, result.stderr) == (2, words)
+
+
+def test_the_plan_tells_the_whole_time() -> None:
+    Path("e.toml").write_text(roamcast("campaign", "--example").stdout)
+    result = roamcast("campaign", "e.toml", "--plan")
+    assert result.exit_code == 0, result.output
+    assert "30 runs planned, 30 of them distinct, 30 to do\nabout " in result.stdout
+    told = json.loads(roamcast("campaign", "e.toml", "--plan", "--json").stdout)
+    assert told["to_do"] == 30
+    assert told["total_s"] > 10 > told["cpu_s"] > 1  # Spark takes longer than these runs
+
+
+@pytest.mark.parametrize(
+    ("line", "found"),
+    [("roamcast ca", ["campaign"]), ("roamcast scenario --ex", ["--explain", "--example"])],
+)
+def test_the_shell_completes_verbs_and_options(line: str, found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("COMP_WORDS", line)
+    monkeypatch.setenv("COMP_CWORD", str(len(line.split()) - 1))
+    result = CliRunner().invoke(main, prog_name="roamcast", env={"_ROAMCAST_COMPLETE": "bash_complete"})
+    assert result.stdout.splitlines() == [f"plain,{word}" for word in found]
+
+
 @pytest.mark.parametrize("options", [[], ["--explain", "--check", "x"], ["--example", "--check", "x"]])
 def test_scenario_wants_one_task(options: list[str]) -> None:
     result = roamcast("scenario", *options)

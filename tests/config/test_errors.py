@@ -122,7 +122,7 @@ WRONG_EXPERIMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "measures": ({"measures": "delivery"}, "measures: expected a list of texts; got the text 'delivery'"),
     "far from all": (
         {"axes": [{"colour": 1}]},
-        "axes[0].colour: there is no such field; known are field, fields, label, template, values",
+        "axes[0].colour: there is no such field; known are field, fields, label, puts, template, values",
     ),
 }
 

@@ -50,11 +50,16 @@ def test_a_line_that_breaks() -> None:
     assert seen.width() == pytest.approx((2 + 2 + 3 * 3 + 2 * 2 + 3 * 2) / (3 + 2 + 3 + 4 + 9))
     assert seen.width_by_node() == pytest.approx((4 + 4 + 3 * 12 + 2 * 4 + 3 * 4) / (5 + 4 + 12 + 8 + 15))
     assert seen.greatest_width() == 3
+    # Ordered pairs with a way: 4 of 20 when node 4 is there, 4 of 12 when not, and all 12 of the whole line.
+    assert seen.pairs_connected() == pytest.approx((4 / 20 + 4 / 12 + 3 * 1 + 2 * 4 / 12 + 3 * 4 / 20) / 10)
+    # Looked at ten times; at three of them the line of four is whole: 1 + 2 + 3 + 1 + 2 + 1 hops each way.
+    assert network.path_hops(LINE, S, S) == pytest.approx((3 * 20 + 7 * 4) / (3 * 12 + 7 * 4))
 
 
 def test_contacts_by_hand() -> None:
     assert network.degree(LINE, S) == pytest.approx(2 * (10 + 3 + 10) / (10 * 4 + 1 + 3))
     assert network.breaks_per_minute(LINE, S) == pytest.approx(6)
+    assert network.changes_per_second(LINE, S) == pytest.approx(2 / 10)
     twice = made([(0, 1, 2, 4), (0, 1, 7, 9), (0, 2, 0, 5), (1, 2, 6, 20), (1, 2, 1, 5)], 3, 20)
     assert sorted(network.durations(twice, 1).tolist()) == [2, 2]
     assert sorted(network.gaps(twice, 0).tolist()) == [1, 3]
@@ -66,6 +71,8 @@ def test_nothing_is_measured_of_no_time() -> None:
     figures = [seen.number_mean(), seen.largest_share(), seen.size(), seen.width(), seen.greatest_width()]
     assert figures == [None] * 5
     assert network.breaks_per_minute(LINE, 11 * S) is None
+    assert network.changes_per_second(LINE, 11 * S) is None
+    assert network.path_hops(LINE, 11 * S, S) is None
     assert network.degree(LINE, 11 * S) is None
     assert agreement(LINE, LINE, 11 * S) == (None, None, None, None)
 

@@ -19,7 +19,7 @@ PATIENCE = 60
 def node_args(folder: Path, number: int) -> list[str]:
     return [
         *("node", "--id", str(number), "--insecure", "--store", str(folder / f"{number}.store")),
-        *("--air", "127.0.0.1:9", "--control", f"unix:{folder / str(number)}"),
+        *("--air", "127.0.0.1:9", "--api", f"unix:{folder / str(number)}"),
     ]
 
 
@@ -102,7 +102,7 @@ LEAVE = """
     async def main():
         async with Processes() as forkserver:
             started = [await forkserver.start(f"node {n}", args + ["--id", str(n), "--store", f"{folder}/{n}.store",
-                       "--control", f"unix:{folder}/{n}"], Path(folder) / f"{n}.log") for n in range(2)]
+                       "--api", f"unix:{folder}/{n}"], Path(folder) / f"{n}.log") for n in range(2)]
             for one in started:
                 await one.ready
             print(forkserver._forkserver.pid, *(one.pid for one in started), flush=True)

@@ -91,7 +91,7 @@ def address(node: Node) -> str:
 
 
 async def take(events: Events, count: int) -> list[Event]:
-    return [await anext(events) for _ in range(count)]
+    return [(await anext(events)).event for _ in range(count)]
 
 
 def facts(folder: Path) -> dict[str, list[dict[str, Any]]]:
@@ -127,7 +127,7 @@ class Process:
     def __init__(self, folder: Path, node: int = 1, *options: str, air: str | None = "127.0.0.1:9") -> None:
         self.control = f"unix:{folder / f'{node}.socket'}"
         self.store = folder / f"{node}.store"
-        words = ["node", "--id", str(node), "--store", str(self.store), "--control", self.control, "--seed", "1"]
+        words = ["node", "--id", str(node), "--store", str(self.store), "--api", self.control, "--seed", "1"]
         words += options
         if air is not None:  # without one it would broadcast
             words += ["--air", air]

@@ -16,12 +16,11 @@ from typing import Any
 import aiohttp
 import pytest
 
+from lab.test_netns import WHY_NOT as NO_NAMESPACES
 from live.nodes import ENVIRONMENT, address, process, run, settings, until
-from roamcast.content.event import Event, event_id
-from roamcast.content.filter import EVERYTHING
-from roamcast.content.subscription import Subscription
+from roamcast.content.event import event_id
 from roamcast.errors import ConfigError
-from roamcast.live import gate, metrics, subscribers
+from roamcast.live import gate, metrics
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import BROADCAST, SAY, Sealer
@@ -29,6 +28,7 @@ from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.node import FIRST_SERIALS, Node
 from roamcast.live.settings import NodeSettings, default_store, read_token
 from roamcast.live.store import Store, StoreError
+from roamcast.live.troubles import Troubles
 from roamcast.live.written import WrittenFacts
 
 # --- The store ------------------------------------------------------------------------------------------------------
@@ -128,22 +128,6 @@ def test_a_node_goes_on_without_facts_that_it_cannot_write(tmp_path: Path) -> No
             assert (await client.status())["counters"]["notes"] == {"facts lost": 1}
 
     run(life)
-
-
-def test_facts_are_bounded_the_oldest_go(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("roamcast.live.written.MAX_BYTES", 20_000)
-
-    async def life() -> None:
-        async with Node(settings(tmp_path, facts=tmp_path / "facts")) as node, Client(address(node)) as client:
-            for _ in range(15):
-                await client.publish({"a": 1})
-                await node.facts.cut(node.clock.now())
-
-    run(life)
-    parts = sorted((tmp_path / "facts").glob("publish-*.parquet"))
-    assert parts[-1].name > "publish-000013"
-    assert "publish-000000.parquet" not in [part.name for part in parts]
-    assert sum(part.stat().st_size for part in (tmp_path / "facts").iterdir()) <= 20_000
 
 
 def test_a_node_on_a_mast_cuts_fewer_parts_as_time_goes_by(tmp_path: Path) -> None:
@@ -252,27 +236,6 @@ def test_a_token_that_everybody_may_read_is_refused(tmp_path: Path) -> None:
     assert read_token(token) == "0123456789abcdef"
 
 
-def test_what_waits_for_all_listeners_together_is_bounded(monkeypatch: pytest.MonkeyPatch) -> None:
-    """150 durable subscriptions whose listeners are away took 1.3 GB."""
-    monkeypatch.setattr(subscribers, "MAX_ALL_BYTES", 100_000)
-
-    async def test() -> None:
-        known = subscribers.Subscribers(1, 0)
-        boxes = [known.add(Subscription(number, EVERYTHING), durable=True) for number in range(1, 31)]
-        for number in range(1, 21):
-            known.deliver(Event("t", {}, bytes(1000), number), tuple(range(1, 31)), 0, "data")
-        assert sum(len(box) * 1256 for box in boxes) <= 100_000 + 1256
-        assert {box.missed + len(box) for box in boxes} == {20}
-        assert max(map(len, boxes)) - min(map(len, boxes)) <= 1, "the fullest gives"
-        taken = await boxes[0].take()
-        assert taken is not None
-        missed, delivery = taken
-        assert delivery.told.event is not None
-        assert missed + len(boxes[0]) == 19
-
-    run(test)
-
-
 # --- The radio ------------------------------------------------------------------------------------------------------
 
 
@@ -310,7 +273,20 @@ def test_an_interface_that_went_and_came_back_is_opened_anew(monkeypatch: pytest
     run(test)
 
 
-def test_a_neighbour_with_another_key_is_told_once_a_minute(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+@pytest.mark.skipif(bool(NO_NAMESPACES), reason=NO_NAMESPACES)
+def test_a_cable_that_is_pulled_out_and_replaced_is_used_again_with_and_without_interface() -> None:
+    words = ["unshare", "-n", sys.executable, "-m", "live.link.away"]
+    paths = os.pathsep.join((ENVIRONMENT["PYTHONPATH"], str(Path(__file__).parents[1])))
+    done = subprocess.run(
+        words, env={**ENVIRONMENT, "PYTHONPATH": paths}, capture_output=True, text=True, check=False, timeout=60
+    )
+    assert done.returncode == 0, done.stderr
+    for counters in json.loads(done.stdout):
+        assert counters["send-failed"] >= 1
+        assert counters["reopened"] >= 1
+
+
+def test_a_neighbour_with_another_key_is_told(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     key = tmp_path / "key"
     NetworkKey.new().save(key)
 
@@ -319,11 +295,38 @@ def test_a_neighbour_with_another_key_is_told_once_a_minute(tmp_path: Path, capl
             stranger = Sealer(NetworkKey.new(), 2)
             for _ in range(100):
                 node.link.datagrams([(stranger.seal(SAY, BROADCAST, b"x"), ("127.0.0.1", 9))])
-                node._warn_of_refusals()
+            await until(lambda: [line for line in caplog.messages if "ANOTHER KEY" in line])
 
     with caplog.at_level(logging.WARNING):
         run(test)
-    assert len([record for record in caplog.records if "ANOTHER KEY" in record.getMessage()]) == 1
+
+
+def test_troubles_are_told_once_a_minute_and_replays_when_they_last(caplog: pytest.LogCaptureFixture) -> None:
+    def lines() -> list[tuple[str, int]]:
+        fields = [record.__dict__["roamcast_fields"] for record in caplog.records]
+        caplog.clear()
+        return [(told["reason"], told["frames"]) for told in fields]
+
+    looked, counters = Troubles(), Counter[str]()
+    with caplog.at_level(logging.WARNING):
+        for second in range(60):
+            counters.update({"key": 3, "send-failed": 2, "crowded": 1})
+            looked.look(second, counters)
+        assert lines() == [("key", 3), ("send-failed", 2), ("crowded", 1)]
+        looked.look(60, counters)
+        assert lines() == [("key", 177), ("send-failed", 118), ("crowded", 59)], "the rest, when it is time"
+        for second in range(61, 600):
+            looked.look(second, counters)
+        assert lines() == [], "and nothing of what is over"
+        for second in range(600, 640, 2):  # now and then, as in a healthy network
+            counters["replay"] += 1
+            looked.look(second, counters)
+            looked.look(second + 1, counters)
+        assert lines() == []
+        for second in range(640, 700):
+            counters["replay"] += 1
+            looked.look(second, counters)
+        assert lines() == [("replay", 25)], "with those that came before"
 
 
 # --- Operation ------------------------------------------------------------------------------------------------------
@@ -406,7 +409,7 @@ def test_systemd_is_told_that_the_node_is_ready_and_alive(tmp_path: Path, monkey
 def test_status_can_be_watched(tmp_path: Path) -> None:
     with process(tmp_path) as node:
         node.ready()
-        words = [sys.executable, "-m", "roamcast", "status", "--json", "--watch", "0.1", "--control", node.control]
+        words = [sys.executable, "-m", "roamcast", "status", "--json", "--watch", "0.1", "--api", node.control]
         with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as watching:
             assert watching.stdout is not None
             times = [json.loads(watching.stdout.readline())["now_s"] for _ in range(3)]

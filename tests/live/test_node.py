@@ -65,8 +65,8 @@ def test_long_events_travel_in_parts_and_own_subscribers_hear_their_node(tmp_pat
             there.subscribe() as others,
         ):
             await here.publish({}, payload=payload)
-            assert [(event.payload, own.hops, own.via) for event in await take(own, 1)] == [(payload, 0, "local")]
-            assert [(event.payload, others.hops) for event in await take(others, 1)] == [(payload, 1)]
+            assert [(event.payload, event.hops, event.via) for event in [await anext(own)]] == [(payload, 0, "local")]
+            assert [(event.payload, event.hops) for event in [await anext(others)]] == [(payload, 1)]
 
     run(test)
 
@@ -177,13 +177,23 @@ def test_a_node_without_a_key_refuses_to_start(tmp_path: Path) -> None:
         settings(tmp_path, insecure=True, key=tmp_path / "key")
 
 
-def test_beyond_loopback_a_token_is_needed(tmp_path: Path) -> None:
-    with pytest.raises(ConfigError, match=r"--control 0\.0\.0\.0:5: others can reach this address"):
-        settings(tmp_path, control="0.0.0.0:5")
-    with pytest.raises(ConfigError, match="others can reach this address"):
-        settings(tmp_path, control="example.org:5")
+def test_beyond_loopback_a_token_and_tls_are_needed(tmp_path: Path) -> None:
+    token: dict[str, Any] = {"token_file": tmp_path / "t"}
+    tls: dict[str, Any] = {"tls_cert": tmp_path / "c", "tls_key": tmp_path / "k"}
+    for control in ("0.0.0.0:5", "example.org:5", "[::]:5"):
+        with pytest.raises(ConfigError, match="needs --token-file FILE and --tls-cert FILE --tls-key FILE; or use"):
+            settings(tmp_path, control=control)
+        with pytest.raises(ConfigError, match="other machines can reach this address, so it needs --tls-cert"):
+            settings(tmp_path, control=control, **token)
+        with pytest.raises(ConfigError, match="so it needs --token-file FILE; or use"):
+            settings(tmp_path, control=control, **tls)
+        settings(tmp_path, control=control, **token, **tls)
     for control in ("127.0.0.1:0", "[::1]:0", "localhost:0", "127.3.2.1:0"):
         settings(tmp_path, control=control)
+    with pytest.raises(ConfigError, match="--tls-cert and --tls-key go together"):
+        settings(tmp_path, control="127.0.0.1:0", tls_cert=tmp_path)
+    with pytest.raises(ConfigError, match="a Unix socket does not leave the machine"):
+        settings(tmp_path, **tls)
 
 
 @pytest.mark.parametrize("change", ["jitter=-1", "jitter=long", "jiter=1", "jitter"])

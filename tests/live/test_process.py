@@ -21,7 +21,7 @@ from roamcast.live.store import Store
 @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
 def test_a_signal_ends_a_node_cleanly(tmp_path: Path, number: int) -> None:
     with process(tmp_path, 3, "--facts", str(tmp_path / "facts")) as node:
-        assert node.ready() == {"ready": True, "node": 3, "control": node.control}
+        assert node.ready() == {"ready": True, "node": 3, "api": node.control}
 
         async def use() -> None:
             async with Client(node.control) as client:

@@ -214,7 +214,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "s")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    assert "is a store of version 99; this roamcast reads version 4" in refused(tmp_path / "s")
+    assert "is a store of version 99; this roamcast reads version 5" in refused(tmp_path / "s")
 
 
 def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:

@@ -211,12 +211,14 @@ def test_runs_and_manifest_of_two_commits_are_refused(spark: SparkSession, tmp_p
     measure(spark, out, ["delivery"])
 
 
-def test_estimates_are_scaled_by_what_runs_have_taken(six: tuple[Plan, Path, list[State]]) -> None:
+def test_estimates_are_corrected_by_what_runs_have_taken(six: tuple[Plan, Path, list[State]]) -> None:
     plan, out, _ = six
     survey = look(plan, out)
-    took = sum(json.loads(file.read_bytes())["cpu"] for file in (out / "done").iterdir() if file.stem in survey.ok)
-    assert survey.calibration(plan) == pytest.approx(took / sum(run.estimate for run in plan.distinct))
-    assert look(plan, out.with_name("nothing")).calibration(plan) == 1
+    estimate = plan.distinct[0].estimate  # all alike
+    took = [json.loads(file.read_bytes())["cpu"] for file in (out / "done").iterdir() if file.stem in survey.ok]
+    expected = (sum(took) + estimate) / (len(took) + 1)
+    assert survey.forecast(plan).of(plan.distinct[0]) == pytest.approx(expected, rel=1e-6)
+    assert look(plan, out.with_name("nothing")).forecast(plan).of(plan.distinct[0]) == estimate
 
 
 # --- Folders that are refused ---------------------------------------------------------------------------------------
@@ -292,7 +294,7 @@ def test_a_run_that_raises_is_a_row_and_can_be_tried_again(spark: SparkSession, 
     assert (len(rows), len(failed)) == (6, 2)
     for row in failed:
         assert row["error"].startswith("KeyError: <")
-        assert row["error"].endswith(" object at 0x…> (odd.py:11 in start)")
+        assert row["error"].endswith(" object at 0x…> (odd.py:11 in start; node 0, start, at 0.000000 s)")
         assert (row["rows"], row["simulated"], row["protocol"]) == ([], None, "odd.py:ENTRY")
     bad.unlink()
     assert statuses(spark, mixed, out).count("failed") == 2
@@ -390,7 +392,7 @@ def facts(out: Path) -> dict[str, bytes]:
 def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: Run) -> None:
     with concurrent.futures.ThreadPoolExecutor(2) as both:
         outcomes = list(both.map(lambda _: perform(run, place, TOKEN), range(2)))
-    assert outcomes == [(run.run, "ok", "")] * 2
+    assert [outcome[:3] for outcome in outcomes] == [(run.run, "ok", "")] * 2
     written = facts(place)
     (record,) = (place / "done").iterdir()
     assert set(json.loads(record.read_bytes())["sizes"]) == {Path(name).parent.name for name in written}
@@ -537,7 +539,8 @@ def test_the_verb_measures_and_lists_failures(tmp_path: Path) -> None:
     ]
     assert "2 runs in out/tiny" in result.stdout
     assert "2 runs failed:" in result.stderr
-    assert "(tiny, odd, –, seed 2): RuntimeError: a defect (odd.py:11 in start)" in result.stderr
+    where = "(odd.py:11 in start; node 0, start, at 0.000000 s)"
+    assert f"(tiny, odd, –, seed 2): RuntimeError: a defect {where}" in result.stderr
     assert "run them again with: roamcast campaign tiny.toml --out out/tiny --retry-failed" in result.stderr
 
     (tmp_path / "bad").unlink()
@@ -586,12 +589,11 @@ def test_an_interrupt_cancels_the_job_and_what_is_missing_is_done_later(spark: S
 
 
 def test_progress_in_words() -> None:
-    state = State(total=60, done=20, failed=1, running=2, share=0.25, elapsed=100)
-    assert state.left == 300
+    state = State(total=60, done=20, failed=1, running=2, share=0.25, elapsed=100, left=300)
     words = in_words(state, 0.0)
     assert words.startswith("20 of 60 runs done, 1 failed, 2 running, 5 min left, until about ")
-    assert in_words(State(60, 60, 0, 0, 1.0, 9), 0.0) == "60 of 60 runs done"
-    assert in_words(State(60, 0, 0, 2, 0.0, 9), 0.0) == "0 of 60 runs done, 2 running"
+    assert in_words(State(60, 60, 0, 0, 1.0, 9, 0), 0.0) == "60 of 60 runs done"
+    assert in_words(State(60, 0, 0, 2, 0.0, 9, 5), 0.0).startswith("0 of 60 runs done, 2 running, 5 s left")
     assert [duration(s) for s in (0.123, 42.4, 600, 8000)] == ["0.12 s", "42 s", "10 min", "2 h 13 min"]
 
 
@@ -599,20 +601,20 @@ def test_without_a_terminal_there_are_few_lines() -> None:
     lines: list[str] = []
     tell = Lines(lines.append)
     for hundredth in range(101):
-        tell(State(100, hundredth, 0, 0, hundredth / 100, hundredth / 10))
+        tell(State(100, hundredth, 0, 0, hundredth / 100, hundredth / 10, 1))
     assert len(lines) == 11
     assert lines[-1] == "100 of 100 runs done"
     tell = Lines(lines.append)
     lines.clear()
     for second in (0, 10, 29, 30, 59, 60):
-        tell(State(2, 0, 0, 2, 0, second))
-    tell(State(2, 0, 1, 1, 0, 61))
+        tell(State(2, 0, 0, 2, 0, second, 1))
+    tell(State(2, 0, 1, 1, 0, 61, 1))
     assert len(lines) == 4
 
 
 def test_a_terminal_gets_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with shown(Console(force_terminal=True, width=100)) as report:
-        report(State(60, 20, 1, 2, 0.25, 100))
+        report(State(60, 20, 1, 2, 0.25, 100, 300))
     assert "20 of 60 runs done, 1 failed, 2 running" in capsys.readouterr().out
 
 

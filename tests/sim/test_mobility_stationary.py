@@ -232,3 +232,16 @@ def test_who_is_under_way_at_the_start_travels_until_it_is_inside() -> None:
         goal = legs[-1].room
         assert [leg.travelling for leg in legs] == [leg.room != goal for leg in legs]
     assert under_way > 200
+
+
+@pytest.mark.parametrize("start", ["stationary", "uniform"])
+def test_nodes_of_no_speed_stay_where_others_start(start: Literal["stationary", "uniform"]) -> None:
+    still, slow, fast = (
+        [next(walk) for walk in RandomWaypoint(speed=(v, v), start=start).walks(AREA, 50, 3, Path())]
+        for v in (0, 1, 20)
+    )
+    for one, other, third in zip(still, slow, fast, strict=True):
+        assert (one.x0, one.y0) == (one.x1, one.y1) == (other.x0, other.y0) == (third.x0, third.y0)
+        assert one.end > 10**9 * SECOND
+    assert not list(RandomWaypoint(speed=(0.0, 0.0)).problems(AREA, 50))
+    assert [field for field, _ in RandomWaypoint(speed=(0.0, 1.0)).problems(AREA, 50)] == ["speed"]

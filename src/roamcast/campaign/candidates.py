@@ -15,6 +15,7 @@ from roamcast.campaign.experiment import Experiment, Variant, experiment
 from roamcast.campaign.race import LOOKS
 from roamcast.config.values import typed_value
 from roamcast.errors import ConfigError, RoamcastError
+from roamcast.sim.scenario import refuse_experiment
 
 DEFAULTS: Final = (
     "flooding",
@@ -83,6 +84,7 @@ def able(one: Experiment, candidates: Sequence[Variant]) -> tuple[list[Variant],
 
 def race_experiment(scenario: dict[str, Any], source: str, folder: Path) -> Experiment:
     """The experiment that a race is: one scenario, as many seeds as its last look has. Candidates are its variants."""
+    refuse_experiment(scenario, source)
     return experiment({"name": "choose", "seeds": max(LOOKS), "scenario": scenario}, source, folder)
 
 

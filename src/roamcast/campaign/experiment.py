@@ -43,9 +43,21 @@ class Axis(_Part, frozen=True, kw_only=True):
         Meta(description='what the field gets, with the value in place of the label, such as "veh-{speed}.trace"'),
     ] = None
 
+    puts: Annotated[
+        tuple[Any, ...],
+        Meta(description="what the field gets, value by value, such as areas that give a degree; none: the value"),
+    ] = ()
+
     def put_as(self, value: Any) -> Any:  # noqa: ANN401  # any value of TOML
         """What the field gets for a value of the axis."""
+        if self.puts:
+            return self.puts[self.values.index(value)]
         return value if self.template is None else self.template.replace(f"{{{self.name}}}", str(value))
+
+    def only(self, values: tuple[Any, ...]) -> "Axis":
+        """The axis with these of its values."""
+        puts = tuple(self.put_as(value) for value in values) if self.puts else ()
+        return msgspec.structs.replace(self, values=values, puts=puts)
 
     @property
     def targets(self) -> tuple[str, ...]:
@@ -82,8 +94,8 @@ class Figure(_Part, frozen=True, kw_only=True):
 
 
 class Quick(_Part, frozen=True, kw_only=True):
-    """A preview: what `roamcast papers --quick` runs of an experiment that needs more time than others to show
-    anything."""
+    """A part of an experiment: what `roamcast papers --quick` runs of one that needs more time than others to show
+    anything, and what `roamcast map` runs."""
 
     duration: Annotated[float, Meta(gt=0, description="of a run with its warm-up, s")]
     seeds: Annotated[int, Meta(ge=1, description="how many")] = 3
@@ -118,6 +130,9 @@ class Spec(_Part, frozen=True, kw_only=True):
         Quick | None,
         Meta(description="the preview; none: fewer points, three seeds and 200 s after the warm-up"),
     ] = None
+    usual: Annotated[
+        Quick | None, Meta(description="of the map: what runs without --quick and --full; none: everything")
+    ] = None
 
     def problems(self) -> Iterator[tuple[str, str]]:
         """(field, rule with the values)."""
@@ -141,8 +156,9 @@ class Spec(_Part, frozen=True, kw_only=True):
                 yield from ((f"figures[{number}].against", rule) for rule in self._against_problems(figure.against))
         if self.baseline is not None and self.variants and self.baseline not in variants:
             yield "baseline", f"there is no variant {self.baseline!r}; {_known(self.baseline, variants)}"
-        if self.quick is not None:
-            yield from ((f"quick.{name}", rule) for name, rule in self._quick_problems(self.quick))
+        for level, part in (("quick", self.quick), ("usual", self.usual)):
+            if part is not None:
+                yield from ((f"{level}.{name}", rule) for name, rule in self._quick_problems(part))
 
     def _quick_problems(self, quick: Quick) -> Iterator[tuple[str, str]]:
         """A preview is a part of the experiment: its points are points of the figures."""
@@ -200,6 +216,8 @@ def _axis_problems(axis: Axis) -> Iterator[tuple[str, str]]:
         return
     if axis.template is not None and f"{{{axis.name}}}" not in axis.template:
         yield "template", f"{axis.template!r}: expected {{{axis.name}}} in it, the label of the axis"
+    if axis.puts and len(axis.puts) != len(axis.values):
+        yield "puts", f"{len(axis.puts)} for {len(axis.values)} values: there must be one for each"
     for target in axis.targets:
         if not is_field(target):
             yield "field", f"{target!r}: expected a name such as radio.range or workload.publishers[0].rate"
@@ -276,6 +294,8 @@ def load_experiment(path: Path) -> Experiment:
 
 def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
     """Checks the contents of an experiment file; `folder` is where its file names start."""
+    if "nodes" in raw and "scenario" not in raw:
+        raise CampaignError(f"{source}: this is a scenario, not an experiment: roamcast run {source}")
     spec = decode(raw, Spec, source, CampaignError, whole="the experiment")
     broken = [f"{source}: {name}: {rule}" for name, rule in spec.problems()]
     if broken:

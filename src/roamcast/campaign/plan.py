@@ -11,16 +11,17 @@ No Spark here: what is wrong is refused before any starts. The rules this file o
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
-from typing import Any, Final
+from typing import Any
 
 import msgspec
 
+from roamcast.campaign.estimate import estimated
 from roamcast.campaign.experiment import CampaignError, Experiment, load_experiment, repeated
 from roamcast.campaign.identity import canonical_hash, completed, find_files, run_id
 from roamcast.campaign.inputs import Files, Sources
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.recordings import check_recordings
 
-__all__ = ["CampaignError", "Experiment", "Plan", "Run", "estimated", "load_experiment", "plan"]
+__all__ = ["CampaignError", "Experiment", "Plan", "Run", "load_experiment", "plan"]
 
 
 @dataclass(frozen=True)
@@ -31,7 +32,9 @@ class Run:
     scenario: str
     """JSON of the completed scenario."""
     estimate: float
+    """CPU seconds, roughly."""
     files: Files
+    protocol: str = ""
 
 
 @dataclass(frozen=True)
@@ -76,13 +79,19 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
 
 
 def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
+    opened = set()
     for variant in one.variants:
         for number, point in enumerate(one.points(variant)):
             scenario = completed(one.at(variant, point), one.folder)
+            recordings = (scenario.movement, scenario.links, scenario.area, scenario.nodes)
+            if recordings not in opened:
+                check_recordings(msgspec.structs.replace(scenario, seed=seeds[0]), one.source, one.folder)
+                opened.add(recordings)
             files, estimate = find_files(scenario, one.folder, sources), estimated(scenario)
             for seed in seeds:
                 seeded = msgspec.structs.replace(scenario, seed=seed)
-                run = Run(run_id(seeded, files), msgspec.json.encode(seeded).decode(), estimate, files)
+                encoded = msgspec.json.encode(seeded).decode()
+                run = Run(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
                 yield (
                     {
                         "run": run.run,
@@ -134,24 +143,3 @@ def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
         "source": one.source,
         "hashes": hashes,
     }
-
-
-# --- How long it takes ----------------------------------------------------------------------------------------------
-
-# Seconds of CPU on a common core: a simulated second of a node that moves and beacons; an event at a node that hears
-# it and passes it on; a background message at a node, inside the core; and what a run costs however short.
-_NODE_SECOND: Final = 3e-6
-_EVENT_AT_NODE: Final = 1e-5
-_BACKGROUND_AT_NODE: Final = 5e-7
-_RUN: Final = 0.02
-
-
-def estimated(scenario: Scenario) -> float:
-    """Seconds of CPU, roughly: enough to put runs in order, and `simulate.calibration` corrects the scale."""
-    nodes = scenario.nodes
-    events = sum(group.members * group.rate for group in scenario.workload.publishers)
-    noise = scenario.background
-    reach = nodes if noise and noise.reach == "network" else 1
-    background = noise.rate * nodes * reach if noise else 0.0
-    a_second = _NODE_SECOND * nodes + _EVENT_AT_NODE * events * nodes + _BACKGROUND_AT_NODE * background
-    return _RUN + scenario.duration * a_second

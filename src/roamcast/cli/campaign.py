@@ -4,6 +4,7 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
+from typing import Final
 
 import click
 import pyarrow.parquet as pq
@@ -13,6 +14,7 @@ from roamcast.campaign.plan import Plan, load_experiment, plan
 from roamcast.campaign.until import Goal, parse_goal
 from roamcast.cli.campaign_options import (
     campaign_options,
+    check_named_measures,
     command_line,
     explain_experiments,
     limits_from,
@@ -25,6 +27,54 @@ from roamcast.cli.scenario import screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures
 from roamcast.report import answers, write_report
 from roamcast.report.source import read_results
+
+EXAMPLE: Final = """\
+# Two protocols among people in a park, over the range of their radios. Run it:  roamcast campaign this-file.toml
+# Which runs, and how long they will take:    roamcast campaign this-file.toml --plan
+# Every field there is, with its default:     roamcast campaign --explain; of [scenario]: roamcast scenario --explain
+
+name = "park"                           # results go to out/park
+title = "Gossip beside flooding over the range of the radio"
+seeds = 5                               # per point and variant; more seeds, narrower intervals
+measures = ["delivery", "overhead", "delay_p95"]
+baseline = "flooding"                   # the others are compared with it, seed by seed
+
+[scenario]                              # as in a scenario file; or scenario = "file.toml"
+nodes = 30
+duration = 60                           # simulated seconds
+warmup = 10
+
+[scenario.area]                         # metres
+width = 600
+height = 400
+
+[[scenario.workload.subscribers]]
+count = 10
+filter = 'type = "offer" and price < 20'
+
+[[scenario.workload.publishers]]
+count = 2
+rate = 0.5                              # events per second and publisher
+type = "offer"
+attributes.price = { low = 1, high = 40 }
+
+[[axes]]                                # what is swept: any field of the scenario
+field = "radio.range"
+label = "range"
+values = [80, 120, 160]
+
+[[variants]]                            # what is compared
+name = "flooding"
+
+[[variants]]
+name = "gossip 0.7"
+set = { "protocol.name" = "gossip", "protocol.parameters.p" = 0.7 }
+
+[[figures]]                             # of the report: a measure over an axis
+id = "delivery"
+x = "range"
+y = "delivery"
+"""
 
 
 @click.command()
@@ -43,6 +93,7 @@ from roamcast.report.source import read_results
     is_flag=True,
     help="Explain every field of an experiment; with files, print their complete scenarios.",
 )
+@click.option("--example", "only_example", is_flag=True, help="Print a small, commented experiment to start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def campaign(
     files: tuple[Path, ...],
@@ -56,22 +107,27 @@ def campaign(
     until: str | None,
     only_plan: bool,
     only_explain: bool,
+    only_example: bool,
     as_json: bool,
 ) -> None:
     """Run experiments (scenarios swept over axes, variants and seeds), measure them, print a table, write a report.
 
     Run the same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
+    if only_example:
+        click.echo(EXAMPLE, nl=False)
+        return
     if only_explain:
         explain_experiments([load_experiment(file) for file in files])
         return
     if not files:
-        raise click.UsageError("give at least one experiment file, or --explain")
+        raise click.UsageError("give at least one experiment file, or --example or --explain")
     experiments = [load_experiment(file) for file in files]
     conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     planned = plan(experiments, seeds)
     out = out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
+        check_named_measures(experiments)
         print_plan(planned, out, as_json)
         return
     goal = parse_goal(until) if until else None

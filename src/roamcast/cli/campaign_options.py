@@ -5,7 +5,7 @@ import os
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, NamedTuple, TypeVar
 
 import click
 import msgspec
@@ -20,9 +20,10 @@ from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
 from roamcast.campaign.until import Stopping
 from roamcast.cli.paths import LocalPath
-from roamcast.cli.progress import duration, shown
+from roamcast.cli.progress import duration, say, shown
 from roamcast.cli.scenario import screen_width
 from roamcast.config.explain import as_text, explain
+from roamcast.sim.compilation import compile_if_needed
 
 if TYPE_CHECKING:  # it imports Spark
     from roamcast.pipeline.simulate import Survey
@@ -30,6 +31,11 @@ if TYPE_CHECKING:  # it imports Spark
 ABSENT: Final = "–"
 LOCAL: Final = "local[*,4]"
 """All cores of this machine, and four tries for a task whose process dies."""
+
+START_SPARK: Final = 6.0
+MEASURE: Final = 10.0
+MEASURE_RUN: Final = 0.1
+"""Seconds: the start of Spark, measuring a campaign however small, and measuring a run, of CPU."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -82,13 +88,15 @@ def run_here(
 ) -> list[dict[str, Any]]:
     """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
     # Here and not above: Spark takes a second to import, and an answer to --help should not.
-    from roamcast.pipeline.measures import MEASURES, with_names
     from roamcast.pipeline.run import run_campaign
     from roamcast.pipeline.simulate import look
 
-    check_measures(with_names(experiments), MEASURES)
+    check_named_measures(experiments)
     console = Console(stderr=True)
-    announce(planned, look(planned, out), console, retry_failed, "at most " if goal is not None else "")
+    found = look(planned, out)
+    announce(planned, found, console, retry_failed, "at most " if goal is not None else "")
+    if len(found.ok) < len(planned.distinct) and (master or LOCAL).startswith("local"):
+        compile_if_needed(say)  # before the clock starts: it says nothing about how long the runs take
     try:
         with shown(console) as report:
             return run_campaign(
@@ -106,6 +114,13 @@ def run_here(
     except KeyboardInterrupt:
         click.echo(f"finished runs are kept; continue with: {command}", err=True)
         raise
+
+
+def check_named_measures(experiments: Sequence[Experiment]) -> None:
+    """Refuses measures that there are not, also in files of the user's own."""
+    from roamcast.pipeline.measures import MEASURES, with_names  # it imports Spark
+
+    check_measures(with_names(experiments), MEASURES)
 
 
 def command_line(
@@ -139,26 +154,54 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
     from roamcast.pipeline.simulate import look  # it imports Spark
 
     survey = look(planned, out)
-    scale = survey.calibration(planned)
+    forecast = survey.forecast(planned)
     todo = [run for run in planned.distinct if run.run not in survey.ok and run.run not in survey.failed]
-    cpu = scale * sum(run.estimate for run in todo)
+    cores = os.cpu_count() or 1
+    times = Times(sum(map(forecast.of, todo)), len(todo), len(planned.distinct), cores)
     if as_json:
         rows = [{name: row[name] for name in row if name != "scenario"} for row in planned.rows]
-        click.echo(json.dumps({"out": str(out), "runs": rows, "to_do": len(todo), "cpu_s": cpu}))
+        known = {"to_do": len(todo), "cpu_s": times.cpu, "total_s": times.total}
+        click.echo(json.dumps({"out": str(out), "runs": rows, **known}))
         return
     table = Table(box=box.SIMPLE_HEAD)
     for column in ("experiment", "variant", "point", "seeds", "CPU s per run"):
         table.add_column(column, justify="right" if column.startswith("CPU") else "left")
+    by_run = {run.run: run for run in planned.distinct}
     for (experiment, variant, axes), rows in by_point(planned.rows):
         seeds = ", ".join(str(row["seed"]) for row in rows)
-        table.add_row(experiment, variant, point(axes), seeds, f"{scale * rows[0]['estimate']:.2g}")
+        table.add_row(experiment, variant, point(axes), seeds, f"{forecast.of(by_run[rows[0]['run']]):.2g}")
     console = Console(markup=False, highlight=False)
     console.print(table)
-    cores = os.cpu_count() or 1
-    click.echo(
-        f"{len(planned.rows)} runs planned, {len(planned.distinct)} of them distinct, {len(todo)} to do: about "
-        f"{duration(cpu)} of CPU, {duration(cpu / cores)} on the {cores} cores here"
-    )
+    click.echo(f"{len(planned.rows)} runs planned, {len(planned.distinct)} of them distinct, {len(todo)} to do")
+    click.echo(times.in_words())
+
+
+class Times(NamedTuple):
+    """What a campaign will take, roughly."""
+
+    cpu: float
+    """Seconds of CPU, of all runs to do."""
+    todo: int
+    planned: int
+    cores: int
+
+    @property
+    def total(self) -> float:
+        """Seconds from the command to its end, on a machine with nothing else to do."""
+        return self.spark + self.cpu / self.cores
+
+    @property
+    def spark(self) -> float:
+        """Its start, and measuring; a campaign with nothing to do needs neither."""
+        return START_SPARK + MEASURE + MEASURE_RUN * self.planned / self.cores if self.todo else 0.0
+
+    def in_words(self) -> str:
+        if not self.todo:
+            return "nothing to simulate"
+        return (
+            f"about {duration(self.total)} on the {self.cores} cores here: {duration(self.cpu / self.cores)} of "
+            f"simulation ({duration(self.cpu)} of CPU), {duration(self.spark)} for Spark to start and measure"
+        )
 
 
 def by_point(rows: Sequence[dict[str, Any]]) -> Iterator[tuple[tuple[str, str, str], list[dict[str, Any]]]]:

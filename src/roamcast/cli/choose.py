@@ -25,7 +25,8 @@ from roamcast.campaign.candidates import (
 )
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import ABSENT, LOCAL, setting
-from roamcast.cli.progress import shown
+from roamcast.cli.progress import say, shown
+from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.scenario import read
 
 RESULT_FILE: Final = "choice.json"
@@ -88,14 +89,17 @@ def choose(
     measured on seeds that had no part in the choice. Exits with 0 also if nothing is decided or nothing meets the goal:
     the answer says so.
     """
-    until = time.monotonic() + 60 * minutes
     measure, share = _goal(at_least)
     made = race_experiment(read(scenario), str(scenario), scenario.parent)
     wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *map(candidate, DEFAULTS)]
     fit, refused = able(made, distinct(wanted))
     if not fit:
-        raise CampaignError(f"{scenario}: none of the candidates can run it: {'; '.join(refused.values())}")
+        reasons = "; ".join(dict.fromkeys(refused.values()))
+        raise CampaignError(f"{scenario}: none of the candidates can run it: {reasons}")
     out = out or Path("out") / f"choose-{scenario.stem}"
+    if (master or LOCAL).startswith("local"):
+        compile_if_needed(say)
+    until = time.monotonic() + 60 * minutes
     result = _race(with_candidates(made, fit), measure, share, within, cost, until, out, master, settings, refused)
     out.mkdir(parents=True, exist_ok=True)
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")

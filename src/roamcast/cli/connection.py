@@ -1,37 +1,91 @@
 """The options that every verb has which talks to a node, and how it talks."""
 
 import asyncio
+import functools
 from collections.abc import Callable, Coroutine
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
 from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
-from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, TOKEN_VARIABLE, read_token
+from roamcast.content.event import MAX_NODE
+from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, default_address, read_token
+
+if TYPE_CHECKING:
+    from roamcast.live.client import Client
 
 T = TypeVar("T")
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+class Connection(NamedTuple):
+    """What a verb was told about its node."""
+
+    node: int | None
+    api: str | None
+    token_file: Path | None
+    tls_cert: Path | None
+
+    def client(self) -> "Client":
+        from roamcast.live.client import Client
+
+        if self.node is not None and self.api is not None:
+            raise click.UsageError("--node and --api say the same: give one of them")
+        address = self.api if self.node is None else str(default_address(self.node))
+        token = read_token(self.token_file) if self.token_file is not None else None
+        return Client(address, token, tls_cert=self.tls_cert)
+
+
 def connecting(verb: F) -> F:
-    """Adds `--control` and `--token-file`."""
-    control = click.option(
-        "--control",
-        envvar=CONTROL_VARIABLE,
-        default=DEFAULT_CONTROL,
-        metavar="HOST:PORT|unix:PATH",
-        help=f"Address of the node's API.  [default: ${CONTROL_VARIABLE}, or {DEFAULT_CONTROL}]",
+    """Adds the options that say which node is meant."""
+    options = (
+        click.option(
+            "--node",
+            type=click.IntRange(0, MAX_NODE),
+            metavar="NUMBER",
+            help="The node's number, if several run on this machine.",
+        ),
+        click.option(
+            "--api",
+            envvar=API_VARIABLE,
+            metavar="HOST:PORT|unix:PATH",
+            help=f"Address of the node's API.  [default: ${API_VARIABLE}, or the node of yours that runs here]",
+        ),
+        click.option(
+            "--token-file",
+            envvar=TOKEN_VARIABLE,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help=f"File with the node's token, if it requires one.  [default: ${TOKEN_VARIABLE}, or none]",
+        ),
+        click.option(
+            "--tls-cert",
+            envvar=CERTIFICATE_VARIABLE,
+            type=click.Path(path_type=Path),
+            metavar="FILE",
+            help="Certificate that a node on another machine must show, or that of who signed it.  "
+            f"[default: ${CERTIFICATE_VARIABLE}, or those that this system trusts]",
+        ),
     )
-    token = click.option(
-        "--token-file",
-        envvar=TOKEN_VARIABLE,
-        type=click.Path(path_type=Path),
-        metavar="FILE",
-        help=f"File with the node's token, if it requires one.  [default: ${TOKEN_VARIABLE}, or none]",
-    )
-    return control(token(verb))
+
+    @functools.wraps(verb)
+    def connected(
+        *arguments: Any,  # noqa: ANN401  # of the verb
+        node: int | None,
+        api: str | None,
+        token_file: Path | None,
+        tls_cert: Path | None,
+        **others: Any,  # noqa: ANN401  # of the verb
+    ) -> Any:  # noqa: ANN401  # of the verb
+        return verb(*arguments, connection=Connection(node, api, token_file, tls_cert), **others)
+
+    decorated: Any = connected
+    for option in reversed(options):
+        decorated = option(decorated)
+    result: F = decorated
+    return result
 
 
 def read_context(text: str | None) -> Context | None:
@@ -39,12 +93,11 @@ def read_context(text: str | None) -> Context | None:
     return None if text is None else parse_context(text)
 
 
-def with_node(control: str, token_file: Path | None, work: Callable[[Any], Coroutine[Any, Any, T]]) -> T:
+def with_node(connection: Connection, work: Callable[["Client"], Coroutine[Any, Any, T]]) -> T:
     """Does the work with a connected `Client`."""
-    from roamcast.live.client import Client
 
     async def connected() -> T:
-        async with Client(control, read_token(token_file) if token_file is not None else None) as client:
+        async with connection.client() as client:
             return await work(client)
 
     return asyncio.run(connected())

@@ -1,13 +1,14 @@
 """The command `roamcast`: the verbs, and what becomes of an error.
 
 The rule this file owns: what is wrong with a request is one message on stderr, `error: …`, and exit code 2, never a
-traceback; a traceback is a defect of the program, or of a protocol from outside. An interrupt exits with 130.
+traceback; a traceback is a defect of the program. A run that fails exits with 1, an interrupt with 130.
 """
 
 import importlib
 from typing import Any, Final
 
 import click
+from click.shell_completion import CompletionItem
 
 from roamcast.errors import RoamcastError
 
@@ -16,6 +17,7 @@ VERBS: Final = (
         "run",
         "campaign",
         "choose",
+        "map",
         "papers",
         "scenario",
         "protocols",
@@ -38,7 +40,9 @@ INTERRUPTED = 130
 class Refusal(click.ClickException):
     """A `RoamcastError` on its way to a person."""
 
-    exit_code = 2
+    def __init__(self, problem: RoamcastError) -> None:
+        super().__init__(str(problem))
+        self.exit_code = problem.exit_code  # type: ignore[misc]  # click has it as one of the class
 
     def show(self, file: Any = None) -> None:  # noqa: ANN401  # as click has it
         click.echo(f"error: {self.message}", err=True)
@@ -88,11 +92,16 @@ class Verbs(click.Group):
         assert isinstance(verb, click.Command)
         return verb
 
+    def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
+        """By names alone: click would load every verb for its help, which takes seconds."""
+        names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
+        return [CompletionItem(name) for name in names] or super().shell_complete(ctx, incomplete)
+
     def invoke(self, ctx: click.Context) -> Any:  # noqa: ANN401  # as click has it
         try:
             return super().invoke(ctx)
         except RoamcastError as problem:
-            raise Refusal(str(problem)) from problem
+            raise Refusal(problem) from problem
         except KeyboardInterrupt:
             click.echo("interrupted", err=True)
             ctx.exit(INTERRUPTED)
@@ -111,6 +120,8 @@ def main() -> None:
       roamcast run first.toml --replay            and a page that plays it
       roamcast why out/flooding-1 --missed        why events did not get there
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
+      roamcast choose first.toml                  which protocol for this network?
+      roamcast map --quick                        all protocols on the same networks: which one, when?
       roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
@@ -121,4 +132,6 @@ def main() -> None:
       roamcast node --id 7 --key network.key      start a node on this device
       roamcast sub 'price < 20'                   subscribe: print matching events
       roamcast pub --type offer price=12.5        publish an event
+
+    Shell completion for bash (zsh and fish likewise):  eval "$(_ROAMCAST_COMPLETE=bash_source roamcast)"
     """

@@ -10,7 +10,7 @@ from typing import Any
 import click
 
 from roamcast.errors import RoamcastError
-from roamcast.live.settings import CONTROL_VARIABLE, DEFAULT_CONTROL, DEFAULT_PORT, NodeSettings, host_and_port
+from roamcast.live.settings import API_VARIABLE, DEFAULT_PORT, NodeSettings, host_and_port
 
 FAILED = 1
 """The exit code of a node that ran and could not go on."""
@@ -64,12 +64,11 @@ FAILED = 1
     "--air", metavar="HOST:PORT", help="Send all datagrams to the lab's ether at this address instead of broadcasting."
 )
 @click.option(
-    "--control",
-    envvar=CONTROL_VARIABLE,
-    default=DEFAULT_CONTROL,
-    show_default=True,
+    "--api",
+    "control",
+    envvar=API_VARIABLE,
     metavar="HOST:PORT|unix:PATH",
-    help="Address of the local API; port 0 picks a free port.",
+    help="Address of the API; port 0 picks a free port.  [default: the socket ~/.local/state/roamcast/node-ID.socket]",
 )
 @click.option(
     "--token-file",
@@ -78,7 +77,22 @@ FAILED = 1
     help="File with the token that clients of the API must present. Required if the API listens beyond loopback.",
 )
 @click.option(
+    "--tls-cert",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Certificate of the API, in PEM. Required if the API listens beyond loopback.",
+)
+@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Private key of --tls-cert, in PEM.")
+@click.option(
     "--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts to this folder.  [default: no facts]"
+)
+@click.option(
+    "--facts-limit",
+    type=click.IntRange(1),
+    default=1024,
+    show_default=True,
+    metavar="MIB",
+    help="All facts together take no more than this; then the oldest are removed.",
 )
 @click.option("--decisions", is_flag=True, help="Also record what the broker decides about each event.")
 @click.option(
@@ -117,6 +131,7 @@ def node(
     node: int,
     air: str | None,
     level: str,
+    facts_limit: int,
     **options: Any,  # noqa: ANN401  # of NodeSettings
 ) -> None:
     """Run a node: a broker that exchanges events with its neighbours for the applications on this machine.
@@ -133,6 +148,7 @@ def node(
     settings = NodeSettings(
         node=node,
         air=host_and_port(air, "--air") if air is not None else None,
+        facts_limit=facts_limit * 2**20,
         **options,
     )
     from roamcast.live.log import log_to
@@ -158,7 +174,7 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with Node(settings) as running:
-        click.echo(json.dumps({"ready": True, "node": settings.node, "control": str(running.control)}))
+        click.echo(json.dumps({"ready": True, "node": settings.node, "api": str(running.control)}))
         sys.stdout.flush()
         notify("READY=1")
         assert running.failed is not None

@@ -141,7 +141,14 @@ def _show(verdicts: Sequence[dict[str, Any]]) -> None:
     for verdict in verdicts:
         click.echo("\n".join(_claim(verdict)))
     counts = Counter(verdict["verdict"] for verdict in verdicts)
-    click.echo("claims: " + ", ".join(f"{counts[word]} {word}" for word in MARKS if counts[word]))
+    click.echo(
+        "claims: " + ", ".join(f"{count} {_in_number(word, count)}" for word in MARKS if (count := counts[word]))
+    )
+
+
+def _in_number(verdict: str, count: int) -> str:
+    """A verdict on so many claims: one holds, two hold."""
+    return verdict if count == 1 else {"holds": "hold", "does not hold": "do not hold"}.get(verdict, verdict)
 
 
 def _claim(verdict: dict[str, Any]) -> Iterator[str]:

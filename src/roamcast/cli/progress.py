@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -14,6 +15,10 @@ QUIET_FOR: Final = 30.0
 """Seconds between two lines where nothing remarkable happens."""
 STEPS: Final = 10
 """Lines on the way, however short it is."""
+
+
+def say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 @contextlib.contextmanager
@@ -58,7 +63,7 @@ def in_words(state: State, now: float) -> str:
         words.append(f"{state.failed} failed")
     if state.running:
         words.append(f"{state.running} running")
-    if state.left is not None and state.share < 1:
+    if state.share < 1:
         end = time.strftime("%H:%M:%S", time.localtime(now + state.left))
         words.append(f"{duration(state.left)} left, until about {end}")
     return ", ".join(words)

@@ -2,13 +2,15 @@
 
 import asyncio
 import json
+import re
 import sys
+from collections.abc import Iterator
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, get_args
+from typing import TYPE_CHECKING, Any, Final, get_args
 
 import click
 
-from roamcast.cli.connection import connecting, read_context, with_node
+from roamcast.cli.connection import Connection, connecting, read_context, with_node
 from roamcast.config.values import typed_value
 from roamcast.content.document import Carry
 from roamcast.content.event import Event
@@ -16,6 +18,10 @@ from roamcast.errors import ContentError
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
+
+_KINDS: Final = {str: "text", int: "whole number", float: "number", bool: "true or false"}
+_ALMOST_A_NUMBER: Final = re.compile(r"[+-]?(\d+,\d+|\d+\.|\.\d+)")
+"""Read as text, it would match no filter that compares numbers."""
 
 
 @click.command()
@@ -66,6 +72,7 @@ if TYPE_CHECKING:
     is_flag=True,
     help='Read events from stdin, one per line: {"type": …, "attributes": {…}}.',
 )
+@click.option("--quiet", is_flag=True, help="Do not say on stderr how each VALUE was read.")
 @connecting
 def pub(
     attributes: tuple[str, ...],
@@ -78,13 +85,13 @@ def pub(
     relevant: str | None,
     subscribers: str | None,
     lines: bool,
-    control: str,
-    token_file: Path | None,
+    quiet: bool,
+    connection: Connection,
 ) -> None:
     """Publish an event, and print its id once the node has stored it on disk.
 
     VALUE is written as in TOML: 12, 12.5, true, "text", or [1, 2] for several values; anything else is text. Giving a
-    name twice gives it both values.
+    name twice gives it both values. How each value was read is said on stderr.
 
     \b
     Examples:
@@ -113,7 +120,9 @@ def pub(
         event: Event | None = _from_xml(document, carry or "plain", schema)
     else:
         event = None if lines else Event.of(kind, _attributes(attributes), _bytes(file) if file else b"")
-    with_node(control, token_file, lambda client: _publish(client, event, options))
+    with_node(connection, lambda client: _publish(client, event, options))
+    if event is not None and attributes and not quiet:
+        click.echo(f"read as: {', '.join(_readings(event))}", err=True)
 
 
 async def _publish(client: "Client", event: Event | None, options: dict[str, Any]) -> None:
@@ -144,12 +153,26 @@ def _attributes(words: tuple[str, ...]) -> dict[str, list[Any]]:
         name, equals, text = word.partition("=")
         if not equals:
             raise ContentError(f"{word!r}: expected NAME=VALUE, such as price=12.5")
-        value = _value(text)
+        try:
+            value = _value(text)
+        except ContentError as problem:
+            raise ContentError(f"{name}={problem}") from None
         named.setdefault(name, []).extend(value if isinstance(value, list) else [value])
     return named
 
 
+def _readings(event: Event) -> Iterator[str]:
+    """Each attribute as it was read, such as `price = 12.5 (number)`."""
+    for name, values in event.attributes.items():
+        shown = ", ".join(json.dumps(value, ensure_ascii=False) for value in values)
+        kinds = ", ".join(dict.fromkeys(_KINDS[type(value)] for value in values))
+        yield f"{name} = {shown if len(values) == 1 else f'[{shown}]'} ({kinds})"
+
+
 def _value(text: str) -> Any:  # noqa: ANN401  # any value of TOML that an event may have
+    if _ALMOST_A_NUMBER.fullmatch(text):
+        number = float(text.replace(",", "."))
+        raise ContentError(f"{text}: is not a number as TOML writes it; write {number:g}, or '\"{text}\"' for a text")
     parsed = typed_value(text)
     simple = isinstance(parsed, str | int | float | list)
     return parsed if simple else text  # a date is text

@@ -5,6 +5,7 @@ import importlib.metadata
 import json
 import platform
 import sys
+import traceback
 from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Any, Final
@@ -18,13 +19,16 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.progress import say
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts import context_truth
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
 from roamcast.sim import run as simulation
+from roamcast.sim.compilation import load_kernel
 from roamcast.sim.overrides import changed
+from roamcast.sim.raised import ProtocolRaised
 from roamcast.sim.scenario import Scenario, read_text
 from roamcast.sim.world import Progress as Report
 from roamcast.units import SECOND
@@ -58,6 +62,7 @@ ABSENT: Final = "–"
     is_flag=True,
     help="Record frames and decisions too, and write replay.html, a page that plays the run.",
 )
+@click.option("--traceback", "with_traceback", is_flag=True, help="If the protocol raises, print where in full.")
 def run(
     scenario: Path,
     out: Path | None,
@@ -68,6 +73,7 @@ def run(
     quiet: bool,
     with_replay: bool,
     in_python: bool,
+    with_traceback: bool,
 ) -> None:
     """Simulate a scenario, write its facts as Parquet, and print a summary.
 
@@ -80,11 +86,14 @@ def run(
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"
+    if not in_python:
+        load_kernel(say)
     with new_folder(out, force) as folder, progress_bar(checked, shown=not (quiet or as_json)) as report:
         (folder / "scenario.toml").write_text(text, encoding="utf-8")
         with contextlib.closing(ParquetSink(folder)) as sink:
             core = reference.Core if in_python else None
-            cost = simulation.run(checked, sink, folder=scenario.parent, make_core=core, progress=report)
+            with _tracebacks(with_traceback):
+                cost = simulation.run(checked, sink, folder=scenario.parent, make_core=core, progress=report)
         facts = read_facts(folder)
         summary = summarise(facts, checked.warmup, duration=checked.duration)
         contexts = context_outcome(checked, facts)
@@ -102,6 +111,17 @@ def run(
         click.echo(f"{cost.simulated:g} s simulated in {cost.cpu:.2f} s of CPU; facts in {out}")
         if page is not None:
             click.echo(f"replay: {page}")
+
+
+@contextlib.contextmanager
+def _tracebacks(shown: bool) -> Iterator[None]:
+    try:
+        yield
+    except ProtocolRaised as problem:
+        if shown:
+            traceback.print_exception(problem.__cause__)
+            raise
+        raise ProtocolRaised(f"{problem}; --traceback prints the calls that led there") from problem
 
 
 def _write_replay(out: Path) -> Path:

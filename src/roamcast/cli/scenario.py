@@ -7,6 +7,7 @@ from typing import Final
 import click
 
 from roamcast.config.explain import as_text, explain
+from roamcast.sim.recordings import check_recordings
 from roamcast.sim.scenario import Scenario, load
 
 NARROWEST: Final = 80
@@ -63,14 +64,16 @@ def screen_width() -> int:
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Check FILE without running it.",
+    help="Check FILE, and the recordings and documents it names, without running it.",
 )
 def scenario(task: str | None, file: Path | None) -> None:
     """Explain scenarios, print an example, or check a file. Give exactly one option."""
     if (task is None) == (file is None):
         raise click.UsageError("give exactly one of --explain, --example and --check FILE")
     if file is not None:
-        click.echo(f"ok: {file}: {_in_one_line(load(file))}")
+        checked = load(file)
+        check_recordings(checked, str(file), file.parent)
+        click.echo(f"ok: {file}: {_in_one_line(checked)}")
     elif task == "example":
         click.echo(EXAMPLE, nl=False)
     else:

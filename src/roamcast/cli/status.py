@@ -3,12 +3,11 @@
 import asyncio
 import json
 from collections.abc import Iterator
-from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
 
-from roamcast.cli.connection import connecting, with_node
+from roamcast.cli.connection import Connection, connecting, with_node
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
@@ -25,7 +24,7 @@ _UNKNOWN = "unknown"
     help="Show it again every so many seconds, until interrupted; with --json, one object per line.",
 )
 @connecting
-def status(as_json: bool, watch: float | None, control: str, token_file: Path | None) -> None:
+def status(as_json: bool, watch: float | None, connection: Connection) -> None:
     """Show a node's neighbours, subscriptions, tables and counters."""
 
     async def show(client: "Client") -> None:
@@ -38,14 +37,14 @@ def status(as_json: bool, watch: float | None, control: str, token_file: Path | 
                 return
             await asyncio.sleep(watch)
 
-    with_node(control, token_file, show)
+    with_node(connection, show)
 
 
 def _lines(known: dict[str, Any]) -> Iterator[str]:
     parameters = ", ".join(f"{name} {value}" for name, value in known["parameters"].items())
     yield f"node {known['node']}, {known['protocol']} ({parameters}), at {known['now_s']:.1f} s"
     yield f"key        {known['key'] or 'none: insecure'}"
-    yield f"control    {known['control']}"
+    yield f"api        {known['api']}"
     here = known["here"]
     yield f"here       {f'{here[0]:g} m, {here[1]:g} m' if here else _UNKNOWN}"
     attributes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in known["attributes"].items())

@@ -5,20 +5,21 @@ import base64
 import contextlib
 import json
 import signal
-from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from collections.abc import Callable, Coroutine
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from roamcast.cli.connection import connecting, read_context, with_node
-from roamcast.content.document import document_of
-from roamcast.content.event import Event
+from roamcast.cli.connection import Connection, connecting, read_context, with_node
 from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
-from roamcast.errors import ContentError, RoamcastError
+from roamcast.errors import ContentError
 
 if TYPE_CHECKING:
-    from roamcast.live.client import Client, Events
+    from roamcast.live.client import Client, Events, Received
+
+_RETRY: Final = 1.0
+"""Seconds between two tries to reach a node that has stopped."""
 
 
 @click.command()
@@ -62,12 +63,12 @@ def sub(
     interest: str | None,
     publishers: str | None,
     end: int | None,
-    control: str,
-    token_file: Path | None,
+    connection: Connection,
 ) -> None:
     """Print the events that match FILTER (default: all events), one JSON object per line, until interrupted.
 
-    If events are dropped because they were not read in time, their number is printed on stderr.
+    If events are dropped because they were not read in time, their number is printed on stderr. If the node stops, this
+    command waits until it is back and subscribes again; only a durable subscription gets what was published meanwhile.
 
     \b
     Examples:
@@ -75,7 +76,7 @@ def sub(
       roamcast sub --xpath '/CD[category="jazz"][price < 20]' --xml
     """
     if end is not None:
-        with_node(control, token_file, lambda client: client.unsubscribe(end))
+        with_node(connection, lambda client: client.unsubscribe(end))
         return
     if durable and number is None:
         raise click.UsageError("--durable needs --id, so that you can find the subscription again")
@@ -85,8 +86,8 @@ def sub(
     wanted = filter_from_xpath(xpath) if xpath is not None else parse_filter(filter or "true")
     relevant, domain = read_context(interest), read_context(publishers)
 
-    async def listen(client: "Client") -> None:
-        events = client.subscribe(
+    def subscribe(client: "Client", lifetime: float | None) -> "Events":
+        return client.subscribe(
             wanted,
             id=number,
             durable=durable,
@@ -95,45 +96,70 @@ def sub(
             publication_domain=domain,
             on_missed=_tell_missed,
         )
-        await _print(events, count, documents)
 
-    with_node(control, token_file, listen)
+    def show(event: "Received") -> None:
+        click.echo(json.dumps(_shown(event, documents), ensure_ascii=False))
+
+    with_node(connection, lambda client: _until_terminated(_listen(client, subscribe, show, count, lifetime)))
 
 
-async def _print(events: "Events", count: int | None, documents: bool) -> None:
-    polite = asyncio.Event()  # SIGTERM is how a service is ended; an interrupt stays one
-    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, polite.set)
-    async with events:
-        click.echo(f"subscribed: {events.subscription}", err=True)
-        listening: asyncio.Task[Any] = asyncio.create_task(_print_all(events, count, documents))
-        waiting: asyncio.Task[Any] = asyncio.create_task(polite.wait())
-        try:
-            await asyncio.wait((listening, waiting), return_when=asyncio.FIRST_COMPLETED)
-        finally:
-            waiting.cancel()
-            listening.cancel()
+async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
+    """Does the work, but ends quietly on SIGTERM, which is how a service is ended; an interrupt stays one."""
+    terminated = asyncio.Event()
+    asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminated.set)
+    working, waiting = asyncio.create_task(work), asyncio.create_task(terminated.wait())
+    try:
+        await asyncio.wait((working, waiting), return_when=asyncio.FIRST_COMPLETED)
+    finally:
+        waiting.cancel()
+        working.cancel()
     with contextlib.suppress(asyncio.CancelledError):
-        if await listening != count:
-            raise RoamcastError("the node has ended, and the subscription with it")
+        await working
 
 
-async def _print_all(events: "Events", count: int | None, documents: bool) -> int:
-    printed = 0
-    async for event in events:
-        click.echo(json.dumps(_shown(event, events, documents), ensure_ascii=False))
-        printed += 1
-        if printed == count:
-            break
-    return printed
+async def _listen(
+    client: "Client",
+    subscribe: Callable[["Client", float | None], "Events"],
+    show: Callable[["Received"], None],
+    count: int | None,
+    lifetime: float | None,
+) -> None:
+    """Shows events until there were `count`, or the subscription is over. A node that stops is waited for: what is
+    published meanwhile is missed, unless the subscription is durable."""
+    from roamcast.live.client import Unreachable
+
+    clock = asyncio.get_running_loop().time
+    deadline = None if lifetime is None else clock() + lifetime
+    shown, known, lost = 0, False, False
+    while deadline is None or clock() < deadline:
+        events = subscribe(client, None if deadline is None else deadline - clock())
+        try:
+            async with events:
+                click.echo(f"subscribed{' again' if known else ''}: {events.subscription}", err=True)
+                known, lost = True, False
+                async for event in events:
+                    show(event)
+                    shown += 1
+                    if shown == count:
+                        return
+        except Unreachable:
+            if not known:
+                raise
+        if events.over:
+            return
+        if not lost:
+            click.echo("the node has stopped; waiting for it to come back (Ctrl-C ends this)", err=True)
+            lost = True
+        await asyncio.sleep(_RETRY)
 
 
-def _shown(event: Event, events: "Events", documents: bool) -> dict[str, Any]:
+def _shown(event: "Received", documents: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
         "id": event.id,
         "type": event.type,
-        "attributes": {name: values[0] if len(values) == 1 else values for name, values in event.attributes.items()},
-        "hops": events.hops,
-        "via": events.via,
+        "attributes": event.attributes,
+        "hops": event.hops,
+        "via": event.via,
     }
     document = _document(event) if documents else None
     if document is not None:
@@ -143,9 +169,9 @@ def _shown(event: Event, events: "Events", documents: bool) -> dict[str, Any]:
     return shown
 
 
-def _document(event: Event) -> str | None:
+def _document(event: "Received") -> str | None:
     try:
-        found = document_of(event)
+        found = event.document
         return None if found is None else found.decode()
     except (ContentError, UnicodeDecodeError):  # then its bytes are shown, as of any payload
         return None

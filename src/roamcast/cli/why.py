@@ -10,6 +10,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign.recorded import RecordedRun, open_run
+from roamcast.content.event import event_name
 from roamcast.errors import RoamcastError
 from roamcast.units import SECOND
 
@@ -57,10 +58,8 @@ def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> Non
     if node >= recorded.scenario.nodes:
         raise RoamcastError(f"NODE {node}: the run has {recorded.scenario.nodes} nodes, numbered from 0")
     if event not in record.published:
-        known = ", ".join(text.event_name(one) for one in list(record.published)[:5])
-        raise RoamcastError(
-            f"EVENT {text.event_name(event)}: was not published in this run; there are {known or 'none'} …"
-        )
+        known = ", ".join(event_name(one) for one in list(record.published)[:5])
+        raise RoamcastError(f"EVENT {event_name(event)}: was not published in this run; there are {known or 'none'} …")
     told = explain(record, event, node)
     if as_json:
         click.echo(json.dumps(_as_dict(told, text.paragraph(record, told), list(text.rows(record, told)))))
@@ -90,7 +89,6 @@ def _as_dict(told: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, An
 def _sum_up(run: Path, recorded: RecordedRun, as_json: bool) -> None:
     from roamcast.facts.why.causes import MEANING
     from roamcast.facts.why.missed import missed
-    from roamcast.facts.why.text import event_name
 
     found = missed(recorded.record)
     counts = found.counts()

@@ -44,6 +44,11 @@ def event_id(node: int, serial: int) -> EventId:
     return node << 32 | serial
 
 
+def event_name(event: EventId) -> str:
+    """How people name an event: its publisher and the serial number there, such as `3:7`."""
+    return f"{event >> 32}:{event & 0xFFFFFFFF}"
+
+
 def check_text(text: str, what: str) -> None:
     if not isinstance(text, str):
         raise ContentError(f"{what} must be a str, not {text!r}")

@@ -375,6 +375,30 @@ def _measure_widths(
 
 
 @numba.njit(cache=True)
+def paths(nodes: int, looks: Ints, target: Ints, time: Ints, which: Ints, up: Bools) -> Ints:
+    """For each look: the hops of all shortest ways, and how many ordered pairs of nodes have one."""
+    found = np.zeros((len(looks), 2), np.int64)
+    head, after, before = np.full(nodes, NOBODY), np.empty(len(target), np.int64), np.empty(len(target), np.int64)
+    distance, queue = np.full(nodes, NOBODY), np.empty(nodes, np.int64)
+    row = 0
+    for number in range(len(looks)):
+        while row < len(time) and time[row] <= looks[number]:
+            for arc in (2 * which[row], 2 * which[row] + 1):
+                if up[row]:
+                    _link(arc, head, after, before, target)
+                else:
+                    _unlink(arc, head, after, before, target)
+            row += 1
+        for source in range(nodes):
+            reached = _search(source, nodes, NOBODY, head, after, target, distance, queue)
+            for node in queue[:reached]:
+                found[number, 0] += distance[node]
+            found[number, 1] += reached - 1
+            _forget(distance, queue, reached)
+    return found
+
+
+@numba.njit(cache=True)
 def compare(
     nodes: int,
     looks: Ints,

@@ -59,6 +59,13 @@ class Islands:
         """Mean number of nodes on the island that a node is on."""
         return _ratio(self.squares * self.weight, self.present * self.weight)
 
+    def pairs_connected(self) -> float | None:
+        """Mean share of the pairs of nodes present that are on one island."""
+        pairs = self.present * (self.present - 1)
+        some = pairs > 0
+        joined = (self.squares - self.present)[some]
+        return _ratio(joined / pairs[some] * self.weight[some], self.weight[some])
+
     def width(self) -> float | None:
         """Mean width of an island."""
         return None if self.widths is None else _ratio(self.widths * self.weight, self.number * self.weight)
@@ -153,6 +160,22 @@ def breaks_per_minute(network: Contacts, start: int) -> float | None:
         return None
     broken = int(((network.until > start) & (network.until < network.end)).sum())
     return broken * 60 * SECOND / (network.end - start)
+
+
+def changes_per_second(network: Contacts, start: int) -> float | None:
+    """How many contacts began or ended, a second."""
+    if start >= network.end:
+        return None
+    begun, ended = (int(((times > start) & (times < network.end)).sum()) for times in (network.begin, network.until))
+    return (begun + ended) * SECOND / (network.end - start)
+
+
+def path_hops(network: Contacts, start: int, step: int) -> float | None:
+    """Mean hops of the shortest way between two nodes that have one, looked at every `step` ns."""
+    _need_mutual(network)
+    looks = np.arange(start, network.end, step, dtype=np.int64)
+    hops, pairs = compiled.paths(network.nodes, looks, network.target, *changes(network.begin, network.until)).T
+    return _ratio(hops, pairs)
 
 
 # --- Small things ---------------------------------------------------------------------------------------------------

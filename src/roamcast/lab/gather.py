@@ -20,7 +20,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from roamcast.content.rows import event_rows
 from roamcast.content.subscription import Publication
@@ -28,6 +27,7 @@ from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.rows import publish_row
 from roamcast.facts.schema import LASTING, TABLES
 from roamcast.lab.air import Fact
+from roamcast.live.parts import Parts
 from roamcast.units import SECOND
 
 _DESCRIBING: Final = ("filter_constraint", "event_attribute")
@@ -76,7 +76,7 @@ def gather(
     gathering = _Gathering(names, shift, end, tables)
     for node in sorted(folders):
         for folder in folders[node]:
-            for table, part in _parts(folder):
+            for table, part in Parts(folder).all():
                 for row in part.to_pylist():
                     gathering.add(node, table, row, lasting=LASTING in (part.schema.metadata or {}))
     gathering.add_lost()
@@ -84,12 +84,6 @@ def gather(
     for table, values in chain(gathering.facts(), air):
         recorder.add(table, *values)
     recorder.close()
-
-
-def _parts(folder: Path) -> Iterator[tuple[str, pa.Table]]:
-    """Every part of every table that the node has written, in order."""
-    for file in sorted(folder.glob("*.parquet")):
-        yield file.name.rpartition("-")[0], pq.read_table(file, partitioning=None)
 
 
 class _Gathering:

@@ -196,7 +196,7 @@ class Lab:
             if value is not None:  # what is None is so by default: a file cannot say it
                 args += ["--set", f"{parameter}={_as_toml(value)}"]
         args += ["--key", str(self._work / "key"), "--store", str(mine / "store")]
-        args += ["--facts", str(self._facts(node, self._lives[node])), "--control", self._control(node)]
+        args += ["--facts", str(self._facts(node, self._lives[node])), "--api", self._control(node)]
         if self.scenario.record.decisions:
             args += ["--decisions"]
         if self._ether is None:

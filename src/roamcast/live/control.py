@@ -1,9 +1,9 @@
-"""The local API of a node: HTTP and WebSocket, on loopback or a Unix socket. `docs/live.md` tells what it offers.
+"""The API of a node: HTTP and WebSocket, on a Unix socket or an address. `docs/live.md` tells what it offers.
 
 The rules this file owns, for who may use it:
 
-* On loopback and on a Unix socket (which only its owner may open) no token is needed; beyond that nobody gets in
-  without one, and a node does not start without one. Tokens are compared in constant time.
+* On a Unix socket (which only its owner may open) and on loopback no token is needed; beyond that nobody gets in
+  without one, everything goes over TLS, and a node does not start without both. Tokens are compared in constant time.
 * Pages in a browser are kept out: whatever carries an `Origin` is refused, and so is a request to loopback under any
   other name than loopback's (a name that an attacker has pointed here).
 * Connections are bounded in number and in how long they may say nothing (`gate.py`), requests in
@@ -14,7 +14,7 @@ import asyncio
 import contextlib
 import hmac
 import os
-import socket
+import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
 from typing import Any, Final, Protocol
@@ -26,16 +26,18 @@ from roamcast.live import log
 from roamcast.live.control_messages import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
+from roamcast.live.mailbox import Mailbox
 from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address
+from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
-from roamcast.live.subscribers import Mailbox
 
 HEARTBEAT: Final = 20.0
 """Seconds between pings to a listener; one that does not answer is gone."""
 PATIENCE: Final = 10.0
-"""Seconds that a listener may take to say what it wants."""
+"""Seconds that a listener may take to say what it wants, and a request to send its body."""
+IDLE: Final = 30.0
+"""Seconds that a connection stays open without a request."""
 MAX_LISTENERS: Final = 2048
 """Connections, those included that have not said yet what they want."""
 _MAX_ASK: Final = 512 * 1024
@@ -56,12 +58,15 @@ class Controlled(Protocol):
 
 
 class Control:
-    def __init__(self, node: Controlled, address: Address, token: str | None) -> None:
-        if token is None and not address.local:
-            raise ConfigError(f"the control API on {address} needs a token")
+    def __init__(
+        self, node: Controlled, address: Address, token: str | None, tls: ssl.SSLContext | None = None
+    ) -> None:
+        if not address.local and (token is None or tls is None):
+            raise ConfigError(f"the API on {address} needs a token and TLS")
         self._node = node
         self._address = address
         self._token = token
+        self._tls = tls
         self._listening: dict[asyncio.Task[Any] | None, web.WebSocketResponse] = {}
         self._server: asyncio.Server | None = None
         self.gate: Gate | None = None
@@ -76,14 +81,14 @@ class Control:
         app.router.add_put("/here", self._set_here)
         app.router.add_put("/attributes", self._set_attributes)
         self._runner = web.AppRunner(
-            app, access_log=None, handle_signals=False, shutdown_timeout=2.0, keepalive_timeout=30.0
+            app, access_log=None, handle_signals=False, shutdown_timeout=2.0, keepalive_timeout=IDLE
         )
 
     async def open(self) -> Address:
         """Begins to listen; gives the address, with the port that was found where none was asked for."""
         await self._runner.setup()
         assert self._runner.server is not None
-        self.gate = Gate(self._runner.server)
+        self.gate = Gate(self._runner.server, tls=self._tls)
         loop = asyncio.get_running_loop()
         try:
             if self._address.path:
@@ -95,12 +100,12 @@ class Control:
             await self._runner.cleanup()
             reason = problem.strerror or problem
             raise ConfigError(
-                f"--control {self._address}: cannot listen there: {reason}; each node needs an address of its own"
+                f"--api {self._address}: cannot listen there: {reason}; each node needs an address of its own"
             ) from None
         return self._address
 
     async def _open_unix(self, path: Path) -> None:
-        if path.is_socket() and _answers(path):
+        if path.is_socket() and answers(path):
             raise OSError(None, "another process listens there")
         former = os.umask(0o177)  # only the owner may connect, from the first moment on
         try:
@@ -178,16 +183,16 @@ class Control:
 
     async def _publish(self, request: web.Request) -> web.Response:
         kind = _kind(request)
-        form = decode(await request.read(), EventForm, kind)
+        form = decode(await _body(request), EventForm, kind)
         number = await self._node.host.publish(form)
         return web.Response(body=encode(Named(number), kind), content_type=kind, status=201)
 
     async def _set_here(self, request: web.Request) -> web.Response:
-        self._node.senses.set_here(decode(await request.read(), object, _kind(request)))
+        self._node.senses.set_here(decode(await _body(request), object, _kind(request)))
         return _answer({"here": self._node.senses.here})
 
     async def _set_attributes(self, request: web.Request) -> web.Response:
-        self._node.senses.set_attributes(decode(await request.read(), object, _kind(request)))
+        self._node.senses.set_attributes(decode(await _body(request), object, _kind(request)))
         return _answer({"attributes": dict(self._node.senses.attributes)})
 
     async def _subscriptions(self, request: web.Request) -> web.Response:
@@ -263,14 +268,16 @@ async def _left(listener: web.WebSocketResponse) -> None:
 
 
 async def _send_all(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
-    while (taken := await mailbox.take()) is not None:
-        missed, delivery = taken
+    async def send(missed: int, packed: bytes) -> None:
         if missed:
             await _tell(listener, Told(missed=missed), kind)
         if kind == MSGPACK:
-            await listener.send_bytes(delivery.packed)
+            await listener.send_bytes(packed)
         else:
-            await _tell(listener, delivery.told, kind)
+            await _tell(listener, decode(packed, Told, MSGPACK), kind)
+
+    while await mailbox.pass_on(send):
+        pass
 
 
 async def _tell(listener: web.WebSocketResponse, told: Told, kind: str) -> None:
@@ -279,6 +286,16 @@ async def _tell(listener: web.WebSocketResponse, told: Told, kind: str) -> None:
         await listener.send_bytes(content)
     else:
         await listener.send_str(content.decode())
+
+
+async def _body(request: web.Request) -> bytes:
+    """Whoever announces a body sends it soon."""
+    try:
+        async with asyncio.timeout(PATIENCE):
+            return await request.read()
+    except TimeoutError:
+        request.protocol.force_close()
+        raise web.HTTPRequestTimeout(reason=f"the request was not complete after {PATIENCE:g} s") from None
 
 
 def _kind(request: web.Request) -> str:
@@ -302,12 +319,3 @@ def _names_loopback(host: str) -> bool:
     """Whether a Host header names this machine's loopback, with or without a port."""
     name = host.rsplit(":", 1)[0] if not host.endswith("]") else host
     return Address(name.strip("[]").lower(), 0).local
-
-
-def _answers(path: Path) -> bool:
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-        return True

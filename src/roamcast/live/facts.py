@@ -17,6 +17,8 @@ from roamcast.protocols.facts import Fact
 
 INTERVAL: Final = 5.0
 """Seconds between the first parts of a life that are written; `WrittenFacts.interval` has what follows."""
+DEFAULT_LIMIT: Final = 2**30
+"""Bytes of all parts."""
 
 
 class Facts:
@@ -73,14 +75,16 @@ class Facts:
         """The node ends."""
 
 
-def facts_of(folder: Path | None, node: Node, entry: Entry, *, decisions: bool = False) -> Facts:
+def facts_of(
+    folder: Path | None, node: Node, entry: Entry, *, decisions: bool = False, limit: int = DEFAULT_LIMIT
+) -> Facts:
     """The facts of a node, written to a folder if there is one."""
     if folder is None:
         return Facts()
     from roamcast.live.written import WrittenFacts  # noqa: PLC0415  # see above
 
     try:
-        return WrittenFacts(folder, node, entry, decisions=decisions)
+        return WrittenFacts(folder, node, entry, decisions=decisions, limit=limit)
     except OSError as problem:
         # Facts are for measuring: a node goes on without them, and says so.
         log.error("facts could not be written", reason=str(problem), folder=str(folder))

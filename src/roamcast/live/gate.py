@@ -2,6 +2,7 @@
 
 The rules this file owns, against strangers who connect and say nothing, or very little and slowly:
 
+* With TLS, the same holds from the first byte on: a connection is admitted before it may shake hands.
 * A connection that has not sent the head of its first request within `PATIENCE` seconds, or sends a longer one than
   `MAX_HEAD`, is dropped. The server behind the gate does not hear of it.
 * There are at most `capacity` connections, well below what the system lets the process open, and at most
@@ -10,6 +11,7 @@ The rules this file owns, against strangers who connect and say nothing, or very
 
 import asyncio
 import resource
+import ssl
 from collections import Counter
 from typing import Final
 
@@ -31,8 +33,9 @@ def capacity() -> int:
 class Gate:
     """Makes the protocol of each new connection."""
 
-    def __init__(self, server: web.Server, most: int | None = None) -> None:
+    def __init__(self, server: web.Server, most: int | None = None, tls: ssl.SSLContext | None = None) -> None:
         self.server = server
+        self.tls = tls
         self.waiting: set[Knock] = set()
         self.counters: Counter[str] = Counter()
         self._most = capacity() if most is None else most
@@ -62,6 +65,7 @@ class Knock(asyncio.Protocol):
         self._gate = gate
         self._head = b""
         self._alarm: asyncio.TimerHandle | None = None
+        self._handshake: asyncio.Task[None] | None = None
         self.transport: asyncio.Transport | None = None
 
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
@@ -72,9 +76,26 @@ class Knock(asyncio.Protocol):
             return
         self._gate.waiting.add(self)
         self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self.drop, "silent")
+        if self._gate.tls is not None:
+            transport.pause_reading()  # the handshake's bytes are not for us
+            self._handshake = asyncio.create_task(self._shake_hands(transport, self._gate.tls))
+
+    async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
+        loop = asyncio.get_running_loop()
+        try:
+            secured = await loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=PATIENCE)
+        except OSError:  # of TLS too
+            self.drop("no TLS")
+            return
+        assert secured is not None
+        self.transport = secured
+        self._handshake = None
+        self.data_received(b"")  # what came while the handshake ended
 
     def data_received(self, data: bytes) -> None:
         self._head += data
+        if self._handshake is not None:
+            return
         if _END in self._head:
             self._let_in()
         elif len(self._head) > MAX_HEAD:
@@ -86,6 +107,8 @@ class Knock(asyncio.Protocol):
     def drop(self, reason: str) -> None:
         self._gate.counters[reason] += 1
         self._leave()
+        if self._handshake is not None and self._handshake is not asyncio.current_task():
+            self._handshake.cancel()
         if self.transport is not None:
             self.transport.abort()
 

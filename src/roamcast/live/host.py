@@ -32,10 +32,12 @@ from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
 from roamcast.live.facts import Facts
+from roamcast.live.filters import FramedFilters, widened
+from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store
-from roamcast.live.subscribers import Mailbox, Subscribers
+from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
@@ -72,11 +74,12 @@ class Host:
         self.protocol = entry.name
         self._entry = entry
         self.counters: Counter[str] = Counter()
-        self.subscribers = Subscribers(node, store.subscriptions_made)
+        self.subscribers = Subscribers(node, store.subscriptions_made, Pool(store, store.last_delivery))
         self._clock = clock
         self._store = store
         self._facts = facts
         self._codec = entry.codec()
+        self._framed = FramedFilters(entry.messages)
         self._serial = store.serial
         self._unstored = 0
         self._published: dict[int, Time] = {}
@@ -85,11 +88,13 @@ class Host:
         self._ended = False
         self.port = LivePort(
             entry.name,
-            self._codec,
+            lambda message: self._codec.encode(self._framed.sendable(message)),
             clock,
             store,
             facts,
             senses,
+            wanted=self.subscribers.wanted,
+            prepare=self.subscribers.prepare,
             deliver=self._deliver,
             unreachable=lambda to, message: self._later(self.broker.unreachable, to, message),
             left=lambda message: self._later(self.broker.left, message),
@@ -113,6 +118,7 @@ class Host:
             stored_subscription = Subscription(number, parse_filter(text), left, *map(_context, contexts))
             mailbox = self.subscribers.add(stored_subscription, durable=True)
             self._begin(mailbox.subscription)
+        self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
         for stored in self._store.unhanded():
             publication = msgspec.msgpack.decode(stored.publication, type=Publication)
@@ -147,11 +153,12 @@ class Host:
         for serial in self._handed:
             self._store.hand(serial)
         self._handed.clear()
+        self.subscribers.pool.before_commit()
 
     @property
     def uncommitted(self) -> bool:
         """Whether a commit has something to take along."""
-        return bool(self._handed)
+        return bool(self._handed) or self.subscribers.pool.uncommitted
 
     # --- From the air -----------------------------------------------------------------------------------------------
 
@@ -160,6 +167,9 @@ class Host:
             message = self._codec.decode(payload)
         except FrameError:
             self.counters["not a message"] += 1
+            return
+        if not self._framed.acceptable(message):
+            self.counters["too long a filter"] += 1
             return
         self._facts.count(self._clock.now(), kind_of(type(message)), receptions=1)
         self._call(self.broker.receive, sender, message)
@@ -208,7 +218,7 @@ class Host:
         self._store.then(lambda problem: self._handed.append(serial))
 
     async def subscribe(self, asked: Ask) -> Mailbox:
-        """An mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
+        """A mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
         wanted, number, durable = parse_filter(asked.filter), asked.id, asked.durable
         contexts = _context(asked.interest), _context(asked.publication_domain)
         if durable and number is None:
@@ -220,6 +230,8 @@ class Host:
             raise Busy(f"subscription {number} has a listener already")
         if former is not None and former.durable and durable and _wants(former.subscription) == (wanted, *contexts):
             former.listening = True
+            if asked.after is not None:
+                former.forget(asked.after)
             return former
         given = self.subscribers.next_number if number is None else number
         subscription = Subscription(given, wanted, _lifetime(asked.lifetime), *contexts)
@@ -250,7 +262,9 @@ class Host:
     def leave(self, mailbox: Mailbox) -> None:
         """A listener is gone; with it its subscription, unless that is durable."""
         mailbox.listening = False
-        if not mailbox.durable and not mailbox.ended:
+        if mailbox.ended:
+            mailbox.clear()
+        elif not mailbox.durable:
             self.unsubscribe(mailbox.subscription.id)
 
     def unsubscribe(self, number: int) -> bool:
@@ -267,7 +281,9 @@ class Host:
 
     def _begin(self, subscription: Subscription) -> None:
         self._facts.subscribed(self._clock.now(), subscription)
-        self._call(self.broker.subscribe, subscription)
+        # Others hear of it: what is too long for a frame is widened here, and `_deliver` looks at it as it is.
+        shown = msgspec.structs.replace(subscription, filter=widened(subscription.filter))
+        self._call(self.broker.subscribe, shown)
         if subscription.lifetime is not None:
             end = self._clock.now() + subscription.lifetime + self.broker.linger
             self.port.agenda.plan(end, lambda now: self._expire(subscription))
@@ -278,10 +294,14 @@ class Host:
         if mailbox is not None and mailbox.subscription is subscription:
             self.unsubscribe(subscription.id)
 
-    def _deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
+    def _deliver(
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
+    ) -> None:
+        if not subscriptions:
+            return
         self.counters["delivered"] += 1
         self._facts.delivered(self._clock.now(), event.id, subscriptions, self._published.get(event.id), hops, via)
-        self.subscribers.deliver(event, subscriptions, hops, via)
+        self.subscribers.deliver(prepared, subscriptions)
 
     # --- The broker -------------------------------------------------------------------------------------------------
 

@@ -24,27 +24,16 @@ from roamcast.live.link.frame import Sealer
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, NodeSettings, default_store, parameters, read_token
+from roamcast.live.settings import NodeSettings, default_store, parameters, read_token
 from roamcast.live.store import Store, StoreError
 from roamcast.live.systemd import notify
+from roamcast.live.troubles import Troubles
 from roamcast.units import SECOND
 
 FIRST_SERIALS: Final = 2**31
 """Serials that a new store may begin with; as many are left then, of 2^32."""
 TICK: Final = 1.0
 """Seconds between two looks at what can wait that long."""
-
-
-WARN_INTERVAL: Final = 60.0
-"""Seconds between two lines about the same trouble."""
-_WORTH_A_LINE: Final = {
-    "key": "frames are sealed with ANOTHER KEY: compare 'roamcast key show FILE' on both nodes",
-    "version": "frames of another version arrive, or of nodes without a key",
-    "send-failed": "frames could not be sent: is the interface up, and has it an address?",
-    "receive-failed": "the socket could not be read",
-    "replay": "frames arrive again that were taken before: a loop in the network, or an attacker",
-    "crowded": "more neighbours are heard than there is room for",
-}
 
 
 class Node:
@@ -57,6 +46,7 @@ class Node:
         # The first seals; while the network changes its key, the former is opened too.
         self._keys = [NetworkKey.load(path) for path in (settings.key, settings.old_key) if path is not None]
         self._token = read_token(settings.token_file) if settings.token_file is not None else None
+        self._tls = settings.tls()
         self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
         self._link_settings = LinkSettings(
             port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
@@ -65,7 +55,7 @@ class Node:
         self._closing = contextlib.AsyncExitStack()
         self._acknowledgements = (0, 0)
         self._twins = 0
-        self._warned: dict[str, tuple[int, float]] = {}  # refusals told, and when
+        self._troubles = Troubles()
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -89,7 +79,9 @@ class Node:
         self.store.on_failure = self._store_failed
         self.store.before_commit = self._before_commit
         self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
-        self.facts = facts_of(settings.facts, settings.node, self._entry, decisions=settings.decisions)
+        self.facts = facts_of(
+            settings.facts, settings.node, self._entry, decisions=settings.decisions, limit=settings.facts_limit
+        )
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
         self.host = self._make_host()
@@ -107,22 +99,26 @@ class Node:
         close_later(self.host.stop)
         ticking = asyncio.create_task(self._tick_for_ever())
         close_later(_cancelled, ticking)
-        control = Control(self, Address.parse(settings.control), self._token)
+        control = Control(self, settings.address_of_api, self._token, self._tls)
         self.control = await control.open()
         self.gate = control.gate
         close_later(control.close)
         await self.store.committed()
-        log.info("ready", protocol=self.host.protocol, control=str(self.control), sealed=bool(self._keys))
+        log.info("ready", protocol=self.host.protocol, api=str(self.control), sealed=bool(self._keys))
 
     def _open_store(self) -> Store:
         settings = self.settings
         path = settings.store
         if path is None:
             path = default_store(settings.node)
+        if settings.store is None or settings.control is None:
+            folder = default_store(settings.node).parent
             try:
-                path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
             except OSError as problem:
-                raise StoreError(f"{path.parent}: cannot be made: {problem.strerror}; name another --store") from None
+                raise StoreError(
+                    f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
+                ) from None
         # A node that has lost its store has forgotten its events' ids. Others drop an id that they have seen, so a new
         # store begins anywhere: n events before and m after the loss repeat one with a probability of (n + m) / 2^31.
         first = secrets.randbelow(FIRST_SERIALS) if settings.seed is None else 0
@@ -200,7 +196,7 @@ class Node:
             notify("WATCHDOG=1")
             self._count_acknowledgements()
             self._warn_of_twins()
-            self._warn_of_refusals()
+            self._troubles.look(loop.time(), self.link.counters)
             self.link.check()
             if self.store.clean:
                 self._take_along()
@@ -223,16 +219,6 @@ class Node:
             self._twins = twins
             log.error("another node has this node's number: stop one of them, and make a new key", heard=twins)
 
-    def _warn_of_refusals(self) -> None:
-        """What an operator should know of, at most once a minute each."""
-        now = asyncio.get_running_loop().time()
-        for reason, words in _WORTH_A_LINE.items():
-            count = self.link.counters[reason]
-            told, at = self._warned.get(reason, (0, -WARN_INTERVAL))
-            if count > told and now - at >= WARN_INTERVAL:
-                self._warned[reason] = count, now
-                log.warn(words, reason=reason, frames=count - told)
-
     # --- What it knows ----------------------------------------------------------------------------------------------
 
     def failure(self) -> str | None:
@@ -250,7 +236,7 @@ class Node:
             "epoch_ns": self.clock.epoch,
             "key": self._keys[0].fingerprint if self._keys else None,
             "old_key": self._keys[1].fingerprint if len(self._keys) > 1 else None,
-            "control": str(self.control),
+            "api": str(self.control),
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),
             "neighbours": [

@@ -1,6 +1,8 @@
 """What a node is told when it starts, checked before anything is opened."""
 
 import os
+import socket
+import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 from ipaddress import ip_address
@@ -13,20 +15,21 @@ from roamcast.config.errors import decode, suggestion
 from roamcast.config.values import typed_value
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
+from roamcast.live.facts import DEFAULT_LIMIT
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
 
 DEFAULT_PORT: Final = 47474
-DEFAULT_CONTROL: Final = "127.0.0.1:47475"
-CONTROL_VARIABLE: Final = "ROAMCAST_CONTROL"
+API_VARIABLE: Final = "ROAMCAST_API"
 TOKEN_VARIABLE: Final = "ROAMCAST_TOKEN_FILE"
+CERTIFICATE_VARIABLE: Final = "ROAMCAST_TLS_CERT"
 _MIN_TOKEN: Final = 16
 _MAX_TOKEN: Final = 1024
 
 
 class Address(NamedTuple):
-    """Where a control API is: a host and a port, or the path of a Unix socket."""
+    """Where the API of a node is: a host and a port, or the path of a Unix socket."""
 
     host: str
     port: int
@@ -36,9 +39,9 @@ class Address(NamedTuple):
     def parse(cls, text: str) -> "Address":
         if text.startswith("unix:"):
             if not text.removeprefix("unix:"):
-                raise ConfigError(f"control address {text!r}: expected unix:PATH")
+                raise ConfigError(f"address {text!r}: expected unix:PATH")
             return cls("", 0, text.removeprefix("unix:"))
-        return cls(*host_and_port(text, "control address"))
+        return cls(*host_and_port(text, "address"))
 
     @property
     def local(self) -> bool:
@@ -65,13 +68,45 @@ def host_and_port(text: str, what: str) -> tuple[str, int]:
     return host, int(port)
 
 
-def default_store(node: int) -> Path:
-    """Where the store of a node is unless it is told otherwise: one place, wherever the node is started from."""
+def _state_folder() -> Path:
+    """One place, wherever a node is started from."""
     if "STATE_DIRECTORY" in os.environ:  # systemd's
-        folder = Path(os.environ["STATE_DIRECTORY"])
-    else:
-        folder = Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "roamcast"
-    return folder / f"node-{node}.store"
+        return Path(os.environ["STATE_DIRECTORY"])
+    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "roamcast"
+
+
+def default_store(node: int) -> Path:
+    """Where the store of a node is unless it is told otherwise."""
+    return _state_folder() / f"node-{node}.store"
+
+
+def default_address(node: int) -> Address:
+    """Where the API of a node is unless it is told otherwise: a Unix socket beside the default store."""
+    return Address("", 0, str(_state_folder() / f"node-{node}.socket"))
+
+
+def find_address() -> Address:
+    """The API of the one node of this user that runs on this machine, at its default address."""
+    running = [path for path in sorted(_state_folder().glob("node-*.socket")) if answers(path)]
+    if len(running) == 1:
+        return Address("", 0, str(running[0]))
+    if running:
+        numbers = ", ".join(path.stem.removeprefix("node-") for path in running)
+        raise ConfigError(f"several nodes run here: {numbers}; say which one with --node NUMBER")
+    raise ConfigError(
+        f"no node answers in {_state_folder()}: start one with 'roamcast node', or say where it is with --api or "
+        f"{API_VARIABLE}"
+    )
+
+
+def answers(path: Path) -> bool:
+    """Whether a process listens on a Unix socket."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        try:
+            probe.connect(str(path))
+        except OSError:
+            return False
+        return True
 
 
 def read_token(path: Path) -> str:
@@ -131,9 +166,15 @@ class NodeSettings:
     interface: str | None = None
     air: tuple[str, int] | None = None
     """Where every datagram goes instead: an ether."""
-    control: str = DEFAULT_CONTROL
+    control: str | None = None
+    """Where the API is; None: `default_address`."""
     token_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    """Of the API; both or none."""
     facts: Path | None = None
+    facts_limit: int = DEFAULT_LIMIT
+    """Bytes that all facts may take; then the oldest go."""
     decisions: bool = False
     """Whether the facts have what the broker decides about each event."""
     epoch: int | None = None
@@ -159,12 +200,38 @@ class NodeSettings:
             raise ConfigError("--old-key goes with --key: the old key is opened beside the new one")
         if self.key is not None and self.insecure:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
-        address = Address.parse(self.control)
-        if not address.local and self.token_file is None:
+        self._check_api()
+
+    def _check_api(self) -> None:
+        if (self.tls_cert is None) != (self.tls_key is None):
+            raise ConfigError("--tls-cert and --tls-key go together: a certificate and its private key")
+        if self.tls_cert is not None and self.address_of_api.path:
+            raise ConfigError("--tls-cert is for an --api HOST:PORT: a Unix socket does not leave the machine")
+        needed = {"--token-file FILE": self.token_file, "--tls-cert FILE --tls-key FILE": self.tls_cert}
+        missing = [option for option, given in needed.items() if given is None]
+        if missing and not self.address_of_api.local:
             raise ConfigError(
-                f"--control {self.control}: others can reach this address, so it needs --token-file FILE; "
+                f"--api {self.control}: other machines can reach this address, so it needs {' and '.join(missing)}; "
                 "or use a loopback address or unix:PATH"
             )
+
+    @property
+    def address_of_api(self) -> Address:
+        return default_address(self.node) if self.control is None else Address.parse(self.control)
+
+    def tls(self) -> ssl.SSLContext | None:
+        """Of the API, if it has any."""
+        if self.tls_cert is None:
+            return None
+        context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
+        try:
+            context.load_cert_chain(self.tls_cert, self.tls_key)
+        except (OSError, ssl.SSLError) as problem:
+            raise ConfigError(
+                f"{self.tls_cert}, {self.tls_key}: cannot be used as certificate and private key: "
+                f"{problem.strerror or problem}"
+            ) from None
+        return context
 
     def entry(self) -> Entry:
         """The protocol. Refused if it needs what the node is not told."""

@@ -19,6 +19,7 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -29,7 +30,7 @@ from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.link.replay import Session
 
-VERSION: Final = 4
+VERSION: Final = 5
 APPLICATION: Final = 0x726F616D
 """`roam`: how a file of ours is known."""
 LOGGED: Final = 10_000
@@ -46,13 +47,17 @@ CREATE TABLE publication (
 CREATE TABLE subscription (
     id INTEGER PRIMARY KEY, filter TEXT NOT NULL, until INTEGER, interest TEXT, publication_domain TEXT
 );
+CREATE TABLE delivery (number INTEGER PRIMARY KEY, packed BLOB NOT NULL);
+CREATE TABLE waiting (
+    subscription INTEGER, delivery INTEGER, PRIMARY KEY (subscription, delivery)
+) WITHOUT ROWID;
 CREATE TABLE session (
     key TEXT, sender INTEGER, salt BLOB, block INTEGER NOT NULL, PRIMARY KEY (key, sender, salt)
 );
 """
-_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions")
+_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries")
 """`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` that of the last which is
-a fact, `subscriptions` counts those numbered here."""
+a fact, `subscriptions` counts those numbered here, `deliveries` is the number of the last that had to wait."""
 NOTHING_RECORDED: Final = 2**62
 """For `recorded`: the latest life wrote no facts, so none are owed."""
 
@@ -70,7 +75,7 @@ class StoredPublication(NamedTuple):
 
 
 class Store:
-    """An open store. Reading happens while it opens; afterwards there is only writing."""
+    """An open store. Reading happens while it opens, but for `delivery`; afterwards there is only writing."""
 
     def __init__(self, path: Path, node: int, sync: Sync = "full", *, first_serial: int = 0) -> None:
         """`first_serial` is the one before that of the first event, in a store that is made now."""
@@ -157,6 +162,25 @@ class Store:
         """The durable ones: ids, filters in text, when they end (wall-clock ns) if they do, and their contexts."""
         return self._read("SELECT id, filter, until, interest, publication_domain FROM subscription ORDER BY id")
 
+    def waiting(self) -> list[tuple[int, int, int]]:
+        """Subscription, number and size of the deliveries that wait for a durable subscription, oldest first."""
+        return self._read(
+            "SELECT subscription, number, length(packed) FROM waiting JOIN delivery ON delivery = number "
+            "ORDER BY number, subscription"
+        )
+
+    @property
+    def last_delivery(self) -> int:
+        """The number of the last one that had to wait for a durable subscription."""
+        return self._numbers.get("deliveries", 0)
+
+    async def delivery(self, number: int) -> bytes | None:
+        """One that waits. Read by the writer's thread, since the loop does not wait for the disk."""
+        statement = "SELECT packed FROM delivery WHERE number = ?"
+        loop = asyncio.get_running_loop()
+        rows = await loop.run_in_executor(self._writer, lambda: self._read(statement, number))
+        return rows[0][0] if rows else None
+
     def sessions(self) -> dict[Session, int]:
         """The latest block of counters heard of each session, longest unheard first."""
         rows = self._read("SELECT key, sender, salt, block FROM session ORDER BY rowid")
@@ -176,7 +200,9 @@ class Store:
         if self.new:
             connection.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
-                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}); COMMIT;"
+                # A new store numbers deliveries on from one that was lost: it gave out fewer than one in a microsecond.
+                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}), "
+                f"('deliveries', {time.time_ns() // 1000}); COMMIT;"
             )
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -197,6 +223,11 @@ class Store:
             raise StoreError(
                 f"{self.path}: is the store of node {numbers.get('node')}, not of node {node}: choose another"
             )
+        # What waited for a subscription that ended in the moment when the node did.
+        connection.executescript(
+            "BEGIN; DELETE FROM waiting WHERE subscription NOT IN (SELECT id FROM subscription);"
+            "DELETE FROM delivery WHERE number NOT IN (SELECT delivery FROM waiting); COMMIT;"
+        )
         return numbers
 
     # --- Writing ----------------------------------------------------------------------------------------------------
@@ -234,11 +265,27 @@ class Store:
     def add_subscription(
         self, number: int, filter_text: str, until: int | None, interest: str | None, publication_domain: str | None
     ) -> None:
-        statement = "INSERT OR REPLACE INTO subscription VALUES (?, ?, ?, ?, ?)"
+        self.remove_subscription(number)
+        statement = "INSERT INTO subscription VALUES (?, ?, ?, ?, ?)"
         self._queue(statement, number, filter_text, until, interest, publication_domain)
 
     def remove_subscription(self, number: int) -> None:
+        """With all that waits for it."""
         self._queue("DELETE FROM subscription WHERE id = ?", number)
+        self._queue("DELETE FROM waiting WHERE subscription = ?", number)
+
+    def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None:
+        """An event that waits for durable subscriptions."""
+        self.set_number("deliveries", number)
+        self._queue("INSERT INTO delivery VALUES (?, ?)", number, packed)
+        for subscription in subscriptions:
+            self._queue("INSERT INTO waiting VALUES (?, ?)", subscription, number)
+
+    def remove_waiting(self, subscription: int, number: int) -> None:
+        self._queue("DELETE FROM waiting WHERE subscription = ? AND delivery = ?", subscription, number)
+
+    def remove_delivery(self, number: int) -> None:
+        self._queue("DELETE FROM delivery WHERE number = ?", number)
 
     def hear(
         self,

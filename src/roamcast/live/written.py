@@ -2,16 +2,14 @@
 
 The rules this file owns:
 
-* A part is `DIR/<table>-<number>.parquet`, written beside its place and renamed. A new one is cut every `INTERVAL`
-  seconds and at the end, so that `kill -9` loses the last seconds and nothing else. Numbers go on after a restart, and
-  the publications of the lost seconds are written then: the store has them (`last_published` tells from where on).
+* A part of each table (`parts.py`) is cut every `interval` seconds and at the end, so that `kill -9` loses the last
+  seconds and nothing else. The publications of the lost seconds are written by the next life: the store has them
+  (`last_published` tells from where on).
 * Totals (`transmit`, `note`) are written as what was added since the last part: rows of the same key add up.
 * What a node cannot know is 0: collisions, half duplex, losses on a link, and airtime, which only a radio knows.
 """
 
 import asyncio
-import os
-import re
 from collections import Counter
 from collections.abc import Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -19,7 +17,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from msgspec.structs import astuple
 
 from roamcast.content.event import Scalar
@@ -29,7 +26,8 @@ from roamcast.facts.recorder import Row, batch_of
 from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
-from roamcast.live.facts import INTERVAL, Facts
+from roamcast.live.facts import DEFAULT_LIMIT, INTERVAL, Facts
+from roamcast.live.parts import Parts
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
@@ -38,19 +36,18 @@ from roamcast.units import SECOND
 
 MAX_ROWS: Final = 50_000
 """Rows that are held; with more, a part is cut earlier."""
-MAX_BYTES: Final = 2**30
-"""Of all parts; beyond, the oldest go."""
 PATIENCE: Final = 120
 LONGEST_INTERVAL: Final = 300.0
 _AMOUNTS: Final = ("messages", *COUNTERS)
-_PART: Final = re.compile(r"\w+-(\d+)\.parquet")
 
 
 class WrittenFacts(Facts):
     """Takes what happens on a node and writes it down."""
 
-    def __init__(self, folder: Path, node: Node, entry: Entry, *, decisions: bool = False) -> None:
-        """With `decisions`, what the broker decides about events is written down too."""
+    def __init__(
+        self, folder: Path, node: Node, entry: Entry, *, decisions: bool = False, limit: int = DEFAULT_LIMIT
+    ) -> None:
+        """With `decisions`, what the broker decides about events is written down too; `limit` is in bytes."""
         super().__init__()
         self.recording = True
         self.decisions = decisions
@@ -66,23 +63,12 @@ class WrittenFacts(Facts):
         self._notes: Counter[str] = Counter()  # since the last part
         self._writer = ThreadPoolExecutor(1, "facts")
         self._writing: asyncio.Future[None] | None = None
-        self._part = 0
         pa.array([0])  # Arrow imports pandas with its first array: now, rather than in the middle of the traffic
         self._cut = 0  # parts, in this life
-        folder.mkdir(parents=True, exist_ok=True)
-        parts = sorted(path for path in folder.iterdir() if _PART.fullmatch(path.name))
-        self._part = 1 + max(map(_number, parts), default=-1)
-        self._sizes = {path: path.stat().st_size for path in sorted(parts, key=_number)}
-        self._find_last_published([path for path in parts if path.name.startswith("publish-")])
-
-    def _find_last_published(self, parts: list[Path]) -> None:
-        """A part that a loss of power has damaged is passed over, and stays for who looks."""
-        for part in reversed(parts):
-            try:
-                self.last_published = max(pq.read_table(part, columns=["event"])["event"].to_pylist())
-                return
-            except (OSError, pa.ArrowException, ValueError, KeyError) as problem:
-                log.warn("a part of the facts is damaged, and passed over", part=str(part), reason=str(problem))
+        self._parts = Parts(folder, limit)
+        newest = next((rows for rows in self._parts.newest("publish") if rows.num_rows), None)
+        if newest is not None:
+            self.last_published = max(newest["event"].to_pylist())
 
     @property
     def interval(self) -> float:
@@ -172,10 +158,9 @@ class WrittenFacts(Facts):
             return
         self._rows = {table: [] for table in self._tables}
         self._held = 0
-        part, self._part = self._part, self._part + 1
         self._cut += 1
         last = rows["publish"][-1][2] if "publish" in rows else None
-        self._writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write, part, rows)
+        self._writing = asyncio.get_running_loop().run_in_executor(self._writer, self._write, rows)
         self._writing.add_done_callback(lambda writing: self._written(writing, last))
 
     def _written(self, writing: asyncio.Future[None], last: int | None) -> None:
@@ -188,39 +173,6 @@ class WrittenFacts(Facts):
         elif last is not None:
             self.on_recorded(last)
 
-    def _write(self, part: int, rows: dict[str, list[Row]]) -> None:
-        for table, held in rows.items():
-            batch = batch_of(held, self._tables[table])
-            place = self._folder / f"{table}-{part:06}.parquet"
-            partial = place.with_name(f".{place.name}.{os.getpid()}.partial")
-            pq.write_table(pa.Table.from_batches([batch]), partial, compression="zstd")
-            _to_disk(partial)
-            partial.replace(place)
-            self._sizes[place] = place.stat().st_size
-        _to_disk(self._folder)
-        self._make_room()
-
-    def _make_room(self) -> None:
-        """The oldest parts go when all take more than `MAX_BYTES`."""
-        total = sum(self._sizes.values())
-        for place, size in list(self._sizes.items()):
-            if total <= MAX_BYTES:
-                break
-            place.unlink(missing_ok=True)
-            del self._sizes[place]
-            total -= size
-
-
-def _number(part: Path) -> int:
-    found = _PART.fullmatch(part.name)
-    assert found is not None
-    return int(found[1])
-
-
-def _to_disk(path: Path) -> None:
-    """Without it, a file that was renamed may be empty after a loss of power, and a folder may not know it."""
-    descriptor = os.open(path, os.O_RDONLY)
-    try:
-        os.fsync(descriptor)
-    finally:
-        os.close(descriptor)
+    def _write(self, rows: dict[str, list[Row]]) -> None:
+        batches = {table: batch_of(held, self._tables[table]) for table, held in rows.items()}
+        self._parts.write({table: pa.Table.from_batches([batch]) for table, batch in batches.items()})

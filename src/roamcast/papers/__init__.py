@@ -76,22 +76,21 @@ def quick(one: Experiment) -> Experiment:
     """The preview of an experiment."""
     own = one.spec.quick
     if own is not None:
-        return _as_stated(one, own)
+        return part(one, own)
     spec = msgspec.structs.replace(one.spec, seeds=QUICK_SEEDS, axes=tuple(map(_thinned, one.spec.axes)))
     scenario: dict[str, Any] = {**one.scenario, "duration": one.scenario.get("warmup", 0.0) + QUICK_MEASURED}
     return dataclasses.replace(one, spec=spec, scenario=scenario)
 
 
-def _as_stated(one: Experiment, own: Quick) -> Experiment:
-    """The preview that an experiment's file describes."""
+def part(one: Experiment, own: Quick) -> Experiment:
+    """The part of an experiment that its file describes."""
     spec = msgspec.structs.replace(
         one.spec,
         seeds=tuple(one.seeds(own.seeds)),
-        axes=tuple(
-            msgspec.structs.replace(axis, values=own.values.get(axis.name, axis.values)) for axis in one.spec.axes
-        ),
+        axes=tuple(axis.only(own.values[axis.name]) if axis.name in own.values else axis for axis in one.spec.axes),
         variants=tuple(variant for variant in one.spec.variants if not own.variants or variant.name in own.variants),
         quick=None,
+        usual=None,
     )
     return dataclasses.replace(one, spec=spec, scenario={**one.scenario, "duration": own.duration})
 
@@ -100,4 +99,4 @@ def _thinned(axis: Axis) -> Axis:
     if len(axis.values) <= QUICK_WHOLE:
         return axis
     *others, last = axis.values
-    return msgspec.structs.replace(axis, values=(*others[::2], last))
+    return axis.only((*others[::2], last))

@@ -35,7 +35,7 @@ from pyspark.sql import SparkSession
 from roamcast.campaign.folder import CAMPAIGN_FILE, COMMIT, MANIFEST_FILE, RUNS_FILE, check_version, commit, done_file
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Plan, Run
-from roamcast.campaign.progress import OnProgress, State
+from roamcast.campaign.progress import Forecast, OnProgress, State, time_left
 from roamcast.campaign.provenance import provenance
 from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.facts.schema import FACTS_VERSION, TABLES
@@ -88,10 +88,9 @@ class Survey:
     added: Sequence[str]
     """What the plan has that an earlier one of the same campaign had not, in words."""
 
-    def calibration(self, plan: Plan) -> float:
-        """Seconds of CPU that a second of the estimates has taken; 1 as long as nothing is done."""
-        estimates = {run.run: run.estimate for run in plan.distinct if run.run in self.ok}
-        return sum(self.ok[run]["cpu"] for run in estimates) / sum(estimates.values()) if estimates else 1.0
+    def forecast(self, plan: Plan) -> Forecast:
+        """What runs will take, in seconds of CPU, by what those took that are done."""
+        return Forecast(plan.distinct, {run: done["cpu"] for run, done in self.ok.items()})
 
 
 def look(plan: Plan, out: Path) -> Survey:
@@ -331,8 +330,10 @@ class _Campaign:
         failed = statuses.count(FAILED)
         worked = sum(self._estimates[run] for run in outcomes) / sum(self._estimates.values())
         elapsed = time.monotonic() - self._started
+        took = {run: outcome.seconds for run, outcome in outcomes.items()}
+        left = time_left(self._todo, took, elapsed, self._context.defaultParallelism)
         self._on_progress(
-            State(self._total, len(statuses) - failed, failed, self._running(), min(worked, 1.0), elapsed)
+            State(self._total, len(statuses) - failed, failed, self._running(), min(worked, 1.0), elapsed, left)
         )
 
     def _running(self) -> int:

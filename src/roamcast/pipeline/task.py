@@ -40,6 +40,7 @@ from roamcast.campaign.schemas import with_run
 from roamcast.facts.schema import TABLES
 from roamcast.pipeline.supervise import in_child
 from roamcast.sim import run as simulation
+from roamcast.sim.raised import ProtocolRaised
 from roamcast.sim.scenario import Scenario
 
 BLOCKED: Final = "blocked"
@@ -59,6 +60,8 @@ class Outcome(NamedTuple):
     status: str
     problem: str = ""
     """Why it is blocked."""
+    seconds: float = 0.0
+    """From its start to its end."""
 
 
 def read_done(out: Path, run: str) -> dict[str, Any] | None:
@@ -147,6 +150,7 @@ def _finish(
         place = facts_file(out, table, run.run)
         place.parent.mkdir(exist_ok=True)
         _file(attempt, table).replace(place)
+    ended = time.time()
     record = {
         "row": row,
         "sizes": sizes,
@@ -154,13 +158,13 @@ def _finish(
         "cpu": cpu,
         "simulating": result.cpu,
         "started": started,
-        "ended": time.time(),
+        "ended": ended,
         "host": socket.gethostname(),
     }
     last = attempt / "done.json"
     last.write_text(json.dumps(record), encoding="utf-8")
     last.replace(done_file(out, run.run))
-    return Outcome(run.run, row["status"])
+    return Outcome(run.run, row["status"], seconds=ended - started)
 
 
 @dataclass(frozen=True)
@@ -237,6 +241,9 @@ def _file(attempt: Path, table: str) -> Path:
 def describe(problem: BaseException, files: Path) -> str:
     """An error in one line, with the innermost place in roamcast or in the protocol from outside, which is stored in
     `files`. The same error reads the same on every machine: no addresses of objects, no names of folders."""
+    message = re.sub(rf"{re.escape(str(files))}/\w+/", "", _ADDRESS.sub("0x…", str(problem)))
+    if isinstance(problem, ProtocolRaised):
+        return message
     places = []
     for frame in traceback.extract_tb(problem.__traceback__):
         path = Path(frame.filename)
@@ -244,5 +251,4 @@ def describe(problem: BaseException, files: Path) -> str:
             if path.is_relative_to(root):
                 name = path.relative_to(root).as_posix() if root == _PACKAGE else path.name
                 places.append(f"{name}:{frame.lineno} in {frame.name}")
-    message = re.sub(rf"{re.escape(str(files))}/\w+/", "", _ADDRESS.sub("0x…", str(problem)))
     return f"{type(problem).__name__}: {message} ({places[-1]})"

@@ -7,22 +7,21 @@ from collections.abc import Iterator
 from random import Random
 from typing import Annotated, NamedTuple
 
-import msgspec
 from msgspec import Meta
 
 from roamcast.content.event import Scalar, check_scalar, check_text
 from roamcast.errors import ContentError
 from roamcast.sim.draw import Drawn, draw, values_of
+from roamcast.sim.some_nodes import SomeNodes
 from roamcast.units import SECOND
 
 MIN_CHANGE = 0.001
 """Seconds between two changes of an attribute."""
 
 
-class Attributes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Attributes(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Attributes of some nodes, or of all."""
 
-    nodes: Annotated[tuple[int, ...] | None, Meta(description="which nodes; none: all")] = None
     set: Annotated[
         dict[str, Drawn],
         Meta(description="by name: a value; a list to draw from; or {low, high} to draw between"),
@@ -35,13 +34,8 @@ class Attributes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
         ),
     ] = None
 
-    def members(self, nodes: int) -> tuple[int, ...]:
-        return tuple(range(nodes)) if self.nodes is None else self.nodes
-
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
-        for node in self.nodes or ():
-            if not 0 <= node < nodes:
-                yield "nodes", f"{node}: nodes are numbered from 0 to {nodes - 1}"
+        yield from super().problems(nodes)
         if self.change is not None and not self.change >= MIN_CHANGE:
             yield "change", f"{self.change:g} s: at least {MIN_CHANGE:g} s between two changes"
         for name, drawn in self.set.items():

@@ -15,17 +15,16 @@ from itertools import pairwise
 from random import Random
 from typing import Annotated, Literal, NamedTuple
 
-import msgspec
 from msgspec import Meta
 
 from roamcast.sim.mobility.base import Bounds, Leg, residual
+from roamcast.sim.some_nodes import SomeNodes
 from roamcast.units import SECOND, seconds
 
 
-class Away(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class Away(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Nodes that are not always there."""
 
-    nodes: Annotated[tuple[int, ...] | None, Meta(description="which nodes; none: all")] = None
     mode: Annotated[
         Literal["restart", "suspended"],
         Meta(
@@ -46,13 +45,8 @@ class Away(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         ),
     ] = None
 
-    def members(self, nodes: int) -> tuple[int, ...]:
-        return tuple(range(nodes)) if self.nodes is None else self.nodes
-
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
-        for node in self.nodes or ():
-            if not 0 <= node < nodes:
-                yield "nodes", f"{node}: nodes are numbered from 0 to {nodes - 1}"
+        yield from super().problems(nodes)
         if (self.on is None) != (self.off is None):
             yield "off" if self.off is None else "on", "on and off go together"
         given = [bool(self.times), self.on is not None, self.where is not None]

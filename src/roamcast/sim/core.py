@@ -103,7 +103,7 @@ class Settings:
     background_flood: bool = False
     background_jitter: int = 0
     overhear: bool = False
-    """Whether it is remembered who was last heard in background traffic, and when."""
+    """Whether the core remembers from whom each node last received background traffic, and when."""
 
     @property
     def ack_wait(self) -> int:

@@ -55,7 +55,7 @@ class MessagesInFlight:
         return self._release[handle]
 
     def finish(self, handle: int) -> Message | Bulk:
-        """Nothing more will be heard of a message: its handle is free, and whoever still holds it holds nothing."""
+        """A message is over: its handle is free, and whoever still holds it holds nothing."""
         message = self.message(handle)
         self._messages[handle] = None
         self._generation[handle] += 1

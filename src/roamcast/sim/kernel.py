@@ -4,10 +4,11 @@ Everything compiled is in this one file on purpose: numba keys a cached function
 edited in another file would go unnoticed. The state is made and kept by compiled code and handed over as an address: a
 crossing costs a third of a microsecond, and, unlike a jitclass, the code is cached between processes.
 
-Names: `s` is the state; in it `n` are the nodes, `m` the messages, `t` the transmissions, `e` the *earshots* (one
-transmission at one node that senses it), `p` the *parts* (what one node has of one broadcast that goes on: `got` are
-the fragments of a bulk, bit by bit, or how many of an ordinary message), `h` is the heap, `g_` the grid, `q_` the
-queues, `u_` the upcalls waiting to be taken. Numbers of nodes are i (who acts) and j (who hears).
+Names: a step has the name it has in `reference.py`, in the words of the page. `s` is the state; in it `n` are the
+nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `a`
+the *reassemblies* (what one node has of one broadcast that goes on: the fragments of a bulk bit by bit, or how many of
+an ordinary message), `h` is the heap, `g_` the grid, `q_` the queues, `u_` the upcalls waiting to be taken. Numbers of
+nodes are i (who acts) and j (who receives).
 """
 
 import struct
@@ -49,17 +50,32 @@ def compiled(function: F) -> F:
     return cast(F, njit(cache=True, fastmath=False, error_model="numpy")(function))
 
 
+def inlined(function: F) -> F:
+    """The same for what is called in one place, very often: its body is put there."""
+    return cast(F, njit(cache=True, fastmath=False, error_model="numpy", inline="always")(function))
+
+
 # --- Constants -----------------------------------------------------------------------------------------------------
 
-(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME, GONE) = (int(code) for code in Upcall)
-(RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = (int(outcome) for outcome in Outcome)
-(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = range(9)
-(BACKOFF, RANGE, LOSS, BACKGROUND) = range(4)
 
-# What happens in an event, and its class: events of one instant go in the order of their classes.
-(TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = range(7)
-CLASS_OF = (0, 1, 1, 1, 2, 2, 3)
+def _int64s(*values: int) -> Any:
+    """Numba compiles a function anew for each literal argument; of a constant of numpy it knows the type alone."""
+    return tuple(np.int64(value) for value in values)
+
+
+(REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME, GONE) = _int64s(*Upcall)
+(RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = _int64s(*Outcome)
+(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = _int64s(
+    *range(len(METRICS))
+)
+(BACKOFF, RANGE, LOSS, BACKGROUND) = _int64s(*range(len(STREAMS)))
+NONE, ZERO, ONE, ACK_FRAME, ACK_SIZE, ACK_BITS = _int64s(-1, 0, 1, ACK_KIND, ACK_BYTES, 192 + 8 * ACK_BYTES)
+
+# What happens in an event. The lowest two bits are its class: events of one instant go in the order of their classes.
+(TX_END, ACK_DUE, ACK_WAIT_OVER, NEXT_FRAGMENT, RELEASE, BACKGROUND_DUE, ACCESS) = _int64s(0, 1, 5, 9, 2, 6, 3)
 CLASS_SHIFT = 60
+SUBJECT_BITS = 30
+"""Of a node, where an event is about two."""
 
 # Where a message is: nowhere; waiting for its release, or for its node to be on again; in the queue or being served;
 # or forgotten by its node, and the host is still to be told.
@@ -68,19 +84,24 @@ CLASS_SHIFT = 60
 # What a node is doing about the message it serves.
 (CONTENDING, AWAITING_ACK, BETWEEN_FRAGMENTS) = range(3)
 
-# What a node hears of a transmission.
-(IN_RANGE, HEARD_WHILE_SENDING, OVERLAPPED, LOST_BY_CHANCE, BEGUN) = (1, 2, 4, 8, 16)
+# What a transmission is at a node that senses it.
+(IS_RECEIVABLE, IS_HALF_DUPLEX, IS_COLLIDED, IS_LOST, HAS_BEGUN) = (1, 2, 4, 8, 16)
+UNDECIDED = IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED
+"""Of these, only the first is set while a frame can still be received."""
+
+# The queues of a node; the last holds what was released while it was off.
+(URGENT, ORDINARY, HELD) = _int64s(*range(3))
 
 SEND, WITHDRAW = range(2)
 COMMAND_WIDTH = 10
 COMMANDS = 256
 
 GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
-S30, S27, S31, S11 = np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
+U0, U1, S30, S27, S31, S11 = np.uint64(0), np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
 UNIT = 2.0**-53
 
 NO_LINK = 2.0
-SMALL_NETWORK = 32
+SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
 """The grid is laid anew when somebody may have moved this part of a cell."""
@@ -100,40 +121,53 @@ def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
 
 
 _NODE = _record_of(
-    # Where it is since when; what it serves (message, phase), with what backoff, window and retries; the serial and
-    # time of its access, the serial of its wait for an acknowledgement; the medium as it sees it; whether it is off,
-    # and how often it has been switched off: what began in another era is not its business any more
-    "since served phase backoff window retry access access_time wait waiting sensed sending idle_from busy_from "
-    "nav eifs ears made off era room",
-    "x y vx vy range",
+    # First what every frame that starts or ends at a node asks for, so that it shares cache lines: how often the node
+    # has been switched off (what began in another era is not its business any more), the foreign frames present, their
+    # number and the first of them; the serial and time of its access; the message it serves; the medium as it sees it
+    "era present first_present transmitting eifs access access_time served backoff idle_from busy_from nav phase on "
+    # The serial of its wait for an acknowledgement; how many messages wait; where it is
+    "window retry wait waiting made room",
+    "range",
 )
 _MESSAGE = _record_of(
-    "node to count full last bulk kind release next urgent fragment arrived stage airing parts origin number "
+    "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime"
 )
-_TRANSMISSION = _record_of("node message to kind size packets start ears next era")
-_EARSHOT = _record_of("node flags next_ear next_here era", "power")
-_PART = _record_of("node got era next")
+_TRANSMISSION = _record_of("sender message to kind size packets start first count block next era")
+_RECEPTION = _record_of("node flags next_present era", "power d2 reach2")
+_REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
+_LINK = _record_of("receiver next", "loss")
+_ENTRY = _record_of("key value")
 
 _I, _F = types.int64, types.float64
-_FIELDS = (
-    [(name, _I) for name in _SETTING_INTS]
-    + [(name, _F) for name in _SETTING_FLOATS]
-    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "e_size", "e_free")]
-    + [(name, _I) for name in ("p_size", "p_free", "u_count", "u_taken", "heard", "g_columns", "g_rows", "g_time")]
-    + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
-    + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
-    + [(name, _I[::1]) for name in ("near", "g_first", "g_nodes", "g_fill", "u_code", "u_sender", "u_message")]
-    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard", "series")]
-    + [("distance2", _F[::1]), ("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
-    + [
-        (name, from_dtype(record)[::1])
-        for name, record in (
-            *(("n", _NODE), ("m", _MESSAGE), ("t", _TRANSMISSION), ("e", _EARSHOT), ("p", _PART), ("h", _EVENT)),
-        )
-    ]
-)
+
+
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+_FIELDS = [
+    *_fields(_I, " ".join(_SETTING_INTS)),
+    *_fields(_F, " ".join(_SETTING_FLOATS)),
+    *_fields(_I, "now serial h_size m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
+    *_fields(_I, "u_count u_taken received recorded seen_size overheard_size small_network g_columns g_rows g_time"),
+    *_fields(_F, "fastest farthest g_cell g_jumps"),
+    *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
+    *_fields(_I[::1], "start place node_at near found r_free first_link g_first"),
+    *_fields(_F[::1], "x y vx vy distance2 scratch"),
+    *_fields(_I[:, ::1], "q_first q_last"),
+    *_fields(_I[:, :, ::1], "totals"),
+    *_fields(types.uint64[:, ::1], "random"),
+    *_fields(from_dtype(_NODE)[::1], "n"),
+    *_fields(from_dtype(_MESSAGE)[::1], "m"),
+    *_fields(from_dtype(_TRANSMISSION)[::1], "t"),
+    *_fields(from_dtype(_RECEPTION)[::1], "r"),
+    *_fields(from_dtype(_REASSEMBLY)[::1], "a"),
+    *_fields(from_dtype(_EVENT)[::1], "h"),
+    *_fields(from_dtype(_LINK)[::1], "l"),
+    *_fields(from_dtype(_ENTRY)[::1], "seen overheard"),
+]
 
 
 @structref.register
@@ -229,12 +263,13 @@ def _address(state: Any) -> int:
 
 
 @compiled
-def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
+def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int) -> None:
     s = _state_at(address)
     s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
     s.kbps, s.basic_kbps, s.header, s.mtu, s.slot, s.sifs, s.difs, s.ack_wait = ints[7:15]
     s.cca, s.cw_min, s.cw_max, s.retries, s.queue = ints[15:20]
     s.background_interval, s.background_size, s.background_flood, s.background_jitter, s.overhear = ints[20:25]
+    s.small_network = small_network
     s.width, s.height, s.sense, s.range_low, s.range_high, s.threshold, s.loss = floats
     s.random = random
     if s.links:
@@ -244,41 +279,44 @@ def _fill(address: int, ints: Any, floats: Any, random: Any) -> None:
     s.n = np.zeros(n, _NODE)
     for i in range(n):
         node = s.n[i]
-        node.served, node.backoff, node.access, node.wait, node.ears = -1, -1, -1, -1, -1
-        node.window, node.room = s.cw_min, -1
+        node.served, node.backoff, node.access, node.wait, node.first_present = -1, -1, -1, -1, -1
+        node.window, node.room, node.on = s.cw_min, -1, 1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
-    s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)  # urgent, ordinary, released while it was off
+    s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
-    s.link = np.full((n, n), NO_LINK) if s.links else np.full((1, 1), NO_LINK)
-    s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
-    s.overheard = np.full((n, n), -1) if s.overhear else np.full((1, 1), -1)
-    s.series, s.totals = np.zeros((s.kinds, len(METRICS)), np.int64), np.zeros((n, s.kinds, len(METRICS)), np.int64)
+    s.first_link, s.l, s.l_free = np.full(n, -1), np.zeros(64, _LINK), -1
+    s.seen, s.overheard = np.zeros(64, _ENTRY), np.zeros(64, _ENTRY)
+    s.totals = np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
-    s.h, s.m, s.t, s.e, s.p = (
+    s.h, s.m, s.t, s.r, s.a = (
         np.zeros(1024, _EVENT),
         np.zeros(1024, _MESSAGE),
         np.zeros(64, _TRANSMISSION),
-        np.zeros(1024, _EARSHOT),
-        np.zeros(64, _PART),
+        np.zeros(1024, _RECEPTION),
+        np.zeros(64, _REASSEMBLY),
     )
-    s.m_free, s.t_free, s.e_free, s.p_free = -1, -1, -1, -1
+    s.m_free, s.t_free, s.a_free = -1, -1, -1
+    s.r_free = np.full(63, -1)
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
-    s.g_first, s.g_nodes, s.g_fill, s.g_jumps = _ints(2, 0), _ints(n, 0), _ints(1, 0), np.inf
-    s.near, s.distance2 = _ints(n, 0), np.zeros(n)
-    s.out, s.receivers, s.masks = _ints(8, 0), _ints(n, 0), _ints(n, 0)
-    s.frame, s.frame_nodes, s.frame_outcomes = _ints(8, 0), _ints(n, 0), _ints(n, 0)
-    s.commands = _ints(COMMANDS * COMMAND_WIDTH, 0)
-    s.u_code, s.u_sender, s.u_message = _ints(4, 0), _ints(4, 0), _ints(4, 0)
+    s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    s.place, s.node_at = np.arange(n), np.arange(n)
+    s.near, s.distance2 = _ints(n), np.zeros(n)
+    s.found, s.scratch = _ints(n), np.zeros(n)
+    s.g_first, s.g_jumps = _ints(2), np.inf
+    s.out, s.receivers, s.masks = _ints(8), _ints(n), _ints(n)
+    s.frame, s.frame_nodes, s.frame_outcomes = _ints(8), _ints(n), _ints(n)
+    s.commands = _ints(COMMANDS * COMMAND_WIDTH)
+    s.u_code, s.u_sender, s.u_message = _ints(4), _ints(4), _ints(4)
 
     if s.background_interval > 0:
         for i in range(n):
-            _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i, 0)
+            _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i)
 
 
 @compiled
-def _ints(size: int, value: int) -> Any:
-    return np.full(size, value, np.int64)
+def _ints(size: int) -> Any:
+    return np.zeros(size, np.int64)
 
 
 @compiled
@@ -286,6 +324,61 @@ def _longer(old: Any, size: int) -> Any:
     new = np.zeros(size, old.dtype)
     new[: len(old)] = old
     return new
+
+
+# --- What a node knows of another: tables by both, with room for those that there are ------------------------------
+
+
+@compiled
+def _pair(s: Any, node: int, other: int) -> int:
+    return node * s.nodes + other + 1  # 0 is an empty entry
+
+
+@compiled
+def _place_of(table: Any, key: int) -> int:
+    """Where the entry of a key is, or would be."""
+    place = np.int64((np.uint64(key) * GAMMA) >> S31) & (len(table) - 1)
+    while table[place].key != key and table[place].key != 0:
+        place = (place + 1) & (len(table) - 1)
+    return place
+
+
+@compiled
+def _roomier(old: Any) -> Any:
+    new = np.zeros(2 * len(old), old.dtype)
+    for entry in old:
+        if entry.key != 0:
+            new[_place_of(new, entry.key)] = entry
+    return new
+
+
+@compiled
+def _remember_seen(s: Any, node: int, origin: int, number: int) -> bool:
+    """The highest number of a background message known at a node, by origin. Whether this one is new."""
+    key = _pair(s, node, origin)
+    entry = s.seen[_place_of(s.seen, key)]
+    if number <= entry.value:
+        return False
+    if entry.key == 0:
+        s.seen_size += 1
+        if 2 * s.seen_size > len(s.seen):
+            s.seen = _roomier(s.seen)
+            entry = s.seen[_place_of(s.seen, key)]
+    entry.key, entry.value = key, number
+    return True
+
+
+@compiled
+def _remember_overheard(s: Any, node: int, sender: int) -> None:
+    """When a background message last came to a node from another."""
+    key = _pair(s, node, sender)
+    entry = s.overheard[_place_of(s.overheard, key)]
+    if entry.key == 0:
+        s.overheard_size += 1
+        if 2 * s.overheard_size > len(s.overheard):
+            s.overheard = _roomier(s.overheard)
+            entry = s.overheard[_place_of(s.overheard, key)]
+    entry.key, entry.value = key, s.now
 
 
 # --- Chance --------------------------------------------------------------------------------------------------------
@@ -306,46 +399,51 @@ def _uniform(s: Any, purpose: int, node: int) -> float:
 
 
 @compiled
-def _draw_backoff(s: Any, i: int) -> None:
-    s.n[i].backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(s.n[i].window))
+def _draw_backoff(s: Any, i: int, node: Any) -> None:
+    node.backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(node.window))
 
 
-# --- The heap: (time, class and serial) -> (what, node or message, other) --------------------------------------------
+# --- The heap: (time, class and serial) -> (what, node or message) -------------------------------------------------
 
 
 @compiled
-def _push(s: Any, time: int, what: int, subject: int, other: int) -> int:
+def _push(s: Any, time: int, what: int, subject: int) -> int:
     """Schedules an event; gives its serial, by which a later change of mind is recognised."""
     serial = s.serial
     s.serial = serial + 1
-    order = (CLASS_OF[what] << CLASS_SHIFT) | serial
-    hole = s.h_size
-    if hole == len(s.h):
-        s.h = _longer(s.h, 2 * hole)
-    s.h_size = hole + 1
-    h = s.h
-    while hole > 0:
-        parent = (hole - 1) >> 1
-        if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
-            break
-        h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
-        hole = parent
-    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4) | (other << 34)
+    _push_as(s, serial, time, what, subject)
     return serial
 
 
 @compiled
+def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
+    order = ((what & 3) << CLASS_SHIFT) | serial
+    hole = np.uint64(s.h_size)  # unsigned: else every index is first checked for being negative
+    if s.h_size == len(s.h):
+        s.h = _longer(s.h, 2 * s.h_size)
+    s.h_size += 1
+    h = s.h
+    while hole > U0:
+        parent = (hole - U1) >> U1
+        if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
+            break
+        h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
+        hole = parent
+    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
+
+
+@compiled
 def _pop(s: Any) -> None:
-    size = s.h_size - 1
-    s.h_size = size
+    s.h_size -= 1
+    size = np.uint64(s.h_size)
     h = s.h
     time, order, data = h[size].time, h[size].order, h[size].data
-    hole = 0
+    hole = U0
     while True:
-        child = 2 * hole + 1
+        child = (hole << U1) + U1
         if child >= size:
             break
-        right = child + 1
+        right = child + U1
         if right < size and (
             h[right].time < h[child].time or (h[right].time == h[child].time and h[right].order < h[child].order)
         ):
@@ -357,32 +455,35 @@ def _pop(s: Any) -> None:
     h[hole].time, h[hole].order, h[hole].data = time, order, data
 
 
-# --- Who hears: the grid -------------------------------------------------------------------------------------------
+# --- Who senses a frame: the grid -----------------------------------------------------------------------------------
+# The legs of all nodes lie in arrays, in the order in which they are scanned: by number in a small network, by cells in
+# a large one. `place` says where that of a node is, `node_at` whose is there.
 
 
 @compiled
 def _lay_grid(s: Any) -> None:
-    """Sorts the nodes into cells by where they are now. Those outside the area count as at its edge."""
+    """Sorts the legs into cells by where the nodes are now. Those outside the area count as at its edge."""
     n = s.nodes
     cell = max(0.5 * s.sense * s.farthest, np.sqrt(s.width * s.height / n))
     s.g_cell, s.g_time, s.g_jumps = cell, s.now, 0.0
     s.g_columns, s.g_rows = int(s.width / cell) + 1, int(s.height / cell) + 1
     cells = s.g_columns * s.g_rows
     if len(s.g_first) != cells + 1:
-        s.g_first, s.g_fill = _ints(cells + 1, 0), _ints(cells, 0)
-    first, fill = s.g_first, s.g_fill
+        s.g_first = _ints(cells + 1)
+    first = s.g_first
     first[:] = 0
-    for i in range(n):
-        place = _cell_of(s, i)
-        s.near[i] = place
-        first[place + 1] += 1
-    for place in range(cells):
-        first[place + 1] += first[place]
-        fill[place] = first[place]
-    for i in range(n):
-        place = s.near[i]
-        s.g_nodes[fill[place]] = i
-        fill[place] += 1
+    for k in range(n):
+        s.near[k] = _cell_of(s, k)
+        first[s.near[k] + 1] += 1
+    for cell_number in range(cells):
+        first[cell_number + 1] += first[cell_number]
+    fill = first[:cells].copy()
+    starts, xs, ys, vxs, vys, nodes = s.start.copy(), s.x.copy(), s.y.copy(), s.vx.copy(), s.vy.copy(), s.node_at.copy()
+    for old in range(n):
+        k = fill[s.near[old]]
+        fill[s.near[old]] = k + 1
+        s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = starts[old], xs[old], ys[old], vxs[old], vys[old]
+        s.node_at[k], s.place[nodes[old]] = nodes[old], k
 
 
 @compiled
@@ -391,44 +492,66 @@ def _clamp(position: float, cell: float, count: int) -> int:
 
 
 @compiled
-def _cell_of(s: Any, i: int) -> int:
-    age = s.now - s.n[i].since
-    column = _clamp(s.n[i].x + s.n[i].vx * age, s.g_cell, s.g_columns)
-    return _clamp(s.n[i].y + s.n[i].vy * age, s.g_cell, s.g_rows) * s.g_columns + column
+def _cell_of(s: Any, k: int) -> int:
+    age = s.now - s.start[k]
+    column = _clamp(s.x[k] + s.vx[k] * age, s.g_cell, s.g_columns)
+    return _clamp(s.y[k] + s.vy[k] * age, s.g_cell, s.g_rows) * s.g_columns + column
 
 
 @compiled
-def _consider(s: Any, i: int, j: int, x: float, y: float, reach: float, count: int) -> int:
-    """Adds j to those near i if it senses a frame from (x, y)."""
-    if j == i or s.n[j].off or s.n[j].room != s.n[i].room:
-        return count
-    age = s.now - s.n[j].since
-    dx, dy = s.n[j].x + s.n[j].vx * age - x, s.n[j].y + s.n[j].vy * age - y
-    d2 = dx * dx + dy * dy
-    limit = s.sense * (min(reach, s.n[j].range) if s.surroundings else reach)
-    if d2 <= limit * limit:
+def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int, count: int) -> int:
+    """Adds to `near` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
+    starts, xs, ys, vxs, vys = (
+        s.start[first:after],
+        s.x[first:after],
+        s.y[first:after],
+        s.vx[first:after],
+        s.vy[first:after],
+    )
+    now, room, limit = s.now, s.n[i].room, s.sense * reach
+    d2s, found = s.scratch, s.found
+    for k in range(after - first):
+        age = now - starts[k]
+        dx, dy = xs[k] + vxs[k] * age - x, ys[k] + vys[k] * age - y
+        d2s[k] = dx * dx + dy * dy
+    hits = 0
+    for k in range(after - first):  # without a branch that nobody could predict
+        found[hits] = k
+        hits += d2s[k] <= limit * limit
+    for hit in range(hits):
+        j, d2 = s.node_at[first + found[hit]], d2s[found[hit]]
+        node = s.n[j]
+        if j == i or not node.on or node.room != room:
+            continue
+        if s.surroundings and node.range < reach:
+            least = s.sense * node.range
+            if d2 > least * least:
+                continue
         s.near[count] = j
         s.distance2[j] = d2
-        return count + 1
+        count += 1
     return count
 
 
 @compiled
-def _find_near(s: Any, i: int, reach: float) -> int:
+def _find_sensing(s: Any, i: int, reach: float) -> int:
     """Fills `near` with the nodes that sense a frame of i, by number, and `distance2`; gives their count."""
     count = 0
     if s.links:
-        for j in range(s.nodes):
-            if s.link[i, j] != NO_LINK and not s.n[j].off:
+        link = s.first_link[i]
+        while link >= 0:
+            j = s.l[link].receiver
+            if s.n[j].on:
                 s.near[count] = j
+                s.distance2[j] = s.l[link].loss  # there are no distances
                 count += 1
+            link = s.l[link].next
         return count
-    age = s.now - s.n[i].since
-    x, y = s.n[i].x + s.n[i].vx * age, s.n[i].y + s.n[i].vy * age
-    if s.nodes <= SMALL_NETWORK:
-        for j in range(s.nodes):
-            count = _consider(s, i, j, x, y, reach, count)
-        return count
+    k = s.place[i]
+    age = s.now - s.start[k]
+    x, y = s.x[k] + s.vx[k] * age, s.y[k] + s.vy[k] * age
+    if s.nodes <= s.small_network:
+        return _scan(s, i, x, y, reach, ZERO, s.nodes, ZERO)
     drift = s.fastest * (s.now - s.g_time) + s.g_jumps
     if not drift <= DRIFT * s.g_cell:
         _lay_grid(s)
@@ -438,8 +561,7 @@ def _find_near(s: Any, i: int, reach: float) -> int:
     left, right = _clamp(x - radius, cell, s.g_columns), _clamp(x + radius, cell, s.g_columns)
     for row in range(_clamp(y - radius, cell, s.g_rows), _clamp(y + radius, cell, s.g_rows) + 1):
         base = row * s.g_columns
-        for place in range(s.g_first[base + left], s.g_first[base + right + 1]):
-            count = _consider(s, i, s.g_nodes[place], x, y, reach, count)
+        count = _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1], count)
     s.near[:count].sort()
     return count
 
@@ -449,7 +571,6 @@ def _find_near(s: Any, i: int, reach: float) -> int:
 
 @compiled
 def _count(s: Any, node: int, kind: int, metric: int, amount: int) -> None:
-    s.series[kind, metric] += amount
     s.totals[node, kind, metric] += amount
 
 
@@ -467,16 +588,28 @@ def _new_transmission(s: Any) -> int:
 
 
 @compiled
-def _new_earshot(s: Any) -> int:
-    e = s.e_free
-    if e >= 0:
-        s.e_free = s.e[e].next_ear
-        return e
-    e = s.e_size
-    if e == len(s.e):
-        s.e = _longer(s.e, 2 * e)
-    s.e_size = e + 1
-    return e
+def _take_block(s: Any, tx: Any, count: int) -> int:
+    """Where the receptions of a transmission go: side by side, in a block of 2^n, used again before a new one."""
+    tx.first, tx.count, tx.block = 0, count, 0
+    if count > 0:
+        while 1 << tx.block < count:
+            tx.block += 1
+        tx.first = s.r_free[tx.block]
+        if tx.first >= 0:
+            s.r_free[tx.block] = s.r[tx.first].next_present
+        else:
+            tx.first = s.r_size
+            s.r_size += 1 << tx.block
+            if s.r_size > len(s.r):
+                s.r = _longer(s.r, 2 * s.r_size)
+    return tx.first
+
+
+@compiled
+def _draw_range(s: Any, i: int, node: Any) -> float:
+    if s.range_high > 0.0:
+        return s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
+    return node.range
 
 
 @compiled
@@ -484,252 +617,242 @@ def _transmit(
     s: Any, i: int, message: int, to: int, kind: int, size: int, packets: int, bits: int, airtime: int
 ) -> None:
     """Starts a transmission of node i now: who senses it, what it spoils, and when it ends."""
-    reach = s.n[i].range
-    if s.range_high > 0.0:
-        reach = s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
+    node = s.n[i]
+    reach = _draw_range(s, i, node)
     t = _new_transmission(s)
-    s.t[t].node, s.t[t].message, s.t[t].to, s.t[t].kind = i, message, to, kind
-    s.t[t].size, s.t[t].packets, s.t[t].start, s.t[t].ears = size, packets, s.now, -1
-    s.t[t].era = s.n[i].era
+    tx = s.t[t]
+    tx.sender, tx.message, tx.to, tx.kind, tx.size, tx.packets = i, message, to, kind, size, packets
+    tx.start, tx.era = s.now, node.era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
     if message >= 0:
         m = s.m[message]
-        m.airing = 1
+        m.on_air = 1
         m.packets, m.bits, m.airtime = m.packets + packets, m.bits + bits, m.airtime + airtime
     if not s.ideal:
-        s.n[i].sending = 1
-        s.n[i].eifs = 0
-        e = s.n[i].ears
-        while e >= 0:
-            s.e[e].flags |= HEARD_WHILE_SENDING
-            e = s.e[e].next_here
-    last = -1
-    for k in range(_find_near(s, i, reach)):
+        node.transmitting = 1
+        node.eifs = 0
+        r = node.first_present
+        while r >= 0:
+            s.r[r].flags |= IS_HALF_DUPLEX
+            r = s.r[r].next_present
+    count = _find_sensing(s, i, reach)
+    first = _take_block(s, tx, count)
+    receptions = s.r
+    for k in range(count):
         j = s.near[k]
-        e = _new_earshot(s)
-        s.e[e].node, s.e[e].next_ear, s.e[e].next_here, s.e[e].era = j, -1, -1, s.n[j].era
-        if last < 0:
-            s.t[t].ears = e
-        else:
-            s.e[last].next_ear = e
-        last = e
+        reception, other = receptions[first + k], s.n[j]
+        reception.node, reception.next_present, reception.era = j, -1, other.era
         if s.links:
-            s.e[e].flags, s.e[e].power = IN_RANGE, s.link[i, j]  # no positions, no powers: the loss stands there
+            reception.flags, reception.power = IS_RECEIVABLE, s.distance2[j]  # without positions it is the loss
         else:
-            r = min(reach, s.n[j].range) if s.surroundings else reach
-            d2 = s.distance2[j]
-            power = (r * r) / max(d2, 1.0)
-            s.e[e].flags, s.e[e].power = (IN_RANGE if d2 <= r * r else 0), power * power
+            least, d2 = min(reach, other.range) if s.surroundings else reach, s.distance2[j]
+            reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
+            reception.flags = IS_RECEIVABLE if d2 <= least * least else 0
         if not s.ideal:
-            _hear(s, j, e)
-    _push(s, s.now + airtime, TX_END, t, 0)
+            _frame_starts(s, receptions, j, other, first + k)
+    _push(s, s.now + airtime, TX_END, t)
 
 
-@compiled
-def _hear(s: Any, j: int, e: int) -> None:
-    """A frame starts at a node that senses it."""
-    if s.n[j].sending:
-        s.e[e].flags |= HEARD_WHILE_SENDING
-    if s.n[j].ears < 0:
-        s.n[j].ears = e
+@inlined
+def _frame_starts(s: Any, receptions: Any, j: int, node: Any, r: int) -> None:
+    """A foreign frame starts at a node that senses it (4)."""
+    reception = receptions[r]
+    if node.transmitting:
+        reception.flags |= IS_HALF_DUPLEX
+    if node.first_present < 0:
+        node.first_present = r
     else:
-        other = s.n[j].ears
-        while s.e[other].next_here >= 0:
-            other = s.e[other].next_here
-        s.e[other].next_here = e
-        _collide(s, j)
-    if s.e[e].flags == IN_RANGE:
-        s.e[e].flags |= BEGUN
-    s.n[j].sensed += 1
-    if s.n[j].sensed == 1 and not s.n[j].sending:
+        undecided = reception.flags & UNDECIDED == IS_RECEIVABLE
+        last, other = -1, node.first_present
+        while other >= 0:
+            undecided |= receptions[other].flags & UNDECIDED == IS_RECEIVABLE
+            last, other = other, receptions[other].next_present
+        receptions[last].next_present = r
+        if undecided:
+            _collide(s, receptions, node.first_present)
+    if reception.flags == IS_RECEIVABLE:
+        reception.flags |= HAS_BEGUN
+    node.present += 1
+    if node.present == 1 and not node.transmitting:
         busy_from = s.now + s.cca
-        s.n[j].busy_from = busy_from
-        if s.n[j].access >= 0 and s.n[j].access_time != s.now and s.n[j].access_time >= busy_from:
-            _freeze(s, j, busy_from)
-            s.n[j].busy_from = s.now
+        node.busy_from = busy_from
+        if node.access >= 0:
+            _settle_backoff(s, node)
+            if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
+                _cancel_access(s, j, node, busy_from)
+                node.busy_from = s.now
 
 
 @compiled
-def _collide(s: Any, j: int) -> None:
-    """Marks what is lost among the frames now present at a node."""
-    e = s.n[j].ears
-    while e >= 0:
-        lost = True
-        if s.capture:
+def _power(reception: Any) -> float:
+    """Worked out when it is first asked for: most frames meet no other where they are sensed."""
+    if reception.power < 0.0:
+        ratio = reception.reach2 / max(reception.d2, 1.0)
+        reception.power = ratio * ratio
+    return reception.power
+
+
+@compiled
+def _collide(s: Any, receptions: Any, first: int) -> None:
+    """Marks what is lost among the frames now present at a node, of those that can still be received."""
+    r = first
+    while r >= 0:
+        reception = receptions[r]
+        if reception.flags & UNDECIDED == IS_RECEIVABLE:
+            lost = not s.capture
             interference = 0.0
-            other = s.n[j].ears
-            while other >= 0:
-                if other != e:
-                    interference += s.e[other].power
-                other = s.e[other].next_here
-            lost = s.e[e].power < s.threshold * interference
-        if lost:
-            s.e[e].flags |= OVERLAPPED
-        e = s.e[e].next_here
-
-
-@compiled
-def _unhear(s: Any, j: int, e: int) -> None:
-    """A frame is over at a node."""
-    if s.n[j].ears == e:
-        s.n[j].ears = s.e[e].next_here
-    else:
-        other = s.n[j].ears
-        while s.e[other].next_here != e:
-            other = s.e[other].next_here
-        s.e[other].next_here = s.e[e].next_here
-    s.n[j].sensed -= 1
+            other = first
+            while other >= 0 and not lost:  # the sum only grows: enough is enough
+                if other != r:
+                    interference += _power(receptions[other])
+                    lost = _power(reception) < s.threshold * interference
+                other = receptions[other].next_present
+            if lost:
+                reception.flags |= IS_COLLIDED
+        r = reception.next_present
 
 
 @compiled
 def _outcome(flags: int) -> int:
-    if flags & HEARD_WHILE_SENDING:
+    if flags & IS_HALF_DUPLEX:
         return HALF_DUPLEX
-    if flags & OVERLAPPED:
+    if flags & IS_COLLIDED:
         return COLLISION
-    if flags & LOST_BY_CHANCE:
+    if flags & IS_LOST:
         return RANDOM_LOSS
     return RECEIVED
 
 
 @compiled
-def _take_chances(s: Any, t: int) -> None:
-    i, to = s.t[t].node, s.t[t].to
-    e = s.t[t].ears
-    while e >= 0:
-        j = s.e[e].node
-        if s.e[e].era != s.n[j].era:
-            s.e[e].flags = 0  # it has been off since
-        elif to in (EVERYONE, j) and s.e[e].flags & ~BEGUN == IN_RANGE:
-            loss = s.e[e].power if s.links else s.loss
-            if loss > 0.0 and _uniform(s, LOSS, i) < loss:
-                s.e[e].flags |= LOST_BY_CHANCE
-        e = s.e[e].next_ear
+def _draw_loss(s: Any, i: int, reception: Any) -> None:
+    loss = reception.power if s.links else s.loss
+    if loss > 0.0 and reception.flags & ~HAS_BEGUN == IS_RECEIVABLE and _uniform(s, LOSS, i) < loss:
+        reception.flags |= IS_LOST
 
 
 @compiled
 def _end_transmission(s: Any, t: int) -> None:
-    """Rule 7 of the model."""
-    i, to, kind, message = s.t[t].node, s.t[t].to, s.t[t].kind, s.t[t].message
-    cut, discarded = s.t[t].era != s.n[i].era, False
+    """A transmission ends (7). Chance, counting and the end at each node go in one loop: none is another's business."""
+    tx = s.t[t]
+    i, to, message = tx.sender, tx.to, tx.message
+    cut, discarded = tx.era != s.n[i].era, False
     if message >= 0:
-        s.m[message].airing = 0
+        s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
-    _take_chances(s, t)
-    _count_receptions(s, t)
-    if not s.ideal:
-        e = s.t[t].ears
-        while e >= 0:
-            if s.e[e].era == s.n[s.e[e].node].era:
-                _cease(s, t, e)
-            e = s.e[e].next_ear
-    _free_transmission(s, t)
-    received = s.heard > 0
+    s.received, s.recorded = 0, 0
+    receptions = s.r
+    for r in range(tx.first, tx.first + tx.count):
+        reception = receptions[r]
+        j = reception.node
+        node = s.n[j]
+        if reception.era == node.era:  # else it has been off since
+            if reception.flags & IS_RECEIVABLE and to in (EVERYONE, j):
+                _draw_loss(s, i, reception)
+                _count_reception(s, j, tx.kind, _outcome(reception.flags))
+            if not s.ideal:
+                _frame_ends(s, receptions, j, node, r, tx)
+    if s.record:
+        _record(s, tx)
+    if tx.count > 0:
+        receptions[tx.first].next_present = s.r_free[tx.block]
+        s.r_free[tx.block] = tx.first
+    tx.next = s.t_free
+    s.t_free = t
+    if message >= 0 and to == EVERYONE:
+        _fragment_sent(s, message)
     if s.ideal:
-        _after_ideal(s, i, to, message, received, discarded)
+        _after_ideal(s, i, to, message, discarded)
         return
-    s.n[i].sending = 0
-    if s.n[i].sensed == 0:
-        s.n[i].idle_from = max(s.now, s.n[i].nav)
-    if kind == ACK_KIND:
-        _schedule(s, i)
-        if received:
+    _stop_transmitting(s, i, to, message, cut, discarded)
+    _respond(s, i, to, message, discarded)
+
+
+@compiled
+def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discarded: bool) -> None:
+    """The sender no longer transmits."""
+    node = s.n[i]
+    node.transmitting = 0
+    if message >= 0 and not discarded:
+        if to == EVERYONE and _ended(s, message):
+            _done(s, i, node)
+        elif to == EVERYONE:
+            _contend_anew(s, i, node)
+        elif not cut:
+            node.phase = AWAITING_ACK
+            node.wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i)
+    _fall_idle(s, i, node)
+
+
+@compiled
+def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
+    """What follows from a transmission where it was received."""
+    if message < 0:
+        if s.received > 0:
             _acknowledged(s, to, i)
     elif to == EVERYONE:
-        over = _fragment_sent(s, message) or discarded
-        if discarded:
-            _schedule(s, i)
-        elif over:
-            _done(s, i)
-        else:
-            _contend_anew(s, i)
-            _schedule(s, i)
-        if over:
-            _sent(s, message)
+        if _ended(s, message) or discarded:
+            _broadcast_ended(s, message)
     else:
-        if cut:
-            _schedule(s, i)
-        else:
-            s.n[i].phase = AWAITING_ACK
-            s.n[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i, 0)
-        if received:
-            _push(s, s.now + s.sifs, ACK_DUE, to, i)
-            if _last_fragment(s, message):
-                _arrived(s, message)
+        if s.received > 0:
+            _push(s, s.now + s.sifs, ACK_DUE, to | i << SUBJECT_BITS)
+            _arrived(s, message)
         if discarded:
             _over(s, GONE, message)
 
 
 @compiled
-def _count_receptions(s: Any, t: int) -> None:
-    """Finds and counts who got a frame among those it was meant for."""
-    to, kind = s.t[t].to, s.t[t].kind
-    heard, recorded = 0, 0
-    e = s.t[t].ears
-    while e >= 0:
-        j = s.e[e].node
-        if s.e[e].flags & IN_RANGE and to in (EVERYONE, j):
-            outcome = _outcome(s.e[e].flags)
-            _count(s, j, kind, _METRIC_OF[outcome], 1)
-            if outcome == RECEIVED:
-                s.receivers[heard] = j
-                heard += 1
-            if s.record:
-                s.frame_nodes[recorded], s.frame_outcomes[recorded] = j, outcome
-                recorded += 1
-        e = s.e[e].next_ear
-    s.heard = heard
+def _count_reception(s: Any, j: int, kind: int, outcome: int) -> None:
+    """Counts what became of a frame at a node that it was meant for."""
+    _count(s, j, kind, _METRIC_OF[outcome], ONE)
+    if outcome == RECEIVED:
+        s.receivers[s.received] = j
+        s.received += 1
     if s.record:
-        _record(s, t, recorded)
+        s.frame_nodes[s.recorded], s.frame_outcomes[s.recorded] = j, outcome
+        s.recorded += 1
 
 
-@compiled
-def _cease(s: Any, t: int, e: int) -> None:
-    """A frame is over at a node that sensed it: what that means for its medium."""
-    j, flags, to = s.e[e].node, s.e[e].flags, s.t[t].to
-    _unhear(s, j, e)
-    if not flags & IN_RANGE:
-        s.n[j].eifs = 0
-    elif flags & BEGUN:
+@inlined
+def _frame_ends(s: Any, receptions: Any, j: int, node: Any, r: int, tx: Any) -> None:
+    """The frame is gone at a node that sensed it."""
+    reception = receptions[r]
+    flags = reception.flags
+    if node.first_present == r:
+        node.first_present = reception.next_present
+    else:
+        other = node.first_present
+        while receptions[other].next_present != r:
+            other = receptions[other].next_present
+        receptions[other].next_present = reception.next_present
+    node.present -= 1
+    if not flags & IS_RECEIVABLE:
+        node.eifs = 0
+    elif flags & HAS_BEGUN:
         outcome = _outcome(flags)
         if outcome != HALF_DUPLEX:
-            s.n[j].eifs = outcome != RECEIVED
-        if outcome == RECEIVED and to not in (EVERYONE, j) and s.t[t].kind != ACK_KIND:
-            s.n[j].nav = max(s.n[j].nav, s.now + s.sifs + _frame_airtime(ACK_BYTES, s.basic_kbps))
-    if s.n[j].sensed == 0 and not s.n[j].sending:
-        s.n[j].idle_from = max(s.now, s.n[j].nav)
-        _schedule(s, j)
-
-
-@compiled
-def _free_transmission(s: Any, t: int) -> None:
-    e = s.t[t].ears
-    if e >= 0:
-        while s.e[e].next_ear >= 0:
-            e = s.e[e].next_ear
-        s.e[e].next_ear = s.e_free
-        s.e_free = s.t[t].ears
-    s.t[t].next = s.t_free
-    s.t_free = t
+            node.eifs = outcome != RECEIVED
+        if outcome == RECEIVED and tx.to not in (EVERYONE, j) and tx.kind != ACK_KIND:
+            node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
+    _fall_idle(s, j, node)
 
 
 _METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_RANDOM)
 
 
 @compiled
-def _record(s: Any, t: int, count: int) -> None:
-    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = s.t[t].start, s.t[t].node, s.t[t].to, s.t[t].kind
-    s.frame[4], s.frame[5], s.frame[6], s.frame[7] = s.t[t].message, s.t[t].packets, s.t[t].size, count
-    _tell(s, FRAME, s.t[t].node, -1)
+def _record(s: Any, tx: Any) -> None:
+    s.frame[0], s.frame[1], s.frame[2], s.frame[3] = tx.start, tx.sender, tx.to, tx.kind
+    s.frame[4], s.frame[5], s.frame[6], s.frame[7] = tx.message, tx.packets, tx.size, s.recorded
+    _report(s, FRAME, tx.sender, NONE)
 
 
 # --- What becomes of a message -------------------------------------------------------------------------------------
 
 
 @compiled
-def _tell(s: Any, code: int, sender: int, message: int) -> None:
+def _report(s: Any, code: int, sender: int, message: int) -> None:
     k = s.u_count
     s.u_code[k], s.u_sender[k], s.u_message[k] = code, sender, message
     s.u_count = k + 1
@@ -744,10 +867,10 @@ def _is_hosts(message: int) -> bool:
 def _over(s: Any, code: int, message: int) -> None:
     """Nothing more will happen to a message: tell the host, or forget it if it was the core's own."""
     s.m[message].stage, s.m[message].release = FREE, -1
-    if s.m[message].parts >= 0:
-        _free_parts(s, message)
+    if s.m[message].reassembly >= 0:
+        _free_reassembly(s, message)
     if _is_hosts(message):
-        _tell(s, code, s.m[message].node, message)
+        _report(s, code, s.m[message].node, message)
     else:
         s.m[message].next = s.m_free
         s.m_free = message
@@ -755,99 +878,109 @@ def _over(s: Any, code: int, message: int) -> None:
 
 @compiled
 def _arrived(s: Any, message: int) -> None:
-    """A unicast reached its addressee; a repetition does not count."""
-    if not s.m[message].arrived:
+    """A unicast arrives with its last fragment, once."""
+    if _last_fragment(s, message) and not s.m[message].arrived:
         s.m[message].arrived = 1
-        _tell(s, DELIVERED, s.m[message].node, message)
+        _report(s, DELIVERED, s.m[message].node, message)
 
 
 @compiled
-def _fragment_sent(s: Any, message: int) -> bool:
-    """One more fragment of a broadcast has been sent, to `receivers`. Whether it was the last."""
-    if s.m[message].count > 1:
-        _collect(s, message)
+def _fragment_sent(s: Any, message: int) -> None:
+    """A fragment of a broadcast has been sent, to `receivers`."""
+    if s.m[message].fragments > 1:
+        _reassemble(s, message)
     s.m[message].fragment += 1
-    return s.m[message].fragment == s.m[message].count
 
 
 @compiled
-def _collect(s: Any, message: int) -> None:
+def _ended(s: Any, message: int) -> bool:
+    return s.m[message].fragment == s.m[message].fragments
+
+
+@compiled
+def _reassemble(s: Any, message: int) -> None:
     """Puts down who received the fragment. Both lists are by number."""
     gain = 1 << s.m[message].fragment if s.m[message].bulk else 1
-    before, p = -1, s.m[message].parts
-    for k in range(s.heard):
+    before, a = -1, s.m[message].reassembly
+    for k in range(s.received):
         j = s.receivers[k]
-        while p >= 0 and s.p[p].node < j:
-            before, p = p, s.p[p].next
-        if p < 0 or s.p[p].node != j:
-            after, p = p, _new_part(s)
-            s.p[p].node, s.p[p].got, s.p[p].era, s.p[p].next = j, 0, s.n[j].era, after
+        while a >= 0 and s.a[a].node < j:
+            before, a = a, s.a[a].next
+        if a < 0 or s.a[a].node != j:
+            after, a = a, _new_reassembly(s)
+            s.a[a].node, s.a[a].fragments, s.a[a].era, s.a[a].next = j, 0, s.n[j].era, after
             if before < 0:
-                s.m[message].parts = p
+                s.m[message].reassembly = a
             else:
-                s.p[before].next = p
-        if s.p[p].era != s.n[j].era:
-            s.p[p].got, s.p[p].era = 0, s.n[j].era  # it has been off since, and has forgotten
-        s.p[p].got += gain
-        before, p = p, s.p[p].next
+                s.a[before].next = a
+        if s.a[a].era != s.n[j].era:
+            s.a[a].fragments, s.a[a].era = 0, s.n[j].era  # it has been off since, and has forgotten
+        s.a[a].fragments += gain
+        before, a = a, s.a[a].next
 
 
 @compiled
-def _new_part(s: Any) -> int:
-    p = s.p_free
-    if p >= 0:
-        s.p_free = s.p[p].next
-        return p
-    p = s.p_size
-    if p == len(s.p):
-        s.p = _longer(s.p, 2 * p)
-    s.p_size = p + 1
-    return p
+def _new_reassembly(s: Any) -> int:
+    a = s.a_free
+    if a >= 0:
+        s.a_free = s.a[a].next
+        return a
+    a = s.a_size
+    if a == len(s.a):
+        s.a = _longer(s.a, 2 * a)
+    s.a_size = a + 1
+    return a
 
 
 @compiled
-def _free_parts(s: Any, message: int) -> None:
-    p = s.m[message].parts
-    while s.p[p].next >= 0:
-        p = s.p[p].next
-    s.p[p].next = s.p_free
-    s.p_free = s.m[message].parts
-    s.m[message].parts = -1
+def _free_reassembly(s: Any, message: int) -> None:
+    a = s.m[message].reassembly
+    while s.a[a].next >= 0:
+        a = s.a[a].next
+    s.a[a].next = s.a_free
+    s.a_free = s.m[message].reassembly
+    s.m[message].reassembly = -1
 
 
 @compiled
 def _find_receivers(s: Any, message: int) -> None:
     """Who has all fragments of a broadcast, or any of a bulk."""
-    if s.m[message].count == 1:
-        for k in range(s.heard if s.m[message].bulk else 0):
+    if s.m[message].fragments == 1:
+        for k in range(s.received if s.m[message].bulk else 0):
             s.masks[k] = 1
         return
-    s.heard = 0
-    p = s.m[message].parts
-    while p >= 0:
-        j, got = s.p[p].node, s.p[p].got
-        if s.p[p].era == s.n[j].era and got > 0 and (s.m[message].bulk or got == s.m[message].count):
-            s.receivers[s.heard], s.masks[s.heard] = j, got
-            s.heard += 1
-        p = s.p[p].next
+    s.received = 0
+    a = s.m[message].reassembly
+    while a >= 0:
+        j, held = s.a[a].node, s.a[a].fragments
+        if s.a[a].era == s.n[j].era and held > 0 and (s.m[message].bulk or held == s.m[message].fragments):
+            s.receivers[s.received], s.masks[s.received] = j, held
+            s.received += 1
+        a = s.a[a].next
 
 
 @compiled
-def _sent(s: Any, message: int) -> None:
-    """A broadcast is over."""
+def _broadcast_ended(s: Any, message: int) -> None:
+    """A broadcast has ended."""
     _find_receivers(s, message)
-    if not _is_hosts(message) and (s.background_flood or s.overhear):
-        origin, number = s.m[message].origin, s.m[message].number
-        for k in range(s.heard):
+    if not _is_hosts(message):
+        for k in range(s.received):
             j = s.receivers[k]
             if s.overhear:
-                s.overheard[j, s.m[message].node] = s.now
-            if s.background_flood and number > s.seen[j, origin]:
-                s.seen[j, origin] = number
-                delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
-                copy = _new_background(s, j, origin, number)
-                s.m[copy].release = _push(s, s.now + delay, RELEASE, copy, 0)
+                _remember_overheard(s, j, s.m[message].node)
+            _pass_on(s, j, message)
     _over(s, BROADCAST, message)
+
+
+@compiled
+def _pass_on(s: Any, j: int, message: int) -> None:
+    """Background traffic was received: a flood goes on, once."""
+    origin, number = s.m[message].origin, s.m[message].number
+    if not s.background_flood or not _remember_seen(s, j, origin, number):
+        return
+    delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
+    copy = _new_background(s, j, origin, number)
+    s.m[copy].release = _push(s, s.now + delay, RELEASE, copy)
 
 
 @compiled
@@ -862,92 +995,102 @@ def _new_background(s: Any, node: int, origin: int, number: int) -> int:
             s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to = node, EVERYONE
     s.m[message].kind, s.m[message].urgent = BACKGROUND_KIND, 0
-    _begin_message(s, message, s.background_size, 0, 0)
+    _cut(s, message, s.background_size, 0, 0)
     s.m[message].origin, s.m[message].number = origin, number
     return message
 
 
 @compiled
-def _begin_message(s: Any, message: int, size: int, pieces: int, last: int) -> None:
-    """Of `size` bytes, cut into frames if need be; or a bulk of so many pieces."""
+def _cut(s: Any, message: int, size: int, pieces: int, last: int) -> None:
+    """A new message of `size` bytes: one longer than a frame goes in fragments; or a bulk of so many pieces."""
     m = s.m[message]
     m.bulk = pieces > 0
     if m.bulk:
-        m.count, m.full, m.last = pieces, size, last
+        m.fragments, m.full, m.last = pieces, size, last
     else:
-        m.count, m.full = max(1, (size + s.mtu - 1) // s.mtu), s.mtu
-        m.last = size - (m.count - 1) * s.mtu
-    m.fragment, m.arrived, m.stage, m.airing, m.parts = 0, 0, DELAYED, 0, -1
+        m.fragments, m.full = max(1, (size + s.mtu - 1) // s.mtu), s.mtu
+        m.last = size - (m.fragments - 1) * s.mtu
+    m.fragment, m.arrived, m.stage, m.on_air, m.reassembly = 0, 0, DELAYED, 0, -1
     m.packets, m.bits, m.airtime = 0, 0, 0
 
 
 @compiled
 def _background_due(s: Any, i: int) -> None:
-    if not s.n[i].off:
+    if s.n[i].on:
         s.n[i].made += 1
         if s.background_flood:
-            s.seen[i, i] = s.n[i].made
+            _remember_seen(s, i, i, s.n[i].made)
         _release(s, _new_background(s, i, i, s.n[i].made))
-    _push(s, s.now + s.background_interval, BACKGROUND_DUE, i, 0)
+    _push(s, s.now + s.background_interval, BACKGROUND_DUE, i)
 
 
 # --- The medium access ---------------------------------------------------------------------------------------------
 
 
 @compiled
-def _countdown_start(s: Any, i: int) -> int:
-    return s.n[i].idle_from + s.difs + (s.ack_wait if s.n[i].eifs else 0)
+def _countdown_start(s: Any, node: Any) -> int:
+    return node.idle_from + s.difs + (s.ack_wait if node.eifs else 0)
 
 
 @compiled
-def _schedule(s: Any, i: int) -> None:
-    """Rule 2 of the model."""
-    if s.n[i].access >= 0 or s.n[i].off or s.n[i].phase != CONTENDING or _busy(s, i):
+def _schedule(s: Any, i: int, node: Any) -> None:
+    """Scheduling (2)."""
+    _settle_backoff(s, node)
+    if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, node):
         return
-    if s.n[i].served < 0 and s.n[i].backoff < 0:
+    if node.served < 0 and node.backoff < 0:
         return
-    time = max(s.now, _countdown_start(s, i) + max(s.n[i].backoff, 0) * s.slot)
-    if s.n[i].sensed and time >= s.n[i].busy_from:
-        _stop_countdown(s, i, s.n[i].busy_from)
-        s.n[i].busy_from = s.now
+    time = max(s.now, _countdown_start(s, node) + max(node.backoff, 0) * s.slot)
+    if node.present and time >= node.busy_from:
+        _stop_countdown(s, i, node, node.busy_from)
+        node.busy_from = s.now
         return
-    s.n[i].access_time = time
-    s.n[i].access = _push(s, time, ACCESS, i, 0)
-
-
-@compiled
-def _busy(s: Any, i: int) -> bool:
-    return s.n[i].sending or (s.n[i].sensed and s.now >= s.n[i].busy_from)
-
-
-@compiled
-def _freeze(s: Any, i: int, at: int) -> None:
-    """Rule 4: the medium is busy from `at`, before the access that was scheduled."""
-    s.n[i].access = -1
-    _stop_countdown(s, i, at)
-
-
-@compiled
-def _stop_countdown(s: Any, i: int, at: int) -> None:
-    if s.n[i].backoff >= 0:
-        passed = max(0, at - _countdown_start(s, i)) // s.slot
-        s.n[i].backoff -= min(passed, s.n[i].backoff)
-    elif s.n[i].served >= 0:
-        _draw_backoff(s, i)
-
-
-@compiled
-def _release_due(s: Any, message: int) -> None:
-    i = s.m[message].node
-    if s.m[message].stage == DISCARDED:
-        if s.m[message].to == EVERYONE and s.m[message].fragment > 0:
-            _sent(s, message)
-        else:
-            _over(s, GONE, message)
-    elif s.n[i].off:
-        _append(s, i, 2, message)
+    node.access_time = time
+    if node.served >= 0:
+        node.access = _push(s, time, ACCESS, i)
     else:
-        _release(s, message)
+        node.access = s.serial
+        s.serial += 1
+
+
+@compiled
+def _settle_backoff(s: Any, node: Any) -> None:
+    """A backoff that no message waits for is over when its access has passed. There is no event for that access, which
+    would do nothing else; only its serial is taken, for the case that a message comes before (`_release`)."""
+    if node.access >= 0 and node.served < 0 and node.access_time < s.now:
+        node.access, node.backoff = -1, -1
+
+
+@compiled
+def _busy(s: Any, node: Any) -> bool:
+    return node.transmitting or (node.present and s.now >= node.busy_from)
+
+
+@compiled
+def _cancel_access(s: Any, i: int, node: Any, at: int) -> None:
+    """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+    _settle_backoff(s, node)
+    if node.access >= 0:
+        node.access = -1
+        _stop_countdown(s, i, node, at)
+
+
+@compiled
+def _stop_countdown(s: Any, i: int, node: Any, at: int) -> None:
+    if node.backoff >= 0:
+        passed = max(0, at - _countdown_start(s, node)) // s.slot
+        node.backoff -= min(passed, node.backoff)
+    elif node.served >= 0:
+        _draw_backoff(s, i, node)
+
+
+@compiled
+def _fall_idle(s: Any, i: int, node: Any) -> None:
+    """The medium falls idle (5), if it does."""
+    if node.present == 0 and not node.transmitting:
+        node.idle_from = max(s.now, node.nav)
+        if node.served >= 0 or node.backoff >= 0:
+            _schedule(s, i, node)
 
 
 @compiled
@@ -962,48 +1105,60 @@ def _append(s: Any, i: int, rank: int, message: int) -> None:
 
 @compiled
 def _release(s: Any, message: int) -> None:
-    """Rule 3: a message joins the queue."""
-    i = s.m[message].node
-    s.m[message].stage = QUEUED
+    """A message is released (3)."""
+    m = s.m[message]
+    i = m.node
+    node = s.n[i]
+    if m.stage == DISCARDED:
+        _discard(s, message)
+        return
+    if not node.on:
+        _append(s, i, HELD, message)
+        return
+    m.stage = QUEUED
     if s.ideal:
-        if s.m[message].to == EVERYONE:
+        if m.to == EVERYONE:
             _transmit_fragment(s, i, message)
         else:
             _transmit_whole(s, i, message)
         return
-    if s.n[i].waiting >= s.queue:
-        _count(s, i, s.m[message].kind, QUEUE_FULL, 1)
+    if node.waiting >= s.queue:
+        _count(s, i, m.kind, QUEUE_FULL, ONE)
         _over(s, DROPPED, message)
         return
-    _append(s, i, 0 if s.m[message].urgent else 1, message)
-    s.n[i].waiting += 1
-    if s.n[i].served < 0:
-        _serve_next(s, i)
-        if s.n[i].backoff < 0 and _busy(s, i):
-            _draw_backoff(s, i)
-        _schedule(s, i)
+    _append(s, i, URGENT if m.urgent else ORDINARY, message)
+    node.waiting += 1
+    if node.served < 0:
+        _settle_backoff(s, node)
+        _serve_next(s, i, node)
+        if node.access >= 0:
+            _push_as(s, node.access, node.access_time, ACCESS, i)
+        if node.backoff < 0 and _busy(s, node):
+            _draw_backoff(s, i, node)
+        _schedule(s, i, node)
 
 
 @compiled
-def _serve_next(s: Any, i: int) -> None:
-    s.n[i].served = -1
-    for rank in range(2):
+def _serve_next(s: Any, i: int, node: Any) -> None:
+    node.served = -1
+    for rank in (URGENT, ORDINARY):
         message = s.q_first[i, rank]
         if message >= 0:
             s.q_first[i, rank] = s.m[message].next
             if s.q_first[i, rank] < 0:
                 s.q_last[i, rank] = -1
-            s.n[i].waiting -= 1
-            s.n[i].served = message
+            node.waiting -= 1
+            node.served = message
             return
 
 
 @compiled
 def _access(s: Any, i: int) -> None:
-    s.n[i].access = -1
-    s.n[i].backoff = -1
-    if s.n[i].served >= 0:
-        _transmit_fragment(s, i, s.n[i].served)
+    """Channel access (6)."""
+    node = s.n[i]
+    node.access, node.backoff = -1, -1
+    if node.served >= 0:
+        _transmit_fragment(s, i, node.served)
 
 
 @compiled
@@ -1013,126 +1168,127 @@ def _frame_airtime(size: int, kbps: int) -> int:
 
 @compiled
 def _last_fragment(s: Any, message: int) -> bool:
-    return s.m[message].fragment + 1 >= s.m[message].count
+    return s.m[message].fragment + 1 >= s.m[message].fragments
 
 
 @compiled
 def _transmit_fragment(s: Any, i: int, message: int) -> None:
-    """The fragment of a message that is due."""
-    to = s.m[message].to
-    size = s.m[message].last if _last_fragment(s, message) else s.m[message].full
+    """Transmits the fragment of a message that is due."""
+    m = s.m[message]
+    size = m.last if _last_fragment(s, message) else m.full
     whole = size + s.header
-    airtime = _frame_airtime(whole, s.basic_kbps if to == EVERYONE else s.kbps)
-    _transmit(s, i, message, to, s.m[message].kind, size, 1, 192 + 8 * whole, airtime)
+    airtime = _frame_airtime(whole, s.basic_kbps if m.to == EVERYONE else s.kbps)
+    _transmit(s, i, message, m.to, m.kind, size, ONE, 192 + 8 * whole, airtime)
 
 
 @compiled
 def _transmit_whole(s: Any, i: int, message: int) -> None:
-    """A unicast of the ideal MAC."""
-    count, full, last = s.m[message].count, s.m[message].full, s.m[message].last
+    """Transmits a unicast of the ideal MAC."""
+    m = s.m[message]
+    count, full, last = m.fragments, m.full, m.last
     size = (count - 1) * full + last
     airtime = (count - 1) * (_frame_airtime(full + s.header, s.kbps) + s.sifs) + _frame_airtime(last + s.header, s.kbps)
     bits = 192 * count + 8 * (size + count * s.header)
-    _transmit(s, i, message, s.m[message].to, s.m[message].kind, size, count, bits, airtime)
+    _transmit(s, i, message, m.to, m.kind, size, count, bits, airtime)
 
 
 @compiled
-def _after_ideal(s: Any, i: int, to: int, message: int, addressee_got_it: bool, discarded: bool) -> None:
+def _after_ideal(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
+    received = s.received > 0
     if to == EVERYONE:
-        if _fragment_sent(s, message) or discarded:
-            _sent(s, message)
-        elif s.n[i].off:
-            _append(s, i, 2, message)
+        if _ended(s, message) or discarded:
+            _broadcast_ended(s, message)
         else:
-            _transmit_fragment(s, i, message)
+            _release(s, message)
         return
-    if addressee_got_it:
-        _arrived(s, message)
+    if received:
+        _report(s, DELIVERED, i, message)
     if discarded:
         _over(s, GONE, message)
-    elif addressee_got_it:
+    elif received:
         _over(s, FINISHED, message)
     else:
-        _count(s, i, s.m[message].kind, GIVEN_UP, 1)
-        _over(s, UNREACHABLE, message)
+        _give_up(s, message)
 
 
 @compiled
-def _take_the_air(s: Any, i: int) -> None:
-    """The node is about to transmit without contending: its countdown stops."""
-    if s.n[i].access >= 0:
-        _freeze(s, i, s.now)
+def _give_up(s: Any, message: int) -> None:
+    _count(s, s.m[message].node, s.m[message].kind, GIVEN_UP, ONE)
+    _over(s, UNREACHABLE, message)
 
 
 @compiled
 def _ack_due(s: Any, i: int, to: int) -> None:
-    if s.n[i].sending or s.n[i].off:
+    node = s.n[i]
+    if node.transmitting or not node.on:
         return
-    _take_the_air(s, i)
-    airtime = _frame_airtime(ACK_BYTES, s.basic_kbps)
-    _transmit(s, i, -1, to, ACK_KIND, ACK_BYTES, 1, 192 + 8 * ACK_BYTES, airtime)
+    _cancel_access(s, i, node, s.now)
+    airtime = _frame_airtime(ACK_SIZE, s.basic_kbps)
+    _transmit(s, i, NONE, to, ACK_FRAME, ACK_SIZE, ONE, ACK_BITS, airtime)
 
 
 @compiled
 def _acknowledged(s: Any, i: int, by: int) -> None:
     """An acknowledgement has arrived at node i."""
-    message = s.n[i].served
-    if s.n[i].phase != AWAITING_ACK or s.m[message].to != by:
+    node = s.n[i]
+    message = node.served
+    if node.phase != AWAITING_ACK or s.m[message].to != by:
         return
-    s.n[i].wait = -1
-    if _last_fragment(s, message):
-        _over(s, FINISHED, message)
-        _done(s, i)
-        return
+    node.wait = -1
     s.m[message].fragment += 1
-    s.n[i].retry, s.n[i].window = 0, s.cw_min
-    s.n[i].phase = BETWEEN_FRAGMENTS
-    s.n[i].wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i, 0)
+    if not _ended(s, message):
+        node.retry, node.window = 0, s.cw_min
+        node.phase = BETWEEN_FRAGMENTS
+        node.wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i)
+        return
+    _done(s, i, node)
+    _over(s, FINISHED, message)
+    _schedule(s, i, node)
 
 
 @compiled
 def _next_fragment(s: Any, i: int) -> None:
-    if s.n[i].sending:
-        _unanswered(s, i)
+    node = s.n[i]
+    if node.transmitting:
+        _timed_out(s, i)
         return
-    s.n[i].phase, s.n[i].wait = CONTENDING, -1
-    _take_the_air(s, i)
-    _transmit_fragment(s, i, s.n[i].served)
+    node.phase, node.wait = CONTENDING, -1
+    _cancel_access(s, i, node, s.now)
+    _transmit_fragment(s, i, node.served)
 
 
 @compiled
-def _unanswered(s: Any, i: int) -> None:
-    """No acknowledgement came: again, later, or never."""
-    message = s.n[i].served
-    s.n[i].wait = -1
-    s.n[i].idle_from = max(s.n[i].idle_from, s.now)
-    s.n[i].eifs = 0
-    s.n[i].retry += 1
-    if s.n[i].retry > s.retries:
-        _count(s, i, s.m[message].kind, GIVEN_UP, 1)
-        _over(s, UNREACHABLE, message)
-        _done(s, i)
-        return
-    s.n[i].phase = CONTENDING
-    s.n[i].window = min(2 * s.n[i].window + 1, s.cw_max)
-    _draw_backoff(s, i)
-    _schedule(s, i)
+def _timed_out(s: Any, i: int) -> None:
+    """The wait for an acknowledgement times out, or the next fragment cannot go."""
+    node = s.n[i]
+    message = node.served
+    node.wait = -1
+    node.idle_from = max(node.idle_from, s.now)
+    node.eifs = 0
+    node.retry += 1
+    if node.retry > s.retries:
+        _done(s, i, node)
+        _give_up(s, message)
+    else:
+        node.phase = CONTENDING
+        node.window = min(2 * node.window + 1, s.cw_max)
+        _draw_backoff(s, i, node)
+    _schedule(s, i, node)
 
 
 @compiled
-def _done(s: Any, i: int) -> None:
-    """Rule 9."""
-    s.n[i].phase = CONTENDING
-    _contend_anew(s, i)
-    _serve_next(s, i)
-    _schedule(s, i)
+def _done(s: Any, i: int, node: Any) -> None:
+    """Done with the message (9); the caller sees to scheduling."""
+    node.phase = CONTENDING
+    _contend_anew(s, i, node)
+    _serve_next(s, i, node)
 
 
 @compiled
-def _contend_anew(s: Any, i: int) -> None:
+def _contend_anew(s: Any, i: int, node: Any) -> None:
     """Every transmission is followed by a backoff."""
-    s.n[i].window, s.n[i].retry = s.cw_min, 0
-    _draw_backoff(s, i)
+    node.window, node.retry = s.cw_min, 0
+    _draw_backoff(s, i, node)
 
 
 # --- Nodes that are switched off and on ----------------------------------------------------------------------------
@@ -1140,12 +1296,13 @@ def _contend_anew(s: Any, i: int) -> None:
 
 @compiled
 def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
-    s.n[i].off = 1
-    s.n[i].era += 1
-    s.n[i].ears, s.n[i].sensed = -1, 0
-    if keep_queue and s.n[i].access >= 0:
-        _freeze(s, i, s.now)
-    s.n[i].access, s.n[i].wait, s.n[i].phase = -1, -1, CONTENDING
+    node = s.n[i]
+    node.on = 0
+    node.era += 1
+    node.first_present, node.present = -1, 0
+    if keep_queue:
+        _cancel_access(s, i, node, s.now)
+    node.access, node.wait, node.phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
 
@@ -1153,30 +1310,40 @@ def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
 @compiled
 def _forget(s: Any, i: int) -> None:
     """All messages of a node are gone. One that has a frame on the air is over when that ends."""
-    s.n[i].served, s.n[i].backoff, s.n[i].window, s.n[i].retry, s.n[i].waiting = -1, -1, s.cw_min, 0, 0
+    node = s.n[i]
+    node.served, node.backoff, node.window, node.retry, node.waiting = -1, -1, s.cw_min, 0, 0
     s.q_first[i, :], s.q_last[i, :] = -1, -1
     for message in range(len(s.m)):
         m = s.m[message]
         if m.node != i or m.stage in (FREE, DISCARDED):
             continue
-        if m.airing:
+        if m.on_air:
             m.stage = DISCARDED
         elif _is_hosts(message):
             m.stage = DISCARDED
-            m.release = _push(s, s.now, RELEASE, message, 0)
+            m.release = _push(s, s.now, RELEASE, message)
         else:
             _over(s, GONE, message)
 
 
 @compiled
+def _discard(s: Any, message: int) -> None:
+    if s.m[message].to == EVERYONE and s.m[message].fragment > 0:
+        _broadcast_ended(s, message)
+    else:
+        _over(s, GONE, message)
+
+
+@compiled
 def _switch_on(s: Any, i: int) -> None:
-    s.n[i].off, s.n[i].idle_from, s.n[i].nav, s.n[i].eifs = 0, s.now, 0, 0
-    message = s.q_first[i, 2]
-    s.q_first[i, 2], s.q_last[i, 2] = -1, -1
+    node = s.n[i]
+    node.on, node.idle_from, node.nav, node.eifs = 1, s.now, 0, 0
+    message = s.q_first[i, HELD]
+    s.q_first[i, HELD], s.q_last[i, HELD] = -1, -1
     while message >= 0:
-        s.m[message].release = _push(s, s.now, RELEASE, message, 0)
+        s.m[message].release = _push(s, s.now, RELEASE, message)
         message = s.m[message].next
-    _schedule(s, i)
+    _schedule(s, i, node)
 
 
 @compiled
@@ -1184,7 +1351,7 @@ def _set_on(address: int, node: int, on: bool, keep_queue: bool) -> None:
     s = _state_at(address)
     if not on:
         _switch_off(s, node, keep_queue)
-    elif s.n[node].off:
+    elif not s.n[node].on:
         _switch_on(s, node)
 
 
@@ -1192,23 +1359,33 @@ def _set_on(address: int, node: int, on: bool, keep_queue: bool) -> None:
 
 
 @compiled
-def _obey(s: Any, count: int) -> None:
+def _take_commands(s: Any, count: int) -> None:
     """Takes up the host's commands, in their order."""
     for row in range(count):
         c = s.commands[row * COMMAND_WIDTH : (row + 1) * COMMAND_WIDTH]
-        message = c[2]
         if c[0] == WITHDRAW:
-            s.m[message].release, s.m[message].stage = -1, FREE
-            continue
-        if message >= len(s.m):
-            s.m = _longer(s.m, 2 * message)
-        s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
-        _begin_message(s, message, c[4], c[8], c[9])
-        s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message, 0)
+            _withdraw(s, c[2])
+        else:
+            _accept(s, c)
 
 
 @compiled
-def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
+def _withdraw(s: Any, message: int) -> None:
+    s.m[message].release, s.m[message].stage = -1, FREE
+
+
+@compiled
+def _accept(s: Any, c: Any) -> None:
+    message = c[2]
+    if message >= len(s.m):
+        s.m = _longer(s.m, 2 * message)
+    s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
+    _cut(s, message, c[4], c[8], c[9])
+    s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message)
+
+
+@compiled
+def _work(s: Any, what: int, subject: int, serial: int) -> None:
     """One event. Access, release, wait and next fragment may have been called off: the serial tells."""
     if what == TX_END:
         _end_transmission(s, subject)
@@ -1217,12 +1394,12 @@ def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
             _access(s, subject)
     elif what == RELEASE:
         if s.m[subject].release == serial:
-            _release_due(s, subject)
+            _release(s, subject)
     elif what == ACK_DUE:
-        _ack_due(s, subject, other)
+        _ack_due(s, subject & ((1 << SUBJECT_BITS) - 1), subject >> SUBJECT_BITS)
     elif what == ACK_WAIT_OVER:
         if s.n[subject].wait == serial:
-            _unanswered(s, subject)
+            _timed_out(s, subject)
     elif what == NEXT_FRAGMENT:
         if s.n[subject].wait == serial:
             _next_fragment(s, subject)
@@ -1232,13 +1409,13 @@ def _work(s: Any, what: int, subject: int, other: int, serial: int) -> None:
 
 @compiled
 def _commands(address: int, count: int) -> None:
-    _obey(_state_at(address), count)
+    _take_commands(_state_at(address), count)
 
 
 @compiled
 def _advance(address: int, until: int, count: int) -> int:
     s = _state_at(address)
-    _obey(s, count)
+    _take_commands(s, count)
     while s.u_taken == s.u_count:
         s.u_taken, s.u_count = 0, 0
         if s.h_size == 0 or s.h[0].time >= until:
@@ -1247,11 +1424,11 @@ def _advance(address: int, until: int, count: int) -> int:
         s.now = s.h[0].time
         data, serial = s.h[0].data, s.h[0].order & ((1 << CLASS_SHIFT) - 1)
         _pop(s)
-        _work(s, data & 15, (data >> 4) & ((1 << 30) - 1), data >> 34, serial)
+        _work(s, data & 15, data >> 4, serial)
     k = s.u_taken
     s.u_taken = k + 1
     s.out[0], s.out[1], s.out[2] = s.now, s.u_sender[k], s.u_message[k] >> 1
-    s.out[3] = s.heard if s.u_code[k] <= DELIVERED else 0
+    s.out[3] = s.received if s.u_code[k] <= DELIVERED else 0
     if s.u_message[k] >= 0:
         m = s.m[s.u_message[k]]
         s.out[4], s.out[5], s.out[6] = m.packets, m.bits, m.airtime
@@ -1261,11 +1438,12 @@ def _advance(address: int, until: int, count: int) -> int:
 @compiled
 def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
     s = _state_at(address)
-    age = start - s.n[node].since
-    jump_x, jump_y = s.n[node].x + s.n[node].vx * age - x, s.n[node].y + s.n[node].vy * age - y
+    k = s.place[node]
+    age = start - s.start[k]
+    jump_x, jump_y = s.x[k] + s.vx[k] * age - x, s.y[k] + s.vy[k] * age - y
     # Mostly rounding at the end of a leg. The grid must know how far anybody may have come; the sum is a safe bound.
     s.g_jumps += np.sqrt(jump_x * jump_x + jump_y * jump_y)
-    s.n[node].since, s.n[node].x, s.n[node].y, s.n[node].vx, s.n[node].vy = start, x, y, vx, vy
+    s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = start, x, y, vx, vy
     # A little more than the speed itself: rounding must not let a node outrun the bound.
     s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
 
@@ -1285,15 +1463,58 @@ def _set_room(address: int, node: int, room: int) -> None:
 
 @compiled
 def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
-    _state_at(address).link[sender, receiver] = loss
+    """The links of a sender are a list, by number of the receiver."""
+    s = _state_at(address)
+    before, link = -1, s.first_link[sender]
+    while link >= 0 and s.l[link].receiver < receiver:
+        before, link = link, s.l[link].next
+    is_there = link >= 0 and s.l[link].receiver == receiver
+    if loss == NO_LINK:
+        if is_there:
+            _join_links(s, sender, before, s.l[link].next)
+            s.l[link].next, s.l_free = s.l_free, link
+        return
+    if not is_there:
+        after, link = link, _new_link(s)
+        s.l[link].receiver, s.l[link].next = receiver, after
+        _join_links(s, sender, before, link)
+    s.l[link].loss = loss
+
+
+@compiled
+def _join_links(s: Any, sender: int, before: int, link: int) -> None:
+    if before < 0:
+        s.first_link[sender] = link
+    else:
+        s.l[before].next = link
+
+
+@compiled
+def _new_link(s: Any) -> int:
+    link = s.l_free
+    if link >= 0:
+        s.l_free = s.l[link].next
+        return link
+    link = s.l_size
+    if link == len(s.l):
+        s.l = _longer(s.l, 2 * link)
+    s.l_size = link + 1
+    return link
+
+
+@compiled
+def _overheard_at(address: int, node: int, sender: int) -> int:
+    """When, or -1."""
+    s = _state_at(address)
+    entry = s.overheard[_place_of(s.overheard, _pair(s, node, sender))]
+    return entry.value if entry.key != 0 else -1
 
 
 @compiled
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
-    shared = s.commands, s.out, s.receivers, s.masks, s.series, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
-    return *shared, s.overheard
+    return s.commands, s.out, s.receivers, s.masks, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
 
 
 class Core:
@@ -1312,10 +1533,9 @@ class Core:
                 [[first_state(settings.seed, purpose, i) for i in range(settings.nodes)] for purpose in STREAMS],
                 np.uint64,
             ),
+            SMALL_NETWORK,
         )
-        commands, out, receivers, masks, self._series, self._totals, frame, nodes, outcomes, self._overheard = _buffers(
-            self._address
-        )
+        commands, out, receivers, masks, self._totals, frame, nodes, outcomes = _buffers(self._address)
         self._commands, self._out, self._receivers, self._masks = (
             memoryview(commands).cast("B"),
             memoryview(out),
@@ -1327,6 +1547,7 @@ class Core:
             memoryview(nodes),
             memoryview(outcomes),
         )
+        self._counted = self._totals.sum(axis=0)  # when the series was last taken
         self._queued = 0
         self.now = self.sender = 0
         self.handle = -1
@@ -1373,13 +1594,13 @@ class Core:
     def advance(self, until: int) -> Upcall:
         code = _advance(self._address, until, self._queued)
         self._queued = 0
-        if code == REACHED:
+        if code == _REACHED:
             self.now = until
             return Upcall.REACHED
         self.now, self.sender, self.handle, count = self._out[:4]
-        if code <= DELIVERED:
+        if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
-        elif code == FRAME:
+        elif code == _FRAME:
             self.frame = self._recorded()
         return _UPCALLS[code]
 
@@ -1398,16 +1619,18 @@ class Core:
         return Frame(start, sender, to, kind, handle, packets, size, tuple(outcomes))
 
     def overheard(self, node: int, sender: int) -> int | None:
-        at = int(self._overheard[node, sender])
+        at: int = _overheard_at(self._address, node, sender)
         return None if at < 0 else at
 
     def take_series(self) -> list[list[int]]:
-        counted: list[list[int]] = self._series.tolist()
-        self._series[:] = 0
-        return counted
+        counted = self._totals.sum(axis=0)
+        series: list[list[int]] = (counted - self._counted).tolist()
+        self._counted = counted
+        return series
 
     def totals(self) -> list[list[list[int]]]:
         return cast(list[list[list[int]]], self._totals.tolist())
 
 
 _UPCALLS: Final = tuple(Upcall)
+(_REACHED, _DELIVERED, _FRAME) = (int(code) for code in (Upcall.REACHED, Upcall.DELIVERED, Upcall.FRAME))

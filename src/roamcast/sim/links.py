@@ -11,6 +11,7 @@ from msgspec import Meta
 
 from roamcast.sim.drawn_links import Cycle, Pair, Tree
 from roamcast.sim.mobility.trace import Subset, Window, link_changes
+from roamcast.sim.some_nodes import unknown_nodes
 from roamcast.units import SECOND
 
 Flip = tuple[int, int, int, float | None]
@@ -106,6 +107,4 @@ def _both_ways(at: int, a: int, b: int, loss: float | None) -> tuple[Flip, Flip]
 def _tree_problems(tree: Tree, nodes: int) -> Iterator[str]:
     if len(set(tree.nodes)) < len(tree.nodes):
         yield "a node is named more than once"
-    for node in tree.nodes:
-        if not 0 <= node < nodes:
-            yield f"{node}: nodes are numbered from 0 to {nodes - 1}"
+    yield from unknown_nodes(tree.nodes, nodes)

@@ -88,9 +88,9 @@ class Message:
     number: int = 0
     fragment: int = 0
     """The one to be sent next, or again."""
-    masks: dict[int, int] = field(default_factory=dict)
+    reassembly: dict[int, int] = field(default_factory=dict)
     """Which fragments of a broadcast each node has, by its number: bit n stands for fragment n."""
-    delivered: bool = False
+    arrived: bool = False
     withdrawn: bool = False
     discarded: bool = False
     """Its node was switched off and has forgotten it."""
@@ -98,7 +98,7 @@ class Message:
     """Packets, bits and airtime so far."""
 
     @property
-    def over(self) -> bool:
+    def ended(self) -> bool:
         return self.fragment == self.fragments
 
     @property
@@ -107,7 +107,7 @@ class Message:
 
     def receivers(self) -> list[int]:
         """Who has all of it; of a bulk, who has any of it."""
-        return [n for n, mask in sorted(self.masks.items()) if self.bulk or mask == (1 << self.fragments) - 1]
+        return [n for n, mask in sorted(self.reassembly.items()) if self.bulk or mask == (1 << self.fragments) - 1]
 
 
 @dataclass(slots=True, eq=False)
@@ -121,7 +121,7 @@ class Node:
     y: float = 0.0
     vx: float = 0.0
     vy: float = 0.0
-    reach: float = 0.0
+    range: float = 0.0
     room: int = -1
 
     served: Message | None = None
@@ -172,12 +172,6 @@ class Node:
 
     def position(self, now: int) -> tuple[float, float]:
         return self.x + self.vx * (now - self.start), self.y + self.vy * (now - self.start)
-
-    def next_message(self) -> Message | None:
-        for queue in (self.urgent, self.ordinary):
-            if queue:
-                return queue.popleft()
-        return None
 
 
 @dataclass(slots=True, eq=False)
@@ -292,13 +286,13 @@ class Core:
         mover.start, mover.x, mover.y, mover.vx, mover.vy = start, x, y, vx, vy
 
     def set_range(self, node: int, reach: float) -> None:
-        self._nodes[node].reach = reach
+        self._nodes[node].range = reach
 
     def set_room(self, node: int, room: int) -> None:
         self._nodes[node].room = room
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
-        self._obey()
+        self._take_commands()
         if not on:
             self._switch_off(self._nodes[node], keep_queue)
         elif not self._nodes[node].on:
@@ -321,10 +315,10 @@ class Core:
         self._commands.append(partial(self._accept, message, release))
 
     def withdraw(self, handle: int) -> None:
-        self._commands.append(partial(self._revoke, handle))
+        self._commands.append(partial(self._withdraw, handle))
 
     def advance(self, until: int) -> Upcall:
-        self._obey()
+        self._take_commands()
         while not self._reports and self._heap and self._heap[0][0] < until:
             event = heapq.heappop(self._heap)[-1]
             if not event.cancelled:
@@ -348,7 +342,7 @@ class Core:
 
     # Book-keeping
 
-    def _obey(self) -> None:
+    def _take_commands(self) -> None:
         commands, self._commands = self._commands, []
         for command in commands:
             command()
@@ -360,13 +354,15 @@ class Core:
         self._totals[node.number][kind][_METRIC[metric]] += amount
         self._series[kind][_METRIC[metric]] += amount
 
-    def _report(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
+    def _report(self, upcall: Upcall, message: Message, receivers: list[int]) -> None:
+        masks = [message.reassembly[n] for n in receivers] if message.bulk else []
+        self._reports.append(Report(upcall, message.node.number, message.handle, receivers, None, message.spent, masks))
+
+    def _over(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
+        """Nothing more will happen to a message: the host is told, unless it was the core's own."""
         if message.kind != BACKGROUND_KIND:
-            sender, receivers = message.node.number, receivers or []
-            masks = [message.masks[n] for n in receivers] if message.bulk else []
-            self._reports.append(Report(upcall, sender, message.handle, receivers, None, message.spent, masks))
-            if upcall is not Upcall.DELIVERED:
-                del self._messages[message.handle]
+            self._report(upcall, message, receivers or [])
+            del self._messages[message.handle]
 
     def _push(self, time: int, rank: int, action: Callable[[], None]) -> Event:
         event = Event(time, action)
@@ -387,7 +383,7 @@ class Core:
         self._messages[message.handle] = message
         self._push(max(release, self.now), _RELEASE, partial(self._release, message))
 
-    def _revoke(self, handle: int) -> None:
+    def _withdraw(self, handle: int) -> None:
         self._messages.pop(handle).withdrawn = True
 
     def _release(self, message: Message) -> None:
@@ -401,15 +397,18 @@ class Core:
             node.held.append(message)
             return
         if self._settings.ideal:
-            self._transmit(self._frame_of(node, message))
+            if message.to == EVERYONE:
+                self._transmit_fragment(node, message)
+            else:
+                self._transmit_whole(node, message)
             return
         if len(node.urgent) + len(node.ordinary) >= self._settings.queue:
             self._count(node, message.kind, "queue_full")
-            self._report(Upcall.DROPPED, message)
+            self._over(Upcall.DROPPED, message)
             return
         (node.urgent if message.urgent else node.ordinary).append(message)
         if node.served is None:
-            node.served = node.next_message()
+            self._serve_next(node)
             if node.busy(self.now) and node.backoff is None:
                 self._draw_backoff(node)
             self._schedule(node)
@@ -419,20 +418,20 @@ class Core:
         if node.on:
             node.made += 1
             node.seen[node.number] = node.made
-            self._release(self._background(node, node.number, node.made))
+            self._release(self._new_background(node, node.number, node.made))
         self._push(self.now + self._settings.background_interval, _RELEASE, partial(self._background_due, node))
 
-    def _background(self, node: Node, origin: int, number: int) -> Message:
+    def _new_background(self, node: Node, origin: int, number: int) -> Message:
         size = self._settings.background_size
         return self._cut(Message(node, -1, EVERYONE, 1, 0, size, BACKGROUND_KIND, origin=origin, number=number))
 
     def _pass_on(self, node: Node, message: Message) -> None:
-        """Background traffic was heard: a flood goes on, once."""
+        """Background traffic was received: a flood goes on, once."""
         if not self._settings.background_flood or message.number <= node.seen.get(message.origin, 0):
             return
         node.seen[message.origin] = message.number
         delay = int(node.chance["background"].uniform() * self._settings.background_jitter)
-        copy = self._background(node, message.origin, message.number)
+        copy = self._new_background(node, message.origin, message.number)
         self._passing.append(copy)
         self._push(self.now + delay, _RELEASE, partial(self._release, copy))
 
@@ -445,9 +444,9 @@ class Core:
             transmission.cut |= transmission.sender is node
         node.present.clear()
         for message in self._underway():
-            message.masks.pop(node.number, None)
+            message.reassembly.pop(node.number, None)
         if keep_queue:
-            self._freeze(node, self.now)
+            self._cancel_access(node, self.now)
         for event in (node.access, node.timeout, node.following):
             if event is not None:
                 event.cancelled = True
@@ -487,9 +486,9 @@ class Core:
 
     def _discard(self, message: Message) -> None:
         if message.to == EVERYONE and message.fragment > 0:
-            self._sent(message)
+            self._broadcast_ended(message)
         else:
-            self._report(Upcall.GONE, message)
+            self._over(Upcall.GONE, message)
 
     def _switch_on(self, node: Node) -> None:
         node.on = True
@@ -520,7 +519,7 @@ class Core:
         else:
             node.access = self._push(due, _ACCESS, partial(self._access, node))
 
-    def _freeze(self, node: Node, at: int) -> None:
+    def _cancel_access(self, node: Node, at: int) -> None:
         """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
         if node.access is not None:
             node.access.cancelled = True
@@ -545,12 +544,16 @@ class Core:
         node.access = None
         node.backoff = None
         if node.served is not None:
-            self._transmit(self._frame_of(node, node.served))
+            self._transmit_fragment(node, node.served)
 
     def _done(self, node: Node) -> None:
         """Done with the message (9); the caller sees to scheduling."""
         self._contend_anew(node)
-        node.served = node.next_message()
+        self._serve_next(node)
+
+    def _serve_next(self, node: Node) -> None:
+        queue = node.urgent or node.ordinary
+        node.served = queue.popleft() if queue else None
 
     def _contend_anew(self, node: Node) -> None:
         """Every transmission is followed by a backoff."""
@@ -560,17 +563,21 @@ class Core:
 
     # On the air
 
-    def _frame_of(self, node: Node, message: Message) -> Transmission:
-        """What goes on the air next: the fragment that is due; a unicast of the ideal MAC as a whole."""
+    def _transmit_fragment(self, node: Node, message: Message) -> None:
+        """Transmits the fragment of a message that is due."""
         settings = self._settings
+        size = message.last if message.fragment == message.fragments - 1 else message.full
         kbps = settings.basic_kbps if message.to == EVERYONE else settings.kbps
-        if settings.ideal and message.to != EVERYONE:
-            size, packets, airtime = message.size, message.fragments, settings.burst_airtime(message.size, kbps)
-        else:
-            size, packets = message.last if message.fragment == message.fragments - 1 else message.full, 1
-            airtime = settings.airtime(size + settings.header, kbps)
-        bits = packets * (_PREAMBLE_BITS + 8 * settings.header) + 8 * size
-        return Transmission(node, message.to, message, size, packets, bits, airtime, self.now)
+        bits = _PREAMBLE_BITS + 8 * (settings.header + size)
+        airtime = settings.airtime(size + settings.header, kbps)
+        self._transmit(Transmission(node, message.to, message, size, 1, bits, airtime, self.now))
+
+    def _transmit_whole(self, node: Node, message: Message) -> None:
+        """Transmits a unicast of the ideal MAC."""
+        size, packets = message.size, message.fragments
+        bits = packets * (_PREAMBLE_BITS + 8 * self._settings.header) + 8 * size
+        airtime = self._settings.burst_airtime(size, self._settings.kbps)
+        self._transmit(Transmission(node, message.to, message, size, packets, bits, airtime, self.now))
 
     def _transmit(self, transmission: Transmission) -> None:
         """The start of a transmission (6)."""
@@ -589,7 +596,7 @@ class Core:
                 bits + transmission.bits,
                 airtime + transmission.airtime,
             )
-        transmission.receptions = list(self._audience(node, reach))
+        transmission.receptions = list(self._find_sensing(node, reach))
         self._on_air.append(transmission)
         if not self._settings.ideal:
             for reception in node.present:
@@ -597,21 +604,16 @@ class Core:
             node.transmitting = True
             node.eifs = False
             for reception in transmission.receptions:
-                self._hear(reception)
+                self._frame_starts(reception)
         self._push(self.now + transmission.airtime, _END, partial(self._end_transmission, transmission))
-
-    def _transmit_uninvited(self, transmission: Transmission) -> None:
-        """A transmission that comes from no access cancels one, even if it is due at this instant."""
-        self._freeze(transmission.sender, self.now)
-        self._transmit(transmission)
 
     def _draw_range(self, node: Node) -> float:
         low, high = self._settings.range_low, self._settings.range_high
         if not high:
-            return node.reach
+            return node.range
         return low + (high - low) * node.chance["range"].uniform()
 
-    def _audience(self, sender: Node, sender_reach: float) -> Iterator[Reception]:
+    def _find_sensing(self, sender: Node, sender_reach: float) -> Iterator[Reception]:
         """Who senses a frame that starts now, by number."""
         if self._settings.links:
             for number, loss in sorted(self._links[sender.number].items()):
@@ -622,7 +624,7 @@ class Core:
         for node in self._nodes:
             if node is sender or not node.on or node.room != sender.room:
                 continue
-            reach = min(sender_reach, node.reach) if self._settings.surroundings else sender_reach
+            reach = min(sender_reach, node.range) if self._settings.surroundings else sender_reach
             sensed = self._settings.sense * reach
             node_x, node_y = node.position(self.now)
             dx, dy = node_x - x, node_y - y
@@ -631,8 +633,8 @@ class Core:
                 q = (reach * reach) / max(d2, 1.0)
                 yield Reception(node, receivable=d2 <= reach * reach, power=q * q, loss=self._settings.loss)
 
-    def _hear(self, reception: Reception) -> None:
-        """A foreign frame starts at a node that senses it."""
+    def _frame_starts(self, reception: Reception) -> None:
+        """A foreign frame starts at a node that senses it (4)."""
         node = reception.node
         was_quiet = node.quiet
         reception.half_duplex = node.transmitting
@@ -643,7 +645,7 @@ class Core:
             node.busy_from = self.now + self._settings.cca
             # An access due at this very instant, or before the frame is sensed, stands: the two collide.
             if node.access is not None and node.access.time != self.now and node.access.time >= node.busy_from:
-                self._freeze(node, node.busy_from)
+                self._cancel_access(node, node.busy_from)
                 node.busy_from = self.now
 
     def _collide(self, present: list[Reception]) -> None:
@@ -662,33 +664,36 @@ class Core:
 
     def _end_transmission(self, transmission: Transmission) -> None:
         self._on_air.remove(transmission)
-        self._take_chances(transmission)
-        meant = transmission.meant()
-        for reception in meant:
-            self._count(reception.node, transmission.kind, _METRIC_OF[reception.outcome])
-        if self._settings.record:
-            self._record(transmission, meant)
+        self._draw_losses(transmission)
+        self._count_receptions(transmission)
         if transmission.message is not None and transmission.to == EVERYONE:
             self._fragment_sent(transmission, transmission.message)
         if self._settings.ideal:
             self._after_ideal(transmission)
             return
         for reception in transmission.receptions:
-            self._cease(transmission, reception)
+            self._frame_ends(transmission, reception)
         self._stop_transmitting(transmission)
         self._respond(transmission)
 
     def _fragment_sent(self, transmission: Transmission, message: Message) -> None:
         """A fragment of a broadcast has been sent."""
         for node in transmission.received():
-            message.masks[node.number] = message.masks.get(node.number, 0) | 1 << message.fragment
+            message.reassembly[node.number] = message.reassembly.get(node.number, 0) | 1 << message.fragment
         message.fragment += 1
 
-    def _take_chances(self, transmission: Transmission) -> None:
+    def _draw_losses(self, transmission: Transmission) -> None:
         stream = transmission.sender.chance["loss"]
         for reception in transmission.meant():
             if reception.outcome is Outcome.RECEIVED and reception.loss > 0:
                 reception.lost = stream.uniform() < reception.loss
+
+    def _count_receptions(self, transmission: Transmission) -> None:
+        meant = transmission.meant()
+        for reception in meant:
+            self._count(reception.node, transmission.kind, _METRIC_OF[reception.outcome])
+        if self._settings.record:
+            self._record(transmission, meant)
 
     def _record(self, transmission: Transmission, meant: list[Reception]) -> None:
         sender, handle = transmission.sender.number, transmission.handle
@@ -705,7 +710,7 @@ class Core:
         )
         self._reports.append(Report(Upcall.FRAME, sender, handle, [], frame))
 
-    def _cease(self, transmission: Transmission, reception: Reception) -> None:
+    def _frame_ends(self, transmission: Transmission, reception: Reception) -> None:
         """The frame is gone at a node that sensed it."""
         node = reception.node
         node.present.remove(reception)
@@ -713,8 +718,8 @@ class Core:
             node.eifs = False
         elif reception.begun:
             node.eifs = _EIFS_AFTER.get(reception.outcome, node.eifs)
-            overheard = transmission.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
-            if overheard and transmission.message is not None:
+            third_party = transmission.to not in (EVERYONE, node.number) and reception.outcome is Outcome.RECEIVED
+            if third_party and transmission.message is not None:
                 node.nav = max(node.nav, self.now + self._settings.sifs + self._ack_airtime)
         self._fall_idle(node)
 
@@ -723,14 +728,14 @@ class Core:
         node, message = transmission.sender, transmission.message
         node.transmitting = False
         if message is not None and not message.discarded:
-            if transmission.to == EVERYONE and message.over:
+            if transmission.to == EVERYONE and message.ended:
                 self._done(node)
             elif transmission.to == EVERYONE:
                 self._contend_anew(node)
             elif not transmission.cut:
                 node.awaiting = True
                 node.timeout = self._push(
-                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._unanswered, node, message)
+                    self.now + self._settings.ack_wait, _RESPONSE, partial(self._timed_out, node, message)
                 )
         self._fall_idle(node)
 
@@ -741,16 +746,16 @@ class Core:
             for node in received:
                 self._acknowledged(node, transmission.sender)
         elif transmission.to == EVERYONE:
-            if transmission.message.over or transmission.message.discarded:
-                self._sent(transmission.message)
+            if transmission.message.ended or transmission.message.discarded:
+                self._broadcast_ended(transmission.message)
         else:
             for node in received:
                 self._push(self.now + self._settings.sifs, _RESPONSE, partial(self._ack_due, node, transmission.sender))
                 self._arrived(transmission.message, node)
             if transmission.message.discarded:
-                self._report(Upcall.GONE, transmission.message)
+                self._over(Upcall.GONE, transmission.message)
 
-    def _sent(self, message: Message) -> None:
+    def _broadcast_ended(self, message: Message) -> None:
         """A broadcast has ended."""
         receivers = message.receivers()
         if message.kind == BACKGROUND_KIND:
@@ -758,12 +763,12 @@ class Core:
                 if self._settings.overhear:
                     self._nodes[number].overheard[message.node.number] = self.now
                 self._pass_on(self._nodes[number], message)
-        self._report(Upcall.BROADCAST, message, receivers)
+        self._over(Upcall.BROADCAST, message, receivers)
 
     def _arrived(self, message: Message, node: Node) -> None:
         """A unicast arrives with its last fragment, once."""
-        if message.fragment == message.fragments - 1 and not message.delivered:
-            message.delivered = True
+        if message.fragment == message.fragments - 1 and not message.arrived:
+            message.arrived = True
             self._report(Upcall.DELIVERED, message, [node.number])
 
     # Acknowledgements (8)
@@ -772,7 +777,8 @@ class Core:
         if node.on and not node.transmitting:
             bits = _PREAMBLE_BITS + 8 * ACK_BYTES
             ack = Transmission(node, to.number, None, ACK_BYTES, 1, bits, self._ack_airtime, self.now)
-            self._transmit_uninvited(ack)
+            self._cancel_access(node, self.now)
+            self._transmit(ack)
 
     def _acknowledged(self, node: Node, by: Node) -> None:
         message = node.served
@@ -781,7 +787,7 @@ class Core:
         node.timeout.cancelled = True
         node.timeout = None
         message.fragment += 1
-        if not message.over:
+        if not message.ended:
             node.window = self._settings.cw_min
             node.retry = 0
             node.following = self._push(
@@ -790,18 +796,19 @@ class Core:
             return
         node.awaiting = False
         self._done(node)
-        self._report(Upcall.FINISHED, message)
+        self._over(Upcall.FINISHED, message)
         self._schedule(node)
 
     def _next_fragment(self, node: Node, message: Message) -> None:
         node.following = None
         if node.transmitting:
-            self._unanswered(node, message)
+            self._timed_out(node, message)
             return
         node.awaiting = False
-        self._transmit_uninvited(self._frame_of(node, message))
+        self._cancel_access(node, self.now)
+        self._transmit_fragment(node, message)
 
-    def _unanswered(self, node: Node, message: Message) -> None:
+    def _timed_out(self, node: Node, message: Message) -> None:
         """The wait for an acknowledgement times out, or the next fragment cannot go."""
         node.timeout = None
         node.awaiting = False
@@ -818,7 +825,7 @@ class Core:
 
     def _give_up(self, message: Message) -> None:
         self._count(message.node, message.kind, "unreachable")
-        self._report(Upcall.UNREACHABLE, message)
+        self._over(Upcall.UNREACHABLE, message)
 
     # The ideal MAC
 
@@ -826,16 +833,16 @@ class Core:
         message, received = transmission.message, transmission.received()
         assert message is not None, "the ideal MAC acknowledges nothing"
         if transmission.to == EVERYONE:
-            if message.over or message.discarded:
-                self._sent(message)
+            if message.ended or message.discarded:
+                self._broadcast_ended(message)
             else:
                 self._release(message)
             return
         if received:
             self._report(Upcall.DELIVERED, message, [transmission.to])
         if message.discarded:
-            self._report(Upcall.GONE, message)
+            self._over(Upcall.GONE, message)
         elif received:
-            self._report(Upcall.FINISHED, message)
+            self._over(Upcall.FINISHED, message)
         else:
             self._give_up(message)

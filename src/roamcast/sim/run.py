@@ -6,6 +6,7 @@ from pathlib import Path
 
 from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.schema import tables_of
+from roamcast.sim.raised import ProtocolRaised, describe_raise
 from roamcast.sim.scenario import Scenario
 from roamcast.sim.world import CoreMaker, Progress, World
 
@@ -40,6 +41,14 @@ def run(
     started = time.process_time()
     recorder = Recorder(sink, tables_of(scenario.entry(folder).facts))
     world = World(scenario, recorder, make_core or compiled_core(), folder, through_codec=through_codec)
-    world.run(progress)
+    try:
+        world.run(progress)
+    except OSError:  # of the sink: a full disk is no fault of the protocol in whose call it is noticed
+        raise
+    except (Exception, SystemExit) as problem:
+        words = describe_raise(problem)
+        if words is None:
+            raise
+        raise ProtocolRaised(words) from problem
     recorder.close()
     return RunReport(scenario.duration, time.process_time() - started)

@@ -111,7 +111,7 @@ class Mac(Part, frozen=True, kw_only=True):
 
 
 class Background(Part, frozen=True, kw_only=True):
-    """Traffic that only loads the network: made, passed on and heard inside the core."""
+    """Traffic that only loads the network: made, passed on and received inside the core."""
 
     rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="messages a second and node")]
     size: Annotated[int, Meta(ge=1, le=1 << 20, description="bytes a message")] = 256
@@ -301,6 +301,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
 
 def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     """Decodes a scenario and refuses what cannot run; `source` is what errors call it."""
+    refuse_experiment(raw, source)
     for field, value in _not_finite(raw):
         raise ScenarioError(f"{source}: {field} = {value}: must be finite")
     scenario = _with_documents(decode(raw, Scenario, source, ScenarioError, whole="the scenario"), source, folder)
@@ -314,6 +315,12 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
     if broken:
         raise ScenarioError("\n".join(broken))
     return scenario
+
+
+def refuse_experiment(raw: dict[str, Any], source: str) -> None:
+    """Says which command takes an experiment file, where a scenario is expected."""
+    if "scenario" in raw and "nodes" not in raw:
+        raise ScenarioError(f"{source}: this is an experiment, not a scenario: roamcast campaign {source}")
 
 
 def _with_documents(scenario: Scenario, source: str, folder: Path) -> Scenario:

@@ -27,6 +27,7 @@ from roamcast.sim.contexts import Here, Placed, choices, domain_problems, place_
 from roamcast.sim.documents import events_of
 from roamcast.sim.draw import Drawn, draw, values_of
 from roamcast.sim.mobility import Area
+from roamcast.sim.some_nodes import unknown_nodes
 from roamcast.units import SECOND, seconds
 
 MIN_CHANGE: Final = 0.001
@@ -60,9 +61,8 @@ class _Group(_Part, frozen=True, kw_only=True):
             yield "count", "give either count or nodes"
         elif self.count is not None and self.count < 1:
             yield "count", f"{self.count}: at least one node"
-        for node in self.nodes or ():
-            if not 0 <= node < nodes:
-                yield "nodes", f"{node}: nodes are numbered from 0 to {nodes - 1}"
+        for problem in unknown_nodes(self.nodes or (), nodes):
+            yield "nodes", problem
         if self.stop is not None and self.stop <= self.start:
             yield "stop", f"{self.stop:g} s is not after the start at {self.start:g} s"
         for lifetime in self.lifetimes:

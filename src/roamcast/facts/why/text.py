@@ -2,6 +2,7 @@
 
 from collections.abc import Iterator
 
+from roamcast.content.event import event_name
 from roamcast.facts.why.air import heard_beside
 from roamcast.facts.why.causes import MEANING, Cause
 from roamcast.facts.why.explain import Attempt, Explanation, Lost
@@ -13,11 +14,6 @@ from roamcast.units import SECOND
 HEAD = ("had it", "since", "decided", "sent", "next", "what became of it there")
 _SHOWN = 3
 """Nodes, frames or losses that one sentence names."""
-
-
-def event_name(event: int) -> str:
-    """Its publisher and the serial number there, such as `3:7`."""
-    return f"{event >> 32}:{event & 0xFFFFFFFF}"
 
 
 def clock(time: int) -> str:

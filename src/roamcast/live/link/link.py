@@ -34,6 +34,15 @@ from roamcast.live.link.unicast import UnicastSender
 __all__ = ["Link", "LinkProblem", "LinkSettings", "Rate"]
 
 BATCH: Final = 64
+_GONE: Final = {
+    errno.ENODEV,
+    errno.ENXIO,
+    errno.ENETDOWN,
+    errno.ENETUNREACH,
+    errno.EADDRNOTAVAIL,
+    errno.EBADF,
+}
+"""Errors of a socket whose interface or address has gone."""
 
 
 class Link:
@@ -90,6 +99,8 @@ class Link:
         self._shared: socket.socket | None = None
         self._target: Address = ("", 0)
         self._interface_index: int | None = None
+        self._gone = False
+        """Whether a socket has said so of its interface or address, and sent nothing since."""
 
     @property
     def neighbours(self) -> dict[int, float]:
@@ -154,13 +165,15 @@ class Link:
         self._own = self._shared = None
 
     def check(self) -> None:
-        """Opens the sockets anew if the interface is another one than before: a socket stays bound to the interface
+        """Opens the sockets anew if they may be of no more use: a socket stays bound to the interface or the address
         that was there when it was opened, and is deaf and mute when that has gone, under whatever name it comes back.
         To be called now and then."""
-        if self._loop is None or self._settings.interface is None:
+        if self._loop is None:
             return
         index = interface_index(self._settings.interface)
-        if index is None or (index == self._interface_index and self._own is not None):
+        if self._settings.interface is not None and index is None:
+            return  # nothing can be done while it is away
+        if index == self._interface_index and self._own is not None and not self._gone:
             return
         self._close_sockets()
         try:
@@ -170,6 +183,7 @@ class Link:
             self._interface_index = None
             return
         self.counters["reopened"] += 1
+        self._gone = False
         self._listen()
         self._pumping = self._pumping or self._loop.call_soon(self._pump)
 
@@ -292,11 +306,13 @@ class Link:
         if self._own is None:
             raise OSError(errno.ENETDOWN, "the interface is away")
         self._own.sendto(datagram, address)
+        self._gone = False
         self.counters["sent"] += 1
         letter.datagrams += 1
         letter.octets += len(datagram)
 
     def _not_sent(self, problem: OSError) -> None:
+        self._gone = problem.errno in _GONE
         self.counters["send-blocked" if isinstance(problem, BlockingIOError) else "send-failed"] += 1
 
     def _finish(self, letter: Letter, delivered: bool) -> None:
@@ -325,8 +341,9 @@ class Link:
                 batch.append(sock.recvfrom(MAX_DATAGRAM + 1))
             except BlockingIOError:
                 break
-            except OSError:
+            except OSError as problem:
                 self.counters["receive-failed"] += 1
+                self._gone = self._gone or problem.errno in _GONE
                 break
         self.datagrams(batch)
 

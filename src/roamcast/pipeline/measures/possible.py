@@ -9,15 +9,12 @@ The rules this file owns:
 * Links may be one-way, and a range drawn for every frame counts with its upper bound: some frame may reach that far.
 * Two sorts of carriers: everybody; or, as in the opportunistic protocol with a scope of one hop, only the nodes whose
   subscriptions the event matches.
-* The limit is one of the world, not of the protocol. Runs that differ in their protocol alone are worked out one after
-  the other, and their facts tell whether the world is the same: then the limit is not worked out again.
+* The limit is one of the world, not of the protocol: it is worked out once for each (`worlds.py`).
 """
 
-import hashlib
 from collections.abc import Callable
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
-import msgspec
 import numpy as np
 import pyarrow as pa
 from numpy.typing import NDArray
@@ -32,6 +29,7 @@ from roamcast.facts.summary import Pair, expected_pairs
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import AGES
+from roamcast.pipeline.measures.worlds import LastWorld, worlds
 from roamcast.sim.network import network_of
 from roamcast.units import SECOND
 
@@ -41,8 +39,6 @@ _FIGURES: Final = (
     *(f"possible_{age}" for age in AGES),
     *(f"interested_{age}" for age in AGES),
 )
-_NO_MATTER: Final = ("name", "protocol", "mac", "record")
-"""Of a scenario: what does not change its world."""
 
 
 class Limit(NamedTuple):
@@ -69,14 +65,8 @@ def of_worlds(facts: Facts, named: tuple[str, ...], work: Figures) -> DataFrame:
     """(run, figures) of the runs with positions or links and something published; all null where movement was not
     recorded."""
     runs = (facts.having("leg") | facts.having("link")) & facts.having("publish") & facts.having("subscribe")
-    scenarios = zip(facts.planned["run"].to_pylist(), facts.planned["scenario"].to_pylist(), strict=True)
-    together = {run: _world(scenario) for run, scenario in scenarios}
-    return of_runs(facts, runs, OfWorlds(Files.of(facts, *_WORLD, "deliver"), named, work), named, together=together)
-
-
-def _world(scenario: str) -> str:
-    whole = msgspec.json.decode(scenario, type=dict[str, Any])
-    return msgspec.json.encode({name: whole[name] for name in sorted(whole) if name not in _NO_MATTER}).decode()
+    of_each = OfWorlds(Files.of(facts, *_WORLD, "deliver"), named, work)
+    return of_runs(facts, runs, of_each, named, together=worlds(facts))
 
 
 class OfWorlds:
@@ -86,27 +76,13 @@ class OfWorlds:
         self._files = files
         self._named = named
         self._work = work
-        self._key = b""
-        self._limit: Limit | None = None
+        self._limits = LastWorld(limit_of)
 
     def __call__(self, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
         tables = self._files.read(run)
         deliver = tables.pop("deliver")
-        key = _digest(tables, start, end, nodes, _world(scenario))
-        if key != self._key:
-            self._key, self._limit = key, limit_of(tables, start, end, nodes, scenario)
-        return dict.fromkeys(self._named) if self._limit is None else self._work(self._limit, deliver, end)
-
-
-def _digest(tables: dict[str, pa.Table], *rest: object) -> bytes:
-    digest = hashlib.blake2b(repr(rest).encode())
-    for name in sorted(tables):
-        table = tables[name].drop_columns(["run"]) if "run" in tables[name].column_names else tables[name]
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, table.schema) as writer:
-            writer.write_table(table.combine_chunks())
-        digest.update(sink.getvalue())
-    return digest.digest()
+        limit = self._limits.of(tables, start, end, nodes, scenario)
+        return dict.fromkeys(self._named) if limit is None else self._work(limit, deliver, end)
 
 
 def limit_of(tables: dict[str, pa.Table], start: int, end: int, nodes: int, scenario: str) -> Limit | None:

@@ -1,54 +1,107 @@
 """The network as a graph: how many neighbours nodes have, into how many islands they fall, how long contacts last.
 
 Exact: the graph is weighted by how long it stays the same, from the warm-up to the end of the run. `roamcast.facts`
-says what a contact and an island is, `network.py` by which range. Only the width of islands is looked at once a second.
+says what a contact and an island is, `network.py` by which range. Only the width of islands is looked at once a second,
+and the length of paths every ten seconds. All of it follows from the world: it is worked out once for runs that share
+one (`worlds.py`).
 A node that is away is no part of the network meanwhile. A run whose movement was not recorded has no such graph.
 """
 
 from collections.abc import Callable
-from functools import partial
 from typing import Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
 from roamcast.facts.compiled import Ints
 from roamcast.facts.contacts import READ, Contacts
-from roamcast.facts.islands import breaks_per_minute, degree, durations, gaps, islands
+from roamcast.facts.islands import (
+    breaks_per_minute,
+    changes_per_second,
+    degree,
+    durations,
+    gaps,
+    islands,
+    path_hops,
+)
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.pipeline.measures.worlds import LastWorld, worlds
 from roamcast.sim.network import network_of
 from roamcast.units import SECOND
 
-_GRAPH: Final = ("degree", "partitions", "largest", "size", "size_by_node", "contact", "gap", "breaks")
+_GRAPH: Final = (
+    "degree",
+    "partitions",
+    "largest",
+    "size",
+    "size_by_node",
+    "contact",
+    "gap",
+    "breaks",
+    "changes",
+    "connected",
+)
 _WIDTH: Final = ("width", "width_by_node", "widest")
+_PATH: Final = ("path",)
+_PATH_STEP: Final = 10 * SECOND
 
 
 def graphs(facts: Facts) -> DataFrame:
     """(run, figures of the graph) of the runs with positions or links. For `Facts.once`."""
-    return of_runs(facts, facts.having("leg") | facts.having("link"), partial(_graph, Files.of(facts, *READ)), _GRAPH)
+    return _of_graphs(facts, _GRAPH, _graph)
 
 
 def widths(facts: Facts) -> DataFrame:
     """(run, figures of the islands' widths), apart from the others because they cost more. For `Facts.once`."""
-    return of_runs(facts, facts.having("leg") | facts.having("link"), partial(_width, Files.of(facts, *READ)), _WIDTH)
+    return _of_graphs(facts, _WIDTH, _width)
 
 
-def _graph(files: Files, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
-    network = network_of(files.read(run), nodes, end, scenario)
-    return dict.fromkeys(_GRAPH) if network is None else figures(network, start)
+def paths(facts: Facts) -> DataFrame:
+    """(run, mean length of paths), apart for the same reason. For `Facts.once`."""
+    return _of_graphs(facts, _PATH, _path)
 
 
-def _width(files: Files, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
-    network = network_of(files.read(run), nodes, end, scenario)
-    if network is None:
-        return dict.fromkeys(_WIDTH)
+def _of_graphs(facts: Facts, named: tuple[str, ...], work: "Graph") -> DataFrame:
+    runs = facts.having("leg") | facts.having("link")
+    return of_runs(facts, runs, OfGraphs(Files.of(facts, *READ), named, work), named, together=worlds(facts))
+
+
+Graph = Callable[[Contacts, int], dict[str, float | None]]
+"""From a network and the end of the warm-up (ns) to figures by name."""
+
+
+class OfGraphs:
+    """Figures of the network of one run after the other; those of the last world are kept."""
+
+    def __init__(self, files: Files, named: tuple[str, ...], work: Graph) -> None:
+        self._files = files
+        self._named = named
+        self._work = work
+        self._worlds = LastWorld(self._figures)
+
+    def __call__(self, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
+        return self._worlds.of(self._files.read(run), start, end, nodes, scenario)
+
+    def _figures(
+        self, tables: dict[str, pa.Table], start: int, end: int, nodes: int, scenario: str
+    ) -> dict[str, float | None]:
+        network = network_of(tables, nodes, end, scenario)
+        return dict.fromkeys(self._named) if network is None else self._work(network, start)
+
+
+def _width(network: Contacts, start: int) -> dict[str, float | None]:
     seen = islands(network, start, widths=True, step=SECOND)
     return dict(zip(_WIDTH, (seen.width(), seen.width_by_node(), seen.greatest_width()), strict=True))
 
 
-def figures(network: Contacts, start: int) -> dict[str, float | None]:
+def _path(network: Contacts, start: int) -> dict[str, float | None]:
+    return dict.fromkeys(_PATH, path_hops(network, start, step=_PATH_STEP))
+
+
+def _graph(network: Contacts, start: int) -> dict[str, float | None]:
     """By name, from `start` to the end."""
     seen = islands(network, start)
     return {
@@ -60,6 +113,8 @@ def figures(network: Contacts, start: int) -> dict[str, float | None]:
         "contact": _seconds(durations(network, start)),
         "gap": _seconds(gaps(network, start)),
         "breaks": breaks_per_minute(network, start),
+        "changes": changes_per_second(network, start),
+        "connected": seen.pairs_connected(),
     }
 
 
@@ -178,6 +233,37 @@ MEASURES: Final = (
             title="contacts that end (1/min)",
             unit="1/min",
             description="How many contacts end a minute",
+        ),
+    ),
+    _of(
+        graphs,
+        "changes",
+        About(
+            name="link_changes",
+            title="link changes (1/s)",
+            unit="1/s",
+            description="How many contacts begin or end a second",
+        ),
+    ),
+    _of(
+        graphs,
+        "connected",
+        About(
+            name="pairs_connected",
+            title="connected pairs (share)",
+            description="Mean share of the pairs of nodes with a path between them",
+            share=True,
+            whole=True,
+        ),
+    ),
+    _of(
+        paths,
+        "path",
+        About(
+            name="path_hops",
+            title="shortest path (mean hops)",
+            unit="hops",
+            description="Mean hops of the shortest path between two nodes that have one",
         ),
     ),
 )

@@ -7,12 +7,13 @@ from typing import Any, Final, get_args
 import numpy as np
 
 from roamcast.campaign.recorded import RecordedRun
+from roamcast.content.event import event_name
 from roamcast.facts.possible import NEVER
 from roamcast.facts.summary import terms_of
 from roamcast.facts.why.causes import MEANING, Cause
 from roamcast.facts.why.missed import expected, missed
 from roamcast.facts.why.record import Record
-from roamcast.facts.why.text import brief, event_name
+from roamcast.facts.why.text import brief
 from roamcast.protocols.facts import Decided
 from roamcast.report.replay.pack import Pack
 from roamcast.units import SECOND

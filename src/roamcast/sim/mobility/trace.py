@@ -26,7 +26,6 @@ import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
-import pyarrow.dataset as ds
 from msgspec import Meta
 
 from roamcast.config.errors import decode_bytes
@@ -180,6 +179,8 @@ def _taken(present: Sequence[int], nodes: int, seed: int, subset: str, folder: P
 
 def _rows(folder: Path, schema: pa.Schema, begin: int, end: int) -> pa.Table:
     """What overlaps the time, with the columns of the schema."""
+    import pyarrow.dataset as ds  # noqa: PLC0415  # it imports pandas: a second that few scenarios need
+
     try:
         whole = ds.dataset(folder, schema=schema, format="parquet", ignore_prefixes=[".", "_"])
         return whole.to_table(filter=(ds.field("end") > begin) & (ds.field("start") < end), use_threads=False)

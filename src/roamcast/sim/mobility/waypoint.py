@@ -16,9 +16,9 @@ import math
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from random import Random
-from typing import Annotated, Literal, NamedTuple
+from typing import Annotated, Final, Literal, NamedTuple
 
-from msgspec import Meta
+from msgspec import Meta, structs
 
 from roamcast.sim.mobility.base import (
     Area,
@@ -34,6 +34,9 @@ from roamcast.sim.mobility.base import (
     stream,
     time_problems,
 )
+
+STILL: Final = (0.0, 0.0)
+"""The speed of nodes that never set off: the end of an axis of speeds."""
 
 
 class Habits(NamedTuple):
@@ -82,7 +85,10 @@ def mean_slowness(speed: Bounds) -> float:
 class RandomWaypoint(Model, tag="random-waypoint", frozen=True, kw_only=True):
     """Each node walks to a place anywhere in the area, pauses, and walks to the next."""
 
-    speed: Annotated[Bounds, Meta(description="Least and greatest speed of a trip, m/s, above 0.")] = (1.0, 20.0)
+    speed: Annotated[
+        Bounds,
+        Meta(description="Least and greatest speed of a trip, m/s, above 0; [0, 0]: nodes stay where they start."),
+    ] = (1.0, 20.0)
     pause: Annotated[Bounds, Meta(description="Least and greatest pause after a trip, s, 0 or more.")] = (0.0, 0.0)
     start: Annotated[
         Literal["stationary", "uniform"],
@@ -90,12 +96,21 @@ class RandomWaypoint(Model, tag="random-waypoint", frozen=True, kw_only=True):
     ] = "stationary"
 
     def problems(self, area: Area, nodes: int) -> Iterator[Problem]:
-        yield from speed_problems(self.speed)
+        if self.speed != STILL:
+            yield from speed_problems(self.speed)
         yield from time_problems("pause", self.pause)
 
     def walks(self, area: Area, nodes: int, seed: int, folder: Path) -> list[Iterator[Leg]]:
+        if self.speed == STILL:
+            return [iter(Pen(area, place).stay()) for place in self._starts(area, nodes, seed, folder)]
         habits = Habits(area.anywhere, area.diagonal, self.speed, self.pause)
         streams = [stream(seed, node) for node in range(nodes)]
         if self.start == "uniform":
             return [roam(habits, rng, Pen(area, area.anywhere(rng))) for rng in streams]
         return [roam_stationary(habits, rng, area) for rng in streams]
+
+    def _starts(self, area: Area, nodes: int, seed: int, folder: Path) -> Iterator[Point]:
+        """Where nodes of any one speed start, which does not depend on the speed unless they pause."""
+        moving = structs.replace(self, speed=(1.0, 1.0))
+        first = (next(walk) for walk in moving.walks(area, nodes, seed, folder))
+        return ((leg.x0, leg.y0) for leg in first)

@@ -1,0 +1,240 @@
+"""Events that wait for applications: a mailbox for each subscription, and the pool that holds what is in them.
+
+The rules this file owns:
+
+* An event is encoded once and held once for all durable subscriptions, and once for all others.
+* **Those of durable subscriptions are in the store**, from the commit that has their delivery until they were sent, so
+  that they survive the node. In memory is a copy for listeners that are there, while there is room.
+* A mailbox has at most `MAX_EVENTS` events or `MAX_BYTES`. All together take at most `MAX_MEMORY`, by what they really
+  take, and `MAX_STORED` of the store. First the copies of stored events go; then the fullest mailbox gives up its
+  oldest, again and again.
+* A listener is told how many events were left out before it gets the next one.
+* An event of a durable subscription that could not be sent stays the next. If the node is killed after an event was
+  sent and before that was written down, it is sent again; a listener that says up to which number it got events
+  (`forget`) gets each exactly once.
+"""
+
+import asyncio
+import heapq
+from collections import deque
+from collections.abc import Awaitable, Callable, Iterable
+from typing import Final, Protocol
+
+import msgspec
+
+from roamcast.content.subscription import Subscription
+from roamcast.live.control_messages import MSGPACK, Told, encode
+
+MAX_EVENTS: Final = 1024
+MAX_BYTES: Final = 4 * 2**20
+MAX_MEMORY: Final = 32 * 2**20
+MAX_STORED: Final = 128 * 2**20
+OVERHEAD: Final = 160
+"""Bytes of memory that an event takes beyond its encoding: this object, its numbers, and the head of its bytes."""
+PLACE: Final = 16
+"""Bytes of memory that an event's place in a mailbox takes."""
+STORED_OVERHEAD: Final = 64
+"""Bytes of the store that an event takes beyond its encoding."""
+
+
+class Shelf(Protocol):
+    """The part of a store that this needs."""
+
+    def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None: ...
+    def remove_delivery(self, number: int) -> None: ...
+    def remove_waiting(self, subscription: int, number: int) -> None: ...
+    async def delivery(self, number: int) -> bytes | None: ...
+
+
+class Delivery:
+    """An event on its way to listeners."""
+
+    __slots__ = ("holders", "number", "packed", "size")
+
+    def __init__(self, packed: bytes | None, size: int, number: int = 0) -> None:
+        self.packed = packed
+        """A `Told`; None: only the store has it."""
+        self.size = size
+        """Bytes of its encoding."""
+        self.number = number
+        """In the store; 0: it is not there."""
+        self.holders = 0
+
+
+class Pool:
+    """All that waits in mailboxes."""
+
+    def __init__(self, shelf: Shelf, last: int = 0) -> None:
+        """`last` is the number of the last delivery that was put into the store."""
+        self.memory = 0
+        self.stored = 0
+        self._shelf = shelf
+        self.last = last
+        self._copies: dict[Delivery, None] = {}  # stored ones that are in memory too, oldest first
+        self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or left out; None: nobody's
+
+    def new(self, told: Told, durable: tuple[int, ...]) -> Delivery:
+        """An event for listeners, queued for the store, with its number, if they are durable."""
+        if not durable:
+            packed = encode(told, MSGPACK)
+            return Delivery(packed, len(packed))
+        self.last += 1
+        packed = encode(msgspec.structs.replace(told, position=self.last), MSGPACK)
+        self._shelf.add_delivery(self.last, packed, durable)
+        return Delivery(packed, len(packed), self.last)
+
+    def hold(self, delivery: Delivery) -> None:
+        self.memory += PLACE
+        delivery.holders += 1
+        if delivery.holders > 1:
+            return
+        self.memory += OVERHEAD
+        if delivery.number:
+            self.stored += delivery.size + STORED_OVERHEAD
+        if delivery.packed is not None:
+            self.memory += delivery.size
+            if delivery.number:
+                self._copies[delivery] = None
+
+    def release(self, delivery: Delivery, subscription: int | None) -> None:
+        """The mailbox of a subscription lets go."""
+        self.memory -= PLACE
+        delivery.holders -= 1
+        if delivery.number and subscription is not None:
+            self._gone.append((subscription, delivery.number))
+        if delivery.holders:
+            return
+        self.memory -= OVERHEAD
+        if delivery.packed is not None:
+            self.memory -= delivery.size
+        if delivery.number:
+            self._copies.pop(delivery, None)
+            self.stored -= delivery.size + STORED_OVERHEAD
+            self._gone.append((None, delivery.number))
+
+    def drop_copy(self, delivery: Delivery) -> None:
+        if self._copies.pop(delivery, delivery) is None:
+            delivery.packed = None
+            self.memory -= delivery.size
+
+    def make_room(self, mailboxes: Iterable["Mailbox"]) -> None:
+        while self.memory > MAX_MEMORY and self._copies:
+            self.drop_copy(next(iter(self._copies)))
+        if self.memory > MAX_MEMORY:
+            _shrink(mailboxes, lambda: self.memory > MAX_MEMORY)
+        if self.stored > MAX_STORED:
+            _shrink((mailbox for mailbox in mailboxes if mailbox.durable), lambda: self.stored > MAX_STORED)
+
+    async def packed(self, delivery: Delivery) -> bytes | None:
+        """What is to be sent; None if the store has lost it."""
+        return delivery.packed if delivery.packed is not None else await self._shelf.delivery(delivery.number)
+
+    # --- What goes with the next commit ------------------------------------------------------------------------------
+
+    @property
+    def uncommitted(self) -> bool:
+        return bool(self._gone)
+
+    def before_commit(self) -> None:
+        for subscription, number in self._gone:
+            if subscription is not None:
+                self._shelf.remove_waiting(subscription, number)
+            else:
+                self._shelf.remove_delivery(number)
+        self._gone.clear()
+
+
+def _shrink(mailboxes: Iterable["Mailbox"], too_much: Callable[[], bool]) -> None:
+    """The fullest gives up its oldest, again and again."""
+    fullest = [(-mailbox.bytes, mailbox.subscription.id, mailbox) for mailbox in mailboxes if len(mailbox)]
+    heapq.heapify(fullest)
+    while fullest and too_much():
+        mailbox = fullest[0][2]
+        mailbox.leave_out()
+        if len(mailbox):
+            heapq.heapreplace(fullest, (-mailbox.bytes, mailbox.subscription.id, mailbox))
+        else:
+            heapq.heappop(fullest)
+
+
+class Mailbox:
+    def __init__(self, subscription: Subscription, durable: bool, pool: Pool) -> None:
+        self.subscription = subscription
+        self.durable = durable
+        self.listening = False
+        """Whether an application is connected."""
+        self.missed = 0
+        self.missed_in_all = 0
+        self.ended = False
+        self.bytes = 0
+        """Of what waits."""
+        self._pool = pool
+        self._waiting: deque[Delivery] = deque()
+        self._news = asyncio.Event()
+
+    def __len__(self) -> int:
+        return len(self._waiting)
+
+    def put(self, delivery: Delivery) -> None:
+        waiting = self._waiting
+        waiting.append(delivery)
+        self._pool.hold(delivery)
+        self.bytes += delivery.size + OVERHEAD
+        while len(waiting) > MAX_EVENTS or (self.bytes > MAX_BYTES and len(waiting) > 1):
+            self.leave_out()
+        self._news.set()
+
+    def leave_out(self) -> None:
+        """The oldest that waits."""
+        self._let_go(self._waiting.popleft())
+        self.missed += 1
+        self.missed_in_all += 1
+
+    def end(self) -> None:
+        """Nothing more will come; a listener gets what waits."""
+        self.ended = True
+        self._news.set()
+        if not self.listening:
+            self.clear()
+
+    def forget(self, position: int) -> None:
+        """A listener got all up to this number from a former life, which could not write that down any more."""
+        if position > self._pool.last:
+            return  # it is of another store
+        while self._waiting and self._waiting[0].number <= position:
+            self._let_go(self._waiting.popleft())
+
+    def clear(self) -> None:
+        while self._waiting:
+            self._let_go(self._waiting.popleft())
+
+    async def pass_on(self, send: Callable[[int, bytes], Awaitable[None]]) -> bool:
+        """Has the next event sent, with how many were left out before it; False at the end. One that could not be sent
+        stays the next."""
+        while not self._waiting:
+            if self.ended:
+                return False
+            self._news.clear()
+            await self._news.wait()
+        delivery = self._waiting.popleft()
+        missed, self.missed = self.missed, 0
+        try:
+            packed = await self._pool.packed(delivery)
+            if packed is not None:
+                await send(missed, packed)
+        except BaseException:
+            self.missed += missed
+            if self.ended:
+                self._let_go(delivery)
+            else:
+                self._waiting.appendleft(delivery)
+            raise
+        if packed is None:
+            self.missed += missed + 1
+            self.missed_in_all += 1
+        self._let_go(delivery)
+        return True
+
+    def _let_go(self, delivery: Delivery) -> None:
+        self.bytes -= delivery.size + OVERHEAD
+        self._pool.release(delivery, self.subscription.id)

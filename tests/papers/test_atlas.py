@@ -1,0 +1,178 @@
+"""The map: who wins a cell, who is not separated, who is dominated; by hand, on few seeds."""
+
+import json
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+import pytest
+
+from roamcast.campaign.experiment import load_experiment
+from roamcast.campaign.plan import plan
+from roamcast.papers import EXPERIMENTS
+from roamcast.papers.atlas import PARTS, load_part
+from roamcast.papers.atlas.cells import Cell, Setting, cells, setting_of
+from roamcast.papers.atlas.dominance import front
+from roamcast.papers.atlas.winners import judge
+from roamcast.protocols.catalogue import CATALOGUE
+
+DELIVERED, COST, DELAY = "delivered_of_possible_10", "airtime_per_delivery", "delay_restricted_10"
+FLOODING = Setting("flooding", "flooding")
+GOSSIP = tuple(Setting(f"gossip p={p}", "gossip", p, continuous=True) for p in (0.5, 0.7))
+HINT = tuple(Setting(f"hint credits={credits}", "hint", credits) for credits in (0, 2))
+
+
+def cell(values: Mapping[Setting, tuple[Sequence[float], Sequence[float]]]) -> Cell:
+    """Of deliveries and costs, seed by seed; the delay is the same for all."""
+    table = {
+        setting.name: {
+            DELIVERED: np.array(delivered),
+            COST: np.array(cost),
+            DELAY: np.ones(len(cost)),
+        }
+        for setting, (delivered, cost) in values.items()
+    }
+    seeds = tuple(range(len(next(iter(values.values()))[0])))
+    return Cell({"speed": 5}, seeds, tuple(values), table)
+
+
+def test_the_cheapest_that_reaches_the_threshold_wins() -> None:
+    verdict = judge(
+        cell(
+            {
+                FLOODING: ([0.99, 0.98, 0.99, 0.98], [8.0, 8.1, 7.9, 8.0]),
+                HINT[0]: ([0.90, 0.91, 0.90, 0.89], [2.0, 2.1, 2.0, 1.9]),
+                HINT[1]: ([0.97, 0.98, 0.97, 0.98], [4.0, 4.1, 3.9, 4.0]),
+            }
+        ),
+        10,
+    )
+    assert verdict.winner is not None
+    assert (verdict.winner.protocol, verdict.winner.knob) == ("hint", 2)
+    assert verdict.winner.cost == pytest.approx((4.0 * 4.1 * 3.9 * 4.0) ** 0.25)
+    assert verdict.winner.wins > 0.99
+    assert verdict.rivals == ()
+    assert verdict.margin is not None
+    assert verdict.margin.mean == pytest.approx(2.0, rel=0.01)
+    assert 1.8 < verdict.margin.low < 2.0 < verdict.margin.high < 2.2
+
+
+def test_a_continuous_knob_is_read_at_equal_delivery() -> None:
+    """0.95 lies a quarter of the way from 0.94 to 0.98, and so do p and the logarithm of the cost: 4 * 16 ** 0.25."""
+    verdict = judge(cell({GOSSIP[0]: ([0.94, 0.94], [4.0, 4.0]), GOSSIP[1]: ([0.98, 0.98], [64.0, 64.0])}), 10)
+    assert verdict.winner is not None
+    assert verdict.winner.knob == pytest.approx(0.55)
+    assert verdict.winner.cost == pytest.approx(8.0)
+    assert verdict.winner.delivery == 0.95
+
+
+def test_whole_numbers_are_not_divided() -> None:
+    verdict = judge(cell({HINT[0]: ([0.94, 0.94], [4.0, 4.0]), HINT[1]: ([0.98, 0.98], [64.0, 64.0])}), 10)
+    assert verdict.winner is not None
+    assert (verdict.winner.knob, verdict.winner.cost) == (2, pytest.approx(64.0))
+
+
+def test_who_may_be_as_cheap_is_not_separated() -> None:
+    verdict = judge(
+        cell({FLOODING: ([0.99] * 4, [8.0, 4.0, 8.0, 4.0]), HINT[0]: ([0.97] * 4, [4.0, 8.0, 4.0, 7.0])}), 10
+    )
+    assert verdict.winner is not None
+    assert verdict.winner.protocol == "hint"
+    assert 0.5 < verdict.winner.wins < 0.8
+    assert verdict.rivals == ("flooding",)
+
+
+def test_a_winner_that_may_miss_the_threshold_is_not_separated() -> None:
+    verdict = judge(cell({FLOODING: ([0.99] * 4, [8.0] * 4), HINT[0]: ([0.90, 1.0, 0.91, 1.0], [4.0] * 4)}), 10)
+    assert verdict.winner is not None
+    assert verdict.winner.protocol == "hint"
+    assert verdict.rivals == ("flooding",)
+
+
+def test_nobody_wins_where_nobody_reaches_it() -> None:
+    verdict = judge(cell({FLOODING: ([0.9, 0.94], [8.0, 8.0]), HINT[0]: ([0.8, 0.9], [1.0, 1.0])}), 10)
+    assert verdict.winner is None
+    assert [one.protocol for one in verdict.standings] == ["flooding", "hint"]
+    assert verdict.standings[0].delivery == pytest.approx(0.92)
+
+
+def test_who_delivers_nothing_in_one_run_cannot_win() -> None:
+    verdict = judge(cell({FLOODING: ([0.99] * 3, [8.0] * 3), HINT[0]: ([1.0, 1.0, 1.0], [1.0, math.inf, 1.0])}), 10)
+    assert verdict.winner is not None
+    assert verdict.winner.protocol == "flooding"
+
+
+def test_dominated_by_means_and_surely() -> None:
+    found = front(
+        cell(
+            {
+                FLOODING: ([0.990, 0.985, 0.988, 0.991, 0.99], [8.0, 8.1, 8.2, 7.9, 8.0]),
+                HINT[0]: ([0.990, 0.985, 0.988, 0.991, 0.99], [4.0, 4.1, 4.2, 3.9, 4.0]),
+                HINT[1]: ([0.90, 0.91, 0.92, 0.9, 0.91], [2.0, 2.1, 2.0, 2.0, 2.0]),
+            }
+        )
+    )
+    assert found.pareto == ("hint credits=0", "hint credits=2")
+    assert found.dominated == {"flooding": "hint credits=0"}
+
+
+def test_a_difference_that_does_not_matter_does_not_dominate() -> None:
+    found = front(cell({FLOODING: ([0.990] * 4, [8.0] * 4), HINT[0]: ([0.985] * 4, [7.7] * 4)}))
+    assert found.pareto == ("flooding", "hint credits=0")
+    assert not found.dominated
+
+
+def test_settings_of_variants() -> None:
+    def made(name: str, **parameters: Any) -> Setting:  # noqa: ANN401  # any value of TOML
+        return setting_of({"name": "x", "set": {"protocol.name": name, "protocol.parameters": parameters}})
+
+    assert made("gossip", p=0.5) == Setting("x", "gossip", 0.5, continuous=True)
+    assert made("hint", credits=2) == Setting("x", "hint", 2, continuous=False)
+    assert made("odmrp", mode="one-channel") == Setting("x", "odmrp one-channel")
+    assert made("coman", readopt=True).knob is None
+
+
+def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() -> None:
+    runs = [
+        {"axes": json.dumps({"speed": 1}), "variant": variant, "seed": seed, "run": f"{variant}{seed}"}
+        for variant, seeds in (("flooding", (1, 2, 3)), ("hint credits=0", (2, 3, 4)))
+        for seed in seeds
+    ]
+    values = {row["run"]: {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs}
+    (found,) = cells([FLOODING, HINT[0]], runs, values)
+    assert found.seeds == (2, 3)
+    assert found.column(FLOODING, COST).tolist() == [2.0, math.inf]
+
+
+# --- The experiments ------------------------------------------------------------------------------------------------
+
+
+def test_the_map_has_every_protocol_of_the_catalogue() -> None:
+    one = load_experiment(EXPERIMENTS / "map-core.toml")
+    assert {variant.set["protocol.name"] for variant in one.variants} == set(CATALOGUE)
+
+
+@pytest.mark.parametrize("part", PARTS)
+def test_the_levels_are_parts_of_each_other_and_can_run(part: str) -> None:
+    quick, usual, full = ({row["axes"] for row in plan(load_part(part, level), 1).rows} for level in LEVELS)
+    assert quick <= usual <= full
+
+
+LEVELS: Any = ("quick", "usual", "full")
+
+
+@pytest.mark.parametrize(("degree", "side"), [(2, 2184), (4, 1521), (6, 1243), (8, 1072), (12, 867), (20, 655)])
+def test_the_area_gives_the_degree(degree: float, side: float) -> None:
+    """A hundred nodes on trips between uniform places, weighted by length; two are neighbours within 150 m."""
+    one = load_experiment(EXPERIMENTS / "map-core.toml")
+    (axis,) = (axis for axis in one.spec.axes if axis.name == "degree")
+    assert axis.put_as(degree) == side
+    rng = np.random.default_rng(5)
+    a, b = rng.random((2, 400_000, 2)) * side
+    length = np.hypot(*(b - a).T)
+    kept = rng.random(len(a)) * side * math.sqrt(2) < length
+    place = a[kept] + (b - a)[kept] * rng.random((int(kept.sum()), 1))
+    half = len(place) // 2
+    near = np.hypot(*(place[:half] - place[half : 2 * half]).T) <= 150
+    assert 99 * near.mean() == pytest.approx(degree, rel=0.03)
