@@ -140,7 +140,8 @@ def campaign(
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        click.echo(json.dumps({**found, "report": str(report) if report else None}))
+        told = answers(out) if report else []
+        click.echo(json.dumps({**found, "answers": told, "report": str(report) if report else None}))
     else:
         if report:
             show_measures(read_results(out), report)
