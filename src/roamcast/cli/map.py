@@ -2,6 +2,7 @@
 
 import sys
 from pathlib import Path
+from typing import Final
 
 import click
 
@@ -17,6 +18,9 @@ from roamcast.cli.campaign_options import (
     tell_failures,
 )
 from roamcast.papers.atlas import PARTS, Level, load_part
+
+RESULTS: Final = "map"
+"""The folder, beside the campaign's own, for what follows from it."""
 
 
 @click.command()
@@ -58,13 +62,28 @@ def map(  # a verb is a function of its name
     command = command_line(words, out, seeds, master, settings)
     failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     if (out / "measures").is_dir():
-        _report(out)
+        _tell(part, out)
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
 
 
-def _report(out: Path) -> None:
-    from roamcast.report import write_report  # it imports Arrow and numpy
+def _tell(part: str, out: Path) -> None:
+    """The winners on the screen; tables, figures and sentences as files."""
+    from roamcast.papers.atlas import tables  # they import Arrow and numpy
+    from roamcast.papers.atlas.cells import read_cells
+    from roamcast.papers.atlas.words import sentences
+    from roamcast.report import write_report
+    from roamcast.report.atlas import drawings
 
+    for name in PARTS[part]:
+        found = tables.atlas(read_cells(out, name))
+        folder = out / RESULTS / name
+        tables.write(found, folder)
+        for figure, drawing in drawings(found).items():
+            (folder / f"{figure}.svg").write_text(drawing, encoding="utf-8")
+        words = "\n".join(sentences(found))
+        (folder / "choosing.md").write_text(f"{words}\n", encoding="utf-8")
+        click.echo(words)
+        click.echo(f"tables and figures: {folder}")
     click.echo(f"report: {write_report(out)}")
