@@ -6,9 +6,11 @@ Made from the tables of `tables.py` alone, so that no sentence can say what the 
 from collections.abc import Iterator, Sequence
 from typing import Final
 
-from roamcast.papers.atlas.tables import AND, Atlas, Row
+from roamcast.papers.atlas.tables import AND, WORLD, Atlas, Row
 from roamcast.papers.atlas.winners import DEADLINES, THRESHOLD
 
+ENOUGH: Final = 5
+"""Seeds that a map needs, or it is a preview."""
 _UNITS: Final = {"speed": " m/s", "rate": " events/s per publisher", "subscribers": " subscribers"}
 _SHARE: Final = f"{THRESHOLD:.0%}".replace("%", " %")
 
@@ -17,10 +19,28 @@ def sentences(found: Atlas) -> Iterator[str]:
     """Lines of Markdown."""
     for deadline in DEADLINES:
         cells = [row for row in found.cells if row["deadline"] == str(deadline)]
+        if not cells:
+            continue
         yield f"### Within {deadline} s"
         yield ""
         yield from (f"- {line}" for line in _of_deadline(found, cells))
         yield ""
+
+
+def worlds(found: Atlas) -> Iterator[str]:
+    """A table in Markdown: what the networks of the cells are like, whatever the protocol."""
+    titles = ("neighbours", "hops", "connected pairs", "islands", "link changes/s", "at once", "in 1 s", "10 s", "60 s")
+    seeds = sorted({row["seeds"] for row in found.cells}, key=int)
+    yield f"{len(found.cells) // len(DEADLINES)} cells, {_span(seeds)} seeds each. Possible: the share of the pairs of"
+    yield "an event and a subscriber that any protocol could have delivered, at once or by a deadline."
+    if int(seeds[0]) < ENOUGH:
+        yield f"**This is a preview**: fewer than {ENOUGH} seeds decide little."
+    yield ""
+    yield "| " + " | ".join((*found.axes, *titles[:5], *(f"possible {title}" for title in titles[5:]))) + " |"
+    yield "|" + "---|" * (len(found.axes) + len(titles))
+    for row in found.cells:
+        if row["deadline"] == str(DEADLINES[0]):
+            yield "| " + " | ".join((*(row[axis] for axis in found.axes), *(row[name] for name in WORLD))) + " |"
 
 
 def _of_deadline(found: Atlas, cells: Sequence[Row]) -> Iterator[str]:

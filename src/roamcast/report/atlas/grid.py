@@ -4,6 +4,7 @@ The colour is the winner's, hatched where others are not separated from it, grey
 number is how many times as much the next protocol costs.
 """
 
+from collections.abc import Sequence
 from typing import Final
 
 from roamcast.papers.atlas.tables import AND, Atlas, Row
@@ -21,22 +22,23 @@ _NARROWEST: Final = 640
 
 def winners(found: Atlas, deadline: int) -> str:
     rows = [row for row in found.cells if row["deadline"] == str(deadline)]
-    across, up = found.axes[-1], found.axes[0]
+    *downs, across = found.axes
     xs = sorted({row[across] for row in rows}, key=float)
-    ys = sorted({row[up] for row in rows}, key=float, reverse=True)
+    ys = sorted({_down(row, downs) for row in rows}, reverse=True)
     parts = [
-        _cell(row, _LEFT + xs.index(row[across]) * _WIDE, _TOP + ys.index(row[up]) * _HIGH)
-        for row in rows
-        if len(found.axes) <= 2 or all(row[axis] == rows[0][axis] for axis in found.axes[1:-1])
+        _cell(row, _LEFT + xs.index(row[across]) * _WIDE, _TOP + ys.index(_down(row, downs)) * _HIGH) for row in rows
     ]
     bottom = _TOP + len(ys) * _HIGH
     axes = [text(value, _LEFT + (place + 0.5) * _WIDE, bottom + 18, "middle") for place, value in enumerate(xs)]
-    axes += [text(value, _LEFT - 10, _TOP + (place + 0.5) * _HIGH + 4, "end") for place, value in enumerate(ys)]
+    axes += [
+        text(", ".join(f"{one:g}" for one in values), _LEFT - 10, _TOP + (place + 0.5) * _HIGH + 4, "end")
+        for place, values in enumerate(ys)
+    ]
     axes += [
         text(
             f"mean {across}" if across == "degree" else across, _LEFT + len(xs) * _WIDE / 2, bottom + 38, "middle head"
         ),
-        text(f"{up} (m/s)" if up == "speed" else up, 12, _TOP - 12, "head"),
+        text(", ".join("speed (m/s)" if axis == "speed" else axis for axis in downs), 12, _TOP - 12, "head"),
         text(
             "×: the cost of the next protocol over the winner's. Hatched: others are not separated from it.",
             _LEFT,
@@ -55,6 +57,10 @@ def winners(found: Atlas, deadline: int) -> str:
         patternUnits="userSpaceOnUse",
     )
     return picture(title, max(_NARROWEST, _LEFT + len(xs) * _WIDE + 20), bottom + 76, tag("defs", hatch), *parts, *axes)
+
+
+def _down(row: Row, axes: Sequence[str]) -> tuple[float, ...]:
+    return tuple(float(row[axis]) for axis in axes)
 
 
 def _cell(row: Row, x: float, y: float) -> Markup:

@@ -115,7 +115,7 @@ def fronts(found: Atlas) -> str:
         line = tag("path", d=f"M0 {sheet.up(THRESHOLD):.1f}H{sheet.x.length:g}", stroke="#222", stroke_dasharray="3 3")
         return join(line, *marks)
 
-    return sheet.draw([list(line) for line in _by_cell(found, found.settings, content)], _protocols(found.settings))
+    return sheet.draw(list(_by_cell(found, found.settings, content)), _protocols(found.settings))
 
 
 def costs(found: Atlas) -> str:
@@ -165,10 +165,7 @@ def _curves(found: Atlas, rows: Sequence[Row], column: str, title: str, y_title:
     def content(some: Sequence[Row]) -> Markup:
         return join(*(_curve(sheet, labels, over, name, some, column) for name in _protocols(some)))
 
-    line = [
-        (_named(found.axes[0], value), content([row for row in rows if row[found.axes[0]] == value]))
-        for value in sorted({row[found.axes[0]] for row in found.cells}, key=float)
-    ]
+    line = [(words, content(some)) for words, some in _by_down(found, rows)]
     return sheet.draw([line], _protocols(rows))
 
 
@@ -184,15 +181,24 @@ def _curve(sheet: Sheet, labels: Sequence[str], over: str, protocol: str, rows: 
 
 def _by_cell(
     found: Atlas, rows: Sequence[Row], content: Callable[[Sequence[Row]], Markup]
-) -> Iterator[Iterator[tuple[str, Markup]]]:
-    """The first axis goes down, the last across; axes between them make further rows."""
-    *downs, across = found.axes
-    groups: dict[tuple[str, ...], dict[str, list[Row]]] = {}
+) -> Iterator[list[tuple[str, Markup]]]:
+    """The last axis goes across, the others go down."""
+    across = found.axes[-1]
+    for words, some in reversed(list(_by_down(found, rows))):
+        line: dict[str, list[Row]] = {}
+        for row in some:
+            line.setdefault(row[across], []).append(row)
+        yield [(f"{words}, {_named(across, value)}", content(line[value])) for value in sorted(line, key=float)]
+
+
+def _by_down(found: Atlas, rows: Sequence[Row]) -> Iterator[tuple[str, list[Row]]]:
+    """The rows at each value of all axes but the last, in order, and what to call it."""
+    downs = found.axes[:-1]
+    groups: dict[tuple[float, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(row[axis] for axis in downs), {}).setdefault(row[across], []).append(row)
-    for down, line in sorted(groups.items(), key=lambda item: [-float(value) for value in item[0]]):
-        words = ", ".join(_named(axis, value) for axis, value in zip(downs, down, strict=True))
-        yield ((f"{words}, {_named(across, value)}", content(line[value])) for value in sorted(line, key=float))
+        groups.setdefault(tuple(float(row[axis]) for axis in downs), []).append(row)
+    for down in sorted(groups):
+        yield ", ".join(_named(axis, f"{value:g}") for axis, value in zip(downs, down, strict=True)), groups[down]
 
 
 def _named(axis: str, value: str) -> str:
