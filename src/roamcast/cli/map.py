@@ -62,13 +62,13 @@ def map(  # a verb is a function of its name
     command = command_line(words, out, seeds, master, settings)
     failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
     if (out / "measures").is_dir():
-        _tell(part, out)
+        tell(part, out)
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
 
 
-def _tell(part: str, out: Path) -> None:
+def tell(part: str, out: Path) -> None:
     """The winners on the screen; tables, figures and sentences as files."""
     from roamcast.papers.atlas import tables  # they import Arrow and numpy
     from roamcast.papers.atlas.cells import read_cells
