@@ -30,6 +30,7 @@ from bench import (
     trees,
     trees_table,
 )
+from bench.power import cuts as power_cuts
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
@@ -53,6 +54,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "live-fuzz": live_fuzz.run,
     "live-fuzz-messages": live_fuzz_messages.run,
     "live-fuzz-node": live_fuzz_node.run,
+    "power-cuts": power_cuts.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
     "trees-table": trees_table.run,
@@ -60,6 +62,10 @@ TRIALS: dict[str, Callable[[], object]] = {
 
 
 def main(names: list[str]) -> int:
+    """`--ns3` beside `simulator` compares it with ns-3 too."""
+    if "--ns3" in names:
+        names = [name for name in names if name != "--ns3"] or ["simulator"]
+        BENCHMARKS["simulator"] = simulator.run_beside_ns3
     known = BENCHMARKS | TRIALS
     unknown = [name for name in names if name not in known]
     if unknown:

@@ -4,7 +4,8 @@ Every node publishes all the time and has a durable subscription to everything. 
 
 * A publication that was acknowledged is in its node's store at the end.
 * Nobody but the killed notices: no other process ends, no broker raises, and every node ends when it is asked to.
-* No application gets an event twice, within the window of events that a node remembers across a crash.
+* No application that says where it was gets an event twice, within the window of events that a node remembers across a
+  crash.
 """
 
 import asyncio
@@ -135,11 +136,13 @@ async def _publish(lab: Lab, node: int, rate: float, report: ChaosReport) -> Non
 
 
 async def _listen(lab: Lab, node: int, report: ChaosReport) -> None:
+    position: int | None = None
     while True:
         with contextlib.suppress(*_BROKEN):
-            async with lab.clients[node].subscribe("true", id=_EVERYTHING, durable=True) as events:
+            async with lab.clients[node].subscribe("true", id=_EVERYTHING, durable=True, after=position) as events:
                 async for event in events:
                     report.got[node].append(event.id)
+                    position = events.position
         await asyncio.sleep(_LULL)
 
 

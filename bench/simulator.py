@@ -2,7 +2,7 @@
 
 A: 100 nodes at 10-20 m/s, two publishers that flood, and a beacon a node every 5 s. B: 75 nodes of which each floods
 inside the core. C: as A, with messages of ten fragments. Then A's density with 1,000 and 10,000 nodes, where the cost
-of a transmission should hardly grow.
+of a transmission should hardly grow. With `--ns3`, the work of A and B also in ns-3, where that is installed.
 """
 
 import os
@@ -13,6 +13,9 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from msgspec.structs import replace
+
+from bench import ns3
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
 from roamcast.sim.run import run
@@ -86,6 +89,33 @@ def run_all() -> None:
         print(f"{f'A  {nodes:,} nodes':<22}{line}  ({growth:.1f} times that of 100)")
     _print_start()
     _print_memory()
+
+
+def run_beside_ns3() -> None:
+    found = ns3.version()
+    if found is None:
+        print("ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with")
+        return
+    print(f"simulator and ns-{found}, the same work: CPU ms per simulated second")
+    print(f"{'scenario':<22}{'here':>10}{'ns-3':>10}{'ratio':>7}{'transmissions per s: here':>28}{'ns-3':>8}")
+    run(scenario_b(), MemorySink())  # compiles or reads the compiled code
+    with ns3.folder() as folder:
+        for name, scenario, size in (
+            ("A  100 nodes, flooding", scenario_a(), _message_size(scenario_a())),
+            ("B  75 nodes, all flood", scenario_b(), 256),
+        ):
+            theirs, sent = ns3.cost(name[0], size, Path(folder))
+            here = Cost(scenario, repeat=5)
+            rate = here.packets / scenario.duration
+            ratio = theirs / here.a_second
+            print(f"{name:<22}{here.a_second:>10.2f}{theirs:>10.1f}{ratio:>7.0f}{rate:>28.0f}{sent:>8.0f}")
+
+
+def _message_size(scenario: Scenario) -> int:
+    """Bytes of a flooded message of the protocol: the event and what goes with it."""
+    sink = MemorySink()
+    run(replace(scenario, duration=20.0, record=replace(scenario.record, frames=True)), sink)
+    return max(sink.table("frame")["size"].to_pylist())
 
 
 def _print_start() -> None:

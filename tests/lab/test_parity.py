@@ -21,15 +21,18 @@ TREES = ["coman"]
 FAST: dict[str, dict[str, Any]] = {
     "coman": {"hello": 0.1, "group_hello": 0.4, "retry_wait": 0.1, "routing": {"defer": 1.0}},
     "odmrp": {"refresh": 0.7, "timeout": 3.0},  # every second event of one content goes in a Join Request
+    "opportunistic": {"interval": 0.25, "patience": 0.5, "pace": 1e8},
 }
+CARRYING = 3.0
+"""Seconds for documents to be announced, asked for and passed on, from carrier to carrier: twelve announces."""
 SETTLING = 4.0
 SEEDS = (1, 2, 3, 4, 5)
 
 
-def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0) -> dict[str, Any]:
-    """Two who publish, everybody else wants a part of it; time at the end for the last to arrive."""
+def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0, rest: float = 1.0) -> dict[str, Any]:
+    """Two who publish, three others want a part of it; time at the end for the last to arrive."""
     return {
-        "duration": start + length + 1.0,
+        "duration": start + length + rest,
         "workload": {
             "subscribers": [{"count": 2, "filter": "price < 30"}, {"count": 1, "filter": "true"}],
             "publishers": [
@@ -46,10 +49,11 @@ def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0) -> dict[str
 
 
 @pytest.mark.parametrize("links", [LINE, RING, GRID], ids=["line", "ring", "grid"])
-@pytest.mark.parametrize("protocol", ["flooding", "odmrp", "coman"])
+@pytest.mark.parametrize("protocol", ["flooding", "odmrp", "coman", "opportunistic"])
 async def test_on_a_static_topology_the_same_pairs_are_delivered(protocol: str, links: Links) -> None:
-    tree = protocol in TREES
-    scenario = linked(links, protocol, parameters=FAST.get(protocol, {}), **busy(SETTLING if tree else 0.3))
+    start = SETTLING if protocol in TREES else 0.3
+    rest = CARRYING if protocol == "opportunistic" else 1.0
+    scenario = linked(links, protocol, parameters=FAST.get(protocol, {}), **busy(start, rest=rest))
     expected = delivered(simulated(scenario))
     assert len(expected) >= 12
     assert delivered(await live(scenario)) == expected

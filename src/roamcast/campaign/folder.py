@@ -27,6 +27,7 @@ from roamcast.sim.scenario import Scenario
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
 RUNS_FILE: Final = "runs.parquet"
+RUN_MEASURES_FILE: Final = "measures/run.parquet"
 SUMMARY_FILE: Final = "measures/summary.parquet"
 PAIRED_FILE: Final = "measures/paired.parquet"
 CLAIMS_FILE: Final = "claims.json"

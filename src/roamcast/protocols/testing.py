@@ -111,6 +111,9 @@ class RecordingPort:
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self.properties
 
+    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
+        """Ignored: the broker gets every copy."""
+
     def overheard(self, neighbour: Node) -> Time | None:
         return self.other_traffic.get(neighbour)
 
