@@ -3,6 +3,7 @@
 import json
 import math
 import runpy
+from collections import Counter
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
@@ -16,6 +17,7 @@ from roamcast.papers import EXPERIMENTS
 from roamcast.papers.atlas import PARTS, load_part, tables
 from roamcast.papers.atlas.cells import Cell, Setting, cells, setting_of
 from roamcast.papers.atlas.dominance import front
+from roamcast.papers.atlas.tuning import only, picks, tuned
 from roamcast.papers.atlas.winners import judge
 from roamcast.papers.atlas.words import sentences
 from roamcast.protocols.catalogue import CATALOGUE
@@ -125,6 +127,31 @@ def test_a_difference_that_does_not_matter_does_not_dominate() -> None:
     found = front(cell({FLOODING: ([0.990] * 4, [8.0] * 4), HINT[0]: ([0.985] * 4, [7.7] * 4)}))
     assert found.pareto == ("flooding", "hint credits=0")
     assert not found.dominated
+
+
+def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers_most() -> None:
+    anchor = cell(
+        {
+            HINT[0]: ([0.90, 0.92], [2.0, 2.0]),
+            HINT[1]: ([0.93, 0.94], [9.0, 9.0]),
+            GOSSIP[0]: ([0.96, 0.98], [4.0, 4.0]),
+            GOSSIP[1]: ([0.99, 0.99], [6.0, 6.0]),
+        }
+    )
+    picked = picks([anchor])
+    assert picked == {"speed 5": {"hint credits=2", "gossip p=0.5"}}
+    assert [setting.name for setting in only([anchor], picked)[0].settings] == ["hint credits=2", "gossip p=0.5"]
+    (tuning,) = load_part("tuned", "quick")
+    shown = tuned(tuning, {"a": frozenset({"coman"}), "b": frozenset({"maodv", "coman"})}, 5)
+    assert [variant.name for variant in shown.variants] == ["maodv", "coman"]
+    assert not {row["seed"] for row in plan([shown]).rows} & {row["seed"] for row in plan([tuning]).rows}
+
+
+def test_the_budget_of_tuning_is_equal() -> None:
+    (tuning,) = load_part("tuned", "usual")
+    by_protocol = Counter(setting_of({"name": one.name, "set": one.set}).protocol for one in tuning.variants)
+    assert set(by_protocol.values()) == {6}
+    assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE)
 
 
 def test_settings_of_variants() -> None:

@@ -5,6 +5,7 @@ The rules this file owns:
 * An experiment's file has the whole design (`--full`); `usual` in it is the part whose results are in the repository,
   `quick` a preview.
 * The core has the protocols and the measures; an experiment that names none has the core's.
+* `tuned` comes in two steps, since the second depends on the first (`tuning.py`).
 """
 
 import dataclasses
@@ -22,6 +23,7 @@ _CORE: Final = "map-core"
 PARTS: Final = {
     "core": (_CORE,),
     "slices": ("map-rate", "map-subscribers"),
+    "tuned": ("map-tuning",),
 }
 """What `roamcast map PART` runs: names of experiments."""
 
@@ -32,10 +34,10 @@ def load_part(name: str, level: Level) -> list[Experiment]:
 
 
 def _completed(one: Experiment) -> Experiment:
-    if one.spec.variants:
-        return one
     core = load_experiment(_file(_CORE)).spec
-    spec = msgspec.structs.replace(one.spec, variants=core.variants, measures=core.measures, baseline=core.baseline)
+    spec = msgspec.structs.replace(one.spec, measures=one.spec.measures or core.measures)
+    if not spec.variants:
+        spec = msgspec.structs.replace(spec, variants=core.variants, baseline=core.baseline)
     return dataclasses.replace(one, spec=spec)
 
 
