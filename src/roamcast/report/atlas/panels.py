@@ -132,18 +132,18 @@ def costs(found: Atlas) -> str:
 
 
 def delays(found: Atlas) -> str:
-    """The restricted mean delay; of protocols with a knob, its first value."""
-    first: dict[str, str] = {}
+    """The restricted mean delay; of a protocol with a knob, its middle setting."""
+    settings: dict[str, list[str]] = {}
     for row in found.settings:
-        first.setdefault(row["protocol"], row["setting"])
-    rows = [row for row in found.settings if first[row["protocol"]] == row["setting"]]
-    rows = [row for row in rows if row["protocol"] != "gossip"]
-    rows += [row for row in found.settings if row["setting"] == "gossip p=0.7"]
+        known = settings.setdefault(row["protocol"], [])
+        known += [] if row["setting"] in known else [row["setting"]]
+    middle = {known[len(known) // 2] for known in settings.values()}
+    named = [known[len(known) // 2] for known in settings.values() if len(known) > 1]
     return _curves(
         found,
-        rows,
+        [row for row in found.settings if row["setting"] in middle],
         f"delay_restricted_{DEADLINE}",
-        f"Mean delay, with {DEADLINE} s for what came later or never (gossip p = 0.7, hint without credits)",
+        f"Mean delay, with {DEADLINE} s for what came later or never" + (f" ({', '.join(named)})" if named else ""),
         "mean delay (s)",
     )
 
