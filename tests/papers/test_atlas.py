@@ -96,6 +96,12 @@ def test_a_winner_that_may_miss_the_threshold_is_not_separated() -> None:
     assert verdict.rivals == ("flooding",)
 
 
+def test_perhaps_nobody_reaches_it() -> None:
+    verdict = judge(cell({FLOODING: ([0.90, 1.0, 0.91, 1.0], [8.0] * 4)}), 10)
+    assert verdict.winner is not None
+    assert verdict.rivals == ("nobody",)
+
+
 def test_nobody_wins_where_nobody_reaches_it() -> None:
     verdict = judge(cell({FLOODING: ([0.9, 0.94], [8.0, 8.0]), HINT[0]: ([0.8, 0.9], [1.0, 1.0])}), 10)
     assert verdict.winner is None

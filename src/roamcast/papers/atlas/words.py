@@ -7,7 +7,7 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from roamcast.papers.atlas.tables import AND, WORLD, Atlas, Row
-from roamcast.papers.atlas.winners import DEADLINES, THRESHOLD
+from roamcast.papers.atlas.winners import DEADLINES, NOBODY, THRESHOLD
 
 ENOUGH: Final = 5
 """Seeds that a map needs, or it is a preview."""
@@ -85,10 +85,13 @@ def _margin(row: Row) -> str:
 
 
 def _undecided(found: Atlas, row: Row) -> str:
-    rivals = row["not_separated"].split(AND)
-    names = ", ".join(rivals[:-1]) + (" and " if len(rivals) > 1 else "") + rivals[-1]
+    rivals = [name for name in row["not_separated"].split(AND) if name != NOBODY]
     line = f"Not decided {_place(found, row)}: **{row['winner']}** was the cheapest and wins {_percent(row['wins'])} "
-    line += f"of the draws; {names} {'are' if len(rivals) > 1 else 'is'} not separated from it"
+    line += "of the draws"
+    if rivals:
+        line += f"; {_list(rivals)} {'are' if len(rivals) > 1 else 'is'} not separated from it"
+    if len(rivals) < len(row["not_separated"].split(AND)):
+        line += f"; perhaps nobody reaches {_SHARE}"
     return f"{line}. {_upper(_margin(row))}." if row["margin"] else f"{line}."
 
 
