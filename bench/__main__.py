@@ -16,6 +16,7 @@ from bench import (
     judge,
     lab_chaos,
     lab_parity,
+    lab_soak,
     live,
     live_fuzz,
     live_fuzz_messages,
@@ -32,6 +33,7 @@ from bench import (
     trees,
     trees_table,
 )
+from bench.power import cuts as power_cuts
 
 BENCHMARKS: dict[str, Callable[[], object]] = {
     "index": content_index.run,
@@ -56,13 +58,19 @@ TRIALS: dict[str, Callable[[], object]] = {
     "live-fuzz": live_fuzz.run,
     "live-fuzz-messages": live_fuzz_messages.run,
     "live-fuzz-node": live_fuzz_node.run,
+    "power-cuts": power_cuts.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
+    "lab-soak": lab_soak.run,
     "trees-table": trees_table.run,
 }
 
 
 def main(names: list[str]) -> int:
+    """`--ns3` beside `simulator` compares it with ns-3 too."""
+    if "--ns3" in names:
+        names = [name for name in names if name != "--ns3"] or ["simulator"]
+        BENCHMARKS["simulator"] = simulator.run_beside_ns3
     known = BENCHMARKS | TRIALS
     if "--duckdb" in names:
         names = [name for name in names if name != "--duckdb"]

@@ -15,10 +15,12 @@ from typing import Any, Final
 
 from roamcast.campaign.recorded import RecordedRun
 from roamcast.facts.sinks import ParquetSink
-from roamcast.report.chromium import Browser, find_chromium
 from roamcast.report.replay import write_replay
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario import check
+
+sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
+from report.chromium import Browser, find_chromium  # the tests' own driver
 
 LIMIT_MS: Final = 8.0
 SPEEDS: Final = (0.01, 1, 20, 1000)

@@ -30,6 +30,10 @@ from roamcast.units import SECOND
 NODE: Final = 5
 LONGEST: Final = 40_000
 """Octets of a message: a longer one is made shorter."""
+TIMES: Final = 20
+"""Inputs for each message that is made: it comes from other senders, at other moments, after other messages."""
+POOL: Final = 500
+"""Messages that may come again."""
 TELLING: Final = (0, 1, 2, 5, 7, 63, 64, 255, 256, 2**31 - 1, 2**32 - 1, 2**63 - 1, -1, -(2**63))
 
 
@@ -164,7 +168,9 @@ def _fields(kind: type) -> tuple[inspect.Field, ...]:
 
 @dataclass
 class Outcome:
+    inputs: int = 0
     messages: int = 0
+    """Different ones."""
     octets: int = 0
     slowest: float = 0.0
     """Seconds of CPU of the message that took longest."""
@@ -179,8 +185,17 @@ def throw(entry: Entry, rng: random.Random, going_on: Callable[[int], bool]) -> 
     for number, text in enumerate(('a0 > 5 and type = "t"', 'a0 *= "a"', "true")):
         broker.subscribe(0, Subscription(number + 1, parse_filter(text)))
     maker, codec, outcome, ringing = Maker(entry, rng), entry.codec(), Outcome(), list[Any]()
-    while going_on(outcome.messages):
-        payload = maker.payload()
+    pool: list[bytes] = []
+    while going_on(outcome.inputs):
+        if outcome.inputs % TIMES == 0 or len(pool) < POOL // TIMES:
+            payload = maker.payload()
+            outcome.messages += 1
+            if len(pool) < POOL:
+                pool.append(payload)
+            else:
+                pool[rng.randrange(POOL)] = payload
+        else:
+            payload = pool[rng.randrange(len(pool))]
         port.now += rng.choice((0, SECOND // 1000, SECOND // 10))
         sender = rng.choice((1, 2, 3, rng.randrange(6, 2000)))
         if isinstance(broker, TreeBroker):
@@ -192,7 +207,7 @@ def throw(entry: Entry, rng: random.Random, going_on: Callable[[int], bool]) -> 
         spent = process_time() - started
         if spent > outcome.slowest:
             outcome.slowest, outcome.slowest_payload = spent, payload
-        outcome.messages += 1
+        outcome.inputs += 1
         outcome.octets += len(payload)
         ringing += [timer for timer in port.timers if timer not in ringing][:50]
         port.clear()

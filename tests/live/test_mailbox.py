@@ -244,7 +244,42 @@ def test_what_waits_goes_with_its_subscription(tmp_path: Path) -> None:
                 pass
             await until(lambda: node.store.clean and not node.host.uncommitted)
             assert node.store.waiting() == []
-            assert node.store.last_delivery == 0
             assert node.host.subscribers.pool.stored == 0
 
     run(test)
+
+
+def test_a_listener_that_says_where_it_was_gets_each_once_though_the_node_could_not_write_it_down() -> None:
+    async def test() -> None:
+        known = Subscribers(1, 0, Pool(Shelf(), last=100))
+        (mailbox,) = boxes(known, 1, durable=True)
+        for number in range(1, 6):
+            publish(known, number)
+        mailbox.forget(5000)  # of a store that was lost: that says nothing about this one
+        assert len(mailbox) == 5
+        mailbox.forget(103)
+        assert [await read(mailbox), await read(mailbox)] == [(0, 4), (0, 5)]
+        mailbox.forget(103)
+        assert (len(mailbox), known.pool.stored) == (0, 0)
+
+    run(test)
+
+
+def test_positions_rise_and_go_on_in_the_next_life_and_in_a_new_store(tmp_path: Path) -> None:
+    positions: list[int] = []
+
+    async def life() -> None:
+        async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
+            after = positions[-1] if positions else None
+            async with client.subscribe(id=7, durable=True, after=after) as events:
+                for _ in range(2):
+                    await client.publish({})
+                    await take(events, 1)
+                    assert events.position is not None
+                    positions.append(events.position)
+
+    run(life)
+    run(life)
+    (tmp_path / "1.store").unlink()
+    run(life)
+    assert positions == sorted(set(positions))

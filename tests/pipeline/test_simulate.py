@@ -294,7 +294,7 @@ def test_a_run_that_raises_is_a_row_and_can_be_tried_again(spark: SparkSession, 
     assert (len(rows), len(failed)) == (6, 2)
     for row in failed:
         assert row["error"].startswith("KeyError: <")
-        assert row["error"].endswith(" object at 0x…> (odd.py:11 in start)")
+        assert row["error"].endswith(" object at 0x…> (odd.py:11 in start; node 0, start, at 0.000000 s)")
         assert (row["rows"], row["simulated"], row["protocol"]) == ([], None, "odd.py:ENTRY")
     bad.unlink()
     assert statuses(spark, mixed, out).count("failed") == 2
@@ -539,10 +539,8 @@ def test_the_verb_measures_and_lists_failures(tmp_path: Path) -> None:
     ]
     assert "2 runs in out/tiny" in result.stdout
     assert "2 runs failed:" in result.stderr
-    assert (
-        "(tiny, odd, –, seed 2): RuntimeError: a defect (odd.py:11 in start; node 0, start, at 0.000000 s)"
-        in result.stderr
-    )
+    where = "(odd.py:11 in start; node 0, start, at 0.000000 s)"
+    assert f"(tiny, odd, –, seed 2): RuntimeError: a defect {where}" in result.stderr
     assert "run them again with: roamcast campaign tiny.toml --out out/tiny --retry-failed" in result.stderr
 
     (tmp_path / "bad").unlink()

@@ -8,10 +8,10 @@ from typing import Any
 import pytest
 from click.testing import CliRunner
 
+from report.chromium import Browser
 from report.test_browser import PHONE, PROGRAM, WIDE, middle, open_at, press, shades
 from roamcast.campaign.recorded import open_run
 from roamcast.cli.main import main
-from roamcast.report.chromium import Browser
 from roamcast.report.replay import missing
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine: the page is not tested in one")

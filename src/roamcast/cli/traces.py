@@ -250,6 +250,7 @@ def contacts(trace: Path, reach: float, out: Path, master: str | None, settings:
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
+    read_about(trace, "positions")
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces contacts") as spark:
         about = contacts_trace(spark, trace, reach, out)
     _show(out, about)

@@ -89,6 +89,8 @@ class Events:
         """Its id, once it is in force."""
         self.missed = 0
         """How many events the node had to leave out so far, because they were not read in time."""
+        self.position: int | None = ask.after
+        """Of the latest event of a durable subscription, for `subscribe(..., after=position)`."""
 
     @property
     def over(self) -> bool:
@@ -139,6 +141,7 @@ class Events:
                 if self._on_missed is not None:
                     self._on_missed(told.missed)
             if told.event is not None:
+                self.position = told.position if told.position is not None else self.position
                 form = told.event
                 return Received(form.id, form.type, form.attributes, form.payload, told.hops or 0, told.via or "")
         assert self._socket is not None
@@ -244,17 +247,19 @@ class Client:
         lifetime: float | None = None,
         interest: str | Context | None = None,
         publication_domain: str | Context | None = None,
+        after: int | None = None,
         on_missed: Callable[[int], None] | None = None,
     ) -> Events:
         """The events that match, from when the iterator is entered. What is wanted is said by a filter, or in XPath,
         such as `xpath='/CD[category="jazz"]'`; without either it is everything. A durable subscription needs an id, and
         goes on without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it
         ends by itself. `interest` and `publication_domain` are contexts: where events must be relevant, and who must
-        have published them."""
+        have published them. `after` is the `position` of the last event that was got of a durable subscription: a node
+        that was killed before it could write down that it had sent it does not send it again."""
         if filter is not None and xpath is not None:
             raise ClientError("a subscription has a filter or an XPath expression, not both")
         wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
-        asked = Ask(str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain))
+        asked = Ask(str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain), after)
         events = Events(self, asked, on_missed)
         self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
         self._open.append(events)

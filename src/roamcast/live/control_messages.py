@@ -60,6 +60,8 @@ class Ask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     interest: str | None = None
     publication_domain: str | None = None
     """Contexts, as text."""
+    after: int | None = None
+    """The position of the last event that the subscriber got, if it is durable and remembers."""
 
 
 class Told(msgspec.Struct, omit_defaults=True):
@@ -70,6 +72,8 @@ class Told(msgspec.Struct, omit_defaults=True):
     hops: int | None = None
     via: str | None = None
     missed: int | None = None
+    position: int | None = None
+    """Of an event in a durable subscription; positions rise."""
     error: str | None = None
 
 

@@ -32,6 +32,7 @@ from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
 from roamcast.live.facts import Facts
+from roamcast.live.filters import FramedFilters, widened
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
@@ -78,6 +79,7 @@ class Host:
         self._store = store
         self._facts = facts
         self._codec = entry.codec()
+        self._framed = FramedFilters(entry.messages)
         self._serial = store.serial
         self._unstored = 0
         self._published: dict[int, Time] = {}
@@ -86,11 +88,12 @@ class Host:
         self._ended = False
         self.port = LivePort(
             entry.name,
-            self._codec,
+            lambda message: self._codec.encode(self._framed.sendable(message)),
             clock,
             store,
             facts,
             senses,
+            wanted=self.subscribers.wanted,
             prepare=self.subscribers.prepare,
             deliver=self._deliver,
             unreachable=lambda to, message: self._later(self.broker.unreachable, to, message),
@@ -165,6 +168,9 @@ class Host:
         except FrameError:
             self.counters["not a message"] += 1
             return
+        if not self._framed.acceptable(message):
+            self.counters["too long a filter"] += 1
+            return
         self._facts.count(self._clock.now(), kind_of(type(message)), receptions=1)
         self._call(self.broker.receive, sender, message)
 
@@ -224,6 +230,8 @@ class Host:
             raise Busy(f"subscription {number} has a listener already")
         if former is not None and former.durable and durable and _wants(former.subscription) == (wanted, *contexts):
             former.listening = True
+            if asked.after is not None:
+                former.forget(asked.after)
             return former
         given = self.subscribers.next_number if number is None else number
         subscription = Subscription(given, wanted, _lifetime(asked.lifetime), *contexts)
@@ -273,7 +281,9 @@ class Host:
 
     def _begin(self, subscription: Subscription) -> None:
         self._facts.subscribed(self._clock.now(), subscription)
-        self._call(self.broker.subscribe, subscription)
+        # Others hear of it: what is too long for a frame is widened here, and `_deliver` looks at it as it is.
+        shown = msgspec.structs.replace(subscription, filter=widened(subscription.filter))
+        self._call(self.broker.subscribe, shown)
         if subscription.lifetime is not None:
             end = self._clock.now() + subscription.lifetime + self.broker.linger
             self.port.agenda.plan(end, lambda now: self._expire(subscription))
@@ -287,6 +297,8 @@ class Host:
     def _deliver(
         self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
     ) -> None:
+        if not subscriptions:
+            return
         self.counters["delivered"] += 1
         self._facts.delivered(self._clock.now(), event.id, subscriptions, self._published.get(event.id), hops, via)
         self.subscribers.deliver(prepared, subscriptions)

@@ -10,7 +10,8 @@ The rules this file owns:
   oldest, again and again.
 * A listener is told how many events were left out before it gets the next one.
 * An event of a durable subscription that could not be sent stays the next. If the node is killed after an event was
-  sent and before that was written down, it is sent again: at least once.
+  sent and before that was written down, it is sent again; a listener that says up to which number it got events
+  (`forget`) gets each exactly once.
 """
 
 import asyncio
@@ -19,7 +20,10 @@ from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
 from typing import Final, Protocol
 
+import msgspec
+
 from roamcast.content.subscription import Subscription
+from roamcast.live.control_messages import MSGPACK, Told, encode
 
 MAX_EVENTS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
@@ -61,21 +65,23 @@ class Pool:
     """All that waits in mailboxes."""
 
     def __init__(self, shelf: Shelf, last: int = 0) -> None:
-        """`last` is the highest number of a delivery in the store."""
+        """`last` is the number of the last delivery that was put into the store."""
         self.memory = 0
         self.stored = 0
         self._shelf = shelf
-        self._last = last
+        self.last = last
         self._copies: dict[Delivery, None] = {}  # stored ones that are in memory too, oldest first
         self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or left out; None: nobody's
 
-    def new(self, packed: bytes, durable: tuple[int, ...]) -> Delivery:
-        """An event for listeners, queued for the store if they are durable."""
+    def new(self, told: Told, durable: tuple[int, ...]) -> Delivery:
+        """An event for listeners, queued for the store, with its number, if they are durable."""
         if not durable:
+            packed = encode(told, MSGPACK)
             return Delivery(packed, len(packed))
-        self._last += 1
-        self._shelf.add_delivery(self._last, packed, durable)
-        return Delivery(packed, len(packed), self._last)
+        self.last += 1
+        packed = encode(msgspec.structs.replace(told, position=self.last), MSGPACK)
+        self._shelf.add_delivery(self.last, packed, durable)
+        return Delivery(packed, len(packed), self.last)
 
     def hold(self, delivery: Delivery) -> None:
         self.memory += PLACE
@@ -190,6 +196,13 @@ class Mailbox:
         self._news.set()
         if not self.listening:
             self.clear()
+
+    def forget(self, position: int) -> None:
+        """A listener got all up to this number from a former life, which could not write that down any more."""
+        if position > self._pool.last:
+            return  # it is of another store
+        while self._waiting and self._waiting[0].number <= position:
+            self._let_go(self._waiting.popleft())
 
     def clear(self) -> None:
         while self._waiting:

@@ -161,10 +161,12 @@ def _pass_over(part: Part, problem: Exception) -> None:
 def _write(path: Path, rows: pa.Table) -> int:
     """Gives the size."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
-    pq.write_table(rows, partial, compression="zstd")
+    encoded = pa.BufferOutputStream()
+    pq.write_table(rows, encoded, compression="zstd")
+    size = partial.write_bytes(encoded.getvalue())
     _to_disk(partial)
     partial.replace(path)
-    return path.stat().st_size
+    return size
 
 
 def _to_disk(path: Path) -> None:

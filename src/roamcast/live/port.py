@@ -24,7 +24,6 @@ from roamcast.live.mailbox import Delivery
 from roamcast.live.senses import Senses
 from roamcast.live.store import Store
 from roamcast.protocols.api import Handle, Node, Time, Work
-from roamcast.protocols.codec import Codec
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import Bulk, Message, kind_of
 
@@ -36,6 +35,7 @@ class Air(Protocol):
     def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None: ...
 
 
+Wanted = Callable[[Event, tuple[int, ...]], tuple[int, ...]]
 Prepare = Callable[[Event, tuple[int, ...], int, str], list[Delivery]]
 Deliver = Callable[[Event, tuple[int, ...], int, str, list[Delivery]], None]
 Unreachable = Callable[[Node, Message], None]
@@ -58,12 +58,13 @@ class LivePort:
     def __init__(
         self,
         protocol: str,
-        codec: Codec,
+        encode: Callable[[Message], bytes],
         clock: Clock,
         store: Store,
         facts: Facts,
         senses: Senses,
         *,
+        wanted: Wanted,
         prepare: Prepare,
         deliver: Deliver,
         unreachable: Unreachable,
@@ -76,11 +77,12 @@ class LivePort:
         """Without one, messages are lost: the node is not up yet, or is ending."""
         self.agenda = Agenda(clock)
         self._protocol = protocol
-        self._codec = codec
+        self._encode = encode
         self._clock = clock
         self._store = store
         self._facts = facts
         self._senses = senses
+        self._wanted = wanted
         self._prepare = prepare
         self._deliver = deliver
         self._unreachable = unreachable
@@ -147,7 +149,7 @@ class LivePort:
             return
         self._flying[handle] = (to, message)
         try:
-            payload = self._codec.encode(message)
+            payload = self._encode(message)
             if to is None:
                 self.air.broadcast(payload, token=handle, urgent=message.urgent)
             else:
@@ -181,6 +183,7 @@ class LivePort:
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         # Now, so that one commit has what waits for an application and what the broker keeps of its delivery.
+        subscriptions = self._wanted(event, subscriptions)
         prepared = self._prepare(event, subscriptions, hops, via)
         self._queued.append(lambda: self._deliver(event, subscriptions, hops, via, prepared))
 
@@ -213,6 +216,9 @@ class LivePort:
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self._senses.attributes
+
+    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
+        """Ignored: the broker gets every copy."""
 
     def overheard(self, neighbour: Node) -> Time | None:
         return None  # whatever else is on the air, no other program's frame is a node's

@@ -19,6 +19,7 @@ import errno
 import os
 import sqlite3
 import threading
+import time
 from collections import deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
@@ -54,9 +55,9 @@ CREATE TABLE session (
     key TEXT, sender INTEGER, salt BLOB, block INTEGER NOT NULL, PRIMARY KEY (key, sender, salt)
 );
 """
-_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions")
+_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries")
 """`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` that of the last which is
-a fact, `subscriptions` counts those numbered here."""
+a fact, `subscriptions` counts those numbered here, `deliveries` is the number of the last that had to wait."""
 NOTHING_RECORDED: Final = 2**62
 """For `recorded`: the latest life wrote no facts, so none are owed."""
 
@@ -170,9 +171,8 @@ class Store:
 
     @property
     def last_delivery(self) -> int:
-        """The highest number of a delivery that waits."""
-        found: int = self._read("SELECT coalesce(max(number), 0) FROM delivery")[0][0]
-        return found
+        """The number of the last one that had to wait for a durable subscription."""
+        return self._numbers.get("deliveries", 0)
 
     async def delivery(self, number: int) -> bytes | None:
         """One that waits. Read by the writer's thread, since the loop does not wait for the disk."""
@@ -200,7 +200,9 @@ class Store:
         if self.new:
             connection.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
-                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}); COMMIT;"
+                # A new store numbers deliveries on from one that was lost: it gave out fewer than one in a microsecond.
+                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}), "
+                f"('deliveries', {time.time_ns() // 1000}); COMMIT;"
             )
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
@@ -274,6 +276,7 @@ class Store:
 
     def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None:
         """An event that waits for durable subscriptions."""
+        self.set_number("deliveries", number)
         self._queue("INSERT INTO delivery VALUES (?, ?)", number, packed)
         for subscription in subscriptions:
             self._queue("INSERT INTO waiting VALUES (?, ?)", subscription, number)

@@ -6,7 +6,8 @@ from typing import Final
 from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import MSGPACK, EventForm, Told, encode
+from roamcast.live.control_messages import EventForm, Told
+from roamcast.live.filters import too_long
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
 MAX_SUBSCRIPTIONS: Final = 1024
@@ -64,13 +65,22 @@ class Subscribers:
                 mailbox.put(known.setdefault(number, Delivery(None, size, number)))
         self.pool.make_room(self)
 
+    def wanted(self, event: Event, subscriptions: tuple[int, ...]) -> tuple[int, ...]:
+        """Those that really want the event: a broker has a wider filter of some."""
+        boxes = ((number, self._mailboxes.get(number)) for number in subscriptions)
+        return tuple(
+            number
+            for number, box in boxes
+            if box is None or not too_long(box.subscription.filter) or box.subscription.filter.matches(event)
+        )
+
     def prepare(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> list[Delivery]:
         """What is to be delivered; what is for durable subscriptions is queued for the store."""
-        packed = encode(Told(event=EventForm.of(event), hops=hops, via=via), MSGPACK)
+        told = Told(event=EventForm.of(event), hops=hops, via=via)
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]
         durable = tuple(box.subscription.id for box in boxes if box.durable)
-        made = [self.pool.new(packed, durable)] if durable else []
-        return made if len(durable) == len(boxes) else [*made, self.pool.new(packed, ())]
+        made = [self.pool.new(told, durable)] if durable else []
+        return made if len(durable) == len(boxes) else [*made, self.pool.new(told, ())]
 
     def deliver(self, deliveries: Iterable[Delivery], subscriptions: tuple[int, ...]) -> None:
         """When what was prepared is on disk."""

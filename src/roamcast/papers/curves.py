@@ -98,6 +98,10 @@ class Curves:
                 curve.setdefault(row["point"], (row["axes"], {}))[1][row["seed"]] = row["value"]
         self._curves = {key: _points(curve) for key, curve in raw.items()}
 
+    def along(self, experiment: str, variant: str, measure: str) -> list[Point]:
+        """Every point of a curve that has a value, in order."""
+        return self._curves.get((experiment, variant, measure), [])
+
     def points(self, term: Term) -> list[Point]:
         """The points that a term means, in the order of the axis; of the best, all that it may be."""
         points = self._curve(term, term.measure)

@@ -13,6 +13,7 @@ import logging
 import os
 import re
 import signal
+import socket
 import subprocess
 import sys
 import threading
@@ -20,11 +21,11 @@ import warnings
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager, nullcontext, suppress
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyspark
-from py4j.protocol import Py4JError  # type: ignore[import-untyped]
-from pyspark import SparkContext
+from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
+from pyspark import SparkContext, java_gateway
 from pyspark.errors import PySparkRuntimeError
 from pyspark.sql import SparkSession
 
@@ -46,6 +47,8 @@ LIGHT: Final = (
 _JVM_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJavaOptions")
 _GIB: Final = 2**30
 _CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
+_ANSWER: Final = 5.0
+"""Seconds that a master may take to accept a connection."""
 _PATIENCE: Final = 20.0
 """Seconds that a JVM may take to end."""
 
@@ -154,22 +157,75 @@ def _driver_memory(heavy: bool) -> int:
 
 
 def _start(name: str, settings: Mapping[str, str]) -> SparkSession:
+    _check_master(settings["spark.master"])
     builder = SparkSession.builder.appName(name)
     for key, value in settings.items():
         builder = builder.config(key, value)
     on_interrupt = signal.getsignal(signal.SIGINT)
     try:
-        with _environment(spark_environment(settings)):
+        with _environment(spark_environment(settings)), _no_jvm_left_behind():
             return builder.getOrCreate()
     except PySparkRuntimeError as problem:
         if problem.getCondition() != "JAVA_GATEWAY_EXITED":
             raise
         raise RoamcastError("Spark's JVM ended before it began: what it printed above says why") from problem
+    except Py4JJavaError as problem:
+        raise RoamcastError(f"Spark does not start with {settings['spark.master']}: {_message(problem)}") from problem
     finally:
         # pyspark's own handler asks the JVM to cancel all jobs, over the connection that is waiting for an answer:
         # that only breaks it. An interrupt ends the session, which cancels them too.
         if on_interrupt is not None and threading.current_thread() is threading.main_thread():
             signal.signal(signal.SIGINT, on_interrupt)
+
+
+def _check_master(url: str) -> None:
+    """Refuses a standalone master where nobody answers: Spark would try for minutes, and then print a trace."""
+    if not url.startswith("spark://"):
+        return
+    reasons = []
+    for place in url.removeprefix("spark://").split(","):
+        host, _, port = place.rpartition(":")
+        try:
+            with socket.create_connection((host.strip("[]"), int(port)), _ANSWER):
+                return
+        except (OSError, ValueError) as problem:
+            badly = isinstance(problem, ValueError)
+            reasons.append(f"{place}: {'expected HOST:PORT' if badly else getattr(problem, 'strerror', '') or problem}")
+    raise RoamcastError(f"no Spark master answers at {url} ({'; '.join(reasons)}): start one there, or mend --master")
+
+
+def _message(problem: Py4JJavaError) -> str:
+    """The first line of what Java said, unless it cannot be asked any more."""
+    try:
+        text = str(problem.java_exception.getMessage())
+    except (Py4JError, ConnectionError):
+        text = "its JVM has ended"
+    return text.partition("\n")[0]
+
+
+@contextmanager
+def _no_jvm_left_behind() -> Iterator[None]:
+    """Ends the JVM if starting it fails or is interrupted: pyspark forgets it then, and it would wait for ever."""
+    launched: list[subprocess.Popen[bytes]] = []
+
+    def launch(command: list[str], **options: Any) -> subprocess.Popen[bytes]:  # noqa: ANN401  # of Popen
+        # In a session of its own it gets no interrupt from the terminal, and can be ended with its launcher.
+        launched.append(subprocess.Popen(command, **{**options, "start_new_session": True}))
+        return launched[-1]
+
+    original = java_gateway.Popen
+    java_gateway.Popen = launch
+    try:
+        yield
+    except BaseException:
+        if SparkContext._gateway is None:  # else `_end` has a connection over which to end it
+            for process in launched:
+                with suppress(ProcessLookupError):
+                    os.killpg(process.pid, signal.SIGKILL)
+                process.communicate()
+        raise
+    finally:
+        java_gateway.Popen = original
 
 
 @contextmanager

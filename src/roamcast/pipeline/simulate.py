@@ -16,9 +16,7 @@ import concurrent.futures
 import contextlib
 import errno
 import fcntl
-import importlib.metadata
 import json
-import platform
 import shutil
 import time
 import uuid
@@ -47,6 +45,7 @@ from roamcast.campaign.folder import (
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Plan, Run
 from roamcast.campaign.progress import Forecast, OnProgress, State, time_left
+from roamcast.campaign.provenance import provenance
 from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.campaign.stored import INDEX
 from roamcast.facts.schema import FACTS_VERSION, TABLES
@@ -203,11 +202,10 @@ def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
             if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage that knows no locks
                 raise
         _compare(plan, out)  # again: another process may have been faster
-        versions = {name: importlib.metadata.version(name) for name in ("roamcast", "pyspark")}
         record = {
             "version": FACTS_VERSION,
             "command": command,
-            "versions": {**versions, "python": platform.python_version()},
+            **provenance(),
             "experiments": plan.experiments,
         }
         with _replacing(out / CAMPAIGN_FILE) as file:

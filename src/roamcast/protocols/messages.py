@@ -75,6 +75,11 @@ class Bulk(abc.ABC):
     def event_id(self) -> EventId | None:
         """The event that it carries a part of, if any."""
 
+    @property
+    def cause(self) -> int:
+        """That of its pieces, of which all have the same."""
+        return self[0].cause
+
 
 def kind_of(message: type[Message]) -> str:
     """The tag of a class of messages."""

@@ -111,6 +111,12 @@ class Partials(Generic[K, W]):
         self._set(partial, pieces & cut.all)
         return self._within_bounds(key, partial)
 
+    def would_take(self, key: K, cut: Cut) -> bool:
+        """Whether a document of which nothing is here would, all at once, drive out no other: then it need not come
+        here first."""
+        room = len(self._partials) < self._documents and self.cost + cut.pieces * cut.cost <= self._octets
+        return room and key not in self._partials
+
     def pop(self, key: K) -> Partial[W] | None:
         """Takes a document out."""
         partial = self._partials.pop(key, None)

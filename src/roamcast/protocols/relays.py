@@ -22,7 +22,7 @@ MAX_CLAIMED: Final = 256
 def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple[int, ...]:
     """The relays of a node, sorted: `neighbours` has the confirmed neighbours of each of its own."""
     near = {node, *neighbours}
-    reach = {neighbour: set(theirs).difference(near) for neighbour, theirs in neighbours.items()}
+    reach = {neighbour: frozenset(theirs) - near for neighbour, theirs in neighbours.items()}
     reached: set[int] = set()
     by_several: set[int] = set()
     for beyond in reach.values():
@@ -55,15 +55,17 @@ class Neighbourhood:
 
     def __init__(self, node: int, lifetime: int, capacity: int) -> None:
         self._node = node
-        self._table: NeighbourTable[Claim] = NeighbourTable(lifetime, capacity)
+        # What counts of each neighbour's claim: its confirmed neighbours; None if the link to it is not confirmed.
+        self._table: NeighbourTable[frozenset[int] | None] = NeighbourTable(lifetime, capacity)
         self._relays: tuple[int, ...] | None = ()  # None: to be chosen again
 
     def hear(self, now: int, neighbour: int, claim: Claim) -> None:
         """A neighbour was heard directly, and says whom it hears."""
         known = self._table.get(neighbour)
-        bounded = Claim(claim.confirmed[:MAX_CLAIMED], claim.heard[:MAX_CLAIMED])
-        evicted = self._table.hear(now, neighbour, bounded)
-        if evicted is not None or (None if known is None else self._links(known.value)) != self._links(bounded):
+        confirmed, heard = claim.confirmed[:MAX_CLAIMED], claim.heard[:MAX_CLAIMED]
+        links = frozenset(confirmed) if self._node in confirmed or self._node in heard else None
+        evicted = self._table.hear(now, neighbour, links)
+        if evicted is not None or (None if known is None else known.value) != links:
             self._relays = None
 
     def expire(self, now: int) -> None:
@@ -77,24 +79,19 @@ class Neighbourhood:
         confirmed: list[int] = []
         heard: list[int] = []
         for neighbour, known in sorted(self._table.items()):
-            (heard if self._links(known.value) is None else confirmed).append(neighbour)
+            (heard if known.value is None else confirmed).append(neighbour)
         return Claim(tuple(confirmed[:MAX_CLAIMED]), tuple(heard[:MAX_CLAIMED]))
 
     def confirmed(self, neighbour: int) -> bool:
         """Whether the link works both ways, as far as is known."""
         known = self._table.get(neighbour)
-        return known is not None and self._links(known.value) is not None
-
-    def _links(self, claim: Claim) -> tuple[int, ...] | None:
-        """What counts of a neighbour's claim: its confirmed neighbours; None if the link to itself is not confirmed."""
-        return claim.confirmed if self._node in claim.confirmed or self._node in claim.heard else None
+        return known is not None and known.value is not None
 
     @property
     def relays(self) -> tuple[int, ...]:
         """Who passes this node's broadcasts on."""
         if self._relays is None:
-            links = {node: self._links(known.value) for node, known in self._table.items()}
-            confirmed = {node: theirs for node, theirs in links.items() if theirs is not None}
+            confirmed = {node: links for node, (_, links) in self._table.items() if links is not None}
             self._relays = select_relays(self._node, confirmed)
         return self._relays
 

@@ -6,30 +6,42 @@
 import os
 import re
 import shutil
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
 from roamcast.report import tables
-from roamcast.report.chart import Chart, make_chart
-from roamcast.report.chromium import render
-from roamcast.report.page import DrawnExperiment, DrawnFigure, page
-from roamcast.report.source import Experiment, FigurePlan, Results, read_results
-from roamcast.report.svg import standalone
+from roamcast.report.answer import answer
+from roamcast.report.causes import Causes, causes_of
+from roamcast.report.chart import Chart, all_charts, curves_of, x_values
+from roamcast.report.find import find_figure
+from roamcast.report.page import page
+from roamcast.report.plans import question, single_questions
+from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
+from roamcast.report.sketch import sketch_of
+from roamcast.report.source import Experiment, Results, read_results
 
-__all__ = ["draw", "write_report"]
+__all__ = ["answers", "draw", "write_report"]
+
+
+def answers(out: Path) -> list[str]:
+    """What a campaign says, in words: a few sentences for each figure that it asks for."""
+    results = read_results(out)
+    found = []
+    for experiment, charts in all_charts(results):
+        asked = [question(experiment, chart.plan, results, chart.x_values) for chart in charts if not chart.plan.minor]
+        asked += [] if charts else single_questions(experiment, results)
+        found += [answer(one, results.curves) for one in asked]
+    return [text for text in found if text]
 
 
 def draw(out: Path, figure: str) -> str:
-    """One figure of a campaign, by its id, as SVG: for a notebook or a paper."""
-    results = read_results(out)
-    plans = [(experiment, plan) for experiment in results.campaign.experiments for plan in experiment.figures]
-    for experiment, plan in plans:
-        if plan.id == figure:
-            drawing, _, _ = standalone(make_chart(experiment, plan, results.drawn(plan), results.measured))
-            return drawing
-    raise RoamcastError(f"{out}: has no figure {figure!r}; there are {', '.join(plan.id for _, plan in plans)}")
+    """One figure of a campaign as SVG, for a notebook: by its id, the measure that it shows, or `causes`."""
+    from roamcast.report.paper import render  # it takes a second to import matplotlib, and not every command draws
+
+    return render(find_figure(read_results(out), figure), "svg").decode()
 
 
 def write_report(out: Path) -> Path:
@@ -40,7 +52,7 @@ def write_report(out: Path) -> Path:
         raise RoamcastError(f"{target}: is a file, not a folder for a report: move it away")
     partial = out / f".report.{os.getpid()}.partial"
     try:
-        _Writer(results, partial).write()
+        _Writer(out, results, partial).write()
         swap_in(partial, target)
     except OSError as problem:
         raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
@@ -53,25 +65,21 @@ def write_report(out: Path) -> Path:
 class _Writer:
     """The files of one report; names are kept apart even where the ids they come from are not."""
 
+    out: Path
     results: Results
     folder: Path
-    drawings: dict[Path, tuple[Path, int, int]] = field(default_factory=dict)
-    """PNG to make -> the SVG it is made from, its width and height."""
     names: set[str] = field(default_factory=set)
 
     def write(self) -> None:
         for name in ("figures", "data"):
             (self.folder / name).mkdir(parents=True)
-        experiments = [self._experiment(experiment) for experiment in self.results.campaign.experiments]
+        experiments = [self._experiment(experiment, charts) for experiment, charts in all_charts(self.results)]
         claims = self.results.claims
         claims_file = self._data("claims", tables.claims_csv(claims)) if claims else None
-        no_png = render(self.drawings) if self.drawings else None
-        if no_png:
-            _without_png(experiments, self.drawings)
-        text = page(self.results, experiments, claims_file, no_png)
+        text = page(self.results, experiments, claims_file)
         (self.folder / "index.html").write_text(text, encoding="utf-8")
 
-    def _experiment(self, experiment: Experiment) -> DrawnExperiment:
+    def _experiment(self, experiment: Experiment, charts: list[Chart]) -> DrawnExperiment:
         rows, paired = (
             [row for row in of if row.experiment == experiment.name and experiment.wants(row.measure)]
             for of in (self.results.rows, self.results.paired)
@@ -80,27 +88,47 @@ class _Writer:
         if paired:
             text = tables.rows_csv(experiment, paired)
             files["Paired differences as CSV"] = self._data(f"{experiment.name}-paired", text)
-        figures = [self._figure(experiment, plan) for plan in experiment.figures]
-        return DrawnExperiment(experiment, figures, rows, files)
+        return DrawnExperiment(
+            experiment,
+            [self._figure(experiment, chart) for chart in charts],
+            rows,
+            files,
+            answers=[] if charts else list(self._single_answers(experiment)),
+            causes=self._causes(experiment),
+            sketch=sketch_of(self.out, experiment, self.results),
+        )
 
-    def _figure(self, experiment: Experiment, plan: FigurePlan) -> DrawnFigure:
-        chart = make_chart(experiment, plan, self.results.drawn(plan), self.results.measured)
+    def _causes(self, experiment: Experiment) -> DrawnCauses | None:
+        found = causes_of(experiment, self.results.rows)
+        return None if found is None else DrawnCauses(found, self._drawn(f"{experiment.name}-causes", found))
+
+    def _single_answers(self, experiment: Experiment) -> Iterator[str]:
+        for asked in single_questions(experiment, self.results):
+            if text := answer(asked, self.results.curves):
+                yield text
+
+    def _figure(self, experiment: Experiment, chart: Chart) -> DrawnFigure:
+        plan, name = chart.plan, f"{experiment.name}-{chart.plan.id}"
         wanted = (experiment.name, plan.y, plan.against or experiment.baseline)
         paired = [row for row in self.results.paired if (row.experiment, row.measure, row.baseline) == wanted]
-        name = f"{experiment.name}-{plan.id}"
         files = {}
-        if chart.curves:
-            rows = [row for curve in chart.curves for row in curve.rows]
-            files = {"CSV": self._data(name, tables.rows_csv(experiment, rows)), **self._drawing(name, chart)}
-        return DrawnFigure(chart, files, paired)
+        if chart.curves and not plan.minor:
+            files = {"CSV": self._data(name, tables.rows_csv(experiment, chart.rows)), **self._drawn(name, chart)}
+        return DrawnFigure(
+            chart,
+            f"figure-{self._free(name, 'anchors')}",
+            answer(question(experiment, plan, self.results, chart.x_values), self.results.curves),
+            files,
+            tuple(curves_of(experiment, plan.x, x_values(experiment, plan.x, paired), paired)),
+        )
 
-    def _drawing(self, name: str, chart: Chart) -> dict[str, str]:
-        drawing, width, height = standalone(chart)
-        svg = self.folder / "figures" / f"{self._free(name)}.svg"
-        svg.write_text(drawing, encoding="utf-8")
-        png = svg.with_suffix(".png")
-        self.drawings[png] = (svg, width, height)
-        return {kind.suffix[1:].upper(): f"figures/{kind.name}" for kind in (svg, png)}
+    def _drawn(self, name: str, drawn: Chart | Causes) -> dict[str, str]:
+        from roamcast.report.paper import save
+
+        free = self._free(name)
+        for kind in ("svg", "png"):
+            save(drawn, self.folder / "figures" / f"{free}.{kind}", kind)
+        return {kind.upper(): f"figures/{free}.{kind}" for kind in ("svg", "png")}
 
     def _data(self, name: str, text: str) -> str:
         file = self.folder / "data" / f"{self._free(name, 'data')}.csv"
@@ -116,11 +144,3 @@ class _Writer:
             candidate = f"{plain}-{serial}"
         self.names.add(f"{kind}/{candidate}")
         return candidate
-
-
-def _without_png(experiments: list[DrawnExperiment], drawings: dict[Path, tuple[Path, int, int]]) -> None:
-    """No links to pictures that are not there, and no pictures that no link leads to."""
-    for figure in (figure for drawn in experiments for figure in drawn.figures):
-        figure.files.pop("PNG", None)
-    for png in drawings:
-        png.unlink(missing_ok=True)

@@ -5,15 +5,15 @@ along with x (paired axes, or an axis with one value) makes no curves of its own
 figure of differences from a variant there are neither that one nor fixed ones, which meet it at one point only.
 """
 
-import json
-from collections.abc import Iterable
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator
+from dataclasses import dataclass, replace
 from typing import Any
 
 from roamcast.campaign.measured import Measured
 from roamcast.report.numbers import value_text
-from roamcast.report.source import Axis, Experiment, FigurePlan, Row
-from roamcast.report.titles import axis_title, difference_title
+from roamcast.report.plans import follows, planned_figures
+from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, is_number, key
+from roamcast.report.titles import axis_title, difference_title, first_upper
 
 
 @dataclass(frozen=True)
@@ -23,6 +23,8 @@ class Curve:
     name: str
     level: bool
     rows: tuple[Row, ...]
+    look: int = 0
+    """Which colour, marker and dashes it has: the same in every figure of a campaign."""
 
 
 @dataclass(frozen=True)
@@ -37,11 +39,15 @@ class Chart:
     """Every value of x that has a row, in order."""
     curves: tuple[Curve, ...]
     whole: bool = False
-    """Whether y goes from 0 to 1 whatever was measured."""
+    """Whether y is a share to be seen against 1."""
 
     @property
     def title(self) -> str:
-        return self.plan.title or f"{self.y_title} over {self.x_title}"
+        return first_upper(self.plan.title or f"{self.y_title.partition(' (')[0]} over {self.plan.x}")
+
+    @property
+    def rows(self) -> list[Row]:
+        return [row for curve in self.curves for row in curve.rows]
 
     def x_of(self, row: Row) -> Any:  # noqa: ANN401  # any value of JSON
         return row.axes[self.plan.x]
@@ -56,43 +62,72 @@ class Chart:
         return self.plan.log and not self.categorical and all(value > 0 for value in self.x_values)
 
 
-def is_number(value: Any) -> bool:  # noqa: ANN401
-    return isinstance(value, int | float) and not isinstance(value, bool)
+def all_charts(results: Results) -> list[tuple[Experiment, list[Chart]]]:
+    """Every figure of a campaign, by experiment; a curve of one name looks the same in all of them."""
+    looks: dict[str, int] = {}
+    return [
+        (
+            experiment,
+            [
+                make_chart(experiment, plan, results.drawn(plan), results.measured, looks)
+                for plan in planned_figures(experiment, results)
+            ],
+        )
+        for experiment in results.campaign.experiments
+    ]
 
 
-def make_chart(experiment: Experiment, plan: FigurePlan, rows: Iterable[Row], measured: Measured) -> Chart:
-    """The chart of a figure; `rows` may be those of all experiments and measures."""
+def make_chart(
+    experiment: Experiment,
+    plan: FigurePlan,
+    rows: Iterable[Row],
+    measured: Measured,
+    looks: dict[str, int] | None = None,
+) -> Chart:
+    """The chart of a figure; `rows` may be those of all experiments and measures. New names are added to `looks`."""
     about = measured[plan.y]
     fixed = {variant.name for variant in experiment.variants if variant.fixed}
     wanted = (experiment.name, plan.y, plan.against)
     mine = [row for row in rows if (row.experiment, row.measure, row.baseline) == wanted]
     if plan.against is not None:
         mine = [row for row in mine if row.percent and row.variant not in fixed]
-    swept = [row for row in mine if row.variant not in fixed and plan.x in row.axes]
-    axis = next((axis for axis in experiment.axes if axis.label == plan.x), Axis(plan.x, []))
-    values = _ordered({_key(row.axes[plan.x]): row.axes[plan.x] for row in swept}.values(), axis)
-    other = [axis for axis in experiment.axes if axis.label != plan.x and not _follows(axis.label, plan.x, swept)]
-    curves = []
-    for variant in _variants(experiment, mine):
-        for name, group in _split(variant, other, [row for row in mine if row.variant == variant]):
-            if variant in fixed:
-                curves.append(Curve(name, True, tuple(group[:1])))
-            elif points := [row for row in group if plan.x in row.axes]:
-                curves.append(Curve(name, False, tuple(_along(points, plan.x, values))))
+    looks = {} if looks is None else looks
+    values = x_values(experiment, plan.x, mine)
     return Chart(
         plan=plan,
         experiment=experiment.name,
-        x_title=axis_title(plan.x, axis.field or ""),
+        x_title=axis_title(plan.x, _axis(experiment, plan.x).field or ""),
         y_title=about.title if plan.against is None else difference_title(about, plan.against),
         x_values=tuple(values),
-        curves=tuple(curves),
+        curves=tuple(
+            replace(curve, look=looks.setdefault(curve.name, len(looks)))
+            for curve in curves_of(experiment, plan.x, values, mine)
+        ),
         whole=about.whole and plan.against is None,
     )
 
 
-def _key(value: Any) -> str:  # noqa: ANN401
-    """Lists have no hash; 1 and 1.0 are one place on an axis."""
-    return json.dumps(float(value) if is_number(value) else value)
+def x_values(experiment: Experiment, x: str, rows: Iterable[Row]) -> list[Any]:
+    """Every value of an axis that has a row, in order."""
+    found = {key(row.axes[x]): row.axes[x] for row in rows if x in row.axes}
+    return _ordered(found.values(), _axis(experiment, x))
+
+
+def curves_of(experiment: Experiment, x: str, values: list[Any], rows: list[Row]) -> Iterator[Curve]:
+    """Rows of one measure as curves over an axis, in the order of the experiment's variants."""
+    fixed = {variant.name for variant in experiment.variants if variant.fixed}
+    swept = [row for row in rows if row.variant not in fixed and x in row.axes]
+    other = [axis for axis in experiment.axes if axis.label != x and not follows(axis.label, x, swept)]
+    for variant in variants_of(experiment, rows):
+        for name, group in _split(variant, other, [row for row in rows if row.variant == variant]):
+            if variant in fixed:
+                yield Curve(name, True, tuple(group[:1]))
+            elif points := [row for row in group if x in row.axes]:
+                yield Curve(name, False, tuple(_along(points, x, values)))
+
+
+def _axis(experiment: Experiment, label: str) -> Axis:
+    return next((axis for axis in experiment.axes if axis.label == label), Axis(label, []))
 
 
 def _ordered(values: Iterable[Any], axis: Axis) -> list[Any]:
@@ -100,17 +135,11 @@ def _ordered(values: Iterable[Any], axis: Axis) -> list[Any]:
     found = list(values)
     if all(map(is_number, found)):
         return sorted(found)
-    place = {_key(value): index for index, value in enumerate(axis.values)}
-    return sorted(found, key=lambda value: place.get(_key(value), len(place)))
+    place = {key(value): index for index, value in enumerate(axis.values)}
+    return sorted(found, key=lambda value: place.get(key(value), len(place)))
 
 
-def _follows(label: str, x: str, rows: list[Row]) -> bool:
-    """Whether x alone tells the value of another axis."""
-    pairs = {(_key(row.axes[x]), _key(row.axes.get(label))) for row in rows}
-    return len(pairs) == len({first for first, _ in pairs})
-
-
-def _variants(experiment: Experiment, rows: list[Row]) -> list[str]:
+def variants_of(experiment: Experiment, rows: Iterable[Row]) -> list[str]:
     """Those of the experiment first, as it orders them."""
     return list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
 
@@ -119,7 +148,7 @@ def _split(variant: str, axes: list[Axis], rows: list[Row]) -> list[tuple[str, l
     """The rows of a variant by the values of other axes, with names such as `hint, interval 5`."""
     groups: dict[tuple[str, ...], list[Row]] = {}
     for row in rows:
-        groups.setdefault(tuple(_key(row.axes.get(axis.label)) for axis in axes), []).append(row)
+        groups.setdefault(tuple(key(row.axes.get(axis.label)) for axis in axes), []).append(row)
     named = []
     for group in groups.values():
         at = [f"{axis.label} {value_text(group[0].axes[axis.label])}" for axis in axes if axis.label in group[0].axes]
@@ -128,5 +157,5 @@ def _split(variant: str, axes: list[Axis], rows: list[Row]) -> list[tuple[str, l
 
 
 def _along(rows: list[Row], x: str, values: list[Any]) -> list[Row]:
-    place = {_key(value): index for index, value in enumerate(values)}
-    return sorted(rows, key=lambda row: place[_key(row.axes[x])])
+    place = {key(value): index for index, value in enumerate(values)}
+    return sorted(rows, key=lambda row: place[key(row.axes[x])])

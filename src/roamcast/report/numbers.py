@@ -25,16 +25,29 @@ def number(value: float | None) -> str:
 
 
 def estimate(mean: float | None, low: float | None, high: float | None) -> str:
-    """A mean and half its interval, both to the second digit of the half."""
+    """A mean and its interval, to the second digit of half the interval; one that ends where the measure does is
+    written with both of its ends."""
+    return " ".join(filter(None, estimate_parts(mean, low, high)))
+
+
+def estimate_parts(mean: float | None, low: float | None, high: float | None) -> tuple[str, str]:
+    """The mean, and what is written beside or below it; nothing without an interval."""
     if mean is None or low is None or high is None:
-        return number(mean)
-    half = (high - low) / 2
+        return number(mean), ""
+    half = max(mean - low, high - mean)
     if not half > 0:
-        return f"{number(mean)} ± 0"
+        return number(mean), "± 0"
     if not _PLAIN[0] <= half < _PLAIN[1]:
-        return f"{number(mean)} ± {number(half)}"
+        return number(mean), f"± {number(half)}"
     decimals = max(0, 1 - math.floor(math.log10(half)))
-    return f"{_fixed(mean, decimals)} ± {_fixed(half, decimals)}"
+    if math.isclose(mean - low, high - mean, rel_tol=1e-6):
+        return _fixed(mean, decimals), f"± {_fixed(half, decimals)}"
+    return _fixed(mean, decimals), f"({_trimmed(_fixed(low, decimals))} to {_trimmed(_fixed(high, decimals))})"
+
+
+def signed(text: str) -> str:
+    """A written number with its sign."""
+    return text if text.startswith(MINUS) else f"+{text}"
 
 
 def tick_texts(ticks: list[float]) -> list[str]:

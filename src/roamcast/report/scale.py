@@ -3,17 +3,50 @@
 import itertools
 import math
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any, Final
 
 from roamcast.report.chart import Chart
-from roamcast.report.numbers import value_text
+from roamcast.report.numbers import number, tick_texts, value_text
 
 Place = Callable[[Any], float]
 
 _ROOM: Final = 1.5
-"""How far beyond the outermost mean an axis may go for the sake of intervals."""
-_ASIDE: Final = 5.0
+"""How far beyond the outermost mean an axis from 0 may go for the sake of intervals."""
+_NEAR_ZERO: Final = 0.3
+"""An axis that would begin below this part of its end begins at 0."""
+_ASIDE: Final = 10.0
 """Between two curves at the same x, at most."""
+_CLOSEST: Final = 2.5
+"""Between two curves at the same x, at least; else the values of x are placed evenly."""
+_SHARED: Final = 0.8
+"""The part of the way to the next x that the curves at one x take up."""
+_CAP: Final = 4.0
+_INSET: Final = 20.0
+"""Between the frame and the first and last value of x."""
+_MOST_TICKS: Final = 7
+
+
+@dataclass(frozen=True)
+class YScale:
+    """A y axis: what it is called on its switch, its ticks, and their texts."""
+
+    name: str
+    ticks: tuple[float, ...]
+    logarithmic: bool = False
+
+    @property
+    def texts(self) -> list[str]:
+        return [number(tick) for tick in self.ticks] if self.logarithmic else tick_texts(list(self.ticks))
+
+    def place(self, start: float, end: float) -> Place:
+        measure: Place = _log if self.logarithmic else float
+        return _linear(measure, measure(self.ticks[0]), measure(self.ticks[-1]), start, end)
+
+
+def _log(value: float) -> float:
+    """An end of an interval may be 0 or below: that is far below any frame."""
+    return math.log10(value) if value > 0 else -1e6
 
 
 def nice_step(span: float, parts: int = 5) -> float:
@@ -22,34 +55,101 @@ def nice_step(span: float, parts: int = 5) -> float:
     return next(step * magnitude for step in (1, 2, 2.5, 5, 10) if step * magnitude * parts >= span * (1 - 1e-9))
 
 
-def y_ticks(chart: Chart) -> list[float]:
-    """From zero, or below it where a mean is, to above the means and their intervals; shares of a whole from 0 to 1.
+def y_scales(chart: Chart) -> list[YScale]:
+    """The axes that a reader can choose from, the one that fits the data first."""
+    fitted = YScale("Fit", tuple(fitted_ticks(chart)))
+    whole = YScale("0–1", (0, 0.2, 0.4, 0.6, 0.8, 1)) if chart.whole else YScale("From 0", tuple(zero_ticks(chart)))
+    scales = [fitted] if fitted.ticks == whole.ticks else [fitted, whole]
+    ticks = log_ticks(chart)
+    return [*scales, YScale("Log", tuple(ticks), logarithmic=True)] if ticks else scales
 
-    An interval far wider than its mean, as of two seeds that disagree, does not make the axis: it is cut at the frame.
+
+def _means_and_ends(chart: Chart) -> tuple[list[float], list[float]]:
+    rows = chart.rows
+    means = [row.mean for row in rows if row.mean is not None]
+    return means, [end for row in rows for end in (row.low, row.high) if end is not None]
+
+
+def fitted_ticks(chart: Chart) -> list[float]:
+    """Around the means and their intervals; from 0 where that is near, and with 0 in it for differences.
+
+    An interval far wider than the means are apart, as of two seeds that disagree, does not make the axis: it is cut at
+    the frame.
     """
-    if chart.whole:
-        return [0, 0.2, 0.4, 0.6, 0.8, 1]
-    rows = [row for curve in chart.curves for row in curve.rows]
-    means = [0.0, *(row.mean for row in rows if row.mean is not None)]
-    ends = [end for row in rows for end in (row.low, row.high) if end is not None]
+    means, ends = _means_and_ends(chart)
+    if not means:
+        return [0, 1]
+    if chart.plan.against is not None:
+        means = [*means, 0.0]
+    least, most = min(means), max(means)
+    room = max(most - least, max(abs(least), abs(most)) / 4)
+    low, high = max(min([least, *ends]), least - room), min(max([most, *ends]), most + room)
+    if 0 < low <= _NEAR_ZERO * high or low == high > 0:
+        low = 0.0
+    if low == high:
+        low, high = (0.0, 1.0) if high == 0 else (low, 0.0)
+    return _round_ticks(low, high)
+
+
+def zero_ticks(chart: Chart) -> list[float]:
+    """From zero, or below it where a mean is, to above the means and their intervals."""
+    found, ends = _means_and_ends(chart)
+    means = [0.0, *found]
     least, most = min(means), max(means)
     low = max(min([least, *ends]), _ROOM * least)
     high = min(max([most, *ends]), _ROOM * most)
-    if low == high:
-        high = 1.0
+    return _round_ticks(low, 1.0 if low == high else high)
+
+
+def _round_ticks(low: float, high: float) -> list[float]:
     step = nice_step(high - low)
     first, last = math.floor(low / step + 1e-9), math.ceil(high / step - 1e-9)
-    return [step * index for index in range(first, last + 1)]
+    return [round(step * index, 12) for index in range(first, last + 1)]
+
+
+def log_ticks(chart: Chart) -> list[float]:
+    """1, 2 and 5 times powers of ten around the values, or the powers alone; none if a mean has no logarithm."""
+    means, ends = _means_and_ends(chart)
+    if not means or min(means) <= 0:
+        return []
+    low = max(min([*means, *(end for end in ends if end > 0)]), min(means) / 10)
+    high = min(max([*means, *ends]), 10 * max(means))
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    for factors in ((1, 1.2, 1.5, 2, 2.5, 3, 4, 5, 6, 8), (1, 2, 5), (1,)):
+        ticks = [float(f"{factor}e{power}") for power in powers for factor in factors]
+        below = max((tick for tick in ticks if tick <= low), default=ticks[0])
+        above = min((tick for tick in ticks if tick >= high), default=ticks[-1])
+        kept = [tick for tick in ticks if below <= tick <= above]
+        if len(kept) <= _MOST_TICKS:
+            break
+    return kept if len(kept) > 1 else [kept[0], 10 * kept[0]]
+
+
+# --- x --------------------------------------------------------------------------------------------------------------
 
 
 def x_place(chart: Chart, left: float, right: float) -> Place:
-    """Numbers by size (or its logarithm), names evenly; a single value stands in the middle."""
-    if chart.categorical:
+    """Numbers by size (or its logarithm), names evenly; a single value is in the middle. Numbers that are so close that
+    the curves' bars would overlap are placed evenly too: `is_even` tells."""
+    inset = max(_INSET, min(_ASIDE * (_swept(chart) - 1) / 2, 60.0) + 2 * _CAP)
+    return _x_place(chart, left + inset, right - inset, evenly=chart.categorical or is_even(chart, right - left))
+
+
+def is_even(chart: Chart, width: float) -> bool:
+    """Whether numbers are placed evenly, because by size they would be too close."""
+    if chart.categorical or _swept(chart) < 2:
+        return False
+    by_size = _x_place(chart, _INSET, width - _INSET, evenly=False)
+    return _step(chart, by_size) < min(_CLOSEST, _step(chart, _x_place(chart, _INSET, width - _INSET, evenly=True)))
+
+
+def _x_place(chart: Chart, start: float, end: float, evenly: bool) -> Place:
+    if evenly:
         order = {value_text(value): index for index, value in enumerate(chart.x_values)}
-        return _linear(lambda value: order[value_text(value)], 0, len(order) - 1, left, right)
+        return _linear(lambda value: order[value_text(value)], 0, len(order) - 1, start, end)
     measure: Place = math.log10 if chart.logarithmic else float
     ends = [measure(value) for value in chart.x_values] or [0.0]
-    return _linear(measure, min(ends), max(ends), left, right)
+    return _linear(measure, min(ends), max(ends), start, end)
 
 
 def linear(first: float, last: float, start: float, end: float) -> Place:
@@ -62,16 +162,26 @@ def _linear(measure: Place, first: float, last: float, start: float, end: float)
     return lambda value: start + (measure(value) - first) / (last - first) * (end - start)
 
 
-def asides_of(chart: Chart, place: Place) -> list[float]:
-    """How far each curve (levels left out) stands beside its place, so that bars at the same x do not hide each other.
+def _swept(chart: Chart) -> int:
+    return sum(not curve.level for curve in chart.curves)
 
-    All together take up at most half of the way to the next value.
-    """
-    count = sum(not curve.level for curve in chart.curves)
+
+def _step(chart: Chart, place: Place) -> float:
+    """How far apart curves at the same x are: all together take up a part of the way to the next value."""
     places = [place(value) for value in chart.x_values]
     gap = min((after - before for before, after in itertools.pairwise(places)), default=math.inf)
-    step = min(_ASIDE, gap / 2 / max(1, count))
+    return min(_ASIDE, _SHARED * gap / max(1, _swept(chart)))
+
+
+def asides_of(chart: Chart, place: Place) -> list[float]:
+    """How far each curve (levels left out) is beside its place, so that bars at the same x do not overlap."""
+    count, step = _swept(chart), _step(chart, place)
     return [step * (index - (count - 1) / 2) for index in range(count)]
+
+
+def cap_of(chart: Chart, place: Place) -> float:
+    """Half the width of an interval's cap: those of neighbours do not touch."""
+    return _CAP if _swept(chart) < 2 else min(_CAP, 0.4 * _step(chart, place))
 
 
 def labelled(values: Sequence[Any], place: Place, width: float) -> list[Any]:

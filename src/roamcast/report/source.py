@@ -19,6 +19,7 @@ from roamcast.campaign.folder import (
     CLAIMS_FILE,
     MANIFEST_FILE,
     PAIRED_FILE,
+    RUN_MEASURES_FILE,
     RUNS_FILE,
     SUMMARY_FILE,
     check_version,
@@ -26,6 +27,7 @@ from roamcast.campaign.folder import (
 from roamcast.campaign.measured import About, Measured, read_about
 from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
+from roamcast.papers.curves import VALUES, Curves, read_values
 
 T = TypeVar("T")
 
@@ -61,6 +63,8 @@ class FigurePlan(msgspec.Struct, frozen=True):
     log: bool = False
     against: str | None = None
     """The variant from which the others' differences are drawn, in per cent of it."""
+    minor: bool = False
+    """Whether nobody asked for it: the page folds it away, and it is no file of its own."""
 
 
 class Experiment(msgspec.Struct, frozen=True):
@@ -90,6 +94,9 @@ class Campaign(msgspec.Struct, frozen=True):
     command: str
     experiments: list[Experiment]
     versions: dict[str, str] = {}
+    date: str = ""
+    """When it was last worked on, in words."""
+    machine: str = ""
 
 
 Verdict = Literal["holds", "does not hold", "inconclusive", "not measured"]
@@ -175,10 +182,21 @@ class Results:
     failures: list[Failure]
     claims: list[Claim]
     measured: Measured
+    curves: Curves
+    """Every value of every seed."""
 
     def drawn(self, plan: FigurePlan) -> list[Row]:
         """The rows that a figure is made of, among others."""
         return self.rows if plan.against is None else self.relative
+
+
+def is_number(value: Any) -> bool:  # noqa: ANN401  # any value of JSON
+    return isinstance(value, int | float) and not isinstance(value, bool)
+
+
+def key(value: Any) -> str:  # noqa: ANN401
+    """Lists have no hash; 1 and 1.0 are one place on an axis."""
+    return json.dumps(float(value) if is_number(value) else value)
 
 
 def read_results(out: Path) -> Results:
@@ -198,6 +216,7 @@ def read_results(out: Path) -> Results:
         failures=_failures(manifest, _wanted(out, campaign)),
         claims=_decoded(claims, list[Claim]) if claims.exists() else [],
         measured=measured,
+        curves=Curves(read_values(out) if (out / RUN_MEASURES_FILE).exists() else VALUES.empty_table()),
     )
 
 

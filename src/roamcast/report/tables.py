@@ -2,70 +2,135 @@
 
 import csv
 import io
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
-from roamcast.report.chart import Chart
-from roamcast.report.markup import Markup, tag
-from roamcast.report.numbers import ABSENT, number, value_text
-from roamcast.report.source import Claim, Experiment, Row
+from roamcast.report.chart import Chart, Curve, variants_of
+from roamcast.report.markup import Markup, join, tag
+from roamcast.report.numbers import ABSENT, estimate_parts, value_text
+from roamcast.report.source import Claim, Experiment, Row, key
+from roamcast.report.titles import first_upper
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")
+_COLUMNS: Final = 6
+"""Beside each other; more make a second table below, so that none is wider than the page."""
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[object]], numeric: int, caption: str | None = None) -> Markup:
-    """A table that scrolls inside its own box; the last `numeric` columns are numbers."""
-    first = len(head) - numeric
-
-    def cells(kind: str, values: Sequence[object]) -> list[Markup]:
-        return [tag(kind, value, class_="number" if at >= first else None) for at, value in enumerate(values)]
-
+def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -> Markup:
+    """A table of texts; on a phone a row becomes a block, with the heads as labels."""
     return tag(
-        "div",
+        "table",
+        tag("caption", caption),
+        tag("thead", tag("tr", *(tag("th", name, scope="col") for name in head))),
         tag(
-            "table",
-            tag("caption", caption) if caption else None,
-            tag("thead", tag("tr", *cells("th", head))),
-            tag("tbody", *(tag("tr", *cells("td", row)) for row in rows)),
+            "tbody",
+            *(
+                tag("tr", *(tag("td", value, data_label=name) for name, value in zip(head, row, strict=True)))
+                for row in rows
+            ),
         ),
-        class_="scroll",
-        tabindex=0,
-        role="region",
-        aria_label=caption or "table",
+        class_="texts",
     )
 
 
+# --- Variants by values ---------------------------------------------------------------------------------------------
+
+
+Cells = Callable[..., Iterator[Markup]]
+"""The cells of a line for some columns: `head`, which begin at `start`."""
+
+
+@dataclass(frozen=True)
+class Line:
+    """A row of a table of numbers: of a level line there is one value for all columns."""
+
+    name: str
+    cells: tuple[Row | None, ...]
+    level: bool = False
+
+
 def chart_table(chart: Chart) -> Markup:
-    head = ("curve", chart.x_title, "mean", "95 % interval", "standard deviation", "seeds")
-    body = [
-        (curve.name, "every" if curve.level else value_text(chart.x_of(row)), *_shown(row))
-        for curve in chart.curves
-        for row in curve.rows
-    ]
-    return table(head, body, numeric=5, caption=chart.y_title)
+    """A line for each curve, a column for each value of x."""
+    return curves_table(chart.plan.x, chart.x_values, chart.curves, chart.x_title, chart.y_title)
 
 
-def paired_table(rows: Sequence[Row]) -> Markup:
-    """Differences from the baseline; all rows have the same one and the same measure."""
-    head = ("variant", "at", "mean difference", "95 % interval", "standard deviation", "seeds")
-    body = [(row.variant, _point(row), *_shown(row)) for row in rows]
-    caption = f"{rows[0].about.title}: difference from {rows[0].baseline}, seed by seed"
-    return table(head, body, numeric=4, caption=caption)
+def curves_table(x: str, values: Sequence[Any], curves: Sequence[Curve], x_title: str, caption: str) -> Markup:
+    lines = []
+    for curve in curves:
+        by_place = {key(row.axes.get(x)): row for row in curve.rows}
+        cells = curve.rows if curve.level else tuple(by_place.get(key(value)) for value in values)
+        lines.append(Line(curve.name, cells, curve.level))
+    return number_table([value_text(value) for value in values] or ["value"], lines, f"{caption}, by {x_title}")
 
 
 def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
-    head = ("measure", "variant", "at", "mean", "95 % interval", "standard deviation", "seeds")
-    body = [(row.about.title, row.variant, _point(row), *_shown(row)) for row in rows]
-    return table(head, body, numeric=4, caption=experiment.title or experiment.name)
+    """Of an experiment without axes: a line for each measure, a column for each variant."""
+    variants = variants_of(experiment, rows)
+    by_measure: dict[str, dict[str, Row]] = {}
+    for row in rows:
+        if row.mean is not None:
+            by_measure.setdefault(row.about.title, {})[row.variant] = row
+    shown = [name for name in variants if any(name in cells for cells in by_measure.values())]
+    lines = [Line(first_upper(title), tuple(map(cells.get, shown))) for title, cells in by_measure.items()]
+    return number_table(shown, lines, experiment.title or experiment.name)
 
 
-def _point(row: Row) -> str:
-    return ", ".join(f"{label} {value_text(value)}" for label, value in row.axes.items()) or "every point"
+def number_table(columns: Sequence[str], lines: Sequence[Line], caption: str) -> Markup:
+    """Means with what is known of them below."""
+    seeds = max((row.n for line in lines for row in line.cells if row is not None), default=0)
+    about = f"{first_upper(caption)}: means and 95 % intervals over {seeds} seed{'s' * (seeds != 1)}."
+    return _blocks(
+        columns, about, [(line.name, partial(_cells, line, count=len(columns), seeds=seeds)) for line in lines]
+    )
 
 
-def _shown(row: Row) -> tuple[str, str, str, str]:
-    interval = ABSENT if row.low is None else f"{number(row.low)} to {number(row.high)}"
-    return number(row.mean), interval, number(row.sd), str(row.n)
+def share_table(columns: Sequence[str], lines: Sequence[tuple[str, Sequence[float]]], caption: str) -> Markup:
+    """Shares to three decimals."""
+
+    def cells(shares: Sequence[float], head: Sequence[str], start: int) -> Iterator[Markup]:
+        for name, share in zip(head, shares[start : start + _COLUMNS], strict=True):
+            yield tag("td", f"{share:.3f}", data_label=name)
+
+    return _blocks(columns, caption, [(name, partial(cells, shares)) for name, shares in lines])
+
+
+def _blocks(columns: Sequence[str], caption: str, lines: Sequence[tuple[str, Cells]]) -> Markup:
+    """No more columns beside each other than fit; the rest follows below."""
+    blocks = []
+    for start in range(0, len(columns), _COLUMNS):
+        head = columns[start : start + _COLUMNS]
+        body = [tag("tr", tag("th", name, scope="row"), *cells(head=head, start=start)) for name, cells in lines]
+        blocks.append(
+            tag(
+                "table",
+                tag("caption", caption) if start == 0 else None,
+                tag("thead", tag("tr", tag("td"), *(tag("th", name, scope="col") for name in head))),
+                tag("tbody", *body),
+                class_="numbers",
+            )
+        )
+    return join(*blocks)
+
+
+def _cells(line: Line, head: Sequence[str], start: int, count: int, seeds: int) -> Iterator[Markup]:
+    if line.level:
+        label = head[0] if count == 1 else "every value"
+        yield tag("td", *_shown(line.cells[0], seeds), colspan=len(head), class_="level", data_label=label)
+        return
+    for name, row in zip(head, line.cells[start : start + _COLUMNS], strict=True):
+        yield tag("td", *_shown(row, seeds), data_label=name)
+
+
+def _shown(row: Row | None, seeds: int) -> Iterator[object]:
+    """The mean; below it the interval, and the number of seeds where it is not everybody's."""
+    if row is None or row.mean is None:
+        yield ABSENT
+        return
+    mean, beside = estimate_parts(row.mean, row.low, row.high)
+    yield mean
+    yield from (tag("small", f" {text}") for text in (beside, f"n = {row.n}" if row.n != seeds else "") if text)
 
 
 # --- CSV ------------------------------------------------------------------------------------------------------------

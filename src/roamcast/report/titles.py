@@ -25,6 +25,11 @@ def difference_title(measure: About, baseline: str) -> str:
     return f"{name}: difference from {baseline} (%)"
 
 
+def first_upper(text: str) -> str:
+    """As a title starts."""
+    return text[:1].upper() + text[1:]
+
+
 def axis_title(label: str, field: str) -> str:
     """The label, with the field's unit unless the author has put one there."""
     if "(" in label:

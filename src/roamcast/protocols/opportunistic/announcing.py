@@ -21,6 +21,7 @@ from roamcast.protocols.opportunistic.messages import (
     MAX_SCOPE,
     MILLISECOND,
     Announce,
+    Listing,
     clipped,
 )
 from roamcast.protocols.opportunistic.params import Opportunistic
@@ -66,15 +67,24 @@ class Announcing:
         if relays != self._recorded_relays:
             self._recorded_relays = relays
             self._port.record(RelaysChosen(relays))
-        offered = self._catalog.fitted(params.listed)
-        for part, some in enumerate(self._cut(offered, claim, relays)):
-            catalog = tuple([held.document.descriptor for held in some])
+        for part, (some, listing) in enumerate(self._parts(claim, relays)):
             ages = tuple([(now - held.published) // MILLISECOND for held in some])
             lives = _lives(now, some)
             profile, (confirmed, heard) = (None, ((), ())) if part else (self._interest.profile, claim)
-            self._port.broadcast(
-                Announce(serial, part, params.scope, (), relays, profile, confirmed, heard, catalog, ages, lives)
+            message = Announce(
+                serial, part, params.scope, (), relays, profile, confirmed, heard, listing.catalog, ages, lives
             )
+            self._port.broadcast(message.with_listing(listing))
+
+    def _parts(self, claim: Claim, relays: tuple[Node, ...]) -> list[tuple[list[Held], Listing]]:
+        """What is announced, in parts that fit into a frame each if they are to."""
+        params = self._params
+        if not params.cut and not params.listed and params.catalog == "wanted":
+            whole = self._catalog.everything_wanted()
+            if len(whole[0]) <= MAX_LISTED:
+                return [whole]
+        cut = self._cut(self._catalog.fitted(params.listed), claim, relays)
+        return [(some, Listing.of(tuple([held.document.descriptor for held in some]))) for some in cut]
 
     def _cut(self, offered: list[Held], claim: Claim, relays: tuple[Node, ...]) -> list[list[Held]]:
         """A catalog in parts that fit into a frame each."""
@@ -118,7 +128,7 @@ class Announcing:
                 message.catalog,
                 message.ages,
                 message.lives,
-            )
+            ).with_listing(message.listing)
             self._port.broadcast(copy, seconds(self._rng.random() * self._params.spread))
         if first or path is not None:
             put(self._heard, (announcer, message.serial, message.part), path is not None, _LATEST)

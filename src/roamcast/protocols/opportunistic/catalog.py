@@ -12,6 +12,7 @@ profile that was heard has a table of the contents that match it. An announce is
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final, Literal
 
 from roamcast.bounded import put
@@ -20,6 +21,8 @@ from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.index import FilterIndex
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.opportunistic.cache import Held
+from roamcast.protocols.opportunistic.documents import Descriptor
+from roamcast.protocols.opportunistic.messages import Listing
 
 MAX_CONSTRAINTS: Final = 256
 """In a profile that is matched: more than a node of ours says."""
@@ -30,12 +33,14 @@ MAX_KNOWN: Final = 1024
 class _Content:
     """What some documents here are about, all in the same words, and the profiles that want it."""
 
-    __slots__ = ("documents", "event", "profiles")
+    __slots__ = ("descriptors", "documents", "event", "profiles", "size")
 
     def __init__(self, event: Event, profiles: list[int]) -> None:
         self.event = event
         self.profiles = profiles
         self.documents: dict[EventId, Held] = {}
+        self.descriptors: dict[EventId, Descriptor] = {}  # theirs, in the same order
+        self.size = 0  # bytes of the encoded descriptors
 
 
 class _Profile:
@@ -82,12 +87,16 @@ class Catalog:
             for number in content.profiles:
                 self._numbers[number].contents[key] = content
         content.documents[held.document.id] = held
+        content.descriptors[held.document.id] = descriptor
+        content.size += descriptor.size
 
     def leave(self, held: Held) -> None:
-        id, key = held.document.id, held.document.descriptor.content
+        id, descriptor = held.document.id, held.document.descriptor
+        key = descriptor.content
         self._listed.pop(id, None)
         content = self._contents[key]
-        del content.documents[id]
+        del content.documents[id], content.descriptors[id]
+        content.size -= descriptor.size
         if not content.documents:
             del self._contents[key]
             for number in content.profiles:
@@ -153,11 +162,22 @@ class Catalog:
         wanted = self._missing() if self._missing_only else self._wanted()
         return self._chosen(wanted, budget) if budget else wanted
 
-    def _wanted(self) -> list[Held]:
+    def everything_wanted(self) -> tuple[list[Held], Listing]:
+        """What to announce now without a limit, and the same as an announce lists it. This is most of the work of an
+        announce, so that nothing here is done for each document by itself."""
+        contents = self._wanted_contents()
+        descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents.values()]))
+        ids = {key: frozenset(content.documents) for key, content in contents.items()}
+        return _documents(contents), Listing(descriptors, ids, sum([content.size for content in contents.values()]))
+
+    def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
         for _, (_, neighbour) in self._neighbours.items():
             contents.update(neighbour.profile.contents)
-        return [held for content in contents.values() for held in content.documents.values()]
+        return contents
+
+    def _wanted(self) -> list[Held]:
+        return _documents(self._wanted_contents())
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
@@ -187,6 +207,10 @@ class Catalog:
     def __len__(self) -> int:
         """Neighbours that are known."""
         return len(self._neighbours)
+
+
+def _documents(contents: dict[bytes, _Content]) -> list[Held]:
+    return list(chain.from_iterable([content.documents.values() for content in contents.values()]))
 
 
 def parts(catalog: list[Held], first: int, room: int) -> list[list[Held]]:

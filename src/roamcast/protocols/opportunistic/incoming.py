@@ -66,11 +66,14 @@ class Incoming:
         settled = self._holdings.needs_not(id)
         if settled and passed is None:
             return
-        key = self._key(header)
+        key, cut = self._key(header), header.cut
         if document is not None:
-            partial = self._partials.add_shared(key, header.cut, pieces, document)
+            if passed is None and pieces == cut.all and self._partials.would_take(key, cut):
+                self._complete(now, header, document)
+                return
+            partial = self._partials.add_shared(key, cut, pieces, document)
         else:
-            partial = self._partials.add(key, header.cut, pieces.bit_length() - 1, octets)
+            partial = self._partials.add(key, cut, pieces.bit_length() - 1, octets)
         if partial is None:
             self._port.note("malformed")
             return
@@ -81,7 +84,7 @@ class Incoming:
                 self._partials.pop(key)
         elif partial.complete:
             self._partials.pop(key)
-            self._complete(now, header, partial)
+            self._complete(now, header, assembled(id, partial))
         elif not self._may_be_wanted(id, partial) and (passed is None or passed.done):
             self._partials.pop(key)
 
@@ -128,10 +131,9 @@ class Incoming:
             self._holdings.settle(id)
         return kept
 
-    def _complete(self, now: Time, header: Header, partial: Partial[Document]) -> None:
-        """All of a document is here."""
+    def _complete(self, now: Time, header: Header, document: Document | None) -> None:
+        """All of a document is here; None: of something that is no document."""
         id = header.document
-        document = assembled(id, partial)
         if document is None:
             self._port.note("malformed")
             return

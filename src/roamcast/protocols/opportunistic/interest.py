@@ -60,11 +60,12 @@ class Interest:
 
     def unsettled(self, announce: Announce, settled: Mapping[EventId, None]) -> list[int]:
         """Which documents of a catalog are kept here and not settled, as places in the catalog."""
-        found: list[int] = []
-        for content, ids in announce.contents.items():
-            known = self._by_content.get(content)
+        listing, judged = announce.listing, self._by_content
+        found: list[EventId] = []
+        for content, ids in listing.contents.items():
+            known = judged.get(content)
             if known is None:
-                known = self.judge(announce.catalog[announce.places[next(iter(ids))]])
+                known = self.judge(listing.catalog[listing.places[next(iter(ids))]])
             if known[1]:
-                found.extend([announce.places[id] for id in ids.difference(settled)])
-        return sorted(found)
+                found += ids.difference(settled)
+        return sorted([listing.places[id] for id in found]) if found else []

@@ -47,6 +47,30 @@ def clipped(span: int) -> int:
     return min(max(0, span), MAX_SPAN)
 
 
+class Listing:
+    """What a catalog lists, by content. Not on the air: it follows from the catalog."""
+
+    def __init__(self, catalog: tuple[Descriptor, ...], contents: dict[bytes, frozenset[EventId]], size: int) -> None:
+        self.catalog = catalog
+        self.contents = contents
+        """The documents of each content."""
+        self.size = size
+        """Bytes of the encoded descriptors."""
+
+    @staticmethod
+    def of(catalog: tuple[Descriptor, ...]) -> "Listing":
+        found: defaultdict[bytes, list[EventId]] = defaultdict(list)
+        for descriptor in catalog:
+            found[descriptor.content].append(descriptor.event.id)
+        contents = {content: frozenset(ids) for content, ids in found.items()}
+        return Listing(catalog, contents, sum([descriptor.size for descriptor in catalog]))
+
+    @cached_property
+    def places(self) -> dict[EventId, int]:
+        """Where in the catalog a document stands."""
+        return {descriptor.event.id: place for place, descriptor in enumerate(self.catalog)}
+
+
 class Announce(Message, frozen=True, tag="announce", dict=True):
     """A node's profile and what it can offer its neighbours: section 2.1, "Announcing"."""
 
@@ -76,20 +100,18 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
     def encoded_size(self, encode: Callable[[object], bytes]) -> int:
         bare, listed = msgspec.structs.replace(self, catalog=()), len(self.catalog)
         longer = 0 if listed < _SHORT_ARRAY else 2
-        return len(encode(bare)) + longer + sum([descriptor.size for descriptor in self.catalog])
+        return len(encode(bare)) + longer + self.listing.size
 
     @cached_property
-    def contents(self) -> dict[bytes, frozenset[EventId]]:
-        """The documents in the catalog by content; found once for all who hear the announce, if they share it."""
-        found: defaultdict[bytes, list[EventId]] = defaultdict(list)
-        for descriptor in self.catalog:
-            found[descriptor.content].append(descriptor.event.id)
-        return {content: frozenset(ids) for content, ids in found.items()}
+    def listing(self) -> Listing:
+        """Its catalog, looked through once for all who hear it, if they share it."""
+        return Listing.of(self.catalog)
 
-    @cached_property
-    def places(self) -> dict[EventId, int]:
-        """Where in the catalog a document stands."""
-        return {descriptor.event.id: place for place, descriptor in enumerate(self.catalog)}
+    def with_listing(self, listing: Listing) -> "Announce":
+        """This announce, whose catalog need not be looked through again."""
+        assert listing.catalog is self.catalog
+        self.__dict__["listing"] = listing
+        return self
 
 
 class Request(Message, frozen=True, tag="request"):
@@ -162,20 +184,28 @@ class Chunk(Bulk):
     """Pieces of a document that are sent together. They come from the document, or are those that a relay has."""
 
     piece: ClassVar[type[Message]] = Piece
-    __slots__ = ("_numbers", "_octets", "document", "header")
+    __slots__ = ("_octets", "_places", "document", "header")
 
     def __init__(self, header: Header, document: Document | None, octets: Mapping[int, bytes] | None = None) -> None:
         """`octets` has the pieces' bytes by their number in the document, where there is no document."""
         self.header = header
         self.document = document
         self._octets = {} if octets is None else octets
-        self._numbers = [number for number in range(header.sent.bit_length()) if header.sent >> number & 1]
+        self._places: list[int] | None = None  # in the chunk, of the pieces that are sent
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self.header.sent.bit_count()
+
+    def _place(self, number: int) -> int:
+        sent = self.header.sent
+        if sent & (sent + 1) == 0 and 0 <= number < sent.bit_length():  # no gaps
+            return number
+        if self._places is None:
+            self._places = [place for place in range(sent.bit_length()) if sent >> place & 1]
+        return self._places[number]
 
     def __getitem__(self, number: int) -> Piece:
-        place = self._numbers[number]
+        place = self._place(number)
         whole = self.header.first + place
         if whole in self._octets:
             return Piece(self.header, place, self._octets[whole])
@@ -186,15 +216,19 @@ class Chunk(Bulk):
     def event_id(self) -> EventId | None:
         return self.header.document
 
+    @property
+    def cause(self) -> int:
+        return 0
+
     def pieces(self, received: int) -> int:
         """Which pieces of the document those are that have arrived of this bulk."""
         sent = self.header.sent
-        if received.bit_count() == len(self._numbers):
+        if received.bit_count() == sent.bit_count():
             return sent << self.header.first
         mask = 0
-        for place, number in enumerate(self._numbers):
-            if received >> place & 1:
-                mask |= 1 << number
+        for number in range(len(self)):
+            if received >> number & 1:
+                mask |= 1 << self._place(number)
         return mask << self.header.first
 
 

@@ -1,6 +1,7 @@
 "use strict";
 // Reading a point: hover, tap, or focus with Tab and move with the arrow keys. Hiding a curve: its name in the legend.
-// Everything it shows is in the page already, as the points' labels; without it the page lacks comfort, not content.
+// Another y axis: the switch above a figure. Everything it shows is in the page already; without it the page lacks
+// comfort, not content.
 
 const tip = document.getElementById("tip");
 
@@ -23,7 +24,7 @@ function visiblePoints(curve) {
   return curve.classList.contains("off") ? [] : [...curve.querySelectorAll(".point")];
 }
 
-// One stop of the Tab key a figure: left and right go along a curve, up and down to the next one.
+// One stop of the Tab key a drawing: left and right go along a curve, up and down to the next one.
 function moved(chart, point, key) {
   const curves = [...chart.querySelectorAll("[data-curve]")].map(visiblePoints).filter((points) => points.length);
   const row = curves.findIndex((points) => points.includes(point));
@@ -41,9 +42,7 @@ function firstVisible(chart) {
   return [...chart.querySelectorAll("[data-curve]")].flatMap(visiblePoints)[0];
 }
 
-for (const figure of document.querySelectorAll("figure")) {
-  const chart = figure.querySelector(".chart");
-  if (!chart) continue;
+function makeReadable(chart) {
   makeStop(chart, firstVisible(chart));
   for (const point of chart.querySelectorAll(".point")) {
     point.addEventListener("pointerenter", () => show(point));
@@ -57,12 +56,34 @@ for (const figure of document.querySelectorAll("figure")) {
     event.preventDefault();
     moved(chart, event.target, event.key).focus();
   });
-  for (const button of figure.querySelectorAll(".legend button")) {
+}
+
+// Exactly one button of a group is pressed.
+function press(button, group) {
+  for (const other of group) other.setAttribute("aria-pressed", String(other === button));
+}
+
+for (const figure of document.querySelectorAll("figure")) {
+  const charts = [...figure.querySelectorAll(".chart")];
+  charts.forEach(makeReadable);
+  for (const button of figure.querySelectorAll("[data-toggles]")) {
     button.addEventListener("click", () => {
       const shown = button.getAttribute("aria-pressed") !== "true";
       button.setAttribute("aria-pressed", String(shown));
-      chart.querySelector(`[data-curve="${button.dataset.toggles}"]`).classList.toggle("off", !shown);
-      makeStop(chart, firstVisible(chart));
+      for (const chart of charts) {
+        for (const curve of chart.querySelectorAll(`[data-curve="${button.dataset.toggles}"]`)) {
+          curve.classList.toggle("off", !shown);
+        }
+        makeStop(chart, firstVisible(chart));
+      }
+    });
+  }
+  const choices = [...figure.querySelectorAll("[data-shows]")];
+  for (const button of choices) {
+    button.addEventListener("click", () => {
+      press(button, choices);
+      hide();
+      for (const view of figure.querySelectorAll("[data-view]")) view.hidden = view.dataset.view !== button.dataset.shows;
     });
   }
 }

@@ -1,4 +1,4 @@
-"""A headless Chromium, driven over a pipe: it turns figures into PNG, and it is what the page is tested in.
+"""A headless Chromium, driven over a pipe: what the pages are tested and measured in.
 
 The DevTools protocol as Chromium speaks it on file descriptors 3 and 4: JSON objects, each ended by a zero byte. Only
 what is needed here: open a page, ask it something, take its picture. Nothing is fetched from a network.
@@ -15,7 +15,6 @@ import sys
 import tempfile
 import time
 from contextlib import AbstractContextManager, ExitStack, suppress
-from pathlib import Path
 from typing import Any, Final
 
 from roamcast.errors import RoamcastError
@@ -176,18 +175,3 @@ class Browser(AbstractContextManager["Browser"]):
         self._events.append(event)
         if event.get("method") in ("Runtime.exceptionThrown", "Runtime.consoleAPICalled", "Log.entryAdded"):
             self.complaints.append(json.dumps(event["params"]))
-
-
-def render(drawings: dict[Path, tuple[Path, int, int]]) -> str | None:
-    """Makes each PNG from its SVG (with width and height), twice as fine; says why not, if not."""
-    program = find_chromium()
-    if program is None:
-        return "no Chromium was found on this machine"
-    try:
-        with Browser(program) as browser:
-            for png, (svg, width, height) in drawings.items():
-                browser.open(svg.resolve().as_uri())
-                png.write_bytes(browser.screenshot(width, height, scale=2))
-    except (BrowserError, OSError) as problem:
-        return str(problem)
-    return None

@@ -1,0 +1,1 @@
+"""Loss of power, for real: a disk that forgets what was not written through, and what survives on it."""

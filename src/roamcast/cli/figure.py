@@ -1,0 +1,62 @@
+"""`roamcast figure`: one figure of a campaign as a file, for a paper or slides."""
+
+from pathlib import Path
+from typing import Final
+
+import click
+
+FORMATS: Final = ("pdf", "svg", "png", "pgf")
+
+
+@click.command()
+@click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
+@click.argument("name", metavar="MEASURE")
+@click.option(
+    "--format",
+    "kind",
+    type=click.Choice(FORMATS),
+    help="pgf needs an installed TeX.  [default: as --out ends, else pdf]",
+)
+@click.option("--width", default="3.5in", show_default=True, metavar="LENGTH", help="In in, cm, mm or pt.")
+@click.option("--height", metavar="LENGTH", help="[default: what suits the width]")
+@click.option("--font-size", type=click.FloatRange(3, 40), metavar="PT", help="[default: 8, or that of the style]")
+@click.option("--style", metavar="NAME", help="A style sheet of matplotlib: its name, or a file.")
+@click.option(
+    "--scale",
+    type=click.Choice(["fit", "zero", "log"]),
+    default="fit",
+    show_default=True,
+    help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic.",
+)
+@click.option("--over", metavar="AXIS", help="The x axis, if the measure is drawn over several.")
+@click.option("--experiment", metavar="NAME", help="Whose figure, if several experiments have one.")
+@click.option("--out", "file", type=click.Path(path_type=Path), metavar="FILE", help="[default: MEASURE.FORMAT]")
+def figure(
+    out: Path,
+    name: str,
+    kind: str | None,
+    width: str,
+    height: str | None,
+    font_size: float | None,
+    style: str | None,
+    scale: str,
+    over: str | None,
+    experiment: str | None,
+    file: Path | None,
+) -> None:
+    """Draw one figure of the campaign in the folder OUT and print the path of the file.
+
+    MEASURE is a measure, the id of a figure, or `causes`. Curves have the same colours, markers and dashes in every
+    figure of a campaign, and in its report; they can be told in grey and by the colour-blind.
+    """
+    from roamcast.report.find import find_figure
+    from roamcast.report.paper import Look, length, save
+    from roamcast.report.source import read_results
+
+    suffix = file.suffix[1:].lower() if file else ""
+    kind = kind or (suffix if suffix in FORMATS else "pdf")
+    look = Look(length(width), length(height) if height else None, font_size, style, scale)
+    drawn = find_figure(read_results(out), name, experiment, over)
+    target = file or Path(f"{name}.{kind}")
+    save(drawn, target, kind, look)
+    click.echo(target)

@@ -1,0 +1,88 @@
+"""How long a filter in a frame may be: shorter than one that an application gives to its own node.
+
+What a node does with a neighbour's filter, it does for free. The rules this file owns:
+
+* A message with a filter of more than `MAX_IN_FRAME` constraints is dropped.
+* No honest node sends one: of a longer subscription the broker gets a wider filter (`widened`), and the host looks at
+  the exact one before it delivers; a filter that a broker has put together from many is widened when it is sent.
+"""
+
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, TypeVar
+
+import msgspec
+
+from roamcast.content.covering import MIN_BUDGET, summarise
+from roamcast.content.filter import EVERYTHING, Filter
+from roamcast.protocols.messages import Message
+
+MAX_IN_FRAME: Final = 256
+"""Constraints; `content.filter.MAX_CONSTRAINTS` has those of a local one."""
+
+M = TypeVar("M")
+
+
+def too_long(filter: Filter) -> bool:
+    return max(sum(map(len, filter.alternatives)), len(filter.alternatives)) > MAX_IN_FRAME
+
+
+def widened(filter: Filter) -> Filter:
+    """The filter, or one that covers it and may be sent."""
+    budget = len(msgspec.msgpack.encode(filter))
+    while too_long(filter):
+        budget //= 2
+        filter = summarise([filter], budget) if budget >= MIN_BUDGET else EVERYTHING
+    return filter
+
+
+class FramedFilters:
+    """Finds the filters in the messages of a protocol."""
+
+    def __init__(self, messages: Sequence[type[Message]]) -> None:
+        # Only where a filter may be is looked for one: contexts, say, are deep.
+        self._fields: dict[type, tuple[str, ...]] = {}
+        for message in messages:
+            self._explore(message, set())
+
+    def _explore(self, shape: Any, above: set[Any]) -> bool:  # noqa: ANN401  # any annotation
+        """Whether something of this type may have a filter in it."""
+        if shape is Filter:
+            return True
+        if not (isinstance(shape, type) and issubclass(shape, msgspec.Struct)):
+            found = [self._explore(inner, above) for inner in typing.get_args(shape)]  # all of them
+            return any(found)
+        if shape in above:
+            return False
+        fields = [field.name for field in msgspec.structs.fields(shape) if self._explore(field.type, above | {shape})]
+        self._fields[shape] = tuple(fields)
+        return bool(fields)
+
+    def acceptable(self, message: Message) -> bool:
+        """Whether a message that has arrived has no filter that is too long."""
+        return not self._fields.get(type(message)) or not any(map(too_long, self._filters(message)))
+
+    def sendable(self, message: Message) -> Message:
+        """The message, with wider filters where they are too long."""
+        return message if self.acceptable(message) else self._widened(message)
+
+    def _filters(self, value: object) -> Iterator[Filter]:
+        if isinstance(value, Filter):
+            yield value
+        elif isinstance(value, tuple):
+            for item in value:
+                yield from self._filters(item)
+        else:
+            for name in self._fields.get(type(value), ()):
+                yield from self._filters(getattr(value, name))
+
+    def _widened(self, value: M) -> M:
+        changed: Any = value
+        if isinstance(value, Filter):
+            changed = widened(value)
+        elif isinstance(value, tuple):
+            changed = tuple(map(self._widened, value))
+        elif isinstance(value, msgspec.Struct):
+            names = self._fields.get(type(value), ())
+            changed = msgspec.structs.replace(value, **{name: self._widened(getattr(value, name)) for name in names})
+        return typing.cast("M", changed)

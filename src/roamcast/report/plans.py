@@ -1,0 +1,92 @@
+"""Which figures a report has, and what each of them asks.
+
+The rule this file owns: an experiment that asks for no figures gets each of its measures over each of its axes. If it
+names no measures either, those of `HEADLINES` come first, and the page folds the others away.
+"""
+
+from collections.abc import Iterable
+from typing import Final
+
+from roamcast.campaign.measured import About, Measured
+from roamcast.report.compare import Question
+from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, key
+
+HEADLINES: Final = ("delivery", "overhead", "delay_p95")
+"""What people ask for first."""
+CAUSE: Final = "cause_"
+"""How the names of the measures begin that `causes.py` draws together."""
+
+
+def planned_figures(experiment: Experiment, results: Results) -> list[FigurePlan]:
+    """Those that it asks for, or else its measures over its axes."""
+    if experiment.figures:
+        return experiment.figures
+    rows = [row for row in results.rows if row.experiment == experiment.name]
+    axes = swept_axes(experiment, rows)
+    return [
+        FigurePlan(
+            id=measure if len(axes) == 1 else f"{measure}-{axis.label}",
+            x=axis.label,
+            y=measure,
+            minor=experiment.measures is None and measure not in HEADLINES,
+        )
+        for measure in drawn_measures(experiment, rows, results.measured)
+        for axis in axes
+    ]
+
+
+def swept_axes(experiment: Experiment, rows: list[Row]) -> list[Axis]:
+    """Those with two values or more; of axes that go in step, the first."""
+    kept: list[Axis] = []
+    for axis in experiment.axes:
+        having = [row for row in rows if axis.label in row.axes]
+        if len(axis.values) > 1 and not any(follows(axis.label, other.label, having) for other in kept):
+            kept.append(axis)
+    return kept
+
+
+def drawn_measures(experiment: Experiment, rows: Iterable[Row], measured: Measured) -> list[str]:
+    """The measures asked for that have a value somewhere: in the experiment's order, or the headlines first."""
+    having = {row.measure for row in rows if row.mean is not None}
+    names = experiment.measures
+    if names is None:
+        names = list(dict.fromkeys([*HEADLINES, *measured, *sorted(having)]))
+    return [name for name in names if name in having and not name.startswith(CAUSE)]
+
+
+def question(experiment: Experiment, plan: FigurePlan, results: Results, places: Iterable[object] = ()) -> Question:
+    """What a figure asks; `places` are the values of its x."""
+    about = results.measured[plan.y]
+    names = tuple(variant.name for variant in experiment.variants)
+    named = names or tuple(dict.fromkeys(row.variant for row in results.rows if row.experiment == experiment.name))
+    reference = plan.against or experiment.baseline or (named[0] if named else "")
+    rows = [row for row in results.rows if row.experiment == experiment.name and plan.x in row.axes]
+    others = [axis.label for axis in swept_axes(experiment, rows) if plan.x and not follows(axis.label, plan.x, rows)]
+    beside = _beside(experiment, about, results)
+    return Question(experiment.name, about, named, reference, plan.x, tuple(places), beside, tuple(others))
+
+
+def single_questions(experiment: Experiment, results: Results) -> list[Question]:
+    """Of an experiment without axes: one for each measure that it names, or for the headlines."""
+    rows = [row for row in results.rows if row.experiment == experiment.name]
+    measures = drawn_measures(experiment, rows, results.measured)
+    if experiment.measures is None:
+        measures = [name for name in measures if name in HEADLINES]
+    return [question(experiment, FigurePlan(id=name, x="", y=name), results) for name in measures]
+
+
+def _beside(experiment: Experiment, about: About, results: Results) -> About | None:
+    """What a cost or a delay is paid with: delivery, or what an experiment has in its place."""
+    if about.good != "low" or about.share:
+        return None
+    having = {
+        row.measure for row in results.rows if row.experiment == experiment.name and experiment.wants(row.measure)
+    }
+    candidates = [results.measured[name] for name in ("delivery", *(experiment.measures or ())) if name in having]
+    return next((one for one in candidates if one.good == "high" and one.share), None)
+
+
+def follows(label: str, x: str, rows: Iterable[Row]) -> bool:
+    """Whether x alone tells the value of another axis."""
+    pairs = {(key(row.axes[x]), key(row.axes.get(label))) for row in rows if x in row.axes}
+    return len(pairs) == len({first for first, _ in pairs})
