@@ -64,6 +64,10 @@ TRIALS: dict[str, Callable[[], object]] = {
 
 
 def main(names: list[str]) -> int:
+    """`--ns3` beside `simulator` compares it with ns-3 too."""
+    if "--ns3" in names:
+        names = [name for name in names if name != "--ns3"] or ["simulator"]
+        BENCHMARKS["simulator"] = simulator.run_beside_ns3
     known = BENCHMARKS | TRIALS
     unknown = [name for name in names if name not in known]
     if unknown:

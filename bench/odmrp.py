@@ -4,8 +4,8 @@ O7: converting an event to its digest over nesting 1 to 200, and comparing it; o
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
 switch of the protocol changes by itself. `python -m bench.odmrp moving` has the last among nodes that move,
-`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, `figures` its
-others, and `trees` looks for the topology most in favour of O2.
+`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, `waiting` what waits
+too long there, `figures` its others, and `trees` looks for the topology most in favour of O2.
 """
 
 import random
@@ -186,12 +186,39 @@ def throughput(seeds: int = 3) -> None:
 
 
 def _throughput(scenario: Scenario) -> float:
+    return _delivered(scenario)[1]
+
+
+def _delivered(scenario: Scenario) -> tuple[int, float]:
+    """Events that somebody got, and how many a second."""
     sink = MemorySink()
     simulate(scenario, sink)
     delivered, published = sink.tables()["deliver"], sink.tables()["publish"]
     events = len(set(delivered["event"].to_pylist()))
     span: int = max(delivered["time"].to_pylist()) - min(published["time"].to_pylist())
-    return events / (span / SECOND)
+    return events, events / (span / SECOND)
+
+
+def waiting(seeds: int = 10) -> None:
+    """Figure 6 at its shortest intervals: what the bounds on waiting for a member drop at the source."""
+    (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-6")
+    extended = next(variant for variant in experiment.variants if variant.name == "extended")
+    bounds: tuple[dict[str, float], ...] = ({}, {"held": 4096}, {"held": 4096, "refresh": 60.0, "timeout": 120.0})
+    print(f"extended, one CPU, mean of {seeds} seeds: events delivered of 100, and a second")
+    for point in experiment.points(extended):
+        if point["rate"] in (10.0, 20.0, 50.0):
+            for bound in bounds:
+                scenario = experiment.at(extended, point)
+                protocol = msgspec.structs.replace(
+                    scenario.protocol, parameters={**scenario.protocol.parameters, **bound}
+                )
+                runs = [
+                    _delivered(msgspec.structs.replace(scenario, seed=seed, protocol=protocol))
+                    for seed in range(1, seeds + 1)
+                ]
+                events, rate = (sum(column) / seeds for column in zip(*runs, strict=True))
+                said = ", ".join(f"{name} = {value:g}" for name, value in bound.items()) or "as it is"
+                print(f"{1000 / point['rate']:6.0f} ms  {said:40} {events:6.1f} {rate:6.2f}")
 
 
 def figures(seeds: int = 4) -> None:
@@ -271,6 +298,8 @@ if __name__ == "__main__":
         figures()
     elif sys.argv[1:] == ["throughput"]:
         throughput()
+    elif sys.argv[1:] == ["waiting"]:
+        waiting()
     elif sys.argv[1:] == ["trees"]:
         topologies()
     else:

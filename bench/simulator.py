@@ -2,7 +2,7 @@
 
 A: 100 nodes at 10-20 m/s, two publishers that flood, and a beacon a node every 5 s. B: 75 nodes of which each floods
 inside the core. C: as A, with messages of ten fragments. Then A's density with 1,000 and 10,000 nodes, where the cost
-of a transmission should hardly grow.
+of a transmission should hardly grow. With `--ns3`, the work of A and B also in ns-3, where that is installed.
 """
 
 import os
@@ -13,6 +13,9 @@ from pathlib import Path
 from time import process_time
 from typing import Any
 
+from msgspec.structs import replace
+
+from bench import ns3
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
 from roamcast.sim.run import run
@@ -88,6 +91,33 @@ def run_all() -> None:
     _print_memory()
 
 
+def run_beside_ns3() -> None:
+    found = ns3.version()
+    if found is None:
+        print("ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with")
+        return
+    print(f"simulator and ns-{found}, the same work: CPU ms per simulated second")
+    print(f"{'scenario':<22}{'here':>10}{'ns-3':>10}{'ratio':>7}{'transmissions per s: here':>28}{'ns-3':>8}")
+    run(scenario_b(), MemorySink())  # compiles or reads the compiled code
+    with ns3.folder() as folder:
+        for name, scenario, size in (
+            ("A  100 nodes, flooding", scenario_a(), _message_size(scenario_a())),
+            ("B  75 nodes, all flood", scenario_b(), 256),
+        ):
+            theirs, sent = ns3.cost(name[0], size, Path(folder))
+            here = Cost(scenario, repeat=5)
+            rate = here.packets / scenario.duration
+            ratio = theirs / here.a_second
+            print(f"{name:<22}{here.a_second:>10.2f}{theirs:>10.1f}{ratio:>7.0f}{rate:>28.0f}{sent:>8.0f}")
+
+
+def _message_size(scenario: Scenario) -> int:
+    """Bytes of a flooded message of the protocol: the event and what goes with it."""
+    sink = MemorySink()
+    run(replace(scenario, duration=20.0, record=replace(scenario.record, frames=True)), sink)
+    return max(sink.table("frame")["size"].to_pylist())
+
+
 def _print_start() -> None:
     """How long a fresh process with a warm cache takes to its first run's end."""
     program = "from bench.simulator import *; run(scenario_a(100, 1.0), MemorySink())"
@@ -98,14 +128,14 @@ def _print_start() -> None:
 
 
 def _print_memory() -> None:
-    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time."""
-    for duration in (5, 30):
+    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time, and 100,000."""
+    for nodes, duration in ((10_000, 5), (10_000, 30), (100_000, 2)):
         program = (
             "from bench.simulator import *\n"
-            f"run(scenario_a(10_000, {duration}.0), lambda table, batch: None)\n"
+            f"run(scenario_a({nodes}, {duration}.0), lambda table, batch: None)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
         )
         answer = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
         )
-        print(f"10,000 nodes for {duration} s: {answer.stdout.strip()} MB at the peak")
+        print(f"{nodes:,} nodes for {duration} s: {answer.stdout.strip()} MB at the peak")

@@ -21,15 +21,18 @@ TREES = ["coman"]
 FAST: dict[str, dict[str, Any]] = {
     "coman": {"hello": 0.1, "group_hello": 0.4, "retry_wait": 0.1, "routing": {"defer": 1.0}},
     "odmrp": {"refresh": 0.7, "timeout": 3.0},  # every second event of one content goes in a Join Request
+    "opportunistic": {"interval": 0.25, "patience": 0.5, "pace": 1e8},
 }
+CARRYING = 3.0
+"""Seconds for documents to be announced, asked for and passed on, from carrier to carrier: twelve announces."""
 SETTLING = 4.0
 SEEDS = (1, 2, 3, 4, 5)
 
 
-def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0) -> dict[str, Any]:
-    """Two who publish, everybody else wants a part of it; time at the end for the last to arrive."""
+def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0, rest: float = 1.0) -> dict[str, Any]:
+    """Two who publish, three others want a part of it; time at the end for the last to arrive."""
     return {
-        "duration": start + length + 1.0,
+        "duration": start + length + rest,
         "workload": {
             "subscribers": [{"count": 2, "filter": "price < 30"}, {"count": 1, "filter": "true"}],
             "publishers": [
@@ -46,10 +49,11 @@ def busy(start: float = 0.3, length: float = 2.0, rate: float = 3.0) -> dict[str
 
 
 @pytest.mark.parametrize("links", [LINE, RING, GRID], ids=["line", "ring", "grid"])
-@pytest.mark.parametrize("protocol", ["flooding", "odmrp", "coman"])
+@pytest.mark.parametrize("protocol", ["flooding", "odmrp", "coman", "opportunistic"])
 async def test_on_a_static_topology_the_same_pairs_are_delivered(protocol: str, links: Links) -> None:
-    tree = protocol in TREES
-    scenario = linked(links, protocol, parameters=FAST.get(protocol, {}), **busy(SETTLING if tree else 0.3))
+    start = SETTLING if protocol in TREES else 0.3
+    rest = CARRYING if protocol == "opportunistic" else 1.0
+    scenario = linked(links, protocol, parameters=FAST.get(protocol, {}), **busy(start, rest=rest))
     expected = delivered(simulated(scenario))
     assert len(expected) >= 12
     assert delivered(await live(scenario)) == expected
@@ -82,6 +86,26 @@ async def test_on_links_that_change_slowly_the_same_pairs_are_delivered(protocol
     # While the line is broken, nobody beyond the break hears of the two events.
     assert [sum(one == node for _, one, _ in expected) for node in (2, 4)] == [4, 4]
     assert delivered(await live(scenario)) == expected
+
+
+async def test_xml_documents_reach_whoever_asks_for_them_by_xpath_over_a_mesh() -> None:
+    """Two hops of `odmrp`; every second document is jazz."""
+    documents = [f'<CD id="{kind}"><category>{kind}</category><price>18.00</price></CD>' for kind in ("jazz", "pop")]
+    publishers = [{"nodes": [0], "rate": 4.0, "start": 0.5, "stop": 2.5, "documents": documents, "carry": "compressed"}]
+    workload = {"subscribers": [{"nodes": [2], "xpath": '/CD[category="jazz"]'}], "publishers": publishers}
+    scenario = linked([[0, 1], [1, 2]], "odmrp", duration=3.5, parameters=FAST["odmrp"], workload=workload)
+    facts = await live(scenario)
+    kinds = facts["event_attribute"]
+    jazz = [
+        event
+        for event, attribute, value in zip(
+            *(kinds[name].to_pylist() for name in ("event", "attribute", "text")), strict=True
+        )
+        if (attribute, value) == ("category", "jazz")
+    ]
+    assert len(jazz) == 4
+    assert {(event, node) for event, node, _ in delivered(facts)} == {(event, 2) for event in jazz}
+    assert delivered(facts) == delivered(simulated(scenario))
 
 
 @pytest.mark.parametrize(

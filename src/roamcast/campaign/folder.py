@@ -51,6 +51,10 @@ def check_version(out: Path) -> None:
         version = json.loads((out / CAMPAIGN_FILE).read_bytes()).get("version")
     except (OSError, ValueError, AttributeError):
         return
+    if version is None:
+        raise RoamcastError(
+            f"{out}: its {CAMPAIGN_FILE} is damaged, or no campaign's: run the campaign again elsewhere"
+        )
     if version != FACTS_VERSION:
         raise RoamcastError(
             f"{out}: holds facts of version {version}, and this roamcast reads and writes version {FACTS_VERSION}: "

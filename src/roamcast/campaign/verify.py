@@ -49,7 +49,9 @@ def check_facts(out: Path, runs: Collection[str]) -> None:
 def verify(out: Path) -> tuple[int, list[str]]:
     """How many runs were looked at, and what is wrong with the folder, each in one line."""
     if not (out / CAMPAIGN_FILE).is_file():
-        raise RoamcastError(f"{out}: is no campaign's folder: {CAMPAIGN_FILE} is missing")
+        raise RoamcastError(
+            f"{out}: is no campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` wrote"
+        )
     check_version(out)
     manifest = _manifest(out)
     problems = []

@@ -1,26 +1,18 @@
 """`roamcast campaign`: experiments to facts, measures and a report, on Spark."""
 
 import json
-import math
 import sys
 from collections import Counter
-from collections.abc import Sequence
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 import click
-import pyarrow as pa
 import pyarrow.parquet as pq
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
-from roamcast.campaign.plan import Experiment, Plan, load_experiment, plan
+from roamcast.campaign.plan import Plan, load_experiment, plan
 from roamcast.campaign.until import Goal, parse_goal
 from roamcast.cli.campaign_options import (
-    ABSENT,
-    by_point,
     campaign_options,
     check_named_measures,
     command_line,
@@ -31,7 +23,10 @@ from roamcast.cli.campaign_options import (
     setting,
     tell_failures,
 )
-from roamcast.report import write_report
+from roamcast.cli.screen import screen_width
+from roamcast.cli.screen_table import answer_lines, show_measures
+from roamcast.report import answers, write_report
+from roamcast.report.source import read_results
 
 EXAMPLE: Final = """\
 # Two protocols among people in a park, over the range of their radios. Run it:  roamcast campaign this-file.toml
@@ -80,8 +75,6 @@ id = "delivery"
 x = "range"
 y = "delivery"
 """
-MAX_COLUMNS: Final = 6
-"""Measures in a table on the screen."""
 
 
 @click.command()
@@ -147,9 +140,12 @@ def campaign(
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        click.echo(json.dumps({**found, "report": str(report) if report else None}))
+        told = answers(out) if report else []
+        click.echo(json.dumps({**found, "answers": told, "report": str(report) if report else None}))
     else:
-        _show(experiments, summary)
+        if report:
+            show_measures(read_results(out), report)
+            click.echo("\n".join(answer_lines(answers(out), screen_width())) + "\n")
         done = pq.read_metadata(out / MANIFEST_FILE).num_rows
         click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))
         if report:
@@ -168,33 +164,3 @@ def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
     return f": {min(counts)} to {max(counts)} seeds per point; all {len(planned.distinct)} runs were not needed" * (
         len(rows) < len(planned.rows)
     )
-
-
-def _show(experiments: Sequence[Experiment], summary: pa.Table | None) -> None:
-    console = Console(markup=False, highlight=False)
-    rows = summary.to_pylist() if summary else []
-    for one in experiments:
-        mine = [row for row in rows if row["experiment"] == one.name]
-        measured = list(dict.fromkeys(row["measure"] for row in mine))
-        wanted = [*(one.spec.measures or (figure.y for figure in one.spec.figures)), *measured]
-        columns = list(dict.fromkeys(name for name in wanted if name in measured))[:MAX_COLUMNS]
-        labels = [axis.name for axis in one.spec.axes]
-        table = Table(box=box.SIMPLE_HEAD, title=one.spec.title or one.name, title_justify="left", pad_edge=False)
-        for name in ("variant", *labels, *columns):
-            table.add_column(name, justify="left" if name == "variant" else "right", no_wrap=True)
-        for (_, variant, axes), cells in by_point(mine):
-            place, by_measure = json.loads(axes), {cell["measure"]: cell for cell in cells}
-            values = (str(place.get(label, ABSENT)) for label in labels)
-            table.add_row(variant, *values, *(_interval(by_measure.get(name)) for name in columns))
-        console.print(table)
-
-
-def _interval(cell: dict[str, Any] | None) -> str:
-    """Mean, of three digits, and half the width of its 95 % interval to the same place."""
-    if cell is None or cell["mean"] is None:
-        return ABSENT
-    size = abs(cell["mean"])
-    decimals = max(0, 2 - math.floor(math.log10(size))) if size else 2
-    if cell["low"] is None:
-        return f"{cell['mean']:.{decimals}f}"
-    return f"{cell['mean']:.{decimals}f} ± {(cell['high'] - cell['low']) / 2:.{decimals}f}"

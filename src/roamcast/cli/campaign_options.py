@@ -20,9 +20,10 @@ from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
 from roamcast.campaign.until import Stopping
 from roamcast.cli.paths import LocalPath
-from roamcast.cli.progress import duration, shown
+from roamcast.cli.progress import duration, say, shown
 from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
+from roamcast.sim.compilation import compile_if_needed
 
 if TYPE_CHECKING:  # it imports Spark
     from roamcast.pipeline.simulate import Survey
@@ -92,7 +93,10 @@ def run_here(
 
     check_named_measures(experiments)
     console = Console(stderr=True)
-    announce(planned, look(planned, out), console, retry_failed, "at most " if goal is not None else "")
+    found = look(planned, out)
+    announce(planned, found, console, retry_failed, "at most " if goal is not None else "")
+    if len(found.ok) < len(planned.distinct) and (master or LOCAL).startswith("local"):
+        compile_if_needed(say)  # before the clock starts: it says nothing about how long the runs take
     try:
         with shown(console) as report:
             return run_campaign(

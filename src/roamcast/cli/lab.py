@@ -10,7 +10,6 @@ import signal
 import sys
 import tomllib
 from collections.abc import Coroutine
-from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -20,11 +19,13 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.progress import say
 from roamcast.cli.run import context_outcome, progress_bar, read_facts, show_summary
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.recorder import Sink
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import summarise
+from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.overrides import apply, changed
 from roamcast.sim.scenario import Scenario, check, parse, read_text
 from roamcast.units import SECOND
@@ -253,7 +254,8 @@ def _run_twins(
     words += [] if axis is None else ["--axis", axis]
     for change in changes:
         words += ["--set", change]
-    failures = run_twins(wanted, out, run_one, shlex.join(words), partial(click.echo, err=True))
+    compile_if_needed(say)
+    failures = run_twins(wanted, out, run_one, shlex.join(words), say)
     run_one.problems = [f"run {failure['run']} failed: {failure['error']}" for failure in failures]
     if len(failures) == len(wanted.plan.distinct):
         return
@@ -282,7 +284,7 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for name in ("measure", "live", "simulated"):
-        table.add_column(name, justify="left" if name == "measure" else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name == "measure" else "right", overflow="fold")
     for name in TWIN_MEASURES:
         cells = [found.get(name, {}).get(variant) for variant in ("live", "simulated")]
         if any(cell is not None and cell["mean"] is not None for cell in cells):

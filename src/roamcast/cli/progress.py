@@ -5,6 +5,7 @@ import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
+import click
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 
@@ -14,6 +15,10 @@ QUIET_FOR: Final = 30.0
 """Seconds between two lines where nothing remarkable happens."""
 STEPS: Final = 10
 """Lines on the way, however short it is."""
+
+
+def say(line: str) -> None:
+    click.echo(line, err=True)
 
 
 @contextlib.contextmanager

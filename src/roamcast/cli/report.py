@@ -14,8 +14,9 @@ from roamcast.report import write_report
 def report(out: Path, show: bool) -> None:
     """Write the report of the campaign in the folder OUT, and print the path of its page.
 
-    Replaces OUT/report: index.html, which works offline; figures/ with SVG (and PNG if Chromium is installed); data/
-    with CSV. Nothing is simulated or measured again, and Spark is not started.
+    Replaces OUT/report: index.html, which opens with the answer in words and works offline; figures/ with SVG and PNG;
+    data/ with CSV. Nothing is simulated or measured again, and Spark is not started. One figure for a paper: roamcast
+    figure.
     """
     page = write_report(out)
     click.echo(page)

@@ -19,12 +19,14 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.progress import say
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts import context_truth
 from roamcast.facts.sinks import ParquetSink
 from roamcast.facts.summary import READ, Summary, summarise
 from roamcast.sim import reference
 from roamcast.sim import run as simulation
+from roamcast.sim.compilation import load_kernel
 from roamcast.sim.overrides import changed
 from roamcast.sim.raised import ProtocolRaised
 from roamcast.sim.scenario import Scenario, read_text
@@ -84,6 +86,8 @@ def run(
     text = read_text(scenario)
     checked = changed(text, scenario, changes)
     out = out or Path("out") / f"{file_name(checked.name)}-{checked.seed}"
+    if not in_python:
+        load_kernel(say)
     with new_folder(out, force) as folder, progress_bar(checked, shown=not (quiet or as_json)) as report:
         (folder / "scenario.toml").write_text(text, encoding="utf-8")
         with contextlib.closing(ParquetSink(folder)) as sink:

@@ -30,6 +30,7 @@ def sql(out: Path, query: str, master: str | None, settings: tuple[str, ...], as
     from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.tables import load
 
+    load(out)  # what is wrong with the folder is said before Spark starts
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast sql") as spark:
         answer = load(out, spark).sql(query).toArrow()
     if as_json:

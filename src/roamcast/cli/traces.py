@@ -236,6 +236,7 @@ def contacts(trace: Path, reach: float, out: Path, tick: float, master: str | No
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
+    read_about(trace, "positions")
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces contacts") as spark:
         about = contacts_trace(spark, trace, reach, tick, out)
     _show(out, about)

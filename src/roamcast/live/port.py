@@ -217,6 +217,9 @@ class LivePort:
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self._senses.attributes
 
+    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
+        """Ignored: the broker gets every copy."""
+
     def overheard(self, neighbour: Node) -> Time | None:
         return None  # whatever else is on the air, no other program's frame is a node's
 

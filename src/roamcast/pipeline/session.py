@@ -189,7 +189,8 @@ def _check_master(url: str) -> None:
             with socket.create_connection((host.strip("[]"), int(port)), _ANSWER):
                 return
         except (OSError, ValueError) as problem:
-            reasons.append(f"{place}: {getattr(problem, 'strerror', None) or problem}")
+            badly = isinstance(problem, ValueError)
+            reasons.append(f"{place}: {'expected HOST:PORT' if badly else getattr(problem, 'strerror', '') or problem}")
     raise RoamcastError(f"no Spark master answers at {url} ({'; '.join(reasons)}): start one there, or mend --master")
 
 
@@ -221,7 +222,7 @@ def _no_jvm_left_behind() -> Iterator[None]:
             for process in launched:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                process.communicate()
         raise
     finally:
         java_gateway.Popen = original

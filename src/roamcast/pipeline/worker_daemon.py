@@ -32,7 +32,7 @@ def warm() -> None:
         for module in _NEEDED:
             importlib.import_module(module)
         _warm_sources()
-        _warm_kernel()
+        importlib.import_module("roamcast.sim.compilation").load_kernel()
     # Between two tasks a worker collects garbage. Frozen, the hundred thousands of objects loaded here are not looked
     # at each time, and their pages stay shared with this process.
     gc.collect()
@@ -45,24 +45,6 @@ def _warm_sources() -> None:
     protocols = importlib.import_module("roamcast.protocols.catalogue").CATALOGUE.values()
     sources = importlib.import_module("roamcast.campaign.sources")
     sources.digests_of(sources.executed(entry.broker.__module__ for entry in protocols))
-
-
-def _warm_kernel() -> None:
-    """Loads the compiled code: each function is read from numba's cache at its first call."""
-    core = importlib.import_module("roamcast.sim.core")
-    kernel = importlib.import_module("roamcast.sim.kernel")
-    near = kernel.Core(core.Settings(nodes=2, seed=1))
-    for node in range(2):
-        near.set_range(node, 1.0)
-        near.set_leg(node, 0, 0.0, 0.0, 0.0, 0.0)
-        near.set_room(node, -1)
-    linked = kernel.Core(core.Settings(nodes=2, seed=1, links=True))
-    linked.set_link(0, 1, 0.0)
-    for warmed in (near, linked):
-        warmed.set_on(1, True, True)
-        warmed.send(0, 0, 1, 10, core.ACK_KIND, 0, False)
-        while warmed.advance(1_000) != core.Upcall.REACHED:
-            pass
 
 
 def _work(sock: socket.socket, authenticated: bool) -> int:

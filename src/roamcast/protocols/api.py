@@ -103,6 +103,14 @@ class Port(Protocol):
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         """What the node knows of itself, such as its battery's charge; empty where nobody says."""
 
+    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
+        """Allows the host to keep further copies of an event from the broker, and to count them as `note` itself.
+
+        For a broker that does nothing else with a broadcast of this kind when it has published the event of it or
+        received it before, and that remembers its `window` latest events. Called when the broker is made. A host may
+        ignore it, as devices do: the broker counts for itself what it gets.
+        """
+
     def overheard(self, neighbour: Node) -> Time | None:
         """When a frame that is not the protocol's, such as a scenario's background traffic, last came from a node.
 

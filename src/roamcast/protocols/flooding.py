@@ -39,6 +39,8 @@ class FloodingBroker(Broker[Flooding]):
     def __init__(self, node: Node, params: Flooding, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
         self._seen = DuplicateWindow(self.params.window)
+        if type(self).receive is FloodingBroker.receive:  # what another makes of copies, only it knows
+            port.first_copies(Data, params.window, "duplicate")
 
     def publish(self, now: Time, publication: Publication) -> None:
         event = publication.event

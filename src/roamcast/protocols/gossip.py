@@ -3,11 +3,12 @@
 It is flooding with a toss: with p = 1 the two are the same protocol. The publisher always sends.
 """
 
+from random import Random
 from typing import Annotated, Final
 
 from msgspec import Meta
 
-from roamcast.protocols.api import Node, Time
+from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
 from roamcast.protocols.messages import Message
@@ -21,6 +22,11 @@ class Gossip(Flooding, frozen=True, kw_only=True):
 
 class GossipBroker(FloodingBroker):
     params: Gossip
+
+    def __init__(self, node: Node, params: Gossip, port: Port, rng: Random) -> None:
+        super().__init__(node, params, port, rng)
+        if type(self).receive is GossipBroker.receive:
+            port.first_copies(Data, params.window, "duplicate")
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
         if isinstance(message, Data) and message.event.id not in self._seen and self.rng.random() >= self.params.p:
@@ -37,4 +43,5 @@ ENTRY: Final = Entry(
     Gossip,
     GossipBroker,
     (Data,),
+    compared=({"p": 0.5}, {"p": 0.7}, {"p": 0.9}),
 )

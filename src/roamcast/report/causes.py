@@ -3,11 +3,13 @@
 The shares come from the measures `cause_*` (docs/measures.md); a whole bar is the share of pairs that were missed.
 """
 
+import math
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
-from roamcast.report.chart import x_values
+from roamcast.report.chart import variants_of, x_values
 from roamcast.report.looks import colour_of
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, tick_texts, value_text
@@ -23,6 +25,8 @@ _MOST_BARS: Final = 24
 """With more, a variant has one bar, of its mean over all points."""
 _WIDTH, _LEFT, _RIGHT = 480, 62, 468
 _ROW, _BAR = 22, 14
+_LETTERS: Final = 48
+"""Of a variant's name on one line, at the size it has on a phone."""
 
 
 @dataclass(frozen=True)
@@ -50,7 +54,7 @@ class Causes:
     def ticks(self) -> list[float]:
         most = max(sum(bar.shares) for bar in self.bars)
         step = nice_step(most, 4)
-        return [round(step * index, 12) for index in range(int(-(-most // step)) + 1)]
+        return [round(step * index, 12) for index in range(math.ceil(most / step - 1e-9) + 1)]
 
 
 def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
@@ -83,7 +87,7 @@ def _shares(rows: list[Row], shown: list[str], found: list[str]) -> Iterator[flo
 
 def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, list[Row]]]:
     """(variant, place, rows); the place is a value of the first axis."""
-    variants = list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
+    variants = variants_of(experiment, rows)
     axes = swept_axes(experiment, rows)
     by_variant = [(name, "", [row for row in rows if row.variant == name]) for name in variants]
     whole = [group for group in by_variant if group[2]]
@@ -105,11 +109,11 @@ def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, lis
 def drawing(causes: Causes) -> Markup:
     """Horizontal bars, those of a variant together under its name."""
     variants = list(dict.fromkeys(bar.variant for bar in causes.bars))
-    named = any(bar.place for bar in causes.bars)
     heads, places, top = [], [], 8
     for variant in variants:
-        heads.append(tag("text", variant, x=0, y=top + 13, class_="tick strong"))
-        top += _ROW
+        for line in textwrap.wrap(variant, _LETTERS) or [variant]:
+            heads.append(tag("text", line, x=0, y=top + 13, class_="tick strong"))
+            top += _ROW
         for bar in (bar for bar in causes.bars if bar.variant == variant):
             places.append((bar, top))
             top += _ROW
@@ -121,7 +125,7 @@ def drawing(causes: Causes) -> Markup:
     labels = [
         tag("text", bar.place.rpartition(" ")[2], x=_LEFT - 7, y=at + 12, class_="tick end")
         for bar, at in places
-        if named
+        if bar.place
     ]
     return tag(
         "svg",

@@ -118,7 +118,7 @@ def curves_of(experiment: Experiment, x: str, values: list[Any], rows: list[Row]
     fixed = {variant.name for variant in experiment.variants if variant.fixed}
     swept = [row for row in rows if row.variant not in fixed and x in row.axes]
     other = [axis for axis in experiment.axes if axis.label != x and not follows(axis.label, x, swept)]
-    for variant in _variants(experiment, rows):
+    for variant in variants_of(experiment, rows):
         for name, group in _split(variant, other, [row for row in rows if row.variant == variant]):
             if variant in fixed:
                 yield Curve(name, True, tuple(group[:1]))
@@ -139,7 +139,7 @@ def _ordered(values: Iterable[Any], axis: Axis) -> list[Any]:
     return sorted(found, key=lambda value: place.get(key(value), len(place)))
 
 
-def _variants(experiment: Experiment, rows: list[Row]) -> list[str]:
+def variants_of(experiment: Experiment, rows: Iterable[Row]) -> list[str]:
     """Those of the experiment first, as it orders them."""
     return list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
 

@@ -137,61 +137,37 @@ _TRANSMISSION = _record_of("sender message to kind size packets start first coun
 _RECEPTION = _record_of("node flags next_present era", "power d2 reach2")
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
+_LINK = _record_of("receiver next", "loss")
+_ENTRY = _record_of("key value")
 
 _I, _F = types.int64, types.float64
-_FIELDS = (
-    [(name, _I) for name in _SETTING_INTS]
-    + [(name, _F) for name in _SETTING_FLOATS]
-    + [(name, _I) for name in ("now", "serial", "h_size", "m_size", "m_free", "t_size", "t_free", "r_size")]
-    + [
-        (name, _I)
-        for name in (
-            "a_size",
-            "a_free",
-            "u_count",
-            "u_taken",
-            "received",
-            "recorded",
-            "small_network",
-            "g_columns",
-            "g_rows",
-            "g_time",
-        )
-    ]
-    + [(name, _F) for name in ("fastest", "farthest", "g_cell", "g_jumps")]
-    + [(name, _I[::1]) for name in ("commands", "out", "receivers", "masks", "frame", "frame_nodes", "frame_outcomes")]
-    + [
-        (name, _I[::1])
-        for name in (
-            "start",
-            "place",
-            "node_at",
-            "near",
-            "found",
-            "r_free",
-            "g_first",
-            "u_code",
-            "u_sender",
-            "u_message",
-        )
-    ]
-    + [(name, _I[:, ::1]) for name in ("q_first", "q_last", "seen", "overheard")]
-    + [(name, _F[::1]) for name in ("x", "y", "vx", "vy", "distance2", "scratch")]
-    + [("link", _F[:, ::1]), ("random", types.uint64[:, ::1]), ("totals", _I[:, :, ::1])]
-    + [
-        (name, from_dtype(record)[::1])
-        for name, record in (
-            *(
-                ("n", _NODE),
-                ("m", _MESSAGE),
-                ("t", _TRANSMISSION),
-                ("r", _RECEPTION),
-                ("a", _REASSEMBLY),
-                ("h", _EVENT),
-            ),
-        )
-    ]
-)
+
+
+def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+_FIELDS = [
+    *_fields(_I, " ".join(_SETTING_INTS)),
+    *_fields(_F, " ".join(_SETTING_FLOATS)),
+    *_fields(_I, "now serial h_size m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
+    *_fields(_I, "u_count u_taken received recorded seen_size overheard_size small_network g_columns g_rows g_time"),
+    *_fields(_F, "fastest farthest g_cell g_jumps"),
+    *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
+    *_fields(_I[::1], "start place node_at near found r_free first_link g_first"),
+    *_fields(_F[::1], "x y vx vy distance2 scratch"),
+    *_fields(_I[:, ::1], "q_first q_last"),
+    *_fields(_I[:, :, ::1], "totals"),
+    *_fields(types.uint64[:, ::1], "random"),
+    *_fields(from_dtype(_NODE)[::1], "n"),
+    *_fields(from_dtype(_MESSAGE)[::1], "m"),
+    *_fields(from_dtype(_TRANSMISSION)[::1], "t"),
+    *_fields(from_dtype(_RECEPTION)[::1], "r"),
+    *_fields(from_dtype(_REASSEMBLY)[::1], "a"),
+    *_fields(from_dtype(_EVENT)[::1], "h"),
+    *_fields(from_dtype(_LINK)[::1], "l"),
+    *_fields(from_dtype(_ENTRY)[::1], "seen overheard"),
+]
 
 
 @structref.register
@@ -308,9 +284,8 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
-    s.link = np.full((n, n), NO_LINK) if s.links else np.full((1, 1), NO_LINK)
-    s.seen = np.zeros((n, n), np.int64) if s.background_flood else np.zeros((1, 1), np.int64)
-    s.overheard = np.full((n, n), -1) if s.overhear else np.full((1, 1), -1)
+    s.first_link, s.l, s.l_free = np.full(n, -1), np.zeros(64, _LINK), -1
+    s.seen, s.overheard = np.zeros(64, _ENTRY), np.zeros(64, _ENTRY)
     s.totals = np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
     s.h, s.m, s.t, s.r, s.a = (
@@ -349,6 +324,61 @@ def _longer(old: Any, size: int) -> Any:
     new = np.zeros(size, old.dtype)
     new[: len(old)] = old
     return new
+
+
+# --- What a node knows of another: tables by both, with room for those that there are ------------------------------
+
+
+@compiled
+def _pair(s: Any, node: int, other: int) -> int:
+    return node * s.nodes + other + 1  # 0 is an empty entry
+
+
+@compiled
+def _place_of(table: Any, key: int) -> int:
+    """Where the entry of a key is, or would be."""
+    place = np.int64((np.uint64(key) * GAMMA) >> S31) & (len(table) - 1)
+    while table[place].key != key and table[place].key != 0:
+        place = (place + 1) & (len(table) - 1)
+    return place
+
+
+@compiled
+def _roomier(old: Any) -> Any:
+    new = np.zeros(2 * len(old), old.dtype)
+    for entry in old:
+        if entry.key != 0:
+            new[_place_of(new, entry.key)] = entry
+    return new
+
+
+@compiled
+def _remember_seen(s: Any, node: int, origin: int, number: int) -> bool:
+    """The highest number of a background message known at a node, by origin. Whether this one is new."""
+    key = _pair(s, node, origin)
+    entry = s.seen[_place_of(s.seen, key)]
+    if number <= entry.value:
+        return False
+    if entry.key == 0:
+        s.seen_size += 1
+        if 2 * s.seen_size > len(s.seen):
+            s.seen = _roomier(s.seen)
+            entry = s.seen[_place_of(s.seen, key)]
+    entry.key, entry.value = key, number
+    return True
+
+
+@compiled
+def _remember_overheard(s: Any, node: int, sender: int) -> None:
+    """When a background message last came to a node from another."""
+    key = _pair(s, node, sender)
+    entry = s.overheard[_place_of(s.overheard, key)]
+    if entry.key == 0:
+        s.overheard_size += 1
+        if 2 * s.overheard_size > len(s.overheard):
+            s.overheard = _roomier(s.overheard)
+            entry = s.overheard[_place_of(s.overheard, key)]
+    entry.key, entry.value = key, s.now
 
 
 # --- Chance --------------------------------------------------------------------------------------------------------
@@ -508,10 +538,14 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
     """Fills `near` with the nodes that sense a frame of i, by number, and `distance2`; gives their count."""
     count = 0
     if s.links:
-        for j in range(s.nodes):
-            if s.link[i, j] != NO_LINK and s.n[j].on:
+        link = s.first_link[i]
+        while link >= 0:
+            j = s.l[link].receiver
+            if s.n[j].on:
                 s.near[count] = j
+                s.distance2[j] = s.l[link].loss  # there are no distances
                 count += 1
+            link = s.l[link].next
         return count
     k = s.place[i]
     age = s.now - s.start[k]
@@ -611,7 +645,7 @@ def _transmit(
         reception, other = receptions[first + k], s.n[j]
         reception.node, reception.next_present, reception.era = j, -1, other.era
         if s.links:
-            reception.flags, reception.power = IS_RECEIVABLE, s.link[i, j]  # without positions the loss stands there
+            reception.flags, reception.power = IS_RECEIVABLE, s.distance2[j]  # without positions it is the loss
         else:
             least, d2 = min(reach, other.range) if s.surroundings else reach, s.distance2[j]
             reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
@@ -933,7 +967,7 @@ def _broadcast_ended(s: Any, message: int) -> None:
         for k in range(s.received):
             j = s.receivers[k]
             if s.overhear:
-                s.overheard[j, s.m[message].node] = s.now
+                _remember_overheard(s, j, s.m[message].node)
             _pass_on(s, j, message)
     _over(s, BROADCAST, message)
 
@@ -942,9 +976,8 @@ def _broadcast_ended(s: Any, message: int) -> None:
 def _pass_on(s: Any, j: int, message: int) -> None:
     """Background traffic was received: a flood goes on, once."""
     origin, number = s.m[message].origin, s.m[message].number
-    if not s.background_flood or number <= s.seen[j, origin]:
+    if not s.background_flood or not _remember_seen(s, j, origin, number):
         return
-    s.seen[j, origin] = number
     delay = int(_uniform(s, BACKGROUND, j) * s.background_jitter)
     copy = _new_background(s, j, origin, number)
     s.m[copy].release = _push(s, s.now + delay, RELEASE, copy)
@@ -986,7 +1019,7 @@ def _background_due(s: Any, i: int) -> None:
     if s.n[i].on:
         s.n[i].made += 1
         if s.background_flood:
-            s.seen[i, i] = s.n[i].made
+            _remember_seen(s, i, i, s.n[i].made)
         _release(s, _new_background(s, i, i, s.n[i].made))
     _push(s, s.now + s.background_interval, BACKGROUND_DUE, i)
 
@@ -1430,21 +1463,65 @@ def _set_room(address: int, node: int, room: int) -> None:
 
 @compiled
 def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
-    _state_at(address).link[sender, receiver] = loss
+    """The links of a sender are a list, by number of the receiver."""
+    s = _state_at(address)
+    before, link = -1, s.first_link[sender]
+    while link >= 0 and s.l[link].receiver < receiver:
+        before, link = link, s.l[link].next
+    is_there = link >= 0 and s.l[link].receiver == receiver
+    if loss == NO_LINK:
+        if is_there:
+            _join_links(s, sender, before, s.l[link].next)
+            s.l[link].next, s.l_free = s.l_free, link
+        return
+    if not is_there:
+        after, link = link, _new_link(s)
+        s.l[link].receiver, s.l[link].next = receiver, after
+        _join_links(s, sender, before, link)
+    s.l[link].loss = loss
+
+
+@compiled
+def _join_links(s: Any, sender: int, before: int, link: int) -> None:
+    if before < 0:
+        s.first_link[sender] = link
+    else:
+        s.l[before].next = link
+
+
+@compiled
+def _new_link(s: Any) -> int:
+    link = s.l_free
+    if link >= 0:
+        s.l_free = s.l[link].next
+        return link
+    link = s.l_size
+    if link == len(s.l):
+        s.l = _longer(s.l, 2 * link)
+    s.l_size = link + 1
+    return link
+
+
+@compiled
+def _overheard_at(address: int, node: int, sender: int) -> int:
+    """When, or -1."""
+    s = _state_at(address)
+    entry = s.overheard[_place_of(s.overheard, _pair(s, node, sender))]
+    return entry.value if entry.key != 0 else -1
 
 
 @compiled
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
-    shared = s.commands, s.out, s.receivers, s.masks, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
-    return *shared, s.overheard
+    return s.commands, s.out, s.receivers, s.masks, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
 
 
 class Core:
     """See `core.Core`."""
 
     _ROW: Final = struct.Struct(f"={COMMAND_WIDTH}q")
+    _ANSWER: Final = struct.Struct("=4q")
 
     def __init__(self, settings: Settings) -> None:
         self._state = _new_state()
@@ -1459,7 +1536,7 @@ class Core:
             ),
             SMALL_NETWORK,
         )
-        commands, out, receivers, masks, self._totals, frame, nodes, outcomes, self._overheard = _buffers(self._address)
+        commands, out, receivers, masks, self._totals, frame, nodes, outcomes = _buffers(self._address)
         self._commands, self._out, self._receivers, self._masks = (
             memoryview(commands).cast("B"),
             memoryview(out),
@@ -1521,7 +1598,7 @@ class Core:
         if code == _REACHED:
             self.now = until
             return Upcall.REACHED
-        self.now, self.sender, self.handle, count = self._out[:4]
+        self.now, self.sender, self.handle, count = self._ANSWER.unpack_from(self._out)
         if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
         elif code == _FRAME:
@@ -1543,7 +1620,7 @@ class Core:
         return Frame(start, sender, to, kind, handle, packets, size, tuple(outcomes))
 
     def overheard(self, node: int, sender: int) -> int | None:
-        at = int(self._overheard[node, sender])
+        at: int = _overheard_at(self._address, node, sender)
         return None if at < 0 else at
 
     def take_series(self) -> list[list[int]]:

@@ -7,7 +7,7 @@ one instant the agenda goes first, in the order of `Priority`; what it does at a
 import enum
 import heapq
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping
+from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -29,6 +29,7 @@ from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
 from roamcast.sim.draw import own_range
+from roamcast.sim.first_copies import FirstCopies
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, Recorded, position
 from roamcast.sim.places import scenario_acts
@@ -97,6 +98,7 @@ class World:
 
         self._messages = MessagesInFlight()
         self._costs = Costs(recorder, self._kind_roles)
+        self._first_copies: dict[type[Message], FirstCopies] = {}
         self._legs: dict[int, Leg] = {}  # the one that each node is on; none with links
         self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
@@ -305,6 +307,8 @@ class World:
             self._facts.add("publish", *publish_row(self.now, node, what))
             for row in event_rows(event):
                 self._facts.add("event_attribute", *row)
+            for copies in self._first_copies.values():
+                copies.learn(node, event.id)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
             self._facts.add("subscribe", *subscribe_row(self.now, node, what))
@@ -337,6 +341,7 @@ class World:
         pieces = len(bulk)
         assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
         size, last = self._codec.size(bulk[0]), self._codec.size(bulk[pieces - 1])
+        assert bulk.piece not in self._first_copies, "a bulk is not kept from a broker"
         handle = self._messages.add(bulk, EVERYONE, self.now)
         kind = self._kinds[bulk.piece]
         self.core.send_bulk(node, handle, pieces, size, last, kind, self.now, bulk.piece.urgent)
@@ -358,10 +363,19 @@ class World:
             return
         self._charge(sender, sent)
         message = self._received(sent)
-        for node in core.receivers:
+        for node in self._to_wake(sent, core.receivers):
             brokers[node].receive(now, sender, message)
         if sent.tracked:
             self._tell_left(sender, sent)
+
+    def first_copies(self, node: int, kind: type[Message], window: int, note: str) -> None:
+        if kind not in self._first_copies:
+            self._first_copies[kind] = FirstCopies(self._scenario.nodes, window, note)
+        self._first_copies[kind].begin_again(node)
+
+    def _to_wake(self, sent: Message, receivers: Sequence[int]) -> Sequence[int]:
+        copies, event = self._first_copies.get(type(sent)), sent.event_id
+        return receivers if copies is None or event is None else copies.choose(event, receivers)
 
     def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
         core = self.core
@@ -386,6 +400,7 @@ class World:
         if upcall is Upcall.DELIVERED:
             message = self._messages.message(handle)
             assert isinstance(message, Message)
+            assert type(message) not in self._first_copies, "only broadcasts are kept from a broker"
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
@@ -468,6 +483,9 @@ class World:
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())
+        for copies in self._first_copies.values():
+            for node, count in copies.skipped().items():
+                self._ports[node].note(copies.note, count)
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
@@ -502,8 +520,8 @@ class _Port:
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         self._world.deliver(self._node, event, subscriptions, hops, via)
 
-    def note(self, what: str) -> None:
-        self.notes[what] = self.notes.get(what, 0) + 1
+    def note(self, what: str, count: int = 1) -> None:
+        self.notes[what] = self.notes.get(what, 0) + count
 
     def record(self, fact: Fact) -> None:
         self._world.record(self._node, fact)
@@ -525,6 +543,9 @@ class _Port:
 
     def attributes(self, now: int) -> Mapping[str, Scalar]:
         return self._world.attributes(self._node)
+
+    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
+        self._world.first_copies(self._node, kind, window, note)
 
     def overheard(self, neighbour: int) -> int | None:
         return self._world.overheard(self._node, neighbour)

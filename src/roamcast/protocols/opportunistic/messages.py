@@ -184,20 +184,28 @@ class Chunk(Bulk):
     """Pieces of a document that are sent together. They come from the document, or are those that a relay has."""
 
     piece: ClassVar[type[Message]] = Piece
-    __slots__ = ("_numbers", "_octets", "document", "header")
+    __slots__ = ("_octets", "_places", "document", "header")
 
     def __init__(self, header: Header, document: Document | None, octets: Mapping[int, bytes] | None = None) -> None:
         """`octets` has the pieces' bytes by their number in the document, where there is no document."""
         self.header = header
         self.document = document
         self._octets = {} if octets is None else octets
-        self._numbers = [number for number in range(header.sent.bit_length()) if header.sent >> number & 1]
+        self._places: list[int] | None = None  # in the chunk, of the pieces that are sent
 
     def __len__(self) -> int:
-        return len(self._numbers)
+        return self.header.sent.bit_count()
+
+    def _place(self, number: int) -> int:
+        sent = self.header.sent
+        if sent & (sent + 1) == 0 and 0 <= number < sent.bit_length():  # no gaps
+            return number
+        if self._places is None:
+            self._places = [place for place in range(sent.bit_length()) if sent >> place & 1]
+        return self._places[number]
 
     def __getitem__(self, number: int) -> Piece:
-        place = self._numbers[number]
+        place = self._place(number)
         whole = self.header.first + place
         if whole in self._octets:
             return Piece(self.header, place, self._octets[whole])
@@ -215,12 +223,12 @@ class Chunk(Bulk):
     def pieces(self, received: int) -> int:
         """Which pieces of the document those are that have arrived of this bulk."""
         sent = self.header.sent
-        if received.bit_count() == len(self._numbers):
+        if received.bit_count() == sent.bit_count():
             return sent << self.header.first
         mask = 0
-        for place, number in enumerate(self._numbers):
-            if received >> place & 1:
-                mask |= 1 << number
+        for number in range(len(self)):
+            if received >> number & 1:
+                mask |= 1 << self._place(number)
         return mask << self.header.first
 
 

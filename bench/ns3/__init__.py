@@ -1,0 +1,45 @@
+"""The same work in ns-3: builds `flooding.cc` where ns-3 is installed, and runs it."""
+
+import shutil
+import subprocess
+import tempfile
+from pathlib import Path
+
+SOURCE = Path(__file__).with_name("flooding.cc")
+MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")
+OPTIONS_OF = {
+    "A": {"nodes": 100, "publishers": 2, "side": 1000, "slowest": 10, "fastest": 20, "beacons": 0.2, "duration": 60},
+    "B": {"nodes": 75, "publishers": 75, "side": 1250, "slowest": 5, "fastest": 5, "beacons": 0, "duration": 20},
+}
+"""What `simulator.scenario_a` and `scenario_b` are here."""
+
+
+def version() -> str | None:
+    """Of ns-3, if it is installed with its headers, and a compiler with it."""
+    if not (shutil.which("pkg-config") and shutil.which("g++")):
+        return None
+    asked = subprocess.run(["pkg-config", "--modversion", *MODULES], capture_output=True, text=True, check=False)
+    return asked.stdout.split()[0] if asked.returncode == 0 and asked.stdout.split() else None
+
+
+def cost(name: str, size: int, folder: Path) -> tuple[float, float]:
+    """CPU ms per simulated second, and transmissions per simulated second. A flooded message has `size` bytes."""
+    options = {**OPTIONS_OF[name], "size": size}
+    words = [str(_program(folder)), *(f"--{key}={value}" for key, value in options.items())]
+    answer = subprocess.run(words, capture_output=True, text=True, check=True)
+    seconds, sent = answer.stdout.split()
+    return 1000 * float(seconds) / options["duration"], int(sent) / options["duration"]
+
+
+def _program(folder: Path) -> Path:
+    program = folder / "flooding"
+    if not program.exists():
+        found = subprocess.run(["pkg-config", "--libs", *MODULES], capture_output=True, text=True, check=True)
+        # Debian's files also name libraries of its build machine by their paths; ns-3's own are enough.
+        libraries = dict.fromkeys(word for word in found.stdout.split() if word.startswith("-l"))
+        subprocess.run(["g++", "-O2", "-std=c++17", "-o", str(program), str(SOURCE), *libraries], check=True)
+    return program
+
+
+def folder() -> "tempfile.TemporaryDirectory[str]":
+    return tempfile.TemporaryDirectory(prefix="roamcast-ns3-")

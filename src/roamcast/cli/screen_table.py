@@ -1,0 +1,94 @@
+"""Tables on a terminal that never cut a value: where the screen is too narrow there are fewer columns, and it is said
+which are missing."""
+
+import textwrap
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Final
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.report.chart import variants_of
+from roamcast.report.numbers import ABSENT, estimate, value_text
+from roamcast.report.plans import drawn_measures
+from roamcast.report.source import Experiment, Results, Row
+
+_NAMED: Final = 8
+"""So many of the columns left out are named."""
+_MOST: Final = 12
+"""Columns of measures, however wide the screen is: nobody reads more."""
+
+Body = Sequence[Sequence[str]]
+
+
+def print_table(console: Console, title: str, head: Sequence[str], rows: Body, keys: int, where: str) -> None:
+    """The first `keys` columns are always there; `where` says where to find the columns left out."""
+    count = min(len(head), keys + _MOST)
+    endless = Console(width=10_000)  # a console says of no table that it is wider than itself
+    while count > keys + 1 and endless.measure(_table(title, head, rows, count)).maximum > console.width:
+        count -= 1
+    console.print(_table(title, head, rows, count))
+    if left := head[count:]:
+        names = ", ".join(left[:_NAMED]) + (f" and {len(left) - _NAMED} more" if len(left) > _NAMED else "")
+        console.print(f"Not shown, for want of width: {names}; {where}.", soft_wrap=True)
+
+
+def _table(title: str, head: Sequence[str], rows: Body, count: int) -> Table:
+    """What is too wide even so is folded, not cut."""
+    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
+    for at, name in enumerate(head[:count]):
+        table.add_column(name, justify="right" if at else "left", overflow="fold")
+    for row in rows:
+        table.add_row(*row[:count])
+    return table
+
+
+def show_measures(results: Results, report: Path) -> None:
+    """A table for each experiment: its points in the order of its variants, its measures as columns."""
+    console = Console(markup=False, highlight=False)
+    for experiment in results.campaign.experiments:
+        mine = [row for row in results.rows if row.experiment == experiment.name]
+        labels = [axis.label for axis in experiment.axes]
+        asked = [*(experiment.measures or [plan.y for plan in experiment.figures])]
+        measures = list(dict.fromkeys([*asked, *drawn_measures(experiment, mine, results.measured)]))
+        measures = [name for name in measures if any(row.measure == name and row.mean is not None for row in mine)]
+        head = ["variant", *labels, *measures]
+        rows = [_cells(point, labels, measures) for point in _points(experiment, mine)]
+        print_table(console, experiment.title or experiment.name, head, rows, 1 + len(labels), f"all are in {report}")
+
+
+def _points(experiment: Experiment, rows: Sequence[Row]) -> list[list[Row]]:
+    """The rows of each variant at each point."""
+    points: dict[tuple[str, str], list[Row]] = {}
+    for row in rows:
+        points.setdefault((row.variant, str(row.axes)), []).append(row)
+    order = {name: index for index, name in enumerate(variants_of(experiment, list(rows)))}
+    return sorted(points.values(), key=lambda point: order[point[0].variant])
+
+
+def _cells(point: Sequence[Row], labels: Sequence[str], measures: Sequence[str]) -> list[str]:
+    axes, by_measure = point[0].axes, {row.measure: row for row in point}
+    places = (value_text(axes[label]) if label in axes else ABSENT for label in labels)
+    found = (by_measure.get(name) for name in measures)
+    return [point[0].variant, *places, *(ABSENT if row is None else _interval(row) for row in found)]
+
+
+def _interval(row: Row) -> str:
+    """Mean and half the interval, also where the report shows the ends of a clipped one: that takes less room."""
+    if row.mean is None or row.low is None or row.high is None:
+        return estimate(row.mean, None, None)
+    half = max(row.mean - row.low, row.high - row.mean)
+    return estimate(row.mean, row.mean - half, row.mean + half)
+
+
+def answer_lines(answers: Sequence[str], width: int, most: int = 4) -> list[str]:
+    """What a campaign says in words, wrapped; of many the first."""
+    lines = []
+    for text in answers[:most]:
+        lines += textwrap.wrap(text, max(40, min(width, 100)), break_long_words=False, subsequent_indent="  ")
+    if len(answers) > most:
+        more = len(answers) - most
+        lines.append(f"({more} more answer{'s are' if more > 1 else ' is'} in the report)")
+    return lines

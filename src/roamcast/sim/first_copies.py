@@ -1,0 +1,77 @@
+"""Who need not be woken: nodes that get one more copy of an event that their broker only counts.
+
+In a flood nine of ten messages are such copies, and waking a broker for each was half the time of a run. A broker that
+has asked for it (`Port.first_copies`) is woken for the first copy alone. It remembers a bounded number of events, so
+here is counted how many each broker may have come to know since: when it may have forgotten an event, it is woken.
+"""
+
+from array import array
+from collections import Counter
+from collections.abc import Sequence
+from typing import Final
+
+from roamcast.bounded import put
+from roamcast.content.event import EventId
+
+MAX_EVENTS: Final = 256
+"""Events that are followed at a time; a flood is over in less than a second. Of older ones every copy wakes."""
+_MIN_EVENTS: Final = 16
+_MAX_ENTRIES: Final = 2_000_000
+"""Of events and nodes, 8 bytes each: large networks follow fewer events."""
+_MAX_HELD: Final = 10_000
+
+
+class FirstCopies:
+    """Of one kind of message."""
+
+    def __init__(self, nodes: int, window: int, note: str) -> None:
+        """A broker remembers the `window` latest events, and counts another copy as `note`."""
+        self.note = note
+        self._window = window
+        self._max_events = max(_MIN_EVENTS, min(MAX_EVENTS, _MAX_ENTRIES // nodes))
+        self._learnt = array("q", bytes(8 * nodes))  # how many events each broker may have come to know
+        self._known_until: dict[
+            EventId, array[int]
+        ] = {}  # by event and node: how many it may learn before forgetting it
+        self._skipped: list[int] = []  # nodes, one entry for each copy
+        self._counts: Counter[int] = Counter()
+
+    def begin_again(self, node: int) -> None:
+        """Its broker is new, and knows nothing."""
+        self._learnt[node] += self._window
+
+    def learn(self, node: int, event: EventId) -> None:
+        """The broker is about to be woken for an event, or to publish it."""
+        known_until = self._known_until.get(event)
+        if known_until is None:
+            known_until = array("q", bytes(8 * len(self._learnt)))
+            put(self._known_until, event, known_until, self._max_events)
+        self._learnt[node] += 1
+        known_until[node] = self._learnt[node] + self._window
+
+    def choose(self, event: EventId, receivers: Sequence[int]) -> Sequence[int]:
+        """Those of the receivers of a copy that must be woken; the others are counted."""
+        known_until, learnt = self._known_until.get(event), self._learnt
+        if known_until is None:
+            woken = receivers
+        else:
+            woken = [node for node in receivers if learnt[node] >= known_until[node]]
+            if len(woken) < len(receivers):
+                self._skip([node for node in receivers if learnt[node] < known_until[node]] if woken else receivers)
+        for node in woken:
+            self.learn(node, event)
+        return woken
+
+    def _skip(self, nodes: Sequence[int]) -> None:
+        self._skipped.extend(nodes)
+        if len(self._skipped) > _MAX_HELD:
+            self._count()
+
+    def _count(self) -> None:
+        self._counts.update(self._skipped)
+        self._skipped.clear()
+
+    def skipped(self) -> Counter[int]:
+        """Copies that woke nobody, by node."""
+        self._count()
+        return self._counts
