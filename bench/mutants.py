@@ -1,8 +1,8 @@
 """`python -m bench.mutants`: small mistakes in the files that seal frames and refuse replays; do the tests see them?
 
 Each mutant has one change: a comparison, an operator, a number, a truth value, an `and`, a `not`. It lives in a forked
-process that runs the tests of these files until one fails. Those that survive are printed; docs/live.md has the list,
-with why each makes no difference.
+process that runs the tests of these files until one fails. Those that survive are printed. `python -m bench.mutants
+replay 40` begins with the 40th of one file.
 """
 
 import ast
@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from importlib import import_module
 from importlib.machinery import ModuleSpec
 from importlib.util import find_spec
+from itertools import islice
 from pathlib import Path
 from types import ModuleType
 from typing import Final
@@ -136,24 +137,28 @@ class _Mutated:
         exec(compile(self._source, self._file, "exec"), module.__dict__)
 
 
-def run() -> int:
+def run(names: tuple[str, ...] = MODULES, first: int = 1) -> int:
     for name in ("hypothesis.strategies", "xdist.plugin", "cryptography.x509", "roamcast.live.key"):
         import_module(name)
     alive, count = [], 0
-    for module in MODULES:
+    for module in names:
         spec = find_spec(module)
         assert spec is not None
         assert spec.origin is not None
         tree = ast.parse(Path(spec.origin).read_text())
         assert survives(module, ast.unparse(tree), spec.origin), "the tests must pass without a mistake"
-        for line, words, source in mutants(tree):
+        for line, words, source in islice(mutants(tree), first - 1, None):
             count += 1
             if survives(module, source, spec.origin):
                 alive.append(f"{Path(spec.origin).name}:{line}: {words}")
                 print(f"  {alive[-1]}", flush=True)
-    print(f"mutants: {count} in {', '.join(MODULES)}; {len(alive)} survive")
+            if count % 20 == 0:
+                print(f"  … {count}", flush=True)
+    print(f"mutants: {count} in {', '.join(names)}; {len(alive)} survive")
     return 0
 
 
 if __name__ == "__main__":
-    sys.exit(run())
+    asked = [word for word in sys.argv[1:] if not word.isdigit()]
+    chosen = tuple(module for module in MODULES if module.rpartition(".")[2] in asked) or MODULES
+    sys.exit(run(chosen, next((int(word) for word in sys.argv[1:] if word.isdigit()), 1)))
