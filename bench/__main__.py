@@ -15,6 +15,7 @@ from bench import (
     judge,
     lab_chaos,
     lab_parity,
+    lab_soak,
     live,
     live_fuzz,
     live_fuzz_messages,
@@ -57,6 +58,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "power-cuts": power_cuts.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
+    "lab-soak": lab_soak.run,
     "trees-table": trees_table.run,
 }
 

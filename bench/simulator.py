@@ -128,14 +128,14 @@ def _print_start() -> None:
 
 
 def _print_memory() -> None:
-    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time."""
-    for duration in (5, 30):
+    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time, and 100,000."""
+    for nodes, duration in ((10_000, 5), (10_000, 30), (100_000, 2)):
         program = (
             "from bench.simulator import *\n"
-            f"run(scenario_a(10_000, {duration}.0), lambda table, batch: None)\n"
+            f"run(scenario_a({nodes}, {duration}.0), lambda table, batch: None)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
         )
         answer = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
         )
-        print(f"10,000 nodes for {duration} s: {answer.stdout.strip()} MB at the peak")
+        print(f"{nodes:,} nodes for {duration} s: {answer.stdout.strip()} MB at the peak")

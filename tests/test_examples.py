@@ -17,7 +17,7 @@ PAGE = ROOT / "docs" / "writing-a-protocol.md"
 
 
 def examples(pattern: str) -> list[str]:
-    found = sorted(path.name for path in EXAMPLES.glob(pattern))
+    found = sorted(path.relative_to(EXAMPLES).as_posix() for path in EXAMPLES.glob(pattern))
     assert found, f"there is no example {pattern}"
     return found
 
@@ -36,7 +36,7 @@ def test_a_program_runs_to_its_end(name: str, tmp_path: Path) -> None:
     assert done.stdout
 
 
-@pytest.mark.parametrize("name", examples("*.toml"))
+@pytest.mark.parametrize("name", [*examples("*.toml"), *examples("choose/*.toml")])
 def test_a_scenario_runs_and_something_is_delivered(name: str) -> None:
     scenario, facts = load(EXAMPLES / name), MemorySink()
     report = run(scenario, facts, folder=EXAMPLES)

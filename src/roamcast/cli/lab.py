@@ -284,7 +284,7 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for name in ("measure", "live", "simulated"):
-        table.add_column(name, justify="left" if name == "measure" else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name == "measure" else "right", overflow="fold")
     for name in TWIN_MEASURES:
         cells = [found.get(name, {}).get(variant) for variant in ("live", "simulated")]
         if any(cell is not None and cell["mean"] is not None for cell in cells):

@@ -1521,6 +1521,7 @@ class Core:
     """See `core.Core`."""
 
     _ROW: Final = struct.Struct(f"={COMMAND_WIDTH}q")
+    _ANSWER: Final = struct.Struct("=4q")
 
     def __init__(self, settings: Settings) -> None:
         self._state = _new_state()
@@ -1597,7 +1598,7 @@ class Core:
         if code == _REACHED:
             self.now = until
             return Upcall.REACHED
-        self.now, self.sender, self.handle, count = self._out[:4]
+        self.now, self.sender, self.handle, count = self._ANSWER.unpack_from(self._out)
         if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
         elif code == _FRAME:
