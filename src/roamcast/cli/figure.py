@@ -15,7 +15,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
     "--format",
     "kind",
     type=click.Choice(FORMATS),
-    help="pgf needs an installed TeX.  [default: as --out ends, else pdf]",
+    help="File format; pgf needs an installed TeX.  [default: as --out ends, else pdf]",
 )
 @click.option("--width", default="3.5in", show_default=True, metavar="LENGTH", help="In in, cm, mm or pt.")
 @click.option("--height", metavar="LENGTH", help="[default: what suits the width]")
