@@ -213,8 +213,8 @@ def _no_jvm_left_behind() -> Iterator[None]:
         launched.append(subprocess.Popen(command, **{**options, "start_new_session": True}))
         return launched[-1]
 
-    original = java_gateway.Popen
-    java_gateway.Popen = launch
+    theirs = vars(java_gateway)
+    original, theirs["Popen"] = theirs["Popen"], launch
     try:
         yield
     except BaseException:
@@ -225,7 +225,7 @@ def _no_jvm_left_behind() -> Iterator[None]:
                 process.communicate()
         raise
     finally:
-        java_gateway.Popen = original
+        theirs["Popen"] = original
 
 
 @contextmanager
