@@ -1,19 +1,19 @@
 """Makes docs/choosing.md and its figures from the tables of the map in this folder.
 
     python docs/map/make.py                 from the tables as they are
-    python docs/map/make.py out/map/core    from a measured map, whose tables are copied here first
+    python docs/map/make.py out/map/core    from a measured map, whose tables are written here first
 
 What stands in choosing.md between the marks `<!-- map -->` and `<!-- /map -->` is made; the rest is written by hand.
 The same tables give the same bytes: the tests compare.
 """
 
 import re
-import shutil
 import sys
 from pathlib import Path
 from typing import Final
 
 from roamcast.papers.atlas import tables
+from roamcast.papers.atlas.cells import read_cells
 from roamcast.papers.atlas.words import sentences, worlds
 from roamcast.report.atlas import drawings
 
@@ -31,8 +31,7 @@ def page(written: str, found: tables.Atlas) -> str:
 
 def main(arguments: list[str]) -> None:
     for out in arguments[:1]:
-        for name in ("cells", "standings", "settings"):
-            shutil.copyfile(Path(out) / "map" / "map-core" / f"{name}.csv", HERE / f"{name}.csv")
+        tables.write(tables.atlas(read_cells(Path(out), "map-core")), HERE)
     found = tables.read(HERE)
     for name, drawing in drawings(found).items():
         (PICTURES / f"map-{name}.svg").write_text(drawing, encoding="utf-8")
