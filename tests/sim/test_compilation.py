@@ -11,7 +11,7 @@ from roamcast.sim import compilation
 
 def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
     inner = njit(lambda x: x + 1)
-    outer = njit(lambda x: inner(x))
+    outer = njit(lambda x: 2 * inner(x))
 
     monkeypatch.setattr(compilation, "_call_all", lambda: outer(1))
     lines: list[str] = []
