@@ -1,6 +1,6 @@
 # Everything a newcomer runs. Each target does its own set-up: Python 3.11+ (with venv), make and git are enough.
 #
-#   make demo     the main job on a small scale: a campaign, its measures, its report
+#   make demo     the main job on a small scale: all protocols on one network, a report, and a page that plays a run
 #   make test     all checks, and all tests but the slow ones
 #   make test-slow   those in real time or with a cluster of their own
 #   make install  the set-up alone          make check   format, lint, types, layers
@@ -16,6 +16,7 @@ READY := $(VENV)/.ready
 
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
+	$(BIN)/roamcast run examples/demo.toml --set duration=60 --replay --quiet --force --out out/demo-replay
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
 # one worker (loadfile): what they share, such as a measured campaign or a browser, is made once. Three

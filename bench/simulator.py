@@ -115,7 +115,8 @@ def _message_size(scenario: Scenario) -> int:
     """Bytes of a flooded message of the protocol: the event and what goes with it."""
     sink = MemorySink()
     run(replace(scenario, duration=20.0, record=replace(scenario.record, frames=True)), sink)
-    return max(sink.table("frame")["size"].to_pylist())
+    sizes: list[int] = sink.table("frame")["size"].to_pylist()
+    return max(sizes)
 
 
 def _print_start() -> None:

@@ -2,7 +2,10 @@
 
 import json
 import math
+import runpy
+from collections import Counter
 from collections.abc import Mapping, Sequence
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -11,11 +14,14 @@ import pytest
 from roamcast.campaign.experiment import load_experiment
 from roamcast.campaign.plan import plan
 from roamcast.papers import EXPERIMENTS
-from roamcast.papers.atlas import PARTS, load_part
+from roamcast.papers.atlas import PARTS, load_part, tables
 from roamcast.papers.atlas.cells import Cell, Setting, cells, setting_of
 from roamcast.papers.atlas.dominance import front
+from roamcast.papers.atlas.tuning import only, picks, tuned
 from roamcast.papers.atlas.winners import judge
+from roamcast.papers.atlas.words import sentences
 from roamcast.protocols.catalogue import CATALOGUE
+from roamcast.report.atlas import drawings
 
 DELIVERED, COST, DELAY = "delivered_of_possible_10", "airtime_per_delivery", "delay_restricted_10"
 FLOODING = Setting("flooding", "flooding")
@@ -70,7 +76,8 @@ def test_a_continuous_knob_is_read_at_equal_delivery() -> None:
 def test_whole_numbers_are_not_divided() -> None:
     verdict = judge(cell({HINT[0]: ([0.94, 0.94], [4.0, 4.0]), HINT[1]: ([0.98, 0.98], [64.0, 64.0])}), 10)
     assert verdict.winner is not None
-    assert (verdict.winner.knob, verdict.winner.cost) == (2, pytest.approx(64.0))
+    assert verdict.winner.knob == 2
+    assert verdict.winner.cost == pytest.approx(64.0)
 
 
 def test_who_may_be_as_cheap_is_not_separated() -> None:
@@ -88,6 +95,12 @@ def test_a_winner_that_may_miss_the_threshold_is_not_separated() -> None:
     assert verdict.winner is not None
     assert verdict.winner.protocol == "hint"
     assert verdict.rivals == ("flooding",)
+
+
+def test_perhaps_nobody_reaches_it() -> None:
+    verdict = judge(cell({FLOODING: ([0.90, 1.0, 0.91, 1.0], [8.0] * 4)}), 10)
+    assert verdict.winner is not None
+    assert verdict.rivals == ("nobody",)
 
 
 def test_nobody_wins_where_nobody_reaches_it() -> None:
@@ -123,6 +136,31 @@ def test_a_difference_that_does_not_matter_does_not_dominate() -> None:
     assert not found.dominated
 
 
+def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers_most() -> None:
+    anchor = cell(
+        {
+            HINT[0]: ([0.90, 0.92], [2.0, 2.0]),
+            HINT[1]: ([0.93, 0.94], [9.0, 9.0]),
+            GOSSIP[0]: ([0.96, 0.98], [4.0, 4.0]),
+            GOSSIP[1]: ([0.99, 0.99], [6.0, 6.0]),
+        }
+    )
+    picked = picks([anchor])
+    assert picked == {"speed 5": {"hint credits=2", "gossip p=0.5"}}
+    assert [setting.name for setting in only([anchor], picked)[0].settings] == ["hint credits=2", "gossip p=0.5"]
+    (tuning,) = load_part("tuned", "quick")
+    shown = tuned(tuning, {"a": frozenset({"coman"}), "b": frozenset({"maodv", "coman"})}, 5)
+    assert [variant.name for variant in shown.variants] == ["maodv", "coman"]
+    assert not {row["seed"] for row in plan([shown]).rows} & {row["seed"] for row in plan([tuning]).rows}
+
+
+def test_the_budget_of_tuning_is_equal() -> None:
+    (tuning,) = load_part("tuned", "usual")
+    by_protocol = Counter(setting_of({"name": one.name, "set": one.set}).protocol for one in tuning.variants)
+    assert set(by_protocol.values()) == {6}
+    assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE)
+
+
 def test_settings_of_variants() -> None:
     def made(name: str, **parameters: Any) -> Setting:  # noqa: ANN401  # any value of TOML
         return setting_of({"name": "x", "set": {"protocol.name": name, "protocol.parameters": parameters}})
@@ -139,7 +177,9 @@ def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() ->
         for variant, seeds in (("flooding", (1, 2, 3)), ("hint credits=0", (2, 3, 4)))
         for seed in seeds
     ]
-    values = {row["run"]: {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs}
+    values: dict[str, dict[str, float | None]] = {
+        str(row["run"]): {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs
+    }
     (found,) = cells([FLOODING, HINT[0]], runs, values)
     assert found.seeds == (2, 3)
     assert found.column(FLOODING, COST).tolist() == [2.0, math.inf]
@@ -176,3 +216,53 @@ def test_the_area_gives_the_degree(degree: float, side: float) -> None:
     half = len(place) // 2
     near = np.hypot(*(place[:half] - place[half : 2 * half]).T) <= 150
     assert 99 * near.mean() == pytest.approx(degree, rel=0.03)
+
+
+# --- The map that is in the repository ------------------------------------------------------------------------------
+
+DOCS = Path(__file__).parents[2] / "docs"
+
+
+def test_the_page_and_its_figures_say_what_the_tables_say() -> None:
+    made = runpy.run_path(str(DOCS / "map" / "make.py"))
+    found = tables.read(DOCS / "map")
+    written = (DOCS / "choosing.md").read_text(encoding="utf-8")
+    assert made["page"](written, found) == written, "run python docs/map/make.py"
+    for name, drawing in drawings(found).items():
+        assert (DOCS / "pictures" / f"map-{name}.svg").read_text(encoding="utf-8") == drawing
+
+
+def test_words_by_hand() -> None:
+    """One cell is clear, one is not decided, in one nobody reaches the threshold."""
+    world = dict.fromkeys(tables.WORLD, "1")
+    blank = dict.fromkeys(("winner", "knob", "cost", "wins", "not_separated", "closest", "next", "next_knob"), "")
+    blank |= dict.fromkeys(("margin", "margin_low", "margin_high"), "")
+
+    def row(degree: str, **changes: str) -> dict[str, str]:
+        place = {"speed": "5", "degree": degree}
+        return place | world | {"seeds": "5", "deadline": "10", "delivered": "0.97"} | blank | changes
+
+    margin = {"next": "gossip", "next_knob": "0.6", "margin": "1.6", "margin_low": "1.4", "margin_high": "1.8"}
+    found = tables.Atlas(
+        [
+            row("2", closest="flooding", delivered="0.5"),
+            row("8", winner="flooding", wins="0.7", not_separated="odmrp extended; hint", cost="7"),
+            row("12", winner="hint", knob="0", wins="0.99", cost="2", **margin),
+        ],
+        [
+            {"speed": "5", "degree": degree, "deadline": "10", "protocol": "coman", "delivered": "0.4", "cost": cost}
+            for degree, cost in (("2", ""), ("8", "14"), ("12", "9"))
+        ],
+        [],
+    )
+    lines = [line for line in sentences(found) if line.startswith("- ")]
+    assert [line.removeprefix("- ") for line in lines] == [
+        "**hint** (credits 0) is the cheapest in 1 of 3 cells: degree 12 at 5 m/s. The closest call is at 5 m/s, "
+        "degree 12: gossip (p 0.6) costs 1.6 times as much [1.4, 1.8].",
+        "Not decided at 5 m/s, degree 8: **flooding** was the cheapest and wins 70 % of the draws; odmrp extended "
+        "and hint are not separated from it.",
+        "**Nobody** delivers 95 % of what was possible in 1 of 3 cells: degree 2 at 5 m/s. Closest to it come "
+        "flooding: from 0.5 (at 5 m/s, degree 2, flooding) to 0.5 (at 5 m/s, degree 2, flooding).",
+        "coman reaches 95 % in 2 of 3 cells, and costs there 2 (at 5 m/s, degree 8) to 4.5 times (at 5 m/s, "
+        "degree 12) as much as the cheapest.",
+    ]

@@ -10,13 +10,8 @@ from roamcast.sim import compilation
 
 
 def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
-    @njit
-    def inner(x: int) -> int:
-        return x + 1
-
-    @njit
-    def outer(x: int) -> int:
-        return inner(x)
+    inner = njit(lambda x: x + 1)
+    outer = njit(lambda x: 2 * inner(x))
 
     monkeypatch.setattr(compilation, "_call_all", lambda: outer(1))
     lines: list[str] = []

@@ -11,27 +11,14 @@ from typing import Any, Final
 
 import msgspec
 
+from roamcast.campaign.around import moved
 from roamcast.campaign.experiment import Experiment, Variant, experiment
 from roamcast.campaign.race import LOOKS
+from roamcast.config.document import document
 from roamcast.config.values import typed_value
 from roamcast.errors import ConfigError, RoamcastError
+from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.scenario import refuse_experiment
-
-DEFAULTS: Final = (
-    "flooding",
-    "gossip p=0.5",
-    "gossip p=0.7",
-    "hint credits=0",
-    "hint credits=2",
-    "hint credits=5",
-    "maodv",
-    "coman",
-    "odmrp",
-    "odmrp mode=one-channel",
-    "opportunistic",
-    "context",
-)
-"""Every protocol of the catalogue as its paper has it, and those with one decisive parameter at a few of its values."""
 
 _NAME: Final = "protocol.name"
 _PARAMETERS: Final = "protocol.parameters"
@@ -49,14 +36,22 @@ def candidate(text: str) -> Variant:
     return Variant(name=" ".join((name, *words)), set={_NAME: name, _PARAMETERS: parameters})
 
 
+def usual() -> list[Variant]:
+    """Every protocol of the catalogue, with the parameters that it is worth comparing with."""
+    return [_variant(entry.name, dict(some)) for entry in CATALOGUE.values() for some in entry.compared]
+
+
+def _variant(name: str, parameters: dict[str, Any]) -> Variant:
+    text = " ".join((name, *(f"{key}={value}" for key, value in parameters.items())))
+    return Variant(name=text, set={_NAME: name, _PARAMETERS: parameters})
+
+
 def own(one: Experiment) -> Variant | None:
     """The protocol that the scenario itself names, with the parameters it gives."""
     protocol = one.scenario.get("protocol", {})
     if not isinstance(protocol, dict) or not protocol.get("name"):
         return None
-    parameters = protocol.get("parameters", {})
-    name = " ".join((protocol["name"], *(f"{key}={value}" for key, value in parameters.items())))
-    return Variant(name=name, set={_NAME: protocol["name"], _PARAMETERS: parameters})
+    return _variant(protocol["name"], protocol.get("parameters", {}))
 
 
 def distinct(variants: Iterable[Variant | None]) -> list[Variant]:
@@ -90,6 +85,13 @@ def race_experiment(scenario: dict[str, Any], source: str, folder: Path) -> Expe
 
 def with_candidates(one: Experiment, candidates: Sequence[Variant]) -> Experiment:
     return dataclasses.replace(one, spec=msgspec.structs.replace(one.spec, variants=tuple(candidates)))
+
+
+def as_scenario(one: Experiment, variant: Variant, to: Path) -> str:
+    """The experiment's scenario with this candidate, as a TOML file for the folder `to`."""
+    scenario = {key: value for key, value in one.scenario.items() if key != "protocol"}
+    protocol = {"name": variant.set[_NAME], "parameters": variant.set[_PARAMETERS]}
+    return document(moved(scenario | {"protocol": protocol}, one.folder, to))
 
 
 def as_run(variant: Variant, scenario: str) -> str:

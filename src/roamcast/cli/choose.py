@@ -3,7 +3,8 @@
 import json
 import math
 import time
-from dataclasses import asdict
+from collections.abc import Mapping
+from dataclasses import asdict, dataclass
 from pathlib import Path
 from typing import Any, Final
 
@@ -12,29 +13,34 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.around import around_trace
 from roamcast.campaign.candidates import (
-    DEFAULTS,
     able,
     as_node,
     as_run,
+    as_scenario,
     candidate,
     distinct,
     own,
     race_experiment,
+    usual,
     with_candidates,
 )
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import ABSENT, LOCAL, setting
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
 from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.scenario import read
 
 RESULT_FILE: Final = "choice.json"
+FIGURE_FILE: Final = "choice.svg"
+WINNER_FILE: Final = "winner.toml"
 COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
 
 
 @click.command()
-@click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
+@click.argument("network", type=click.Path(path_type=Path), metavar="SCENARIO.toml|TRACE")
 @click.option(
     "--at-least",
     default="delivery=0.95",
@@ -64,14 +70,14 @@ COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "
     help="A protocol to try, with parameters. May be repeated.  [default: the scenario's own, and all of 'roamcast "
     "protocols']",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/choose-NAME]")
+@click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/choose-NAME]")
 @click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]")
 @click.option(
     "--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated.  [default: none]"
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
 def choose(
-    scenario: Path,
+    network: Path,
     at_least: str,
     within: float | None,
     cost: str,
@@ -84,29 +90,60 @@ def choose(
 ) -> None:
     """Find the protocol that reaches a goal on this network at the lowest cost.
 
+    The network is a scenario, or a TRACE from 'roamcast traces import', around which a scenario is made: a fifth of the
+    nodes want everything, a twentieth publish.
+
     All candidates run the scenario on the same seeds. Those that surely miss the goal, or surely cost more than another
     that meets it, are dropped, until one is left, those left cost the same, or the time is up. Those left are then
     measured on seeds that had no part in the choice. Exits with 0 also if nothing is decided or nothing meets the goal:
     the answer says so.
     """
     measure, share = _goal(at_least)
-    made = race_experiment(read(scenario), str(scenario), scenario.parent)
-    wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *map(candidate, DEFAULTS)]
+    read_from = around_trace if network.is_dir() else read
+    made = race_experiment(read_from(network), str(network), network.parent)
+    wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *usual()]
     fit, refused = able(made, distinct(wanted))
     if not fit:
         reasons = "; ".join(dict.fromkeys(refused.values()))
-        raise CampaignError(f"{scenario}: none of the candidates can run it: {reasons}")
-    out = out or Path("out") / f"choose-{scenario.stem}"
+        raise CampaignError(f"{network}: none of the candidates can run it: {reasons}")
+    out = out or Path("out") / f"choose-{network.stem}"
     if (master or LOCAL).startswith("local"):
         compile_if_needed(say)
     until = time.monotonic() + 60 * minutes
-    result = _race(with_candidates(made, fit), measure, share, within, cost, until, out, master, settings, refused)
-    out.mkdir(parents=True, exist_ok=True)
-    (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    asked = Request(measure, share, within, cost, until, out, master or LOCAL, dict(map(setting, settings)))
+    result = _race(with_candidates(made, fit), asked, refused)
+    _write(result, made, {variant.name: variant for variant in fit}, out)
     if as_json:
         click.echo(json.dumps(result))
     else:
         _show(result, COST_UNITS[cost], out)
+
+
+@dataclass(frozen=True)
+class Request:
+    """What is asked for."""
+
+    measure: str
+    share: float
+    within: float | None
+    cost: str
+    until: float
+    """Of `time.monotonic`."""
+    out: Path
+    master: str
+    settings: dict[str, str]
+
+
+def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Variant], out: Path) -> None:
+    """The result, a figure, and the winner as a scenario; of several that are not separated, the first."""
+    from roamcast.report.choice import drawing
+
+    out.mkdir(parents=True, exist_ok=True)
+    (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
+    if result["race"]:
+        (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
+        winner = as_scenario(made, variants[result["left"][0]], out) if result["left"] else ""
+        (out / WINNER_FILE).write_text(winner, encoding="utf-8")
 
 
 def _goal(text: str) -> tuple[str, float]:
@@ -120,24 +157,14 @@ def _goal(text: str) -> tuple[str, float]:
     return measure, value
 
 
-def _race(
-    experiment: Experiment,
-    measure: str,
-    share: float,
-    within: float | None,
-    cost: str,
-    until: float,
-    out: Path,
-    master: str | None,
-    settings: tuple[str, ...],
-    refused: dict[str, str],
-) -> dict[str, Any]:
+def _race(experiment: Experiment, asked: Request, refused: dict[str, str]) -> dict[str, Any]:
     """Runs the race, with progress on the screen; gives its result as JSON has it."""
     from roamcast.pipeline.choose import Chooser, goal  # they import Spark
     from roamcast.pipeline.measures import MEASURES
     from roamcast.pipeline.session import session
 
-    wanted = goal(measure, share, within, cost)
+    measure, share = asked.measure, asked.share
+    wanted = goal(measure, share, asked.within, asked.cost)
     about = MEASURES[wanted.measure].about if wanted.measure in MEASURES else None
     if about is None or not about.share or about.good != "high":
         raise CampaignError(f"--at-least {measure}={share:g}: {measure} is not a measure that is a share to be high")
@@ -146,13 +173,13 @@ def _race(
     console.print(f"{len(names)} candidates: {', '.join(names)}", markup=False, highlight=False, soft_wrap=True)
     for name, why in refused.items():
         console.print(f"left out: {name}: {why}", markup=False, highlight=False, soft_wrap=True)
-    with shown(console) as report, session(master or LOCAL, dict(map(setting, settings))) as spark:
+    with shown(console) as report, session(asked.master, asked.settings) as spark:
         choice = Chooser(
             spark,
             experiment,
             wanted,
-            out,
-            until=until,
+            asked.out,
+            until=asked.until,
             on_progress=report,
             tell=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
         ).choose()
@@ -206,7 +233,9 @@ def _show(result: dict[str, Any], unit: str, out: Path) -> None:
     for name in [name for name in result["left"] if name in result["race"]][:1]:
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
-    click.echo(f"all of it: {out / RESULT_FILE}")
+        click.echo(f"as a scenario:    {out / WINNER_FILE}")
+        click.echo(f"figure:           {out / FIGURE_FILE}")
+    click.echo(f"all of it:        {out / RESULT_FILE}")
 
 
 def _answer(result: dict[str, Any]) -> str:

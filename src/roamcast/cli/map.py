@@ -1,11 +1,15 @@
 """`roamcast map`: all protocols on the same networks. Which one, when?"""
 
+import dataclasses
 import sys
+from collections.abc import Sequence
 from pathlib import Path
+from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from roamcast.campaign.plan import plan
+from roamcast.campaign.limits import Limits
+from roamcast.campaign.plan import Experiment, plan
 from roamcast.cli.campaign_options import (
     campaign_options,
     command_line,
@@ -18,15 +22,22 @@ from roamcast.cli.campaign_options import (
 )
 from roamcast.papers.atlas import PARTS, Level, load_part
 
+if TYPE_CHECKING:  # it imports Arrow and numpy
+    from roamcast.papers.atlas.cells import Cell
+
+RESULTS: Final = "map"
+"""The folder, beside the campaign's own, for what follows from it."""
+TUNED_SEEDS: Final = 5
+
 
 @click.command()
 @click.argument("part", type=click.Choice(list(PARTS)), default="core", metavar="[PART]")
-@click.option("--quick", "level", flag_value="quick", help="A preview in minutes: fewer cells and seeds, shorter runs.")
+@click.option("--quick", "level", flag_value="quick", help="A preview: fewer cells and seeds, shorter runs.")
 @click.option("--full", "level", flag_value="full", help="All cells, ten seeds, 600 s measured: hours.")
 @campaign_options
 @click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
-def map(  # a verb is a function of its name
+def map(
     part: str,
     level: Level | None,
     out: Path | None,
@@ -38,33 +49,99 @@ def map(  # a verb is a function of its name
     run_memory: str | None,
     task: str | None,
 ) -> None:
-    """Compare all protocols on the same networks, over speed and density.
+    """Compare all protocols on the same networks.
 
-    PART is core (the default), or what stands beside it. Run the same command again to continue an interrupted
-    campaign. The exit code is 1 if a run failed.
+    \b
+    PART is one of
+      core     over speed and density (the default)
+      slices   over the rate and the number of subscribers, in four cells of the core
+      tuned    with the best of six settings of each protocol, in the same four cells
+
+    Prints who wins each cell, and writes tables, figures and a report. Run the same command again to continue an
+    interrupted campaign. The exit code is 1 if a run failed.
     """
     level = level or "usual"
     experiments = load_part(part, level)
     if task == "explain":
         explain_experiments(experiments)
         return
-    planned = plan(experiments, seeds)
     out = out or Path("out") / ("map" if level == "usual" else f"map-{level}") / part
     if task == "plan":
-        print_plan(planned, out, as_json=False)
+        print_plan(plan(experiments, seeds), out, as_json=False)
         return
-    conf, most = dict(setting(text) for text in settings), limits_from(run_time, run_memory)
     words = ["map", part, *([] if level == "usual" else [f"--{level}"])]
     command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most)
-    if (out / "measures").is_dir():
-        _report(out)
-    tell_failures(planned, failures, command)
-    if failures:
+    how = Run(
+        master, dict(setting(text) for text in settings), retry_failed, command, limits_from(run_time, run_memory)
+    )
+    failed = _tuned(experiments, out, seeds, how) if part == "tuned" else _plain(part, experiments, out, seeds, how)
+    if failed:
         sys.exit(1)
 
 
-def _report(out: Path) -> None:
-    from roamcast.report import write_report  # it imports Arrow and numpy
+@dataclasses.dataclass(frozen=True)
+class Run:
+    """How campaigns are run."""
 
+    master: str | None
+    conf: dict[str, str]
+    retry_failed: bool
+    command: str
+    most: Limits
+
+    def __call__(self, experiments: Sequence[Experiment], out: Path, seeds: int | None) -> list[dict[str, Any]]:
+        """Gives the rows of the runs that failed, having told of them."""
+        planned = plan(experiments, seeds)
+        failures = run_here(
+            experiments, planned, out, self.master, self.conf, self.retry_failed, self.command, self.most
+        )
+        tell_failures(planned, failures, self.command)
+        return failures
+
+
+def _plain(part: str, experiments: Sequence[Experiment], out: Path, seeds: int | None, run: Run) -> bool:
+    failures = run(experiments, out, seeds)
+    if (out / "measures").is_dir():
+        tell(part, out)
+    return bool(failures)
+
+
+def _tuned(experiments: Sequence[Experiment], out: Path, seeds: int | None, run: Run) -> bool:
+    """Tries all settings on seeds of their own, and shows the best on those of the map."""
+    from roamcast.papers.atlas.cells import read_cells
+    from roamcast.papers.atlas.tuning import TUNED, only, picks, tuned
+
+    (tuning,) = experiments
+    failures = run(experiments, out / "tuning", None)
+    if failures or not (out / "tuning" / "measures").is_dir():
+        return True
+    picked = picks(read_cells(out / "tuning", tuning.name))
+    failures = run([tuned(tuning, picked, seeds or TUNED_SEEDS)], out, None)
+    if not failures:
+        _tell_cells(only(read_cells(out, TUNED), picked), out / RESULTS / TUNED)
+    return bool(failures)
+
+
+def tell(part: str, out: Path) -> None:
+    """Who wins, on the screen; tables, figures and sentences as files; and the campaign's report."""
+    from roamcast.papers.atlas.cells import read_cells
+    from roamcast.report import write_report
+
+    for name in PARTS[part]:
+        _tell_cells(read_cells(out, name), out / RESULTS / name)
     click.echo(f"report: {write_report(out)}")
+
+
+def _tell_cells(cells: "Sequence[Cell]", folder: Path) -> None:
+    from roamcast.papers.atlas import tables
+    from roamcast.papers.atlas.words import sentences
+    from roamcast.report.atlas import drawings
+
+    found = tables.atlas(cells)
+    tables.write(found, folder)
+    for figure, drawing in drawings(found).items():
+        (folder / f"{figure}.svg").write_text(drawing, encoding="utf-8")
+    words = "\n".join(sentences(found))
+    (folder / "choosing.md").write_text(f"{words}\n", encoding="utf-8")
+    click.echo(words)
+    click.echo(f"tables and figures: {folder}")

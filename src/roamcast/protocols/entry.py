@@ -1,6 +1,6 @@
 """What a world needs to know of a protocol to host it, and what the protocol can and cannot do."""
 
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any, Literal
 
@@ -39,6 +39,8 @@ class Entry:
     """Every class of fact its brokers record, decisions apart."""
     understands: frozenset[Understood] = frozenset()
     needs: frozenset[Needed] = frozenset()
+    compared: tuple[Mapping[str, Any], ...] = ({},)
+    """Parameters with which it is worth comparing: those of its paper; if one decides, some values of it."""
     rules: Rules | None = None
     """What of the understood it refuses all the same, such as a context without a region."""
 

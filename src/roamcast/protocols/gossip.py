@@ -43,4 +43,5 @@ ENTRY: Final = Entry(
     Gossip,
     GossipBroker,
     (Data,),
+    compared=({"p": 0.5}, {"p": 0.7}, {"p": 0.9}),
 )

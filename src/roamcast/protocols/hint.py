@@ -243,4 +243,5 @@ ENTRY: Final = Entry(
     Hint,
     HintBroker,
     (Beacon, Hinted),
+    compared=({"credits": 0}, {"credits": 2}, {"credits": 5}),
 )

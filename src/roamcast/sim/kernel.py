@@ -337,7 +337,7 @@ def _pair(s: Any, node: int, other: int) -> int:
 @compiled
 def _place_of(table: Any, key: int) -> int:
     """Where the entry of a key is, or would be."""
-    place = np.int64((np.uint64(key) * GAMMA) >> S31) & (len(table) - 1)
+    place: Any = np.int64((np.uint64(key) * GAMMA) >> S31) & (len(table) - 1)
     while table[place].key != key and table[place].key != 0:
         place = (place + 1) & (len(table) - 1)
     return place

@@ -70,7 +70,7 @@ def setting_of(variant: Mapping[str, Any]) -> Setting:
     changed = variant["set"]
     parameters = changed.get("protocol.parameters", {})
     numbers = {key: value for key, value in parameters.items() if _is_number(value)}
-    words = [str(value) for key, value in parameters.items() if key not in numbers]
+    words = [parameters["mode"]] if "mode" in parameters else []
     knob = next(iter(numbers.values())) if len(numbers) == 1 else None
     protocol = " ".join((changed.get("protocol.name", variant["name"]), *words))
     return Setting(variant["name"], protocol, knob, isinstance(knob, float))

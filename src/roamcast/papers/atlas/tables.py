@@ -1,4 +1,4 @@
-"""The map as two small tables: what was found in each cell, and what each setting came to there.
+"""The map as three small tables: who wins each cell, how each protocol stands there, and what each setting came to.
 
 They are what the repository keeps of a map, and what its figures and its sentences (`words.py`) are made from.
 """
@@ -6,16 +6,18 @@ They are what the repository keeps of a map, and what its figures and its senten
 import csv
 import io
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
-from typing import Any, Final
+from pathlib import Path
+from typing import Final
 
 import numpy as np
 
 from roamcast.campaign.statistics import interval
+from roamcast.errors import RoamcastError
 from roamcast.papers.atlas.cells import Cell
 from roamcast.papers.atlas.dominance import front
-from roamcast.papers.atlas.winners import COST, DEADLINES, Verdict, judge
+from roamcast.papers.atlas.winners import COST, DEADLINES, Standing, Verdict, judge
 
 WORLD: Final = (
     *("degree_mean", "path_hops", "pairs_connected", "partitions_mean", "link_changes"),
@@ -34,25 +36,43 @@ AND: Final = "; "
 
 @dataclass(frozen=True)
 class Atlas:
-    """Both tables, as text in fields."""
+    """The tables, as text in fields."""
 
-    axes: tuple[str, ...]
     cells: list[Row]
-    """A row for each cell and deadline."""
+    """A row for each cell and deadline: the world, and who wins."""
+    standings: list[Row]
+    """A row for each cell, deadline and protocol: what it costs where it reaches the threshold."""
     settings: list[Row]
-    """A row for each cell and setting."""
+    """A row for each cell and setting: what was measured."""
+
+    @property
+    def axes(self) -> tuple[str, ...]:
+        """The labels of the axes: the columns before those of the world."""
+        names = list(self.cells[0])
+        return tuple(names[: names.index(WORLD[0])])
 
 
 def atlas(cells: Sequence[Cell]) -> Atlas:
-    axes = tuple(cells[0].axes) if cells else ()
-    rows: list[Row] = []
-    settings: list[Row] = []
+    found = Atlas([], [], [])
     for cell in cells:
         place = {label: f"{value:g}" for label, value in cell.axes.items()}
         world = {name: _number(float(np.mean(cell.world(name)))) for name in WORLD}
-        rows += [place | world | _verdict(judge(cell, deadline)) for deadline in DEADLINES]
-        settings += [place | row for row in _settings(cell)]
-    return Atlas(axes, rows, settings)
+        for verdict in (judge(cell, deadline) for deadline in DEADLINES):
+            found.cells.append(place | world | _verdict(verdict))
+            found.standings.extend(place | _standing(verdict.deadline, one) for one in verdict.standings)
+        found.settings.extend(place | row for row in _settings(cell))
+    return found
+
+
+def _standing(deadline: int, one: Standing) -> Row:
+    return {
+        "deadline": str(deadline),
+        "protocol": one.protocol,
+        "knob": _number(one.knob),
+        "delivered": _number(one.delivery),
+        "cost": _number(one.cost),
+        "wins": _number(one.wins),
+    }
 
 
 def _verdict(verdict: Verdict) -> Row:
@@ -73,7 +93,6 @@ def _verdict(verdict: Verdict) -> Row:
         "margin": _number(margin.mean) if margin else "",
         "margin_low": _number(margin.low) if margin else "",
         "margin_high": _number(margin.high) if margin else "",
-        "reach": AND.join(one.protocol for one in verdict.standings if math.isfinite(one.cost)),
     }
 
 
@@ -103,20 +122,26 @@ def _number(value: float | None) -> str:
 
 # --- Files ----------------------------------------------------------------------------------------------------------
 
+_FILES: Final = ("cells", "standings", "settings")
 
-def as_csv(rows: Sequence[Mapping[str, Any]]) -> str:
+
+def write(found: Atlas, folder: Path) -> None:
+    folder.mkdir(parents=True, exist_ok=True)
+    for name in _FILES:
+        (folder / f"{name}.csv").write_text(_as_csv(getattr(found, name)), encoding="utf-8")
+
+
+def read(folder: Path) -> Atlas:
+    try:
+        texts = [(folder / f"{name}.csv").read_text(encoding="utf-8") for name in _FILES]
+    except OSError as problem:
+        raise RoamcastError(f"{folder}: holds no map: {problem}") from None
+    return Atlas(*(list(csv.DictReader(io.StringIO(text))) for text in texts))
+
+
+def _as_csv(rows: Sequence[Row]) -> str:
     text = io.StringIO()
     writer = csv.DictWriter(text, list(rows[0]) if rows else [], lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
     return text.getvalue()
-
-
-def read_csv(text: str) -> list[Row]:
-    return list(csv.DictReader(io.StringIO(text)))
-
-
-def axes_of(cells: Sequence[Row]) -> tuple[str, ...]:
-    """The labels of the axes: the columns before those of the world."""
-    names = list(cells[0])
-    return tuple(names[: names.index(WORLD[0])])

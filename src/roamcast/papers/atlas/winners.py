@@ -8,7 +8,8 @@ The rules this file owns:
 * **Chance.** All of it is computed again with drawn weights of the seeds, the same for all protocols
   (`papers.bootstrap`), choices included. The probability of winning is the share of the draws that a protocol wins.
 * **Not separated** from the winner is a protocol that does as well in more than 5 % of the draws, divided by the number
-  of rivals: that is, it reaches the threshold and costs no more, or the winner does not reach it.
+  of rivals: that is, it reaches the threshold and costs no more, or the winner does not reach it. One of the rivals is
+  `NOBODY`: perhaps no protocol reaches it.
 * If no protocol's mean reaches the threshold, nobody wins.
 """
 
@@ -27,6 +28,7 @@ THRESHOLD: Final = 0.95
 RISK: Final = 0.05
 DEADLINES: Final = (1, 10, 60)
 COST: Final = "airtime_per_delivery"
+NOBODY: Final = "nobody"
 
 
 class Standing(NamedTuple):
@@ -83,9 +85,9 @@ def judge(cell: Cell, deadline: int, threshold: float = THRESHOLD) -> Verdict:
     if not math.isfinite(ranked[0].cost):
         return Verdict(cell, deadline, tuple(ranked), (), None)
     first, *others = (names.index(one.protocol) for one in ranked)
-    rivals = tuple(
-        names[other] for other in others if _as_well(table[:, first], table[:, other]) > RISK / max(1, len(others))
-    )
+    as_well = {names[other]: _as_well(table[:, first], table[:, other]) for other in others}
+    as_well[NOBODY] = float(np.mean(np.isinf(table).all(axis=1)))
+    rivals = tuple(name for name, often in as_well.items() if often > RISK / len(as_well))
     return Verdict(cell, deadline, tuple(ranked), rivals, _margin(ranked, table, names))
 
 

@@ -353,4 +353,5 @@ ENTRY: Final = Entry(
     OdmrpBroker,
     (JoinRequest, JoinEvent, JoinTable, GroupData),
     (MeshChanged,),
+    compared=({"mode": "extended"}, {"mode": "one-channel"}),
 )

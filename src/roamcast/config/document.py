@@ -1,0 +1,45 @@
+"""Writing TOML: what was read from a file, changed, as a file again. Comments are lost."""
+
+import json
+import re
+from collections.abc import Iterator, Mapping
+from typing import Any, Final
+
+_BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
+
+
+def document(values: Mapping[str, Any]) -> str:
+    """A whole file. Values are those that TOML and JSON share."""
+    return "\n".join(_table(values, "")).strip() + "\n"
+
+
+def _table(values: Mapping[str, Any], name: str) -> Iterator[str]:
+    for key, value in values.items():
+        if not _is_part(value):
+            yield f"{_key(key)} = {_value(value)}"
+    for key, value in values.items():
+        part = f"{name}.{_key(key)}" if name else _key(key)
+        if isinstance(value, dict):
+            yield from ("", f"[{part}]", *_table(value, part))
+        elif _is_part(value):
+            for one in value:
+                yield from ("", f"[[{part}]]", *_table(one, part))
+
+
+def _is_part(value: Any) -> bool:  # noqa: ANN401  # any value of TOML
+    """Whether it is written as tables of its own."""
+    return isinstance(value, dict) or (
+        isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
+    )
+
+
+def _value(value: Any) -> str:  # noqa: ANN401  # any value of TOML
+    if isinstance(value, dict):
+        return "{ " + ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items()) + " }"
+    if isinstance(value, list | tuple):
+        return "[" + ", ".join(map(_value, value)) + "]"
+    return json.dumps(value, ensure_ascii=False)
+
+
+def _key(key: str) -> str:
+    return key if _BARE.fullmatch(key) else json.dumps(key, ensure_ascii=False)

@@ -1,0 +1,26 @@
+"""How long things last, as a figure: over seconds, the share that lasted longer. For traces, which have no campaign."""
+
+import io
+from collections.abc import Mapping, Sequence
+
+import matplotlib as mpl
+from matplotlib.figure import Figure
+
+from roamcast.report.looks import PAPER_MARKERS
+
+
+def distribution(title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> str:
+    """An SVG file, the same bytes for the same curves; each is pairs of seconds and the share that lasted longer."""
+    content = io.StringIO()
+    # Words stay words, and names of things in the file do not depend on chance.
+    with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "roamcast"}):
+        figure = Figure(figsize=(6, 4), layout="constrained")
+        axes = figure.subplots()
+        for number, (name, points) in enumerate((name, points) for name, points in curves.items() if points):
+            seconds, shares = zip(*points, strict=True)
+            axes.plot(seconds, shares, label=name, marker=PAPER_MARKERS[number % len(PAPER_MARKERS)])
+        axes.set(title=title, xlabel="time (s)", ylabel="share that lasts longer", xscale="log", ylim=(-0.02, 1.02))
+        if axes.lines:
+            axes.legend()
+        figure.savefig(content, format="svg", metadata={"Date": None})
+    return content.getvalue()
