@@ -1,6 +1,6 @@
 """Who need not be woken: nodes that get one more copy of an event that their broker only counts.
 
-In a flood nine of ten messages are such copies, and waking a broker for each was half the time of a run. A broker that
+In a flood nine of ten messages are such copies, and waking a broker for each takes most of its calls. A broker that
 has asked for it (`Port.first_copies`) is woken for the first copy alone. It remembers a bounded number of events, so
 here is counted how many each broker may have come to know since: when it may have forgotten an event, it is woken.
 """
