@@ -57,9 +57,14 @@ def test_paired_axes_go_in_step(tmp_path: Path) -> None:
     assert [workload["subscribers"][0]["count"] for workload in scenarios(steps, "workload")] == [1, 2]
 
 
+def recording(nodes: int, x: int) -> str:
+    """Nodes that stand at the same place."""
+    return "time,node,x,y\n" + "".join(f"0,{node},{x},1\n" for node in range(nodes))
+
+
 def test_an_axis_over_files_has_numbers_and_the_field_gets_names(tmp_path: Path) -> None:
     for speed in (10, 20):
-        (tmp_path / f"veh-{speed}.csv").write_text(f"time,node,x,y\n0,0,1,1\n9,0,{speed},1\n")
+        (tmp_path / f"veh-{speed}.csv").write_text(recording(8, x=speed))
     over = axis("movement.file", 10, 20, label="speed", template="veh-{speed}.csv")
     recorded = scenario_with(nodes=8, movement={"model": "recorded", "file": "none.csv"})
     both = planned(tmp_path, seeds=1, axes=[over], variants=[{"name": "a"}], scenario=recorded)
@@ -346,9 +351,9 @@ def test_an_edited_recording_of_movement_makes_other_runs(tmp_path: Path) -> Non
     recorded = scenario_with(nodes=8, movement={"model": "recorded", "file": "walk.csv"})
     with pytest.raises(RoamcastError, match=r"movement\.file: .*walk\.csv: cannot be read"):
         ids(tmp_path, scenario=recorded)
-    (tmp_path / "walk.csv").write_text("time,node,x,y\n0,0,1,1\n")
+    (tmp_path / "walk.csv").write_text(recording(8, x=1))
     before = ids(tmp_path, scenario=recorded)
-    (tmp_path / "walk.csv").write_text("time,node,x,y\n0,0,2,1\n")
+    (tmp_path / "walk.csv").write_text(recording(8, x=2))
     assert ids(tmp_path, scenario=recorded) != before
 
 
