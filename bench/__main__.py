@@ -1,6 +1,7 @@
 """`make bench`: every benchmark, or those named. Times are CPU times; what counts are the ratios within one run.
 
-Trials are no benchmarks: they take minutes of real time and must end well. They run only when named.
+Trials are no benchmarks: they take minutes of real time and must end well. They run only when named. `measures
+--duckdb` measures the same in DuckDB, and prints the ratios.
 """
 
 import sys
@@ -15,10 +16,12 @@ from bench import (
     judge,
     lab_chaos,
     lab_parity,
+    lab_soak,
     live,
     live_fuzz,
     live_fuzz_messages,
     live_fuzz_node,
+    many_runs,
     measures,
     odmrp,
     opportunistic,
@@ -45,6 +48,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "opportunistic-memory": opportunistic_memory.run,
     "context": context.run,
     "measures": measures.run,
+    "many-runs": many_runs.run,
     "traces": traces.run,
     "judge": judge.run,
     "replay": replay.run,
@@ -57,6 +61,7 @@ TRIALS: dict[str, Callable[[], object]] = {
     "power-cuts": power_cuts.run,
     "lab-parity": lab_parity.run,
     "lab-chaos": lab_chaos.run,
+    "lab-soak": lab_soak.run,
     "trees-table": trees_table.run,
 }
 
@@ -67,6 +72,9 @@ def main(names: list[str]) -> int:
         names = [name for name in names if name != "--ns3"] or ["simulator"]
         BENCHMARKS["simulator"] = simulator.run_beside_ns3
     known = BENCHMARKS | TRIALS
+    if "--duckdb" in names:
+        names = [name for name in names if name != "--duckdb"]
+        known["measures"] = measures.run_duckdb
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

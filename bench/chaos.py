@@ -96,8 +96,8 @@ async def chaos(scenario: Scenario, *, interval: float, rate: float) -> ChaosRep
             await lab.populate()
             lab.begin()
             applications = [
-                *(asyncio.create_task(_publish(lab, node, rate, report)) for node in range(nodes)),
-                *(asyncio.create_task(_listen(lab, node, report)) for node in range(nodes)),
+                *(asyncio.create_task(publish_for_ever(lab, node, rate, report)) for node in range(nodes)),
+                *(asyncio.create_task(listen_for_ever(lab, node, report)) for node in range(nodes)),
             ]
             await _kill(lab, interval, scenario.duration, Random(f"{scenario.seed}/chaos"), report)
             for application in applications:
@@ -105,7 +105,7 @@ async def chaos(scenario: Scenario, *, interval: float, rate: float) -> ChaosRep
             for outcome in await asyncio.gather(*applications, return_exceptions=True):
                 if not isinstance(outcome, asyncio.CancelledError):
                     report.disturbed.append(f"an application raised {outcome!r}")
-            report.disturbed += await _complaints(lab)
+            report.disturbed += await complaints(lab)
             await lab.stop()
             report.disturbed += lab.report.problems()
         for node in range(nodes):
@@ -125,7 +125,7 @@ async def _kill(lab: Lab, interval: float, duration: float, chance: Random, repo
     await asyncio.sleep(max(0.0, end - loop.time()))
 
 
-async def _publish(lab: Lab, node: int, rate: float, report: ChaosReport) -> None:
+async def publish_for_ever(lab: Lab, node: int, rate: float, report: ChaosReport) -> None:
     number = 0
     while True:
         number += 1
@@ -135,7 +135,7 @@ async def _publish(lab: Lab, node: int, rate: float, report: ChaosReport) -> Non
         await asyncio.sleep(1 / rate)
 
 
-async def _listen(lab: Lab, node: int, report: ChaosReport) -> None:
+async def listen_for_ever(lab: Lab, node: int, report: ChaosReport) -> None:
     position: int | None = None
     while True:
         with contextlib.suppress(*_BROKEN):
@@ -146,7 +146,7 @@ async def _listen(lab: Lab, node: int, report: ChaosReport) -> None:
         await asyncio.sleep(_LULL)
 
 
-async def _complaints(lab: Lab) -> list[str]:
+async def complaints(lab: Lab) -> list[str]:
     found = []
     for node, client in enumerate(lab.clients):
         counters = (await client.status())["counters"]["node"]

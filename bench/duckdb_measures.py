@@ -47,7 +47,7 @@ from shares join (
 
 def measure(out: Path, warmup: int, threads: int) -> dict[str, dict[str, float]]:
     """By run and measure; `warmup` in ns."""
-    import duckdb  # type: ignore[import-not-found]  # noqa: PLC0415  # only who asks for it needs it
+    import duckdb  # noqa: PLC0415  # only who asks for it needs it
 
     connection: Any = duckdb.connect(config={"threads": threads})
     found = connection.execute(_QUERY.format(facts=out / "facts", warmup=warmup)).fetchall()

@@ -4,21 +4,26 @@ Real node processes, sealed frames, broadcast on loopback. Latency, from before 
 event, is measured with one event at a time; events a second with `WINDOW` of them on the way, the next published when
 one has arrived. With `--sync normal` an acknowledged event survives `kill -9`, with `full` a loss of power: then
 every commit waits for the disk, and the disk is what is measured.
+
+`python -m bench.live --mosquitto` measures Mosquitto beside one node, with QoS 1, in turns in one run: in memory, which
+is to be compared with `normal`, and with its database written after every change, with `full`.
 """
 
 import asyncio
 import contextlib
 import json
+import shutil
 import socket
 import subprocess
 import sys
 import tempfile
-from collections.abc import AsyncIterator, Iterator
+from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
-from time import perf_counter
+from time import perf_counter, sleep
 from typing import NamedTuple
 
-from roamcast.live.client import Client, Events
+from bench.mqtt import MqttClient
+from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
 
 SINGLE = 500
@@ -62,36 +67,47 @@ def _nodes(count: int, sync: str) -> Iterator[list[str]]:
         yield [json.loads(process.stdout.readline())["api"] for process in started if process.stdout]
 
 
+Publish = Callable[[int], Awaitable[object]]
+Arrived = Callable[[], Awaitable[object]]
+
+
 @contextlib.asynccontextmanager
-async def _between(first: str, last: str) -> AsyncIterator[tuple[Client, Events]]:
+async def _between(first: str, last: str) -> AsyncIterator[tuple[Publish, Arrived]]:
     async with Client(first) as publisher, Client(last) as subscriber, subscriber.subscribe("n >= 0") as events:
-        yield publisher, events
+        yield lambda number: publisher.publish({"n": number}, "bench", bytes(64)), lambda: anext(events)
 
 
-async def _latencies(publisher: Client, events: Events) -> list[float]:
+@contextlib.asynccontextmanager
+async def _by_mqtt(port: int) -> AsyncIterator[tuple[Publish, Arrived]]:
+    async with MqttClient("publisher", port) as publisher, MqttClient("subscriber", port) as subscriber:
+        await subscriber.subscribe()
+        yield lambda number: publisher.publish(b"%80d" % number), subscriber.arrived
+
+
+async def _latencies(publish: Publish, arrived: Arrived) -> list[float]:
     found = []
     for number in range(SINGLE):
         started = perf_counter()
-        await publisher.publish({"n": number}, "bench", bytes(64))
-        await anext(events)
+        await publish(number)
+        await arrived()
         found.append(perf_counter() - started)
     return sorted(found)
 
 
-async def _rate(publisher: Client, events: Events) -> tuple[float, int]:
+async def _rate(say: Publish, heard: Arrived) -> tuple[float, int]:
     """Events a second and how many were lost."""
     free = asyncio.Semaphore(WINDOW)
     arrived = 0
 
     async def publish(number: int) -> None:
-        await publisher.publish({"n": number}, "bench", bytes(64))
+        await say(number)
 
     async def listen() -> None:
         nonlocal arrived
         with contextlib.suppress(TimeoutError):
             while arrived < TOGETHER:
                 async with asyncio.timeout(GIVE_UP):
-                    await anext(events)
+                    await heard()
                 arrived += 1
                 free.release()
 
@@ -111,19 +127,68 @@ async def _rate(publisher: Client, events: Events) -> tuple[float, int]:
     return arrived / (perf_counter() - started - (GIVE_UP if lost else 0)), lost
 
 
-async def _measure(first: str, last: str) -> Measured:
-    async with _between(first, last) as (publisher, events):
-        latencies = await _latencies(publisher, events)
-        rate, lost = await _rate(publisher, events)
+async def _measure(path: contextlib.AbstractAsyncContextManager[tuple[Publish, Arrived]]) -> Measured:
+    async with path as (publish, arrived):
+        latencies = await _latencies(publish, arrived)
+        rate, lost = await _rate(publish, arrived)
     return Measured(rate, latencies[SINGLE // 2], latencies[SINGLE * 99 // 100], lost)
 
 
-def run() -> None:
+@contextlib.contextmanager
+def _mosquitto(on_disk: bool) -> Iterator[int]:
+    """Gives its port."""
+    with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
+        probe.bind(("127.0.0.1", 0))
+        port: int = probe.getsockname()[1]
+        probe.close()
+        lines = [f"listener {port} 127.0.0.1", "allow_anonymous true", "max_inflight_messages 0", "user root"]
+        if on_disk:
+            lines += ["persistence true", f"persistence_location {folder}/"]
+            lines += ["autosave_on_changes true", "autosave_interval 1"]
+        (Path(folder) / "conf").write_text("\n".join(lines))
+        program = shutil.which("mosquitto") or "/usr/sbin/mosquitto"
+        with subprocess.Popen([program, "-c", f"{folder}/conf"], stderr=subprocess.DEVNULL) as process:
+            try:
+                while True:
+                    with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
+                        break
+                    sleep(0.02)
+                yield port
+            finally:
+                process.terminate()
+
+
+def _tell(path: str, sync: str, found: Measured) -> None:
+    times = f"{1000 * found.p50:>10.2f}{1000 * found.p99:>10.2f}"
+    print(f"{path:<18}{sync:<8}{found.rate:>16.0f}{times}{found.lost:>6}", flush=True)
+
+
+def compare() -> None:
+    """Beside Mosquitto, in turns."""
+    if shutil.which("mosquitto") is None and not Path("/usr/sbin/mosquitto").exists():
+        print("live --mosquitto: not run: Mosquitto is not installed (apt-get install mosquitto)")
+        return
+    _head()
+    for sync in ("normal", "full"):
+        for _ in range(3):
+            with _nodes(1, sync) as controls:
+                _tell("one node", sync, asyncio.run(_measure(_between(controls[0], controls[-1]))))
+            with _mosquitto(sync == "full") as port:
+                _tell("Mosquitto, QoS 1", "disk" if sync == "full" else "memory", asyncio.run(_measure(_by_mqtt(port))))
+
+
+def _head() -> None:
     print(f"live: client to client, events of about 80 bytes; {WINDOW} on the way for the rate, one for the latency")
     print(f"{'path':<18}{'sync':<8}{'events a second':>16}{'50 %, ms':>10}{'99 %, ms':>10}{'lost':>6}")
+
+
+def run() -> None:
+    _head()
     for sync in ("normal", "full"):
         for name, count in (("one node", 1), ("two neighbours", 2)):
             with _nodes(count, sync) as controls:
-                found = asyncio.run(_measure(controls[0], controls[-1]))
-            times = f"{1000 * found.p50:>10.2f}{1000 * found.p99:>10.2f}"
-            print(f"{name:<18}{sync:<8}{found.rate:>16.0f}{times}{found.lost:>6}")
+                _tell(name, sync, asyncio.run(_measure(_between(controls[0], controls[-1]))))
+
+
+if __name__ == "__main__":
+    compare() if "--mosquitto" in sys.argv else run()

@@ -1,7 +1,8 @@
 """Valid messages with extreme contents against the broker of every protocol: none raises, none takes long.
 
-`python -m bench.live_fuzz_messages 20000 coman` runs fewer, or one protocol alone; 1250000 for each of the eight are
-ten millions. An input is a message, a sender and a moment; every twentieth is a new message.
+`python -m bench.live_fuzz_messages 20000 coman seed=2` runs fewer, one protocol alone, or others;
+1250000 for each of the eight are ten millions. An input is a message, a sender and a moment; every twentieth is a new
+message.
 """
 
 import random
@@ -39,4 +40,5 @@ if __name__ == "__main__":
     run(
         next((int(word) for word in sys.argv[1:] if word.isdigit()), COUNT),
         tuple(word for word in sys.argv[1:] if word in CATALOGUE) or tuple(CATALOGUE),
+        next((int(word.removeprefix("seed=")) for word in sys.argv[1:] if word.startswith("seed=")), SEED),
     )

@@ -115,7 +115,8 @@ def _message_size(scenario: Scenario) -> int:
     """Bytes of a flooded message of the protocol: the event and what goes with it."""
     sink = MemorySink()
     run(replace(scenario, duration=20.0, record=replace(scenario.record, frames=True)), sink)
-    return max(sink.table("frame")["size"].to_pylist())
+    sizes: list[int] = sink.table("frame")["size"].to_pylist()
+    return max(sizes)
 
 
 def _print_start() -> None:
@@ -128,14 +129,14 @@ def _print_start() -> None:
 
 
 def _print_memory() -> None:
-    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time."""
-    for duration in (5, 30):
+    """Peak memory of a process that simulates 10,000 nodes, for a short and for a longer time, and 100,000."""
+    for nodes, duration in ((10_000, 5), (10_000, 30), (100_000, 2)):
         program = (
             "from bench.simulator import *\n"
-            f"run(scenario_a(10_000, {duration}.0), lambda table, batch: None)\n"
+            f"run(scenario_a({nodes}, {duration}.0), lambda table, batch: None)\n"
             "print(resource.getrusage(resource.RUSAGE_SELF).ru_maxrss // 1024)"
         )
         answer = subprocess.run(
             [sys.executable, "-c", program], capture_output=True, text=True, check=True, env={**os.environ}
         )
-        print(f"10,000 nodes for {duration} s: {answer.stdout.strip()} MB at the peak")
+        print(f"{nodes:,} nodes for {duration} s: {answer.stdout.strip()} MB at the peak")

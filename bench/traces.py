@@ -18,11 +18,11 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from bench.measures import cpu_seconds
 from roamcast.pipeline.session import session
-from roamcast.pipeline.storage import spark_uri
 from roamcast.pipeline.traces.importing import Options, import_trace
 from roamcast.pipeline.traces.samples import Cut
+from roamcast.storage import spark_uri
 
-SIZES: Final = (0.5, 1.0, 2.0, 4.0)
+SIZES: Final = (1.0, 10.0)
 """Million reports."""
 NODES: Final = 1000
 

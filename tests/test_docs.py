@@ -4,12 +4,15 @@ import ast
 import re
 import runpy
 import shlex
+import subprocess
+import sys
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import click
 import pytest
+from click.testing import CliRunner
 
 from roamcast.cli.main import main
 from roamcast.content.event import Event
@@ -125,6 +128,14 @@ def test_the_second_example_of_the_page_on_protocols_runs() -> None:
     assert [delivery.hops for delivery in mesh.ports[2].delivered] == [1]
     decided = [(fact.decision, fact.to) for _, fact in mesh.ports[1].facts if isinstance(fact, Decision)]
     assert decided == [("forwarded", 0), ("forwarded", 2), ("given up", 0)]
+    suppressing = Mesh(page["SUPPRESSING"], range(4), [(0, 1), (0, 2), (1, 2), (1, 3), (2, 3)])  # type: ignore[arg-type]
+    suppressing.run(until=SECOND)
+    suppressing[0].publish(suppressing.now, Publication(Event("alarm", id=8)))
+    suppressing.run(until=3 * SECOND)
+    decisions = [
+        fact.decision for node in (1, 2) for _, fact in suppressing.ports[node].facts if isinstance(fact, Decision)
+    ]
+    assert sorted(decisions) == ["forwarded", "suppressed"]  # 1 and 2 heard it at once, and each other
     document = page["Document"](Event("map", payload=b"x" * 2500, id=9))  # type: ignore[operator]
     assert [len(document[number].content) for number in range(len(document))] == [1024, 1024, 452]
 
@@ -162,3 +173,60 @@ def test_the_contexts_of_the_page_on_scenarios_are_refused_only_for_lack_of_a_pr
         check(SMALL | shown_under("Contexts"), "mine.toml", tmp_path)
     reasons = {line.split(": ", 2)[2].partition(",")[0] for line in str(refusal.value).splitlines()}
     assert reasons == {"flooding does not understand contexts", "flooding does not understand domains"}
+
+
+# --- What the pages say is printed ----------------------------------------------------------------------------------
+
+CONSOLE = re.compile(
+    r"^(<!-- not run: (?P<reason>.+?) -->\n)?```console\n(?P<lines>.*?)^```$", re.DOTALL | re.MULTILINE
+)
+ANYTHING = "…"
+
+
+def console_blocks(name: str) -> list[tuple[str | None, str]]:
+    """The console blocks of a page: why it is not run (None: it is), and its lines."""
+    return [(match["reason"], match["lines"]) for match in CONSOLE.finditer((ROOT / name).read_text())]
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_every_console_block_is_marked_or_begins_with_a_command(name: str) -> None:
+    blocks = console_blocks(name)
+    assert len(blocks) == (ROOT / name).read_text().count("```console\n")
+    for reason, lines in blocks:
+        assert reason or lines.startswith("$ "), f"{name}: {lines}"
+
+
+def said_by(command: str) -> str:
+    """What a command of a page prints."""
+    line, _, file = command.partition(" > ")
+    words = shlex.split(line, comments=True)
+    if words[0] == "python":
+        done = subprocess.run([sys.executable, *words[1:]], capture_output=True, text=True, timeout=60, check=False)
+        return done.stdout + done.stderr
+    assert words[0] == "roamcast", command
+    result = CliRunner().invoke(main, words[1:], env={"COLUMNS": "100"})
+    assert not result.exception or isinstance(result.exception, SystemExit), result.exception
+    if file:
+        Path(file.strip()).write_text(result.stdout)
+        return result.stderr
+    return result.output
+
+
+def as_shown(shown: str, said: str) -> bool:
+    """Whether a text is what was printed: `…` stands for anything. A page may wrap long lines, so spaces and ends of
+    lines are alike."""
+    parts = [re.escape(" ".join(part.split())) for part in shown.split(ANYTHING)]
+    pattern = ".*?".join(parts)
+    return re.fullmatch(pattern, " ".join(said.split())) is not None
+
+
+@pytest.mark.parametrize("name", [name for name in PAGES if any(not reason for reason, _ in console_blocks(name))])
+def test_commands_print_what_the_page_shows(name: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.chdir(tmp_path)
+    (tmp_path / "examples").symlink_to(ROOT / "examples")
+    for reason, lines in console_blocks(name):
+        if reason:
+            continue
+        for command, _, shown in (part.partition("\n") for part in lines.removeprefix("$ ").split("\n$ ")):
+            said = said_by(command)
+            assert not shown.strip() or as_shown(shown, said), f"{name}: {command}\n{said}"

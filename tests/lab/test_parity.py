@@ -88,6 +88,26 @@ async def test_on_links_that_change_slowly_the_same_pairs_are_delivered(protocol
     assert delivered(await live(scenario)) == expected
 
 
+async def test_xml_documents_reach_whoever_asks_for_them_by_xpath_over_a_mesh() -> None:
+    """Two hops of `odmrp`; every second document is jazz."""
+    documents = [f'<CD id="{kind}"><category>{kind}</category><price>18.00</price></CD>' for kind in ("jazz", "pop")]
+    publishers = [{"nodes": [0], "rate": 4.0, "start": 0.5, "stop": 2.5, "documents": documents, "carry": "compressed"}]
+    workload = {"subscribers": [{"nodes": [2], "xpath": '/CD[category="jazz"]'}], "publishers": publishers}
+    scenario = linked([[0, 1], [1, 2]], "odmrp", duration=3.5, parameters=FAST["odmrp"], workload=workload)
+    facts = await live(scenario)
+    kinds = facts["event_attribute"]
+    jazz = [
+        event
+        for event, attribute, value in zip(
+            *(kinds[name].to_pylist() for name in ("event", "attribute", "text")), strict=True
+        )
+        if (attribute, value) == ("category", "jazz")
+    ]
+    assert len(jazz) == 4
+    assert {(event, node) for event, node, _ in delivered(facts)} == {(event, 2) for event in jazz}
+    assert delivered(facts) == delivered(simulated(scenario))
+
+
 @pytest.mark.parametrize(
     ("protocol", "parameters"),
     [("gossip", {"p": 0.6}), ("hint", {"interval": 0.3, "credits": 1})],

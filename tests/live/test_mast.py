@@ -5,6 +5,7 @@ import contextlib
 import json
 import logging
 import os
+import signal
 import socket
 import stat
 import subprocess
@@ -21,7 +22,7 @@ from live.nodes import ENVIRONMENT, address, process, run, settings, until
 from roamcast.content.event import event_id
 from roamcast.errors import ConfigError
 from roamcast.live import gate, metrics
-from roamcast.live.client import Client
+from roamcast.live.client import Client, ClientError
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import BROADCAST, SAY, Sealer
 from roamcast.live.link.link import Link, LinkSettings
@@ -415,3 +416,73 @@ def test_status_can_be_watched(tmp_path: Path) -> None:
             times = [json.loads(watching.stdout.readline())["now_s"] for _ in range(3)]
             watching.kill()
     assert times == sorted(set(times))
+
+
+def test_keys_token_and_all_are_read_again_on_sighup_and_nothing_is_lost(tmp_path: Path) -> None:
+    """The procedure of docs/live.md without a restart: the contents of the files are exchanged."""
+    from live.nodes import network
+
+    files = tmp_path / "key", tmp_path / "other"
+    old, new = (NetworkKey.new() for _ in files)
+
+    def put(first: NetworkKey, second: NetworkKey) -> None:
+        for path, key in zip(files, (first, second), strict=True):
+            path.unlink(missing_ok=True)
+            key.save(path)
+
+    put(old, old)
+
+    async def test() -> None:
+        async with (
+            network(tmp_path, key=files[0], old_key=files[1]) as (one, two),
+            Client(address(one)) as publisher,
+            Client(address(two)) as subscriber,
+            subscriber.subscribe() as events,
+        ):
+            sessions = {one._sealer.session}
+            for step in ((old, new), (new, old), (new, new)):
+                put(*step)
+                for node in (one, two):
+                    node.reload()
+                    number = await publisher.publish({})
+                    async with asyncio.timeout(10):
+                        assert (await anext(events)).id == number
+                sessions.add(one._sealer.session)
+            assert len(sessions) == 2, "a session for each key"
+            assert (await publisher.status())["key"] == new.fingerprint
+            files[0].write_text("damaged")
+            one.reload()
+            assert (await publisher.status())["key"] == new.fingerprint, "what cannot be read stays"
+
+    run(test)
+
+
+def test_a_token_that_changed_holds_for_the_next_request(tmp_path: Path) -> None:
+    token = tmp_path / "token"
+    token.write_text("0123456789abcdef")
+    token.chmod(0o600)
+
+    async def test() -> None:
+        async with (
+            Node(settings(tmp_path, token_file=token)) as node,
+            Client(address(node), "0123456789abcdef") as client,
+        ):
+            await client.status()
+            token.write_text("fedcba9876543210")
+            node.reload()
+            with pytest.raises(ClientError, match="a token is needed"):
+                await client.status()
+            async with Client(address(node), "fedcba9876543210") as again:
+                await again.status()
+
+    run(test)
+
+
+def test_sighup_does_not_end_a_node(tmp_path: Path) -> None:
+    with process(tmp_path, 1) as node:
+        node.ready()
+        node.popen.send_signal(signal.SIGHUP)
+        assert node.popen.stderr is not None
+        while json.loads(node.popen.stderr.readline())["event"] != "reloaded":
+            pass
+        assert node.end(signal.SIGTERM)[0] == 0

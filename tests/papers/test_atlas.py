@@ -177,7 +177,9 @@ def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() ->
         for variant, seeds in (("flooding", (1, 2, 3)), ("hint credits=0", (2, 3, 4)))
         for seed in seeds
     ]
-    values = {row["run"]: {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs}
+    values: dict[str, dict[str, float | None]] = {
+        str(row["run"]): {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs
+    }
     (found,) = cells([FLOODING, HINT[0]], runs, values)
     assert found.seeds == (2, 3)
     assert found.column(FLOODING, COST).tolist() == [2.0, math.inf]

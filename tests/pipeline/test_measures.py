@@ -21,6 +21,7 @@ from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
+from roamcast.facts.pairs import AGES
 from roamcast.facts.sinks import MemorySink
 from roamcast.facts.summary import Summary, summarise
 from roamcast.pipeline.measures import (
@@ -38,7 +39,6 @@ from roamcast.pipeline.measures import (
     tree,
 )
 from roamcast.pipeline.measures.deadlines import within
-from roamcast.pipeline.measures.pairs import AGES
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 

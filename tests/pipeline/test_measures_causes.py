@@ -17,6 +17,7 @@ from roamcast.report.replay import write_replay
 from roamcast.sim import reference
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
+from roamcast.storage import Store
 
 LINE: dict[str, Any] = {
     "nodes": 4,
@@ -43,7 +44,7 @@ def campaign(out: Path) -> tuple[list[str], str]:
 
 def test_shares_and_what_was_delivered_make_one(tmp_path: Path) -> None:
     tables, encoded = campaign(tmp_path)
-    files = Files(tmp_path, {table: frozenset({"aa", "ab"}) for table in tables})
+    files = Files(Store.at(tmp_path), {table: frozenset({"aa", "ab"}) for table in tables})
     found = _shares(files, "aa", 0, 5 * S, 4, encoded)
     assert {name: share for name, share in found.items() if share} == {
         "cause_not_chosen": pytest.approx(1 / 3),

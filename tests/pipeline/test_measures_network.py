@@ -18,6 +18,7 @@ from roamcast.pipeline.measures.possible import figures, limit_of
 from roamcast.sim.network import network_of, reach_of
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
+from roamcast.storage import Store
 
 NODES, END = 4, 4000 * S
 MINUTE = 60 * S
@@ -142,7 +143,7 @@ def test_a_world_is_worked_out_once_for_all_protocols(monkeypatch: pytest.Monkey
         return limit_of(*given)
 
     monkeypatch.setattr(possible, "limit_of", counting)
-    work = possible.OfWorlds(Files(Path(), {}), possible._FIGURES, figures)
+    work = possible.OfWorlds(Files(Store.at(Path()), {}), possible._FIGURES, figures)
     scenarios = [json.dumps({"protocol": {"name": name}}) for name in ("gossip", "hint", "hint")]
     found = [work(name, 0, END, NODES, scenario) for name, scenario in zip("abc", scenarios, strict=True)]
     assert [one["achieved"] for one in found] == [0.0, 0.5, 0.0]

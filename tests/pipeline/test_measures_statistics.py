@@ -9,7 +9,7 @@ import pytest
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.statistics import t_quantile
-from roamcast.pipeline.measures.pairs import nearest_rank
+from roamcast.facts.pairs import nearest_rank
 from roamcast.pipeline.measures.statistics import paired, summary
 from roamcast.pipeline.schemas import PAIRED, RUN_MEASURES, RUNS, SUMMARY
 

@@ -17,12 +17,11 @@ from pipeline.measured import MS, Run, S, tables, write_campaign
 from roamcast.content.rows import filter_rows
 from roamcast.content.text import parse_filter
 from roamcast.errors import RoamcastError
+from roamcast.facts.pairs import Terms
 from roamcast.facts.tree_links import tree_links
 from roamcast.pipeline.measures import MEASURES, read, repairs, run_measures, tree
 from roamcast.pipeline.measures import stable_core as core
-from roamcast.pipeline.measures.pairs import Terms
 from roamcast.pipeline.measures.repairs import Repair, repairs_of
-from roamcast.pipeline.measures.stable_core import stable_terms
 
 NAMES = [one.name for family in (tree, repairs, core) for one in family.MEASURES]
 
@@ -346,7 +345,7 @@ def test_tree_links_are_those_on_which_both_ends_agree(rows: list[tuple[int, int
 def test_a_stable_subscription_is_there_from_the_warm_up_to_the_end() -> None:
     start, end = np.array([0, 10, 11, 5, 5]), np.array([20, 99, 99, 19, 20])
     terms = Terms(np.arange(5), np.arange(5), np.zeros(5, np.int64), start, end)
-    assert stable_terms(terms, 10, 20).node.tolist() == [0, 1, 4]
+    assert terms.throughout(10, 20).node.tolist() == [0, 1, 4]
 
 
 def test_a_node_below_0_is_refused() -> None:

@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 import subprocess
 import sys
 from collections.abc import Iterator
@@ -9,11 +10,19 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
+from pyspark import java_gateway
 from pyspark.sql import Row, SparkSession
 
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.jvm import find_java
-from roamcast.pipeline.session import interrupted, session, spark_environment, spark_settings
+from roamcast.pipeline.session import (
+    _check_master,
+    _no_jvm_left_behind,
+    interrupted,
+    session,
+    spark_environment,
+    spark_settings,
+)
 
 OPTIONS = "spark.driver.extraJavaOptions"
 
@@ -245,3 +254,31 @@ def test_what_an_interrupt_broke_is_an_interrupt() -> None:
         broken()
     assert interrupted(raised.value)
     assert not interrupted(ConnectionError("by itself"))
+
+
+# --- Starts that fail -----------------------------------------------------------------------------------------------
+
+
+def test_an_interrupt_while_the_jvm_starts_leaves_no_process() -> None:
+    started: list[subprocess.Popen[bytes]] = []
+
+    def interrupted() -> None:
+        with _no_jvm_left_behind():
+            started.append(vars(java_gateway)["Popen"](["sleep", "60"], stdin=subprocess.PIPE))
+            raise KeyboardInterrupt
+
+    before = vars(java_gateway)["Popen"]
+    with pytest.raises(KeyboardInterrupt):
+        interrupted()
+    assert started[0].returncode == -signal.SIGKILL
+    assert vars(java_gateway)["Popen"] is before
+
+
+@pytest.mark.parametrize(
+    ("url", "why"),
+    [("spark://127.0.0.1:1", "127.0.0.1:1: Connection refused"), ("spark://host", "host: expected HOST:PORT")],
+)
+def test_a_master_that_does_not_answer_is_one_line(url: str, why: str) -> None:
+    with pytest.raises(RoamcastError) as refusal:
+        _check_master(url)
+    assert str(refusal.value) == f"no Spark master answers at {url} ({why}): start one there, or mend --master"

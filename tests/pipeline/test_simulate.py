@@ -36,10 +36,10 @@ from roamcast.pipeline import task
 from roamcast.pipeline.measures import Facts, Measure, measure, run_measures
 from roamcast.pipeline.run import run_campaign
 from roamcast.pipeline.simulate import look, simulate
-from roamcast.pipeline.storage import local_path
 from roamcast.pipeline.task import perform
 from roamcast.sim.run import run as run_here
 from roamcast.sim.scenario import Scenario
+from roamcast.storage import local_path
 
 TOKEN = "token"
 

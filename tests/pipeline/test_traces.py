@@ -3,6 +3,7 @@
 import gzip
 import math
 from pathlib import Path
+from random import Random
 from typing import Any
 
 import pyarrow as pa
@@ -10,7 +11,10 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
+from pipeline.measured import tables
 from roamcast.errors import RoamcastError
+from roamcast.facts.contacts import Reach
+from roamcast.facts.contacts import contacts as contacts_of
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.pipeline.traces.describe import describe, island_of
 from roamcast.pipeline.traces.formats import tell
@@ -184,6 +188,32 @@ def test_contact_lists_are_mutual_extended_and_merged(spark: SparkSession, tmp_p
     assert imported(spark, instants, scan=180)[1] == [(0, 1, 0, 240)]
 
 
+def test_gpx_with_segments_and_points_without_a_time(spark: SparkSession, tmp_path: Path) -> None:
+    def point(lat: str, second: int | None) -> str:
+        time = "" if second is None else f"<time>2026-05-01T10:00:{second:02}Z</time>"
+        return f'<trkpt lat="{lat}" lon="7.0"><ele>3</ele>{time}</trkpt>'
+
+    first = point("45.0", 0) + point("45.0001", 10) + point("45.0002", None) + point("145", 12)
+    second = point("45.0003", 15) + point("45.0004", 25)
+    tracks = f"<trk><name>a ride</name><trkseg>{first}</trkseg><trkseg>{second}</trkseg></trk>"
+    (tmp_path / "rides").mkdir()
+    head = '<?xml version="1.0"?><gpx version="1.1" xmlns="http://www.topografix.com/GPX/1/1">'
+    written(tmp_path / "rides", "tom.gpx", f"{head}{tracks}</gpx>")
+    written(
+        tmp_path / "rides", "ann.gpx.gz", f"{head}<trk><trkseg>{point('45', 5)}{point('45', 6)}</trkseg></trk></gpx>"
+    )
+    about, rows, nodes = imported(spark, tmp_path / "rides")
+    assert (about.format, about.geographic, nodes) == ("gpx", True, ["ann", "tom"])
+    assert about.refused == {
+        "it has no time, or none that is one": 1,
+        "its latitude is no number, or no place on Earth": 1,
+    }
+    # Between the segments, 5 s apart, the device was off.
+    assert [row[:3] for row in rows] == [(0, 5.0, 6.0), (1, 0.0, 10.0), (1, 15.0, 25.0)]
+    # A ten-thousandth of a degree of latitude is 11.1 m at 45 degrees north.
+    assert rows[1][6] - rows[1][4] == pytest.approx(11.11, abs=0.01)
+
+
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
     with pytest.raises(RoamcastError, match="its format is not known"):
         tell(written(tmp_path, "x.txt", "what is this\n"))
@@ -210,10 +240,49 @@ def test_pairs_are_those_of_all_compared_with_all(spark: SparkSession) -> None:
     assert len(found) > 20
 
 
-def test_ticks_that_follow_each_other_are_one_contact(spark: SparkSession) -> None:
-    met = spark.createDataFrame([(t, 0, 1) for t in (3, 4, 5, 9)], "tick long, a int, b int")
-    found = sorted(tuple(row) for row in contacts(met, 0.5).collect())
-    assert found == [(0, 1, 3 * S // 2, 3 * S), (0, 1, 9 * S // 2, 5 * S)]
+LEG_ROWS = "node int, start long, end long, x0 double, y0 double, x1 double, y1 double"
+
+
+def met(spark: SparkSession, legs: list[Row], reach: float) -> list[tuple[int, ...]]:
+    return sorted(tuple(row) for row in contacts(spark.createDataFrame(legs, LEG_ROWS), reach).collect())
+
+
+def test_a_contact_begins_and_ends_at_the_nanosecond(spark: SparkSession) -> None:
+    # b passes a at 10 m/s on a line 3 m beside it: within 5 m from 4 m before to 4 m behind, 0.8 s in all.
+    standing = (0, 0, 100 * S, 0.0, 0.0, 0.0, 0.0)
+    passing = [(1, 0, 10 * S, -100.0, 3.0, 0.0, 3.0), (1, 10 * S, 25 * S, 0.0, 3.0, 150.0, 3.0)]
+    assert met(spark, [standing, *passing], 5.0) == [(0, 1, 9_600_000_000, 10_400_000_000)]
+    # Two that move side by side are in contact as long as both are there; one farther off never is.
+    side: list[Row] = [(0, 0, 9 * S, 0.0, 0.0, 90.0, 0.0), (2, 0, 9 * S, 0.0, 10.5, 90.0, 10.5)]
+    side.append((1, 2 * S, 9 * S, 20.0, 5.0, 90.0, 5.0))
+    assert met(spark, side, 5.0) == [(0, 1, 2 * S, 9 * S)]
+    # A gap between legs ends a contact.
+    away = [standing, (1, 0, S, 1.0, 0.0, 1.0, 0.0), (1, 2 * S, 3 * S, 1.0, 0.0, 1.0, 0.0)]
+    assert met(spark, away, 5.0) == [(0, 1, 0, S), (0, 1, 2 * S, 3 * S)]
+
+
+def test_contacts_are_those_of_the_measures(spark: SparkSession) -> None:
+    """`facts.contacts` finds them pair by pair, in the core's own arithmetic."""
+    random = Random(7)
+    legs: list[Row] = []
+    for node in range(12):
+        x, y, time = random.uniform(0, 300), random.uniform(0, 300), 0
+        while time < 60 * S:
+            to = random.uniform(0, 300), random.uniform(0, 300)
+            until = time + round(random.uniform(0.5, 20) * S)
+            legs.append((node, time, until, x, y, *to))
+            x, y, time = *to, until
+    last = min(max(leg[2] for leg in legs if leg[0] == node) for node in range(12))
+    rows = [(*leg, False, -1) for leg in legs]
+    network = contacts_of(tables(leg=rows), 12, last, Reach(60.0))
+    assert network is not None
+    columns = (network.sender, network.receiver, network.begin, network.until)
+    expected = sorted(zip(*(column.tolist() for column in columns), strict=True))
+    found = [(a, b, start, min(end, last)) for a, b, start, end in met(spark, legs, 60.0) if start < last]
+    assert [row[:2] for row in found] == [row[:2] for row in expected]
+    assert len(found) > 40
+    for ours, theirs in zip(found, expected, strict=True):
+        assert ours[2:] == pytest.approx(theirs[2:], abs=1000)  # ns
 
 
 def test_islands() -> None:
@@ -230,12 +299,14 @@ def test_two_that_pass_each_other(spark: SparkSession, tmp_path: Path) -> None:
     found = describe(spark, tmp_path / "out.trace", 50.0, 0.5)
     assert (found["nodes"], found["span"], found["there"]) == (2, 20.0, 1.0)
     assert found["speed"]["p50"] == pytest.approx(10)
-    assert (found["contacts"], found["pairs"], found["contact"]["mean"]) == (1, 1, 4.5)  # ticks at 8, 8.5, … 12
+    assert (found["contacts"], found["pairs"], found["contact"]["mean"]) == (1, 1, 4.0)
+    assert found["contact"]["longer"][3:] == [[1.0, 1.0], [2.0, 1.0], [5.0, 0.0], [10.0, 0.0], [20.0, 0.0]]
+    assert found["between_contacts"]["longer"] == []
     assert {row["islands"] for row in found["over_time"]} == {1, 2}
-    about = contacts_trace(spark, tmp_path / "out.trace", 50.0, 0.5, tmp_path / "met.trace")
+    about = contacts_trace(spark, tmp_path / "out.trace", 50.0, tmp_path / "met.trace")
     assert (about.kind, about.rows, about.nodes) == ("contacts", 1, 2)
     changes = list(link_changes(tmp_path / "met.trace", 2, 1, None, "first"))
-    assert changes == [(8 * S, 0, 1, True), (12_500_000_000, 0, 1, False)]
+    assert changes == [(8 * S, 0, 1, True), (12 * S, 0, 1, False)]
 
 
 def test_the_file_that_sumo_made(spark: SparkSession, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ Protocols that are added to the catalogue are covered by themselves. Run as a pr
 says in one busy network, for the comparison of two processes that hash differently.
 """
 
+import copy
 import functools
 import gc
 import itertools
@@ -218,6 +219,34 @@ def test_a_timer_that_means_nothing_is_ignored(entry: Entry) -> None:
             mesh[node].timer(mesh.now, key)
     for port in mesh.ports.values():
         assert (port.sent, port.timers, port.delivered) == ({}, [], [])
+
+
+# --- Copies that a host may keep to itself ----------------------------------------------------------------------------
+
+
+def made(entry: Entry, node: Node) -> tuple[Broker[Any], RecordingPort]:
+    port = RecordingPort()
+    place(entry, port, node)
+    broker = entry.broker(node, entry.parameters(), port, random.Random(node))
+    broker.start(0, {})
+    return broker, port
+
+
+def test_who_wants_first_copies_only_counts_the_others() -> None:
+    """The one of an event published here, and the one of an event that came before, from whomever."""
+    asking = {name: entry for name, entry in CATALOGUE.items() if made(entry, 1)[1].counted}
+    assert set(asking) == {"flooding", "gossip"}
+    for entry in asking.values():
+        (publisher, sent), (other, port) = made(entry, 0), made(entry, 1)
+        other.subscribe(0, Subscription(1, CHEAP))
+        publisher.publish(0, cd(1, 10))
+        (message,) = sent.messages
+        other.receive(1, 0, message)
+        for broker, at, sender in ((publisher, sent, 1), (other, port, 0), (other, port, 2)):
+            before = copy.deepcopy(at)
+            broker.receive(2, sender, message)
+            before.note(at.counted[type(message)])
+            assert at == before
 
 
 # --- The same calls, the same answers --------------------------------------------------------------------------------

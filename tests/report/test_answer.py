@@ -133,7 +133,7 @@ def test_one_seed_decides_nothing() -> None:
 
 def test_only_common_seeds_and_common_places_count() -> None:
     """The third seed of a is missing at rate 2, where b would be far better with it; rate 3 has b alone."""
-    values = {
+    values: dict[tuple[str, Any], list[float | None]] = {
         ("a", 1): [0.50, 0.51, 0.52],
         ("a", 2): [0.50, 0.51, None],
         ("b", 1): [0.60, 0.62, 0.61],
@@ -151,6 +151,22 @@ def test_only_common_seeds_and_common_places_count() -> None:
 def test_a_level_line_meets_every_place() -> None:
     values = {("hint", 1): [0.70, 0.71, 0.73], ("hint", 2): [0.80, 0.81, 0.83], ("gossip", None): [0.50, 0.51, 0.52]}
     assert said(values, reference="gossip").endswith("Delivery is highest with hint at every value of rate.")
+
+
+def test_what_is_averaged_over_is_told() -> None:
+    values = {("a", 1): [0.50, 0.51, 0.52], ("b", 1): [0.69, 0.71, 0.73]}
+    rows = [
+        {**row, "point": 2 * row["point"] + speed, "axes": f'{{"rate": {rate}, "speed": {speed}}}'}
+        for row in rows_of(values, "delivery")
+        for rate in (1, 2)
+        for speed in (0, 1)
+    ]
+    for number, row in enumerate(rows):
+        row["point"] = number % 4
+    question = Question("e", DELIVERY, ("a", "b"), "a", "rate", (1, 2), others=("speed",))
+    assert answer(question, Curves(pa.Table.from_pylist(rows, VALUES))).startswith(
+        "Averaged over rate 1 and 2 and over speed, with b, delivery is 0.200 ± 0.025 higher than with a."
+    )
 
 
 def test_of_many_variants_the_outermost_are_told() -> None:

@@ -7,19 +7,19 @@ import pytest
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.flooding import FloodingBroker
-from roamcast.sim import world
+from roamcast.sim import reference, world
 from roamcast.sim.first_copies import MAX_EVENTS, FirstCopies
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
 CROWD: dict[str, Any] = {
     "nodes": 12,
-    "duration": 6,
+    "duration": 3,
     "area": {"width": 300, "height": 300},
     "movement": {"model": "random-waypoint", "speed": [5, 20]},
     "radio": {"range": 120, "loss": 0.1},
     "record": {"decisions": True},
-    "workload": {"subscribers": [{"count": 4}], "publishers": [{"count": 4, "rate": 20.0, "size": 60}]},
+    "workload": {"subscribers": [{"count": 4}], "publishers": [{"count": 3, "rate": 10.0, "size": 60}]},
 }
 
 
@@ -37,13 +37,21 @@ def outcome(raw: dict[str, Any]) -> tuple[dict[str, list[Any]], int]:
     with pytest.MonkeyPatch.context() as patch:
         # In the class itself, so that it is still the broker's own.
         patch.setattr(FloodingBroker, "receive", counting)
-        run(check(raw, "test", Path()), sink)
+        run(check(raw, "test", Path()), sink, make_core=reference.Core)
     return {table: sink.table(table).to_pylist() for table in sink.tables()}, woken
 
 
-@pytest.mark.parametrize("name", ["flooding", "gossip"])
-@pytest.mark.parametrize("window", [1, 3, 4096])
-@pytest.mark.parametrize("mode", [None, "restart", "suspended"])
+@pytest.mark.parametrize(
+    ("name", "window", "mode"),
+    [
+        ("flooding", 4096, None),
+        ("flooding", 4096, "restart"),
+        ("flooding", 4096, "suspended"),
+        ("flooding", 2, "restart"),
+        ("gossip", 4096, None),
+        ("gossip", 3, "restart"),
+    ],
+)
 def test_nothing_is_different_but_the_time_it_takes(
     name: str, window: int, mode: str | None, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -54,8 +62,8 @@ def test_nothing_is_different_but_the_time_it_takes(
     monkeypatch.setattr(world._Port, "first_copies", lambda *_: None)
     expected, in_all = outcome(raw)
     assert facts == expected
-    assert sum(row["count"] for row in facts["note"] if row["fact"] == "duplicate") > 500
-    assert woken < (in_all / 2 if window > 1 else in_all)
+    assert sum(row["count"] for row in facts["note"] if row["fact"] == "duplicate") > 100
+    assert woken < 0.7 * in_all
 
 
 def test_a_broker_is_woken_when_it_may_have_forgotten() -> None:

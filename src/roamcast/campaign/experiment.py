@@ -125,7 +125,9 @@ class Spec(_Part, frozen=True, kw_only=True):
     ]
     axes: tuple[Axis, ...] = ()
     variants: Annotated[tuple[Variant, ...], Meta(description="if there are none: one, named after the protocol")] = ()
-    figures: tuple[Figure, ...] = ()
+    figures: Annotated[
+        tuple[Figure, ...], Meta(description="of the report; if there are none: each measure over each axis")
+    ] = ()
     quick: Annotated[
         Quick | None,
         Meta(description="the preview; none: fewer points, three seeds and 200 s after the warm-up"),

@@ -10,19 +10,22 @@ claims.json                what became of the claims, if a paper's
 ```
 """
 
+import contextlib
 import hashlib
 import json
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.schemas import FAILED, OK
+from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, OK, RUNS_ARROW
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.sim.scenario import Scenario
+
+P = TypeVar("P")
 
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
@@ -35,9 +38,14 @@ COMMIT: Final = b"roamcast.runs"
 """In the metadata of the manifest: the `commit` of the runs that it was written with."""
 
 
+def facts_name(table: str, run: str) -> str:
+    """What a run's facts of one table are named in the folder, if it has any."""
+    return f"facts/{table}/{run}.parquet"
+
+
 def facts_file(out: Path, table: str, run: str) -> Path:
-    """Where a run's facts of one table are, if it has any."""
-    return out / "facts" / table / f"{run}.parquet"
+    """Where they are."""
+    return out / facts_name(table, run)
 
 
 def done_file(out: Path, run: str) -> Path:
@@ -51,6 +59,10 @@ def check_version(out: Path) -> None:
         version = json.loads((out / CAMPAIGN_FILE).read_bytes()).get("version")
     except (OSError, ValueError, AttributeError):
         return
+    if version is None:
+        raise RoamcastError(
+            f"{out}: its {CAMPAIGN_FILE} is damaged, or no campaign's: run the campaign again elsewhere"
+        )
     if version != FACTS_VERSION:
         raise RoamcastError(
             f"{out}: holds facts of version {version}, and this roamcast reads and writes version {FACTS_VERSION}: "
@@ -64,14 +76,51 @@ def commit(runs: pa.Table) -> str:
     return hashlib.sha256(json.dumps(columns.to_pydict()).encode()).hexdigest()
 
 
-def check_commit(out: Path, runs: pa.Table) -> None:
-    """Refuses a manifest that was written with other runs: the campaign was killed between the two."""
-    metadata = pq.read_schema(out / MANIFEST_FILE).metadata or {}
-    if metadata.get(COMMIT, b"").decode() not in ("", commit(runs)):
+def write_commit(out: Path, runs: pa.Table, manifest: pa.Table) -> pa.Table:
+    """Writes both tables as one: the rename of the runs is the commit. Gives the manifest.
+
+    Whoever is killed right after it leaves the manifest as a draft, and the next reader puts it in its place.
+    """
+    manifest = manifest.replace_schema_metadata({COMMIT: commit(runs)})
+    for name, table in ((RUNS_FILE, runs), (MANIFEST_FILE, manifest)):
+        pq.write_table(table, _draft(out, name), compression="zstd")
+    for name in (RUNS_FILE, MANIFEST_FILE):
+        with contextlib.suppress(FileNotFoundError):  # a reader was faster
+            _draft(out, name).replace(out / name)
+    return manifest
+
+
+def read_commit(out: Path) -> tuple[pa.Table, pa.Table]:
+    """The runs and the manifest that was written with them."""
+    runs, manifest = _read(out / RUNS_FILE), _read(out / MANIFEST_FILE)
+    draft = _draft(out, MANIFEST_FILE)
+    if not _belong(runs, manifest) and draft.is_file():
+        with contextlib.suppress(FileNotFoundError, RoamcastError):  # the writer was faster
+            if _belong(runs, _read(draft)):
+                draft.replace(out / MANIFEST_FILE)
+        runs, manifest = _read(out / RUNS_FILE), _read(out / MANIFEST_FILE)
+    if not _belong(runs, manifest):
         raise RoamcastError(
-            f"{out}: {RUNS_FILE} and {MANIFEST_FILE} do not belong together, as when a campaign is killed while it "
-            "writes them: start the campaign again, which takes seconds"
+            f"{out}: {RUNS_FILE} and {MANIFEST_FILE} do not belong together: one of them was replaced. Start the "
+            "campaign again, which takes seconds"
         )
+    return runs.cast(RUNS_ARROW), manifest.cast(MANIFEST_ARROW)
+
+
+def _belong(runs: pa.Table, manifest: pa.Table) -> bool:
+    metadata = manifest.schema.metadata or {}
+    return metadata.get(COMMIT, b"").decode() in ("", commit(runs))
+
+
+def _draft(out: Path, name: str) -> Path:
+    return out / f".{name}.new"
+
+
+def _read(path: Path) -> pa.Table:
+    try:
+        return pq.read_table(path, partitioning=None)
+    except (OSError, pa.ArrowException) as problem:
+        raise RoamcastError(f"{path}: cannot be read: {problem}") from None
 
 
 def manifest_row(
@@ -98,8 +147,13 @@ def digest(folder: Path, tables: Iterable[str]) -> str:
 
 def digest_of(files: Mapping[str, Path]) -> str:
     """Of the files of a run, by table."""
+    return digest_in(lambda path: path.open("rb"), files)
+
+
+def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
+    """The same of files that are opened so, here or elsewhere."""
     whole = hashlib.sha256()
     for table, path in files.items():
-        with path.open("rb") as file:
+        with open_(path) as file:
             whole.update(f"{table} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return whole.hexdigest()

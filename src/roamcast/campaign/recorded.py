@@ -58,7 +58,8 @@ class RecordedRun:
         try:
             table = pq.read_table(file, partitioning=None)
         except (OSError, pa.ArrowException) as problem:
-            raise RoamcastError(f"{file}: the table `{name}` cannot be read: {str(problem).splitlines()[0]}") from None
+            again = "roamcast run --force" if self.id is None else "the campaign's command, which repeats this run"
+            raise RoamcastError(f"{file}: is damaged ({_short(problem)}): make it again with {again}") from None
         return table.drop_columns(["run"]) if self.id is not None else table
 
     @cached_property
@@ -85,7 +86,7 @@ def _own_folder(place: Path) -> RecordedRun:
     try:
         changes: list[str] = json.loads((place / RUN_FILE).read_bytes()).get("changes", [])
     except (OSError, ValueError, AttributeError) as problem:
-        raise RoamcastError(f"{place / RUN_FILE}: cannot be read: {problem}") from problem
+        raise RoamcastError(f"{place / RUN_FILE}: is damaged ({problem}): run it again with --force") from problem
     for change in changes:
         apply(change, raw)
     # Decoded and not checked: files that the scenario names, such as a protocol's, may be gone, and are not needed.
@@ -111,8 +112,13 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         rows: list[dict[str, Any]] = pq.read_table(file, partitioning=None).to_pylist()
     except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{file}: cannot be read: {str(problem).splitlines()[0]}") from None
+        raise RoamcastError(f"{file}: is damaged ({_short(problem)}): run the campaign's command again") from None
     return rows
+
+
+def _short(problem: Exception) -> str:
+    """What Arrow says, without the file's name and its advice."""
+    return str(problem).splitlines()[0].rpartition("': ")[2].partition(". ")[0]
 
 
 def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]], most: int = 8) -> str:

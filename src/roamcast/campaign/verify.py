@@ -9,6 +9,7 @@ The rules this file owns:
 """
 
 import concurrent.futures
+import hashlib
 import json
 import os
 import shutil
@@ -22,65 +23,105 @@ import pyarrow.parquet as pq
 from roamcast.campaign.folder import (
     CAMPAIGN_FILE,
     MANIFEST_FILE,
-    RUNS_FILE,
-    check_commit,
     check_version,
-    digest_of,
+    digest_in,
     done_file,
     facts_file,
+    facts_name,
+    read_commit,
 )
 from roamcast.campaign.inputs import FILES
-from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK, RUNS_ARROW
+from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK
+from roamcast.campaign.stored import Place, Stored
 from roamcast.errors import RoamcastError
+from roamcast.storage import Store, fetched
 
 
-def check_facts(out: Path, runs: Collection[str]) -> None:
-    """Refuses facts of these runs that are not what was written; names the first few and the remedy."""
+def check_facts(out: Path, runs: Collection[str], store: Store) -> None:
+    """Refuses facts of these runs, in `store`, that are not what was written; names the first few and the remedy."""
     wanted = [row for row in _manifest(out) if row["run"] in runs]
-    problems = list(_problems(out, wanted))
+    problems = list(_problems(store, wanted))
     if problems:
         more = f"\nand {len(problems) - 3} more" if len(problems) > 3 else ""
-        raise RoamcastError(
-            "\n".join(problems[:3]) + f"{more}\n`roamcast verify {out}` tells all; remove the files and start the "
-            "campaign again, which does those runs again"
+        remedy = (
+            "remove the files and start the campaign again, which does those runs again"
+            if store.local is not None
+            else "publish the campaign again"
         )
+        raise RoamcastError("\n".join(problems[:3]) + f"{more}\n`roamcast verify {store}` tells all; {remedy}")
 
 
-def verify(out: Path) -> tuple[int, list[str]]:
+def verify(place: Path | Store) -> tuple[int, list[str]]:
     """How many runs were looked at, and what is wrong with the folder, each in one line."""
+    store = Store.at(place)
+    with fetched(store) as out:
+        return _verify(out, store)
+
+
+def _verify(out: Path, store: Store) -> tuple[int, list[str]]:
     if not (out / CAMPAIGN_FILE).is_file():
-        raise RoamcastError(f"{out}: is no campaign's folder: {CAMPAIGN_FILE} is missing")
+        raise RoamcastError(
+            f"{store}: is no campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` "
+            "wrote"
+        )
     check_version(out)
     manifest = _manifest(out)
     problems = []
     try:
-        check_commit(out, _table(out / RUNS_FILE, RUNS_ARROW))
+        read_commit(out)
     except RoamcastError as problem:
         problems.append(str(problem))
-    return len(manifest), [*problems, *_problems(out, manifest)]
+    return len(manifest), [*problems, *_problems(store, manifest)]
 
 
-def _problems(out: Path, manifest: list[dict[str, Any]]) -> Iterator[str]:
+def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
+    stored = Stored(store)
+    if stored.packed:
+        yield from _of_packed(stored, manifest)
+        return
     with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda row: list(_of_run(out, row)), manifest):
+        for found in pool.map(lambda row: list(_of_run(store, row)), manifest):
             yield from found
 
 
-def _of_run(out: Path, row: dict[str, Any]) -> Iterator[str]:
+def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
+    """The same of packed files, each of which is looked at once."""
+    expected: dict[str, list[tuple[str, str, Place, int]]] = {}
+    for row in manifest:
+        for table, rows in row["rows"] or ():
+            place = stored.place(table, row["run"])
+            expected.setdefault(place.file, []).append((table, row["run"], place, rows))
+    for name, runs in sorted(expected.items()):
+        try:
+            with stored.store.open(name) as content:
+                digest = hashlib.file_digest(content, "sha256").hexdigest()
+            if digest != runs[0][2].digest:
+                yield f"{stored.store}/{name}: is not the file that was written: its digest is another"
+            with stored.store.open(name) as content, pq.ParquetFile(content) as file:
+                there = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+            for table, run, place, rows in runs:
+                if place.group is None or place.group >= len(there) or there[place.group] != rows:
+                    yield f"{stored.store}/{name}: run {run} has not the {rows} rows of {table} that it had"
+        except (OSError, pa.ArrowException, RoamcastError) as problem:
+            yield f"{stored.store}/{name}: {problem}"
+
+
+def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
     run = row["run"]
-    files = {table: facts_file(out, table, run) for table, _ in row["rows"] or ()}
+    files = {table: facts_name(table, run) for table, _ in row["rows"] or ()}
     try:
         for table, rows in row["rows"] or ():
-            yield from _of_file(files[table], table, rows)
-        if row["status"] == OK and digest_of(files) != row["digest"]:
-            yield f"{out}: run {run}: its files are not those that were written: their digest is another"
-    except (OSError, pa.ArrowException) as problem:
-        yield f"{out}: run {run}: {problem}"
+            yield from _of_file(store, files[table], table, rows)
+        if row["status"] == OK and digest_in(store.open, files) != row["digest"]:
+            yield f"{store}: run {run}: its files are not those that were written: their digest is another"
+    except (OSError, pa.ArrowException, RoamcastError) as problem:
+        yield f"{store}: run {run}: {problem}"
 
 
-def _of_file(path: Path, table: str, rows: int) -> Iterator[str]:
+def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
+    path = f"{store}/{name}"
     # Closed at once: ten thousand runs have more files than a process may have open.
-    with pq.ParquetFile(path) as file:
+    with store.open(name) as content, pq.ParquetFile(content) as file:
         schema, there = file.schema_arrow, file.metadata.num_rows
     expected = FACTS_ARROW.get(table)
     if expected is not None and not schema.equals(expected):
@@ -93,6 +134,8 @@ def _of_file(path: Path, table: str, rows: int) -> Iterator[str]:
 def orphans(out: Path) -> list[Path]:
     """What belongs to no run of the manifest, by name."""
     manifest = _manifest(out)
+    if Stored(Store.at(out)).packed:  # a copy, without anything that is not in use
+        return []
     ours = {facts_file(out, table, row["run"]) for row in manifest for table, _ in row["rows"] or ()}
     ours |= {done_file(out, row["run"]) for row in manifest}
     inputs = {(out / FILES / place).parent for row in manifest for place in _inputs(out, row["run"])}

@@ -23,7 +23,7 @@ from roamcast.cli.campaign_options import (
     setting,
     tell_failures,
 )
-from roamcast.cli.scenario import screen_width
+from roamcast.cli.screen import screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures
 from roamcast.report import answers, write_report
 from roamcast.report.source import read_results
@@ -140,7 +140,8 @@ def campaign(
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        click.echo(json.dumps({**found, "report": str(report) if report else None}))
+        told = answers(out) if report else []
+        click.echo(json.dumps({**found, "answers": told, "report": str(report) if report else None}))
     else:
         if report:
             show_measures(read_results(out), report)

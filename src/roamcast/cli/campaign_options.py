@@ -21,7 +21,7 @@ from roamcast.campaign.plan import CampaignError, Experiment, Plan
 from roamcast.campaign.until import Stopping
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, say, shown
-from roamcast.cli.scenario import screen_width
+from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.sim.compilation import compile_if_needed
 

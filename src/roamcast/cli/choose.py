@@ -28,6 +28,7 @@ from roamcast.campaign.candidates import (
 )
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import ABSENT, LOCAL, setting
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
 from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.scenario import read
@@ -69,7 +70,7 @@ COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "
     help="A protocol to try, with parameters. May be repeated.  [default: the scenario's own, and all of 'roamcast "
     "protocols']",
 )
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the results.  [default: out/choose-NAME]")
+@click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/choose-NAME]")
 @click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]")
 @click.option(
     "--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated.  [default: none]"

@@ -15,11 +15,15 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
     "--format",
     "kind",
     type=click.Choice(FORMATS),
-    help="pgf needs an installed TeX.  [default: as --out ends, else pdf]",
+    help="File format; pgf needs an installed TeX.  [default: as --out ends, else pdf]",
 )
-@click.option("--width", default="3.5in", show_default=True, metavar="LENGTH", help="In in, cm, mm or pt.")
-@click.option("--height", metavar="LENGTH", help="[default: what suits the width]")
-@click.option("--font-size", type=click.FloatRange(3, 40), metavar="PT", help="[default: 8, or that of the style]")
+@click.option(
+    "--width", default="3.5in", show_default=True, metavar="LENGTH", help="Width of the figure, in in, cm, mm or pt."
+)
+@click.option("--height", metavar="LENGTH", help="Height of the figure.  [default: what suits the width]")
+@click.option(
+    "--font-size", type=click.FloatRange(3, 40), metavar="PT", help="Size of the text.  [default: 8, or the style's]"
+)
 @click.option("--style", metavar="NAME", help="A style sheet of matplotlib: its name, or a file.")
 @click.option(
     "--scale",
@@ -30,7 +34,13 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 )
 @click.option("--over", metavar="AXIS", help="The x axis, if the measure is drawn over several.")
 @click.option("--experiment", metavar="NAME", help="Whose figure, if several experiments have one.")
-@click.option("--out", "file", type=click.Path(path_type=Path), metavar="FILE", help="[default: MEASURE.FORMAT]")
+@click.option(
+    "--out",
+    "file",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="The file to write.  [default: MEASURE.FORMAT]",
+)
 def figure(
     out: Path,
     name: str,

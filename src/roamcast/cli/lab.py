@@ -19,6 +19,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
 from roamcast.cli.run import context_outcome, progress_bar, read_facts, show_summary
 from roamcast.cli.run_folder import file_name, new_folder
@@ -51,7 +52,7 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
 
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
+@click.option("--out", type=LocalPath(), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"
@@ -284,7 +285,7 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for name in ("measure", "live", "simulated"):
-        table.add_column(name, justify="left" if name == "measure" else "right", no_wrap=True)
+        table.add_column(name, justify="left" if name == "measure" else "right", overflow="fold")
     for name in TWIN_MEASURES:
         cells = [found.get(name, {}).get(variant) for variant in ("live", "simulated")]
         if any(cell is not None and cell["mean"] is not None for cell in cells):

@@ -10,6 +10,7 @@ from typing import Any, Final
 import click
 from click.shell_completion import CompletionItem
 
+from roamcast.config.errors import nearest
 from roamcast.errors import RoamcastError
 
 VERBS: Final = (
@@ -27,6 +28,8 @@ VERBS: Final = (
         "replay",
         "why",
         "verify",
+        "measure",
+        "publish",
         "sql",
         "lab",
     ),
@@ -91,6 +94,14 @@ class Verbs(click.Group):
             return _absent(name, missing)
         assert isinstance(verb, click.Command)
         return verb
+
+    def resolve_command(
+        self, ctx: click.Context, args: list[str]
+    ) -> tuple[str | None, click.Command | None, list[str]]:
+        if args and args[0] not in VERBS and not args[0].startswith("-"):
+            close = nearest(args[0], VERBS)
+            ctx.fail(f"there is no command {args[0]!r}" + (f"; did you mean {close!r}?" if close else ""))
+        return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
         """By names alone: click would load every verb for its help, which takes seconds."""

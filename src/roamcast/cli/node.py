@@ -137,8 +137,8 @@ def node(
     """Run a node: a broker that exchanges events with its neighbours for the applications on this machine.
 
     Prints one line of JSON when it is ready, and logs to stderr, one JSON object per line. Stop it with SIGTERM or
-    SIGINT. Applications talk to it with 'roamcast pub', 'roamcast sub' and 'roamcast status', from Python with
-    roamcast.live.client, or through its HTTP API (docs/live.md).
+    SIGINT; SIGHUP has it read its keys, token and certificate again. Applications talk to it with 'roamcast pub',
+    'roamcast sub' and 'roamcast status', from Python with roamcast.live.client, or through its HTTP API (docs/live.md).
 
     \b
     Examples:
@@ -174,6 +174,7 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
     for number in (signal.SIGTERM, signal.SIGINT):
         loop.add_signal_handler(number, stop.set)
     async with Node(settings) as running:
+        loop.add_signal_handler(signal.SIGHUP, running.reload)
         click.echo(json.dumps({"ready": True, "node": settings.node, "api": str(running.control)}))
         sys.stdout.flush()
         notify("READY=1")

@@ -1,11 +1,11 @@
-"""Paths on the command line: `file:` may stand before one, and other schemes are refused by name."""
+"""Paths on the command line: `file:` may stand before each, `s3:` before what is only read; others are refused."""
 
 from pathlib import Path
 from typing import Any
 
 import click
 
-from roamcast.pipeline.storage import local_path
+from roamcast.storage import Store, local_path
 
 
 class LocalPath(click.ParamType[Path]):
@@ -15,3 +15,12 @@ class LocalPath(click.ParamType[Path]):
 
     def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Path:  # noqa: ANN401  # as click has it
         return value if isinstance(value, Path) else local_path(str(value))
+
+
+class Folder(click.ParamType[Store]):
+    """The folder of a finished campaign, here or in an object store."""
+
+    name = "folder"
+
+    def convert(self, value: Any, param: click.Parameter | None, ctx: click.Context | None) -> Store:  # noqa: ANN401  # as click has it
+        return Store.at(value)

@@ -4,7 +4,7 @@ from pathlib import Path
 
 import click
 
-from roamcast.cli.scenario import screen_width
+from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.protocols.catalogue import CATALOGUE, find
 

@@ -19,6 +19,7 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, Ti
 from rich.table import Table
 
 from roamcast.campaign.recorded import RUN_FILE
+from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts import context_truth
@@ -38,7 +39,7 @@ ABSENT: Final = "–"
 
 @click.command()
 @click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
-@click.option("--out", type=click.Path(path_type=Path), help="Folder for the facts.  [default: out/NAME-SEED]")
+@click.option("--out", type=LocalPath(), help="Folder for the facts.  [default: out/NAME-SEED]")
 @click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
 @click.option(
     "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"

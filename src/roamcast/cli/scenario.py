@@ -1,17 +1,14 @@
 """`roamcast scenario`: what a scenario may contain, one to start from, and whether one is right."""
 
-import shutil
 from pathlib import Path
 from typing import Final
 
 import click
 
+from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.sim.recordings import check_recordings
 from roamcast.sim.scenario import Scenario, load
-
-NARROWEST: Final = 80
-WIDEST: Final = 120
 
 EXAMPLE: Final = """\
 # Thirty people with radios in a park. Run it:  roamcast run this-file.toml
@@ -47,11 +44,6 @@ rate = 0.5                                # events per second and publisher
 type = "offer"
 attributes.price = { low = 1, high = 40 } # drawn for every event
 """
-
-
-def screen_width() -> int:
-    """Columns to write in: those of the terminal, within what reads well; without a terminal, the fewest."""
-    return min(WIDEST, max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns))
 
 
 @click.command()

@@ -1,7 +1,6 @@
 """`roamcast sql`: a question to a campaign's folder."""
 
 import json
-from pathlib import Path
 
 import click
 from rich import box
@@ -9,16 +8,17 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.cli.campaign_options import LOCAL, setting
-from roamcast.cli.paths import LocalPath
+from roamcast.cli.paths import Folder
+from roamcast.storage import Store
 
 
 @click.command()
-@click.argument("out", type=LocalPath(), metavar="OUT")
+@click.argument("out", type=Folder(), metavar="OUT")
 @click.argument("query")
 @click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
 @click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each row.  [default: a table]")
-def sql(out: Path, query: str, master: str | None, settings: tuple[str, ...], as_json: bool) -> None:
+def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Answer QUERY, in Spark's SQL, from the campaign in OUT.
 
     \b
@@ -30,6 +30,7 @@ def sql(out: Path, query: str, master: str | None, settings: tuple[str, ...], as
     from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.tables import load
 
+    load(out)  # what is wrong with the folder is said before Spark starts
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast sql") as spark:
         answer = load(out, spark).sql(query).toArrow()
     if as_json:

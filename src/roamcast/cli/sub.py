@@ -86,7 +86,7 @@ def sub(
     wanted = filter_from_xpath(xpath) if xpath is not None else parse_filter(filter or "true")
     relevant, domain = read_context(interest), read_context(publishers)
 
-    def subscribe(client: "Client", lifetime: float | None) -> "Events":
+    def subscribe(client: "Client", lifetime: float | None, after: int | None) -> "Events":
         return client.subscribe(
             wanted,
             id=number,
@@ -94,6 +94,7 @@ def sub(
             lifetime=lifetime,
             interest=relevant,
             publication_domain=domain,
+            after=after,
             on_missed=_tell_missed,
         )
 
@@ -119,20 +120,20 @@ async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
 
 async def _listen(
     client: "Client",
-    subscribe: Callable[["Client", float | None], "Events"],
+    subscribe: Callable[["Client", float | None, int | None], "Events"],
     show: Callable[["Received"], None],
     count: int | None,
     lifetime: float | None,
 ) -> None:
     """Shows events until there were `count`, or the subscription is over. A node that stops is waited for: what is
-    published meanwhile is missed, unless the subscription is durable."""
+    published meanwhile is missed, unless the subscription is durable; what was shown is not shown again."""
     from roamcast.live.client import Unreachable
 
     clock = asyncio.get_running_loop().time
     deadline = None if lifetime is None else clock() + lifetime
-    shown, known, lost = 0, False, False
+    shown, known, lost, position = 0, False, False, None
     while deadline is None or clock() < deadline:
-        events = subscribe(client, None if deadline is None else deadline - clock())
+        events = subscribe(client, None if deadline is None else deadline - clock(), position)
         try:
             async with events:
                 click.echo(f"subscribed{' again' if known else ''}: {events.subscription}", err=True)
@@ -145,6 +146,7 @@ async def _listen(
         except Unreachable:
             if not known:
                 raise
+        position = events.position
         if events.over:
             return
         if not lost:

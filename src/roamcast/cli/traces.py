@@ -9,6 +9,7 @@ from typing import Any, Final, TypeVar
 import click
 
 from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import taken
@@ -24,10 +25,11 @@ IMPORTS: Final = (
     "bonnmotion",
     "one",
     "csv",
+    "gpx",
     "one-connections",
     "contacts",
 )
-_PATH: Final = click.Path(path_type=Path)
+_PATH: Final = LocalPath()
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -174,19 +176,32 @@ def _scenario(out: Path, about: About) -> str:
     help="How far nodes hear each other, m: with it, tell degrees, islands and contacts of a trace of positions.",
 )
 @_tick
+@click.option("--figure", type=_PATH, help="Draw how long contacts last, and the times between them, as an SVG file.")
 @_spark
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def describe(
-    trace: Path, reach: float | None, tick: float, master: str | None, settings: tuple[str, ...], as_json: bool
+    trace: Path,
+    reach: float | None,
+    tick: float,
+    figure: Path | None,
+    master: str | None,
+    settings: tuple[str, ...],
+    as_json: bool,
 ) -> None:
     """Tell what is in TRACE: nodes, span, speeds; for a range, degree and islands over time, contacts and the times
     between them."""
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.describe import describe as tell
+    from roamcast.report.distribution import distribution
 
+    if figure is not None and reach is None and read_about(trace).kind == "positions":
+        raise ConfigError("--figure needs --range: without it there are no contacts")
     read_about(trace)
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces describe") as spark:
         found = tell(spark, trace, reach, tick)
+    if figure is not None:
+        curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
+        figure.write_text(distribution(f"Contacts of {found['trace']}", curves), encoding="utf-8")
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -229,15 +244,15 @@ def _quantiles(values: dict[str, Any]) -> str:
 @click.argument("trace", type=_PATH, metavar="TRACE")
 @click.option("--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="How far nodes hear, m.")
 @click.option("--out", type=_PATH, required=True, help="The trace of contacts to make.")
-@_tick
 @_spark
-def contacts(trace: Path, reach: float, out: Path, tick: float, master: str | None, settings: tuple[str, ...]) -> None:
+def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:
     """Make a trace of contacts from the positions of TRACE: who is within a range of whom, from when to when."""
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
+    read_about(trace, "positions")
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces contacts") as spark:
-        about = contacts_trace(spark, trace, reach, tick, out)
+        about = contacts_trace(spark, trace, reach, out)
     _show(out, about)
     click.echo(_scenario(out, about))
 

@@ -2,32 +2,34 @@
 
 import json
 import sys
-from pathlib import Path
 
 import click
 
 from roamcast.campaign.verify import orphans, remove
 from roamcast.campaign.verify import verify as check
+from roamcast.cli.paths import Folder
+from roamcast.storage import Store
 
 
 @click.command()
-@click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
+@click.argument("out", type=Folder(), metavar="OUT")
 @click.option(
     "--remove-orphans",
     is_flag=True,
     help="Remove files that belong to no run of the campaign any more.  [default: only count them]",
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
-def verify(out: Path, remove_orphans: bool, as_json: bool) -> None:
+def verify(out: Store, remove_orphans: bool, as_json: bool) -> None:
     """Check the facts of the campaign in OUT: version, columns, rows and digests, run by run.
 
     Nothing is simulated or measured, and Spark is not started. Exits with 1 if something is wrong.
     """
     runs, problems = check(out)
-    spare = orphans(out)
+    folder = out.local
+    spare = [] if folder is None else orphans(folder)
     freed = remove(spare) if remove_orphans else None
     if as_json:
-        names = [str(path.relative_to(out)) for path in spare]
+        names = [str(path.relative_to(folder)) for path in spare if folder is not None]
         click.echo(json.dumps({"out": str(out), "runs": runs, "problems": problems, "orphans": names, "freed": freed}))
     else:
         for problem in problems:

@@ -17,8 +17,8 @@ from roamcast.units import SECOND
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
-@click.argument("event", required=False, metavar="[EVENT")
-@click.argument("node", required=False, type=click.IntRange(0), metavar="NODE]")
+@click.argument("event", required=False, metavar="[EVENT]")
+@click.argument("node", required=False, type=click.IntRange(0), metavar="[NODE]")
 @click.option("--missed", "all_missed", is_flag=True, help="Sum up the causes of all missed pairs instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text and tables]")
 def why(run: Path, event: str | None, node: int | None, all_missed: bool, as_json: bool) -> None:

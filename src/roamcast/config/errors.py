@@ -66,6 +66,8 @@ def decode_bytes(
     try:
         raw = codec.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
+        if "out of range" in str(problem):
+            raise error(f"{source}: a number is too large for {encoding}: at most about 1.8e308") from None
         place = re.search(r" \(byte \d+\)", str(problem))
         raise error(f"{source}: this is not {encoding}{place[0] if place else ''}") from None
     # MessagePack has bytes of its own, so text is none there; in JSON, base64 is.

@@ -84,6 +84,12 @@ class Control:
             app, access_log=None, handle_signals=False, shutdown_timeout=2.0, keepalive_timeout=IDLE
         )
 
+    def change(self, token: str | None, tls: ssl.SSLContext | None) -> None:
+        """For requests and connections from now on."""
+        self._token, self._tls = token, tls
+        if self.gate is not None:
+            self.gate.tls = tls
+
     async def open(self) -> Address:
         """Begins to listen; gives the address, with the port that was found where none was asked for."""
         await self._runner.setup()

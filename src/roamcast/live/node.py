@@ -43,9 +43,8 @@ class Node:
         self.settings = settings
         self._entry = settings.entry()
         self._params = parameters(self._entry, settings.changes)
-        # The first seals; while the network changes its key, the former is opened too.
-        self._keys = [NetworkKey.load(path) for path in (settings.key, settings.old_key) if path is not None]
-        self._token = read_token(settings.token_file) if settings.token_file is not None else None
+        self._keys = self._read_keys()
+        self._token = self._read_token()
         self._tls = settings.tls()
         self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
         self._link_settings = LinkSettings(
@@ -56,6 +55,26 @@ class Node:
         self._acknowledgements = (0, 0)
         self._twins = 0
         self._troubles = Troubles()
+
+    def _read_keys(self) -> list[NetworkKey]:
+        """The first seals; while the network changes its key, the former is opened too."""
+        return [NetworkKey.load(path) for path in (self.settings.key, self.settings.old_key) if path is not None]
+
+    def _read_token(self) -> str | None:
+        return read_token(self.settings.token_file) if self.settings.token_file is not None else None
+
+    def reload(self) -> None:
+        """Reads again what is in files: keys, token, certificate. If one cannot be read, all stay as they were."""
+        try:
+            keys, token, tls = self._read_keys(), self._read_token(), self.settings.tls()
+        except RoamcastError as problem:
+            log.error("nothing was reloaded", reason=str(problem))
+            return
+        self._keys = keys
+        if keys and self._sealer.change_keys(keys):
+            self._note_own_session()
+        self._control.change(token, tls)
+        log.info("reloaded", key=keys[0].fingerprint if keys else None)
 
     async def __aenter__(self) -> Self:
         await self.start()
@@ -85,7 +104,9 @@ class Node:
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
         self.host = self._make_host()
-        self.link = Link(self._sealer(), self._link_settings, on_message=self.host.receive, on_done=self.host.port.done)
+        self._sealer = self._make_sealer()
+        self._note_own_session()
+        self.link = Link(self._sealer, self._link_settings, on_message=self.host.receive, on_done=self.host.port.done)
         if self.store.epoch is None:
             self.store.set_number("epoch", self.clock.epoch)
         close_later(self.senses.close)
@@ -99,10 +120,10 @@ class Node:
         close_later(self.host.stop)
         ticking = asyncio.create_task(self._tick_for_ever())
         close_later(_cancelled, ticking)
-        control = Control(self, settings.address_of_api, self._token, self._tls)
-        self.control = await control.open()
-        self.gate = control.gate
-        close_later(control.close)
+        self._control = Control(self, settings.address_of_api, self._token, self._tls)
+        self.control = await self._control.open()
+        self.gate = self._control.gate
+        close_later(self._control.close)
         await self.store.committed()
         log.info("ready", protocol=self.host.protocol, api=str(self.control), sealed=bool(self._keys))
 
@@ -147,13 +168,14 @@ class Node:
                 f"{type(problem).__name__}: {problem}"
             ) from problem
 
-    def _sealer(self) -> Sealer:
+    def _make_sealer(self) -> Sealer:
         replay = Replay(persist=self.store.hear)
         replay.restore(self.store.sessions())
-        sealer = Sealer(self._keys or None, self.settings.node, replay=replay)
-        # Written down with those of others: frames of our former lives are known from those of a twin.
-        self.store.hear({sealer.session: 0}, (), lambda problem: None)
-        return sealer
+        return Sealer(self._keys or None, self.settings.node, replay=replay)
+
+    def _note_own_session(self) -> None:
+        """Written down with those of others: frames of our former lives are known from those of a twin."""
+        self.store.hear({self._sealer.session: 0}, (), lambda problem: None)
 
     async def close(self) -> None:
         await self._closing.aclose()

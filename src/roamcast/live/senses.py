@@ -46,6 +46,8 @@ def as_attributes(raw: Any) -> dict[str, Scalar]:  # noqa: ANN401  # JSON
     """Attributes from JSON; what are none raises `ContentError`."""
     if not isinstance(raw, dict) or len(raw) > MAX_ATTRIBUTES:
         raise ContentError(f"attributes are an object of at most {MAX_ATTRIBUTES} names with one value each")
+    if "" in raw:
+        raise ContentError("an attribute's name is empty")
     for name, value in raw.items():
         check_text(name, "an attribute's name")
         check_scalar(value, f"attribute {name!r}")

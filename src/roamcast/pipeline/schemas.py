@@ -32,6 +32,8 @@ _SPARK: Final[dict[pa.DataType, DataType]] = {
     pa.float64(): DoubleType(),
     pa.bool_(): BooleanType(),
     pa.list_(pa.int64()): ArrayType(LongType()),
+    pa.list_(pa.float64()): ArrayType(DoubleType()),
+    pa.list_(pa.string()): ArrayType(StringType()),
     pa.map_(pa.string(), pa.int64()): MapType(StringType(), LongType()),
 }
 

@@ -189,7 +189,8 @@ def _check_master(url: str) -> None:
             with socket.create_connection((host.strip("[]"), int(port)), _ANSWER):
                 return
         except (OSError, ValueError) as problem:
-            reasons.append(f"{place}: {getattr(problem, 'strerror', None) or problem}")
+            badly = isinstance(problem, ValueError)
+            reasons.append(f"{place}: {'expected HOST:PORT' if badly else getattr(problem, 'strerror', '') or problem}")
     raise RoamcastError(f"no Spark master answers at {url} ({'; '.join(reasons)}): start one there, or mend --master")
 
 
@@ -212,8 +213,8 @@ def _no_jvm_left_behind() -> Iterator[None]:
         launched.append(subprocess.Popen(command, **{**options, "start_new_session": True}))
         return launched[-1]
 
-    original = java_gateway.Popen
-    java_gateway.Popen = launch
+    theirs = vars(java_gateway)
+    original, theirs["Popen"] = theirs["Popen"], launch
     try:
         yield
     except BaseException:
@@ -221,10 +222,10 @@ def _no_jvm_left_behind() -> Iterator[None]:
             for process in launched:
                 with suppress(ProcessLookupError):
                     os.killpg(process.pid, signal.SIGKILL)
-                process.wait()
+                process.communicate()
         raise
     finally:
-        java_gateway.Popen = original
+        theirs["Popen"] = original
 
 
 @contextmanager

@@ -30,14 +30,24 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import Accumulator, AccumulatorParam, SparkContext
+from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.folder import CAMPAIGN_FILE, COMMIT, MANIFEST_FILE, RUNS_FILE, check_version, commit, done_file
+from roamcast.campaign.folder import (
+    CAMPAIGN_FILE,
+    COMMIT,
+    MANIFEST_FILE,
+    check_version,
+    commit,
+    done_file,
+    write_commit,
+)
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Plan, Run
 from roamcast.campaign.progress import Forecast, OnProgress, State, time_left
 from roamcast.campaign.provenance import provenance
 from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.campaign.stored import INDEX
 from roamcast.facts.schema import FACTS_VERSION, TABLES
 from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, perform, read_done
 
@@ -72,7 +82,7 @@ def simulate(
             # A cluster's executors may still be at work when this raises: what they write then is right, or discarded.
             plan.sources.store(out)
             with _token(out) as token:
-                _Campaign(spark.sparkContext, plan, todo, settled, on_progress).run(out, token, limits)
+                _Campaign(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
         return _write_tables(plan, out)
 
 
@@ -113,6 +123,8 @@ def _compare(plan: Plan, out: Path) -> list[str]:
             raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
         return []
     check_version(out)
+    if (out / INDEX).is_file():
+        raise CampaignError(f"{out}: is a packed copy of a campaign, to be read: only the original can be added to")
     try:
         former = {one["name"]: one for one in json.loads(file.read_bytes())["experiments"]}
     except (ValueError, KeyError, TypeError):
@@ -238,12 +250,7 @@ def _write_tables(plan: Plan, out: Path) -> pa.Table:
             raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
         rows.append({**done["row"], "rows": list(done["row"]["rows"].items())})
     runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
-    manifest = pa.Table.from_pylist(rows, MANIFEST_ARROW).replace_schema_metadata({COMMIT: commit(runs)})
-    # A reader sees by the manifest whether both are of one commit: between the two renames they are not.
-    for name, table in ((RUNS_FILE, runs), (MANIFEST_FILE, manifest)):
-        with _replacing(out / name) as file:
-            pq.write_table(table, file, compression="zstd")
-    return manifest
+    return write_commit(out, runs, pa.Table.from_pylist(rows, MANIFEST_ARROW))
 
 
 def settled(plan: Plan, out: Path) -> pa.Table | None:
@@ -255,6 +262,17 @@ def settled(plan: Plan, out: Path) -> pa.Table | None:
     manifest = pq.read_table(out / MANIFEST_FILE, partitioning=None)
     fits = (manifest.schema.metadata or {}).get(COMMIT) == commit(pa.Table.from_pylist(plan.rows, RUNS_ARROW)).encode()
     return manifest if fits else None
+
+
+def context_of(spark: SparkSession) -> SparkContext:
+    """Of a classic session. Over Spark Connect there is none: it knows no tasks in an order of our own, one per run."""
+    try:
+        return spark.sparkContext
+    except PySparkAttributeError:
+        raise CampaignError(
+            "simulating needs a classic Spark session, and this is one of Spark Connect: give --master, or simulate "
+            "elsewhere; measuring works over Spark Connect too"
+        ) from None
 
 
 # --- Spark ----------------------------------------------------------------------------------------------------------

@@ -8,6 +8,7 @@ views for SQL. The rules this file owns:
 * Facts are read by the manifest, as measures read them (`measures.facts`).
 """
 
+import contextlib
 import json
 from functools import cached_property
 from pathlib import Path
@@ -16,9 +17,11 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_commit, check_version, facts_file
+from roamcast.campaign.folder import check_version, read_commit
 from roamcast.campaign.schemas import OK
+from roamcast.campaign.stored import Stored
 from roamcast.errors import RoamcastError
+from roamcast.storage import Store, fetched
 
 if TYPE_CHECKING:  # pyspark takes a second to import, and small tables need none
     from pyspark.sql import DataFrame, SparkSession
@@ -29,13 +32,15 @@ _OWN: Final = ("run", "experiment", "variant", "point", "seed")
 class Results:
     """What `load` gives."""
 
-    def __init__(self, out: Path, spark: "SparkSession | None" = None) -> None:
-        self.out: Final = out.resolve()
+    def __init__(self, store: Store, spark: "SparkSession | None" = None) -> None:
+        self.store: Final = store
         self._spark = spark
+        self._undo = contextlib.ExitStack()
+        self.out: Final = self._undo.enter_context(fetched(store))
+        """The small tables: the folder itself, or a copy that lasts as long as this object."""
         check_version(self.out)
-        self._planned = _read(self.out / RUNS_FILE)
-        check_commit(self.out, self._planned)
-        self._manifest = _read(self.out / MANIFEST_FILE).to_pylist()
+        self._planned, manifest = read_commit(self.out)
+        self._manifest = manifest.to_pylist()
 
     @cached_property
     def runs(self) -> pa.Table:
@@ -57,7 +62,7 @@ class Results:
         """`runs` with a column for each measure."""
         file = self.out / "measures" / "run.parquet"
         if not file.is_file():
-            raise RoamcastError(f"{self.out}: has no measures yet: finish the campaign first")
+            raise RoamcastError(f"{self.store}: has no measures yet: finish the campaign first")
         values: dict[str, dict[str, float | None]] = {}
         for row in pq.read_table(file, partitioning=None).to_pylist():
             values.setdefault(row["measure"], {})[row["run"]] = row["value"]
@@ -74,18 +79,15 @@ class Results:
 
     def facts(self, table: str) -> pa.Table:
         """The facts of one table, of all runs that are ok, in memory; with the columns of `runs` in front."""
-        files = [
-            facts_file(self.out, table, row["run"])
-            for row in self._manifest
-            if row["status"] == OK and dict(row["rows"] or ()).get(table)
-        ]
-        if not files:
-            raise RoamcastError(f"{self.out}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
-        whole = pa.concat_tables([pq.read_table(file, partitioning=None) for file in files])
+        runs = [row["run"] for row in self._manifest if row["status"] == OK and dict(row["rows"] or ()).get(table)]
+        if not runs:
+            raise RoamcastError(f"{self.store}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
+        stored = Stored(self.store)
+        whole = pa.concat_tables([stored.read(table, run) for run in runs])
         clash = [name for name in self.runs.column_names if name != "run" and name in whole.column_names]
-        runs = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
-        joined = whole.join(runs, "run", join_type="inner")
-        return joined.select([*runs.column_names, *(name for name in whole.column_names if name != "run")])
+        named = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
+        joined = whole.join(named, "run", join_type="inner")
+        return joined.select([*named.column_names, *(name for name in whole.column_names if name != "run")])
 
     def frame(self, table: str) -> "DataFrame":
         """The same as a Spark DataFrame, of any size; `runs` and `results` too."""
@@ -94,7 +96,7 @@ class Results:
         spark = self._session()
         if table in ("runs", "results"):
             return spark.createDataFrame(getattr(self, table))
-        facts = Facts(spark, self.out).table(table)
+        facts = Facts(spark, self.out, store=self.store).table(table)
         runs = spark.createDataFrame(self.runs)
         for name in set(runs.columns) & set(facts.columns) - {"run"}:
             runs = runs.withColumnRenamed(name, f"{name}_run")
@@ -118,17 +120,10 @@ class Results:
         return self._spark
 
 
-def load(out: Path | str, spark: "SparkSession | None" = None) -> Results:
-    """The tables of a campaign's folder."""
-    return Results(Path(out), spark)
+def load(out: Path | str | Store, spark: "SparkSession | None" = None) -> Results:
+    """The tables of a campaign's folder, here or in an object store (`s3://…`)."""
+    return Results(Store.at(out), spark)
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401  # any value of TOML
     return value if value is None or isinstance(value, str) else json.dumps(value)
-
-
-def _read(path: Path) -> pa.Table:
-    try:
-        return pq.read_table(path, partitioning=None)
-    except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{path}: cannot be read: {problem}") from None

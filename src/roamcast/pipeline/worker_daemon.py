@@ -18,6 +18,7 @@ _NEEDED: Final = (
     "pyspark.worker",
     "pandas",  # Spark's Arrow functions import it, used or not
     "roamcast.sim.run",
+    "roamcast.pipeline.measures",
     "roamcast.pipeline.task",  # and with it the hash of the sources as they were loaded
 )
 

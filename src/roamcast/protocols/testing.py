@@ -61,6 +61,8 @@ class RecordingPort:
     """What `attributes` says."""
     other_traffic: dict[Node, Time] = field(default_factory=dict)
     """What `overheard` says, by neighbour."""
+    counted: dict[type[Message], str] = field(default_factory=dict)
+    """The kinds of which the broker wants first copies only, and the note for the others. It gets every copy here."""
     _serial: int = 0
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
@@ -112,7 +114,7 @@ class RecordingPort:
         return self.properties
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        """Ignored: the broker gets every copy."""
+        self.counted[kind] = note
 
     def overheard(self, neighbour: Node) -> Time | None:
         return self.other_traffic.get(neighbour)

@@ -100,7 +100,7 @@ class _Writer:
 
     def _causes(self, experiment: Experiment) -> DrawnCauses | None:
         found = causes_of(experiment, self.results.rows)
-        return found and DrawnCauses(found, self._drawn(f"{experiment.name}-causes", found))
+        return None if found is None else DrawnCauses(found, self._drawn(f"{experiment.name}-causes", found))
 
     def _single_answers(self, experiment: Experiment) -> Iterator[str]:
         for asked in single_questions(experiment, self.results):

@@ -97,12 +97,14 @@ def _over(found: Comparison) -> str:
     """What the means are over, if all are over the same places."""
     question = found.question
     places = {one.places for one in found.compared if one.difference.found is not None}
-    if len(question.places) < 2 or not places:
-        return ""
     if len(places) > 1:
-        return f"averaged over the values of {question.axis} that both have, "
-    (common,) = places
-    return f"{'averaged over' if len(common) > 1 else 'at'} {question.axis} {_places(common, question.places)}, "
+        return f"averaged over the values of {_listed((question.axis, *question.others))} that both have, "
+    common = next(iter(places), ())
+    if len(common) > 1:
+        also = f" and over {_listed(question.others)}" if question.others else ""
+        return f"averaged over {question.axis} {_places(common, question.places)}{also}, "
+    at = f"at {question.axis} {_places(common, question.places)}, " if common and len(question.places) > 1 else ""
+    return at + (f"averaged over {_listed(question.others)}, " if question.others else "")
 
 
 def _paid(one: Compared, question: Question) -> str:

@@ -4,6 +4,7 @@ The shares come from the measures `cause_*` (docs/measures.md); a whole bar is t
 """
 
 import math
+import textwrap
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
@@ -24,6 +25,8 @@ _MOST_BARS: Final = 24
 """With more, a variant has one bar, of its mean over all points."""
 _WIDTH, _LEFT, _RIGHT = 480, 62, 468
 _ROW, _BAR = 22, 14
+_LETTERS: Final = 48
+"""Of a variant's name on one line, at the size it has on a phone."""
 
 
 @dataclass(frozen=True)
@@ -106,11 +109,11 @@ def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, lis
 def drawing(causes: Causes) -> Markup:
     """Horizontal bars, those of a variant together under its name."""
     variants = list(dict.fromkeys(bar.variant for bar in causes.bars))
-    named = any(bar.place for bar in causes.bars)
     heads, places, top = [], [], 8
     for variant in variants:
-        heads.append(tag("text", variant, x=0, y=top + 13, class_="tick strong"))
-        top += _ROW
+        for line in textwrap.wrap(variant, _LETTERS) or [variant]:
+            heads.append(tag("text", line, x=0, y=top + 13, class_="tick strong"))
+            top += _ROW
         for bar in (bar for bar in causes.bars if bar.variant == variant):
             places.append((bar, top))
             top += _ROW
@@ -122,7 +125,7 @@ def drawing(causes: Causes) -> Markup:
     labels = [
         tag("text", bar.place.rpartition(" ")[2], x=_LEFT - 7, y=at + 12, class_="tick end")
         for bar, at in places
-        if named
+        if bar.place
     ]
     return tag(
         "svg",

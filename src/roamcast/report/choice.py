@@ -25,7 +25,7 @@ def drawing(result: dict[str, Any]) -> str:
         return _LEFT + _WIDE * math.log(min(max(cost, low), high) / low) / math.log(high / low)
 
     def y(share: float) -> float:
-        return _TOP + _HIGH * (1 - (min(max(share, bottom), 1.0) - bottom) / (1 - bottom))
+        return float(_TOP + _HIGH * (1 - (min(max(share, bottom), 1.0) - bottom) / (1 - bottom)))
 
     points = [
         _point(name, one, x, y, left=name in result["left"])

@@ -46,6 +46,8 @@ class Question:
     """The values of the axis, in order."""
     beside: About | None = None
     """Another measure that every difference is told with: what a lower cost is paid with."""
+    others: tuple[str, ...] = ()
+    """Further axes, over which everything is averaged."""
 
     @property
     def low_is_good(self) -> bool:

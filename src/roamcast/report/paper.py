@@ -7,6 +7,7 @@ and dashes that it has in the page, so that it can be told in grey; the same num
 import re
 import shutil
 import textwrap
+import warnings
 from dataclasses import dataclass
 from io import BytesIO
 from pathlib import Path
@@ -98,13 +99,15 @@ def render(drawn: Chart | Causes, kind: str, look: Look = DEFAULT) -> bytes:
         settings |= {"pgf.texsystem": _tex(), "pgf.rcfonts": False}
     with mpl.rc_context():
         _apply_style(look)
-        mpl.rcParams.update(settings)
+        _set(settings)
         size = mpl.rcParams["font.size"]
-        mpl.rcParams.update(dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 0.9 * size))
-        mpl.rcParams.update({"axes.labelsize": size})
+        _set(dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 0.9 * size))
+        _set({"axes.labelsize": size})
         figure = _bars(drawn, look) if isinstance(drawn, Causes) else _curves(drawn, look)
         content = BytesIO()
-        figure.savefig(content, format=kind, metadata=_METADATA[kind])
+        with warnings.catch_warnings():  # a figure too small for its names is drawn as well as it can be
+            warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
+            figure.savefig(content, format=kind, metadata=_METADATA[kind])
     return content.getvalue()
 
 
@@ -115,9 +118,13 @@ def _tex() -> str:
     return found
 
 
+def _set(settings: Any) -> None:  # noqa: ANN401  # matplotlib's names are a literal type of 300 strings
+    mpl.rcParams.update(settings)
+
+
 def _apply_style(look: Look) -> None:
     mpl.rcdefaults()
-    mpl.rcParams.update({**_SETTINGS, "font.size": 8.0})
+    _set({**_SETTINGS, "font.size": 8.0})
     if look.style is not None:
         try:
             mpl_style.use(look.style)
@@ -209,7 +216,9 @@ def _level(axes: Axes, curve: Curve) -> Any:  # noqa: ANN401  # a line of matplo
 
 def _bars(causes: Causes, look: Look) -> Figure:
     size = mpl.rcParams["font.size"]
-    height = look.height or (len(causes.bars) * 1.6 + 5 + 1.5 * len(causes.causes) / 2) * size
+    names = [textwrap.fill(_plain(bar.name), max(8, int(0.35 * look.width / (0.5 * size)))) for bar in causes.bars]
+    lines = sum(name.count("\n") + 1 for name in names)
+    height = look.height or (lines * 1.2 + len(names) * 0.4 + 5 + 1.5 * len(causes.causes) / 2) * size
     figure = Figure(figsize=(look.width / 72, height / 72), layout="constrained")
     axes = figure.add_subplot()
     rows = range(len(causes.bars))
@@ -224,7 +233,7 @@ def _bars(causes: Causes, look: Look) -> Figure:
             )
         )
         starts = [start + share for start, share in zip(starts, shares, strict=True)]
-    axes.set_yticks(rows, [_plain(bar.name) for bar in causes.bars])
+    axes.set_yticks(rows, names)
     axes.invert_yaxis()
     axes.grid(visible=False, axis="y")
     axes.grid(visible=True, axis="x")
@@ -241,9 +250,10 @@ def _bars(causes: Causes, look: Look) -> Figure:
 def _legend(figure: Figure, handles: list[Any], names: list[str], look: Look) -> None:
     """Above the plot, as many beside each other as the width allows."""
     size = 0.9 * mpl.rcParams["font.size"]
-    widest = max(map(len, names), default=0) * 0.6 * size + 4.5 * size
+    folded = [textwrap.fill(_plain(name), max(10, int((look.width - 5 * size) / (0.6 * size)))) for name in names]
+    widest = max((len(line) for name in folded for line in name.splitlines()), default=0) * 0.6 * size + 4.5 * size
     columns = max(1, min(len(names), int(look.width // widest)))
-    figure.legend(handles, [_plain(name) for name in names], loc="outside upper left", ncols=columns, handlelength=2.6)
+    figure.legend(handles, folded, loc="outside upper left", ncols=columns, handlelength=2.6)
 
 
 def _plain(text: str) -> str:

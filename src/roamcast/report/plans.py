@@ -60,9 +60,10 @@ def question(experiment: Experiment, plan: FigurePlan, results: Results, places:
     names = tuple(variant.name for variant in experiment.variants)
     named = names or tuple(dict.fromkeys(row.variant for row in results.rows if row.experiment == experiment.name))
     reference = plan.against or experiment.baseline or (named[0] if named else "")
-    return Question(
-        experiment.name, about, named, reference, plan.x, tuple(places), _beside(experiment, about, results)
-    )
+    rows = [row for row in results.rows if row.experiment == experiment.name and plan.x in row.axes]
+    others = [axis.label for axis in swept_axes(experiment, rows) if plan.x and not follows(axis.label, plan.x, rows)]
+    beside = _beside(experiment, about, results)
+    return Question(experiment.name, about, named, reference, plan.x, tuple(places), beside, tuple(others))
 
 
 def single_questions(experiment: Experiment, results: Results) -> list[Question]:

@@ -9,7 +9,6 @@ from roamcast.report import svg, tables
 from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
-from roamcast.report.numbers import number
 from roamcast.report.scale import is_even
 from roamcast.report.source import Experiment, Row
 from roamcast.report.titles import first_upper
@@ -151,9 +150,10 @@ def _legend_entry(index: int, name: str, marks: Markup) -> Markup:
 def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
     found = drawn.causes
     entries = [_legend_entry(index, name, legend_marks(index)) for index, name in enumerate(found.causes)]
-    rows = [(bar.name, *map(number, bar.shares), number(sum(bar.shares))) for bar in found.bars]
-    numbers = tables.table(
-        ("variant", *found.causes, "missed"), rows, "Shares of all pairs of an event and a subscriber"
+    numbers = tables.share_table(
+        (*found.causes, "missed"),
+        [(bar.name, (*bar.shares, sum(bar.shares))) for bar in found.bars],
+        "Shares of all pairs of an event and a subscriber.",
     )
     return tag(
         "figure",

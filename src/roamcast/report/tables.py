@@ -2,8 +2,9 @@
 
 import csv
 import io
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Any, Final
 
 from roamcast.report.chart import Chart, Curve, variants_of
@@ -35,6 +36,10 @@ def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -
 
 
 # --- Variants by values ---------------------------------------------------------------------------------------------
+
+
+Cells = Callable[..., Iterator[Markup]]
+"""The cells of a line for some columns: `head`, which begin at `start`."""
 
 
 @dataclass(frozen=True)
@@ -73,20 +78,34 @@ def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
 
 
 def number_table(columns: Sequence[str], lines: Sequence[Line], caption: str) -> Markup:
-    """Means with what is known of them below, no more columns beside each other than fit; the rest follows below."""
+    """Means with what is known of them below."""
     seeds = max((row.n for line in lines for row in line.cells if row is not None), default=0)
     about = f"{first_upper(caption)}: means and 95 % intervals over {seeds} seed{'s' * (seeds != 1)}."
+    return _blocks(
+        columns, about, [(line.name, partial(_cells, line, count=len(columns), seeds=seeds)) for line in lines]
+    )
+
+
+def share_table(columns: Sequence[str], lines: Sequence[tuple[str, Sequence[float]]], caption: str) -> Markup:
+    """Shares to three decimals."""
+
+    def cells(shares: Sequence[float], head: Sequence[str], start: int) -> Iterator[Markup]:
+        for name, share in zip(head, shares[start : start + _COLUMNS], strict=True):
+            yield tag("td", f"{share:.3f}", data_label=name)
+
+    return _blocks(columns, caption, [(name, partial(cells, shares)) for name, shares in lines])
+
+
+def _blocks(columns: Sequence[str], caption: str, lines: Sequence[tuple[str, Cells]]) -> Markup:
+    """No more columns beside each other than fit; the rest follows below."""
     blocks = []
     for start in range(0, len(columns), _COLUMNS):
         head = columns[start : start + _COLUMNS]
-        body = [
-            tag("tr", tag("th", line.name, scope="row"), *_cells(line, head, start, len(columns), seeds))
-            for line in lines
-        ]
+        body = [tag("tr", tag("th", name, scope="row"), *cells(head=head, start=start)) for name, cells in lines]
         blocks.append(
             tag(
                 "table",
-                tag("caption", about) if start == 0 else None,
+                tag("caption", caption) if start == 0 else None,
                 tag("thead", tag("tr", tag("td"), *(tag("th", name, scope="col") for name in head))),
                 tag("tbody", *body),
                 class_="numbers",

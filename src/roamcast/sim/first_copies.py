@@ -15,6 +15,9 @@ from roamcast.content.event import EventId
 
 MAX_EVENTS: Final = 256
 """Events that are followed at a time; a flood is over in less than a second. Of older ones every copy wakes."""
+_MIN_EVENTS: Final = 16
+_MAX_ENTRIES: Final = 2_000_000
+"""Of events and nodes, 8 bytes each: large networks follow fewer events."""
 _MAX_HELD: Final = 10_000
 
 
@@ -25,6 +28,7 @@ class FirstCopies:
         """A broker remembers the `window` latest events, and counts another copy as `note`."""
         self.note = note
         self._window = window
+        self._max_events = max(_MIN_EVENTS, min(MAX_EVENTS, _MAX_ENTRIES // nodes))
         self._learnt = array("q", bytes(8 * nodes))  # how many events each broker may have come to know
         self._known_until: dict[
             EventId, array[int]
@@ -41,7 +45,7 @@ class FirstCopies:
         known_until = self._known_until.get(event)
         if known_until is None:
             known_until = array("q", bytes(8 * len(self._learnt)))
-            put(self._known_until, event, known_until, MAX_EVENTS)
+            put(self._known_until, event, known_until, self._max_events)
         self._learnt[node] += 1
         known_until[node] = self._learnt[node] + self._window
 

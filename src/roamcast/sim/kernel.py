@@ -337,7 +337,7 @@ def _pair(s: Any, node: int, other: int) -> int:
 @compiled
 def _place_of(table: Any, key: int) -> int:
     """Where the entry of a key is, or would be."""
-    place = np.int64((np.uint64(key) * GAMMA) >> S31) & (len(table) - 1)
+    place: Any = np.int64((np.uint64(key) * GAMMA) >> S31) & (len(table) - 1)
     while table[place].key != key and table[place].key != 0:
         place = (place + 1) & (len(table) - 1)
     return place
@@ -1521,6 +1521,7 @@ class Core:
     """See `core.Core`."""
 
     _ROW: Final = struct.Struct(f"={COMMAND_WIDTH}q")
+    _ANSWER: Final = struct.Struct("=4q")
 
     def __init__(self, settings: Settings) -> None:
         self._state = _new_state()
@@ -1597,7 +1598,7 @@ class Core:
         if code == _REACHED:
             self.now = until
             return Upcall.REACHED
-        self.now, self.sender, self.handle, count = self._out[:4]
+        self.now, self.sender, self.handle, count = self._ANSWER.unpack_from(self._out)
         if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
         elif code == _FRAME:

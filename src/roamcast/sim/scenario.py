@@ -289,7 +289,7 @@ def read_text(path: Path) -> str:
     except OSError as problem:
         raise ScenarioError(f"{path}: cannot be read: {problem.strerror}") from None
     except UnicodeDecodeError as problem:
-        raise ScenarioError(f"{path}: is not TOML: {problem}") from None
+        raise ScenarioError(f"{path}: is not TOML: byte {problem.start} is not text in UTF-8") from None
 
 
 def parse(text: str, source: str) -> dict[str, Any]:

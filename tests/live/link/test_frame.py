@@ -17,9 +17,6 @@ from roamcast.live.link.frame import (
     ASK,
     BROADCAST,
     HEADER_SIZE,
-    MAX_COUNTER,
-    MAX_DATAGRAM,
-    MINUTE,
     PART,
     REASONS,
     SAY,
@@ -78,7 +75,7 @@ def test_the_octets_of_an_open_frame() -> None:
 @given(
     kind=st.sampled_from([(SAY, 0), (SAY, PART), (TELL, 0), (TELL, ASK), (TELL, ASK | PART), (ACK, 0)]),
     sender=st.integers(0, MAX_NODE - 1),
-    counter=st.integers(0, MAX_COUNTER),
+    counter=st.integers(0, 2**63 - 1),
     payload=st.binary(max_size=200),
 )
 def test_what_is_sealed_opens(
@@ -111,7 +108,7 @@ def test_nothing_shorter_is_accepted() -> None:
     [
         (b"", "short"),
         (bytes(HEADER_SIZE + TAG_SIZE - 1), "short"),
-        (bytes([2]) * (MAX_DATAGRAM + 1), "long"),
+        (bytes([2]) * (9000 + 1), "long"),
         (header(1, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
         (header(0x82, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
         (header(2, 0, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
@@ -122,7 +119,7 @@ def test_nothing_shorter_is_accepted() -> None:
         (header(2, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
         (header(2, SAY, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, SAY, 0, 3, BROADCAST, MAX_COUNTER + 1) + bytes(16), "malformed"),
+        (header(2, SAY, 0, 3, BROADCAST, 2**63) + bytes(16), "malformed"),
         (header(2, SAY, 0, 3, BROADCAST, 1) + bytes(16), "key"),
         (header(2, TELL, 0, 3, 6, 1) + bytes(16), "others"),
         (header(2, SAY, 0, 5, BROADCAST, 99) + bytes(16), "key"),
@@ -198,7 +195,7 @@ def outcome(receiver: Sealer, datagram: bytes) -> str | Frame:
 
 
 kinds = st.tuples(st.sampled_from([SAY, TELL, ACK, SKIP, 9]), st.integers(0, 4), st.integers(0, 6))
-places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, MAX_COUNTER, 2**63]))
+places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, 2**63 - 1, 2**63]))
 
 
 @given(kinds, places, st.binary(max_size=30))
@@ -231,7 +228,7 @@ def test_counters_only_rise_and_follow_the_minutes() -> None:
     now = [0]
     node = Sealer(KEY, 1, counter=5, clock=lambda: now[0])
     assert [node.take(), node.take()] == [5, 6]
-    now[0] = 3 * MINUTE + 1
+    now[0] = 180 * 10**9 + 1  # three minutes
     assert [node.take(), node.take()] == [3 * BLOCK, 3 * BLOCK + 1]
     now[0] = 0
     assert node.take() == 3 * BLOCK + 2
@@ -248,7 +245,7 @@ def test_a_skip_goes_forward_by_two_blocks_at_most_and_for_this_session_only() -
 
 def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
     receiver = sealer(5)
-    assert receiver.open(sealer(3, counter=MAX_COUNTER, salt=SALT).seal(SAY, BROADCAST, b"poison"))
+    assert receiver.open(sealer(3, counter=2**63 - 1, salt=SALT).seal(SAY, BROADCAST, b"poison"))
     assert reason(receiver, sealer(3, counter=7, salt=SALT).seal(SAY, BROADCAST, b"x")) == "replay"
     assert receiver.open(sealer(3, counter=7).seal(SAY, BROADCAST, b"the next life")).payload == b"the next life"
     new = NetworkKey(bytes(32))
@@ -273,6 +270,28 @@ def test_a_sealer_that_cannot_be(node: int, counter: int) -> None:
 
 def test_a_payload_that_does_not_fit() -> None:
     node = sealer(1)
-    assert len(node.seal(SAY, BROADCAST, bytes(MAX_DATAGRAM - node.overhead))) == MAX_DATAGRAM
+    assert len(node.seal(SAY, BROADCAST, bytes(9000 - node.overhead))) == 9000
     with pytest.raises(ValueError, match="do not fit"):
-        node.seal(SAY, BROADCAST, bytes(MAX_DATAGRAM - node.overhead + 1))
+        node.seal(SAY, BROADCAST, bytes(9000 - node.overhead + 1))
+
+
+def test_other_keys_begin_another_session_and_the_counter_goes_on() -> None:
+    other = NetworkKey(bytes(range(1, 33)))
+    node, old, new = Sealer(KEY, 1, counter=7), Sealer(KEY, 2), Sealer(other, 2)
+    before, heard_back = node.session, node.seal(SAY, BROADCAST, b"my own")
+    assert not node.change_keys([KEY, other]), "it seals with the same key"
+    assert node.session == before
+    assert node.open(new.seal(SAY, BROADCAST, b"new")).payload == b"new"
+    assert node.change_keys([other, KEY])
+    assert reason(node, heard_back) == "self", "no twin"
+    assert not node.change_keys([other])
+    assert node.session.key == other.fingerprint
+    assert node.session.salt != before.salt
+    frame = new.open(node.seal(SAY, BROADCAST, b"from now on"))
+    assert (frame.payload, frame.counter) == (b"from now on", 8)
+    with pytest.raises(FrameRefused, match="key"):
+        node.open(old.seal(SAY, BROADCAST, b"old"))
+    with pytest.raises(ValueError, match="all its life"):
+        node.change_keys([])
+    with pytest.raises(ValueError, match="all its life"):
+        Sealer(None, 1).change_keys([KEY])

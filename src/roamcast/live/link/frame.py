@@ -156,12 +156,10 @@ class Sealer:
             raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {first} cannot be the first")
         self.node = node
         self.replay = Replay() if replay is None else replay
-        self._keys: dict[str, NetworkKey] = {}
-        if keys is not None:
-            self._keys = {key.fingerprint: key for key in ((keys,) if isinstance(keys, NetworkKey) else keys)}
-        self._names = tuple(self._keys) or (_INSECURE,)
         self._ciphers: dict[Session, ChaCha20Poly1305] = {}
+        self._take_keys(keys)
         self.session = Session(self._names[0], node, secrets.token_bytes(SALT_SIZE) if salt is None else salt)
+        self._salts = {self.session.salt}  # of this life; a new key brings a new one
         self._own = self._cipher(self.session) if self._keys else None
         self._version = SEALED if self._keys else OPEN
         self._next = first
@@ -169,6 +167,26 @@ class Sealer:
         self._began = clock()
         self.overhead = HEADER_SIZE + (TAG_SIZE if self._keys else 0)
         """Octets that a frame has beyond its payload."""
+
+    def _take_keys(self, keys: NetworkKey | Sequence[NetworkKey] | None) -> None:
+        self._keys: dict[str, NetworkKey] = {}
+        if keys is not None:
+            self._keys = {key.fingerprint: key for key in ((keys,) if isinstance(keys, NetworkKey) else keys)}
+        self._names = tuple(self._keys) or (_INSECURE,)
+
+    def change_keys(self, keys: Sequence[NetworkKey]) -> bool:
+        """Seals with the first of other keys, and opens with any of them; whether a new session begins with that. The
+        counter goes on, and so do the numbers of messages."""
+        if not keys or not self._keys:
+            raise ValueError("a node has keys all its life, or none")
+        self._take_keys(keys)
+        self._ciphers.clear()  # those of a key that is no longer accepted too
+        if self._names[0] == self.session.key:
+            return False
+        self.session = Session(self._names[0], self.node, secrets.token_bytes(SALT_SIZE))
+        self._salts.add(self.session.salt)
+        self._own = self._cipher(self.session)
+        return True
 
     @property
     def sealed(self) -> bool:
@@ -219,7 +237,7 @@ class Sealer:
         if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
         if sender == self.node:
-            if salt == self.session.salt:
+            if salt in self._salts:
                 raise FrameRefused("self")
             session, _ = self._decrypt(header, datagram)
             raise FrameRefused("self" if self.replay.knows(session) else "twin")

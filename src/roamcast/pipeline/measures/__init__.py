@@ -9,7 +9,6 @@ import os
 from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
-from functools import reduce
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final
@@ -49,6 +48,7 @@ from roamcast.pipeline.measures import (
 )
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
+from roamcast.storage import Store, fetched
 
 __all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read", "with_names"]
 
@@ -119,14 +119,19 @@ def read(spark: SparkSession, out: Path) -> Facts:
     return Facts(spark, out)
 
 
-def measure(spark: SparkSession, out: Path, names: Iterable[str] | None = None) -> None:
+def measure(spark: SparkSession, out: Path | Store, names: Iterable[str] | None = None) -> None:
     """Measures the runs of a campaign that are ok and writes OUT/measures/{run,summary,paired}.parquet.
 
-    `names` are those of `MEASURES`; without them, all. What was measured before is not measured again.
+    `names` are those of `MEASURES`; without them, all. What was measured before is not measured again. The facts of a
+    campaign in an object store are read there, and its measures go there.
     """
-    chosen = _chosen(names)
-    wanted = [one.name for one in chosen]
-    facts = read(spark, out)
+    store = Store.at(out)
+    with fetched(store, returning=["measures"]) as folder:
+        _measure(Facts(spark, folder, store=store), folder, _chosen(names))
+
+
+def _measure(facts: Facts, out: Path, chosen: list[Measure]) -> None:
+    spark, wanted = facts.spark, [one.name for one in chosen]
     made = known.made_from(facts.out, chosen)
     by_run = _all_measured(facts, chosen)
     _check_complete(by_run, len(facts), wanted)
@@ -153,12 +158,11 @@ def _all_measured(facts: Facts, chosen: list[Measure]) -> pa.Table:
     """RUN_MEASURES of all runs: what was there, and what was missing, measured now."""
     found = [known.known(facts.out, chosen, facts.names)]
     for names, runs in known.missing(found[0], chosen, facts.names).items():
-        of_group = facts if len(runs) == len(facts) else Facts(facts.spark, facts.out, only=frozenset(runs))
-        check_facts(of_group.out, runs)
-        try:
-            found.append(run_measures(of_group, [MEASURES[name] for name in names]))
-        finally:
-            of_group.forget()
+        of_group = (
+            facts if len(runs) == len(facts) else Facts(facts.spark, facts.out, only=frozenset(runs), store=facts.store)
+        )
+        check_facts(of_group.out, runs, facts.store)
+        found.append(run_measures(of_group, [MEASURES[name] for name in names]))
     return pa.concat_tables(found)
 
 
@@ -172,10 +176,17 @@ def _chosen(names: Iterable[str] | None) -> list[Measure]:
 
 def run_measures(facts: Facts, chosen: list[Measure]) -> pa.Table:
     """RUN_MEASURES: a row for each run and measure, null where the measure gives none."""
-    wanted = facts.runs.select("run", F.explode(F.lit([one.name for one in chosen])).alias("measure"))
-    values = reduce(DataFrame.unionAll, (_values(one, facts) for one in chosen))
-    rows = wanted.join(values, ["run", "measure"], "left").select(*RUN_MEASURES.names)
-    return rows.toArrow().cast(RUN_MEASURES_ARROW)
+    runs, names = sorted(facts.names), [one.name for one in chosen]
+    wanted = pa.table({"run": runs * len(names), "measure": [name for name in names for _ in runs]})
+    values = _union([_values(one, facts) for one in chosen]).toArrow()
+    return wanted.join(values, ["run", "measure"]).select(RUN_MEASURES_ARROW.names).cast(RUN_MEASURES_ARROW)
+
+
+def _union(frames: list[DataFrame]) -> DataFrame:
+    """Halves of halves: Spark looks through the whole plan at each step, and a chain of a hundred is looked through a
+    hundred times."""
+    middle = len(frames) // 2
+    return frames[0] if middle == 0 else _union(frames[:middle]).unionAll(_union(frames[middle:]))
 
 
 def _values(one: Measure, facts: Facts) -> DataFrame:

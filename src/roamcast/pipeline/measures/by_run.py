@@ -1,27 +1,27 @@
 """Measures that need a run's order or its graph: worked out run by run, in tasks that read the run's own files."""
 
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Final
+from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.folder import facts_file
+from roamcast.campaign.stored import stored_in
 from roamcast.facts.schema import TABLES
 from roamcast.pipeline.measures.facts import Facts
 from roamcast.pipeline.schemas import spark_schema
+from roamcast.storage import Store
 from roamcast.units import SECOND
 
-Work = Callable[[str, int, int, int, str], dict[str, float | None]]
-"""From a run, its warm-up and its end (ns), its number of nodes and its scenario (JSON) to figures by name."""
+Work = Callable[[str, int, int, int, str], dict[str, Any] | list[dict[str, Any]]]
+"""From a run, its warm-up and its end (ns), its number of nodes and its scenario (JSON) to columns by name; or to rows
+of them."""
 
-_TASKS_PER_CORE: Final = 4
-"""So that cores that are done early find more to do."""
+_MORE_TASKS: Final = 2
+"""Times as many as Spark makes of a shuffle, so that cores that are done early find more to do."""
 
 
 def of_runs(
@@ -35,10 +35,17 @@ def of_runs(
     """(run, figures): a row for each of those runs. Runs of which `together` says the same follow each other in one
     task, so that work can keep what they share."""
     schema = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in figures)])
+    return rows_of_runs(facts, runs, work, schema, together=together)
+
+
+def rows_of_runs(
+    facts: Facts, runs: frozenset[str], work: Work, schema: pa.Schema, *, together: Mapping[str, str] | None = None
+) -> DataFrame:
+    """The same with columns of any types; the first of the schema is `run`."""
     if not runs:
         return facts.spark.createDataFrame([], spark_schema(schema))
     rows = facts.of(runs, bounds(facts))
-    tasks = min(len(runs), _TASKS_PER_CORE * facts.spark.sparkContext.defaultParallelism)
+    tasks = min(len(runs), _MORE_TASKS * facts.partitions)
     if together is None:
         rows = rows.repartition(tasks)
     else:
@@ -58,30 +65,35 @@ def bounds(facts: Facts) -> DataFrame:
 
 def _each(work: Work, schema: pa.Schema, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
     for batch in batches:
-        rows = [{"run": row["run"], **work(*row.values())} for row in batch.to_pylist()]
+        found = ((row["run"], work(*row.values())) for row in batch.to_pylist())
+        rows = [
+            {"run": run, **each} for run, given in found for each in (given if isinstance(given, list) else [given])
+        ]
         yield pa.RecordBatch.from_pylist(rows, schema)
-
-
-def rows_of(out: Path, table: str, run: str, columns: list[str] | None = None) -> pa.Table:
-    """The facts of one run; those of a table it has."""
-    # One thread: the machine's cores are Spark's to give.
-    return pq.read_table(facts_file(out, table, run), columns=columns, partitioning=None, use_threads=False)
 
 
 @dataclass(frozen=True)
 class Files:
     """Where the tables of runs are; a table that the manifest does not list has no rows."""
 
-    out: Path
+    store: Store
     having: Mapping[str, frozenset[str]]
+    stamp: str = ""
+    """Of packed facts."""
 
     @classmethod
     def of(cls, facts: Facts, *tables: str) -> "Files":
-        return cls(facts.out, {table: facts.having(table) for table in tables})
+        return cls(facts.store, {table: facts.having(table) for table in tables}, facts.stamp)
+
+    def rows(
+        self, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
+    ) -> pa.Table:
+        """One of those tables of one run; `dictionaries` are columns to be read as such."""
+        if run not in self.having[table]:
+            empty = TABLES[table].empty_table()
+            return empty if columns is None else empty.select(list(columns))
+        return stored_in(self.store, self.stamp).read(table, run, columns, dictionaries)
 
     def read(self, run: str) -> dict[str, pa.Table]:
         """All those tables of one run."""
-        return {
-            table: rows_of(self.out, table, run) if run in runs else TABLES[table].empty_table()
-            for table, runs in self.having.items()
-        }
+        return {table: self.rows(table, run) for table in self.having}

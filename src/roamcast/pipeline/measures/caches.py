@@ -1,42 +1,24 @@
 """How full caches are and what they drop, for protocols that carry documents. A run without them has no value."""
 
-from collections.abc import Iterator
 from functools import partial
-from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
-import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.folder import facts_file
 from roamcast.campaign.measured import About
 from roamcast.facts.caches import FIGURES, cache_figures
+from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.units import seconds
-
-_CACHES: Final = "run string, " + ", ".join(f"{figure} double" for figure in FIGURES)
-_CACHES_ARROW: Final = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in FIGURES)])
 
 
 def caches(facts: Facts) -> DataFrame:
     """A row for each run whose protocol has caches. For `Facts.once`."""
-    having = facts.having("cache")
-    runs = facts.of(having, facts.runs).select("run", "simulated", "warmup", "nodes")
-    tasks = max(1, min(len(having), 4 * facts.spark.sparkContext.defaultParallelism))
-    return runs.repartition(tasks).mapInArrow(partial(_caches_of_runs, facts.out), _CACHES)
+    return of_runs(facts, facts.having("cache"), partial(_caches_of_run, Files.of(facts, "cache")), tuple(FIGURES))
 
 
-def _caches_of_runs(out: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        rows = [_caches_of_run(out, **row) for row in batch.to_pylist()]
-        yield pa.RecordBatch.from_pylist(rows, _CACHES_ARROW)
-
-
-def _caches_of_run(out: Path, run: str, simulated: float, warmup: float, nodes: int) -> dict[str, Any]:
-    changes = pq.read_table(facts_file(out, "cache", run), partitioning=None, use_threads=False)
-    return {"run": run, **cache_figures(changes, nodes, seconds(warmup), seconds(simulated))}
+def _caches_of_run(files: Files, run: str, start: int, end: int, nodes: int, _scenario: str) -> dict[str, float | None]:
+    return cache_figures(files.rows("cache", run), nodes, start, end)
 
 
 def _of_caches(about: About) -> Measure:

@@ -18,7 +18,7 @@ from roamcast.facts.schema import TABLES
 from roamcast.facts.why.causes import MEANING, Cause
 from roamcast.facts.why.missed import missed
 from roamcast.facts.why.record import READ
-from roamcast.pipeline.measures.by_run import Files, of_runs, rows_of
+from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.sim.network import record_of
 from roamcast.sim.scenario import Scenario
@@ -36,7 +36,7 @@ def shares(facts: Facts) -> DataFrame:
 
 def _shares(files: Files, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
     tables = {table: schema.empty_table() for table, schema in TABLES.items()}
-    tables |= {table: rows_of(files.out, table, run) for table, runs in files.having.items() if run in runs}
+    tables |= {table: files.rows(table, run) for table, runs in files.having.items() if run in runs}
     found = missed(record_of(tables, msgspec.json.decode(scenario, type=Scenario)))
     if not found.expected:
         return dict.fromkeys(NAMES.values())

@@ -1,44 +1,46 @@
 """What delivery cost: packets, bits, airtime and duplicates for each pair that was delivered."""
 
+from functools import partial
 from typing import Final
 
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
 from roamcast.facts.schema import BACKGROUND_ROLE
+from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import pairs
-from roamcast.pipeline.measures.traffic import counted
+from roamcast.pipeline.measures.traffic import totals
 from roamcast.units import SECOND
 
 _MILLISECOND: Final = SECOND // 1000
+_SENT: Final = ("packets", "packets_data", "bits", "airtime", "duplicates")
 
 
 def costs(facts: Facts) -> DataFrame:
     """(run, delivered, packets, packets_data, bits, airtime (ms), duplicates): null where a run has none. For
     `Facts.once`."""
-    outcome = facts.once(pairs)
-    carriers = outcome.select("run", F.explode("carriers").alias("kind"), F.lit(True).alias("carrier"))
-    sent = (
-        facts.once(counted)
-        .where(F.col("role") != BACKGROUND_ROLE)
-        .join(carriers, ["run", "kind"], "left")
-        .groupBy("run")
-        .agg(
-            F.sum("packets").alias("packets"),
-            F.sum(F.when(F.col("carrier"), F.col("packets"))).alias("packets_data"),
-            F.sum("bits").alias("bits"),
-            (F.sum("airtime") / _MILLISECOND).alias("airtime"),
-        )
-    )
-    noted = facts.table("note").where(F.col("fact") == "duplicate")
-    duplicates = noted.groupBy("run").agg(F.sum("count").alias("duplicates"))
-    return (
-        outcome.join(sent, "run", "left")
-        .join(duplicates, "run", "left")
-        .select("run", "delivered", "packets", "packets_data", "bits", "airtime", "duplicates")
-    )
+    sent = of_runs(facts, facts.names, partial(_sent, Files.of(facts, "series", "note", "deliver")), _SENT)
+    return facts.once(pairs).select("run", "delivered").join(sent, "run", "left")
+
+
+def _sent(files: Files, run: str, start: int, _end: int, _nodes: int, _scenario: str) -> dict[str, float | None]:
+    ours = totals(files, run, start)
+    ours = ours.filter(pc.not_equal(ours["role"], BACKGROUND_ROLE))
+    carriers = files.rows("deliver", run, ["via"], ["via"])["via"].unique().cast(pa.string())
+    data = ours.filter(pc.is_in(ours["kind"], carriers))
+    notes = files.rows("note", run, ["fact", "count"])
+    airtime = pc.sum(ours["airtime"]).as_py()
+    return {
+        "packets": pc.sum(ours["packets"]).as_py(),
+        "packets_data": pc.sum(data["packets"]).as_py(),
+        "bits": pc.sum(ours["bits"]).as_py(),
+        "airtime": None if airtime is None else airtime / _MILLISECOND,
+        "duplicates": pc.sum(notes.filter(pc.equal(notes["fact"], "duplicate"))["count"]).as_py(),
+    }
 
 
 def _for_each_pair(name: str, unit: str, column: str, title: str, description: str) -> Measure:

@@ -3,8 +3,8 @@
 from typing import Final
 
 from roamcast.campaign.measured import About
+from roamcast.facts.pairs import PERCENTILES
 from roamcast.pipeline.measures.delivery import of_pairs
-from roamcast.pipeline.measures.pairs import PERCENTILES
 
 _TITLES: Final = {50: "median delay (s)"}
 

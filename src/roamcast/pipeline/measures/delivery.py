@@ -8,7 +8,6 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from roamcast.campaign.measured import About
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.pairs import pairs
-from roamcast.pipeline.measures.truth import measured_events
 
 
 def of_pairs(about: About, column: str) -> Measure:
@@ -18,11 +17,6 @@ def of_pairs(about: About, column: str) -> Measure:
         return facts.once(pairs).select("run", F.col(column).cast("double").alias("value"))
 
     return Measure(about, function)
-
-
-def _events(facts: Facts) -> DataFrame:
-    counted = measured_events(facts).groupBy("run").agg(F.count("*").alias("events"))
-    return facts.runs.join(counted, "run", "left").select("run", F.coalesce("events", F.lit(0)).alias("value"))
 
 
 MEASURES: Final = (
@@ -37,7 +31,7 @@ MEASURES: Final = (
         ),
         "delivery",
     ),
-    Measure(About(name="events", description="Events published after the warm-up"), _events),
+    of_pairs(About(name="events", description="Events published after the warm-up"), "events"),
     of_pairs(
         About(name="pairs_expected", description="Pairs of an event and a subscription in force that wants it"),
         "expected",

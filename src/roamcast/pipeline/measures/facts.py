@@ -7,7 +7,6 @@ The rules this file owns:
 * A table with few rows a run, on which several measures stand, is computed once: `Facts.once`.
 """
 
-import os
 from collections.abc import Callable, Collection, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
@@ -15,17 +14,17 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.types import StructType
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_commit, check_version, facts_file
+from roamcast.campaign.folder import check_version, read_commit
 from roamcast.campaign.measured import About
 from roamcast.campaign.schemas import MANIFEST_ARROW, OK, RUNS_ARROW
+from roamcast.campaign.stored import Stored
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.schemas import FACTS, spark_schema
-from roamcast.pipeline.storage import spark_uri
+from roamcast.storage import Store
 
 OUR_RUNS: Final = pa.schema(
     [
@@ -42,31 +41,40 @@ _NAMED: Final = 500
 class Facts:
     """The facts of the runs that are ok."""
 
-    def __init__(self, spark: SparkSession, out: Path, only: Collection[str] | None = None) -> None:
-        """`only` these runs; none: all."""
+    def __init__(
+        self, spark: SparkSession, out: Path, only: Collection[str] | None = None, store: Store | None = None
+    ) -> None:
+        """`only` these runs; none: all. `store` has the facts, if they are not in `out`."""
         self.spark = spark
         self.out = out.resolve()
+        self.store: Final = (store or Store.at(self.out)).absolute()
+        self._stored: Final = Stored(self.store)
         check_version(self.out)
-        manifest = [
-            row
-            for row in _read(self.out / MANIFEST_FILE, MANIFEST_ARROW).to_pylist()
-            if only is None or row["run"] in only
-        ]
-        self._rows = {row["run"]: dict(row["rows"] or ()) for row in manifest if row["status"] == OK}
-        self.planned: Final = _read(self.out / RUNS_FILE, RUNS_ARROW)
+        planned, manifest_table = read_commit(self.out)
+        self.planned: Final = planned
         """RUNS, whatever became of them."""
-        check_commit(self.out, self.planned)
+        manifest = [row for row in manifest_table.to_pylist() if only is None or row["run"] in only]
+        self._rows = {row["run"]: dict(row["rows"] or ()) for row in manifest if row["status"] == OK}
         scenarios = dict(zip(*(self.planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
         described = [row | {"scenario": scenarios.get(row["run"])} for row in manifest if row["status"] == OK]
         self.runs: Final = spark.createDataFrame(pa.Table.from_pylist(described, OUR_RUNS), spark_schema(OUR_RUNS))
         """A row a run: run, simulated (s), warmup (s), nodes, protocol, scenario (JSON)."""
         self._tables: dict[str, DataFrame] = {}
         self._settled: dict[Callable[[Facts], DataFrame], DataFrame] = {}
-        self._kept: dict[Callable[[Facts], DataFrame], DataFrame] = {}
 
     def __len__(self) -> int:
         """How many runs there are."""
         return len(self._rows)
+
+    @property
+    def stamp(self) -> str:
+        """Of packed facts (`campaign.stored`)."""
+        return self._stored.stamp
+
+    @property
+    def partitions(self) -> int:
+        """How many parts Spark makes of a shuffle: a measure of how much it does at once, over Spark Connect too."""
+        return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @property
     def names(self) -> frozenset[str]:
@@ -92,19 +100,38 @@ class Facts:
         """The facts of one table of `trace.TABLES`, all runs together, with a first column `run`."""
         if name not in self._tables:
             runs = self.having(name)
-            reader = self.spark.read.schema(self._schema(name)) if runs else None
-            if reader is None:
-                self._tables[name] = self.spark.createDataFrame([], self._schema(name))
-            elif len(runs) > _NAMED:
-                folder = self.out / "facts" / name
-                everything = reader.parquet(spark_uri(folder))
-                alone = {entry.name for entry in os.scandir(folder)} == {f"{run}.parquet" for run in runs}
-                self._tables[name] = everything if alone else self._among(runs, everything)
-            else:
-                paths = [spark_uri(facts_file(self.out, name, run)) for run in sorted(runs)]
-                with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
-                    self._tables[name] = reader.parquet(*paths)
+            self._tables[name] = self._read(name, runs) if runs else self.spark.createDataFrame([], self._schema(name))
         return self._tables[name]
+
+    def _read(self, name: str, runs: frozenset[str]) -> DataFrame:
+        """A folder with nothing else in it is read as such: ten thousand names are no argument either."""
+        schema = self._schema(name)
+        names = self._stored.files(name, runs)
+        whole = self.store.sizes(f"facts/{name}").keys() == set(names)
+        try:
+            if whole or (len(names) > _NAMED and not self._stored.packed):
+                rows = self.spark.read.schema(schema).parquet(self.store.spark_uri(f"facts/{name}"))
+                return rows if whole and not self._stored.others(name, runs) else self._among(runs, rows)
+            paths = [self.store.spark_uri(one) for one in names]
+            with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
+                rows = self.spark.read.schema(schema).parquet(*paths)
+        except Exception as problem:  # of Py4J or of Spark Connect
+            if self.store.local is not None or not _without_scheme(problem):
+                raise
+            rows = self._read_here(names, schema)
+        return self._among(runs, rows) if self._stored.others(name, runs) else rows
+
+    def _read_here(self, names: list[str], schema: StructType) -> DataFrame:
+        """By Arrow, in Python's tasks: for a store that this Spark has no file system for."""
+        store, columns = self.store, schema.names
+
+        def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+            for batch in batches:
+                for name in batch["name"].to_pylist():
+                    yield from store.read_table(name, columns=columns, use_threads=False).to_batches()
+
+        files = self.spark.createDataFrame(pa.table({"name": names}))
+        return files.repartition(min(len(names), 2 * self.partitions)).mapInArrow(each, schema)
 
     def _schema(self, name: str) -> StructType:
         """Of a table that every run has; or of one that a protocol has declared, as its runs have written it."""
@@ -113,7 +140,7 @@ class Facts:
         having = self.having(name)
         if not having:
             raise RoamcastError(f"there is no table {name!r}: no run has recorded such facts, and not every run would")
-        return spark_schema(pq.read_schema(facts_file(self.out, name, min(having))))
+        return spark_schema(self._stored.schema(name, min(having)))
 
     def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
         """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.
@@ -124,19 +151,6 @@ class Facts:
             frame = transform(self)
             self._settled[transform] = self.spark.createDataFrame(frame.toArrow(), frame.schema)
         return self._settled[transform]
-
-    def shared(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
-        """The result of `transform`, of any size: the first measure that reads it has it computed, others read it
-        again from where Spark keeps it, until `forget`."""
-        if transform not in self._kept:
-            self._kept[transform] = transform(self).persist()
-        return self._kept[transform]
-
-    def forget(self) -> None:
-        """Lets go of what is shared."""
-        for frame in self._kept.values():
-            frame.unpersist()
-        self._kept.clear()
 
 
 @dataclass(frozen=True)
@@ -152,11 +166,9 @@ class Measure:
         return self.about.name
 
 
-def _read(path: Path, schema: pa.Schema) -> pa.Table:
-    try:
-        return pq.read_table(path, schema=schema, partitioning=None)
-    except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{path} cannot be read: {problem}") from None
+def _without_scheme(problem: Exception) -> bool:
+    """Whether Spark says that it has no code for a scheme (the jars of hadoop-aws, for `s3a:`)."""
+    return any(word in str(problem) for word in ("No FileSystem for scheme", "S3AFileSystem not found"))
 
 
 @contextmanager

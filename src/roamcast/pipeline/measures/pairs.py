@@ -1,45 +1,24 @@
-"""What became of every expected pair of an event and a subscription: the table that most measures stand on.
+"""What became of the expected pairs of every run: the table that most measures stand on.
 
-The definitions are those of `roamcast.facts.summary`, which computes them independently for one run:
-
-* **Expected** are, for each event published at or after the warm-up, the subscriptions in force at its publication,
-  both ends included, whose filters match it; the publisher's own too. Subscriptions are told apart by node and id.
-* **Delivered** is an expected pair that was delivered at least once; its delay and hops are those of the first time,
-  and of the fewest hops where several came at that instant.
-
-Which filters match which events is a join of all runs (`truth`). The pairs of one run are then worked out in one task,
-which reads that run's files: a million pairs are a few arrays, but would be a costly shuffle.
+The pairs of a run are worked out in one task, from that run's own files (`roamcast.facts.pairs`): a million pairs are a
+few arrays there, and would be a costly shuffle as a join. Spark divides the runs, and reads nothing else.
 """
 
-from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
-from numpy.typing import NDArray
 from pyspark.sql import DataFrame
-from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.folder import facts_file
-from roamcast.errors import RoamcastError
-from roamcast.facts.ages import age_curve, peak_age
+from roamcast.facts.pairs import DICTIONARIES, PERCENTILES, READ, Wanted
+from roamcast.pipeline.measures.by_run import Files, rows_of_runs
 from roamcast.pipeline.measures.facts import Facts
-from roamcast.pipeline.measures.truth import filters, matched
-from roamcast.units import SECOND
 
-AGES: Final = (1800, 3600, 5400, 7200)
-"""Seconds within which satisfaction is measured."""
-PERCENTILES: Final = (50, 95, 99)
-
-Ints = NDArray[np.int64]
-_LAST: Final = np.iinfo(np.int64).max
-
-_PAIRS_ARROW: Final = pa.schema(
+_PAIRS: Final = pa.schema(
     [
         ("run", pa.string()),
+        ("events", pa.int64()),
         ("expected", pa.int64()),
         ("delivered", pa.int64()),
         ("delivery", pa.float64()),
@@ -50,236 +29,35 @@ _PAIRS_ARROW: Final = pa.schema(
         ("aged", pa.list_(pa.float64())),
         ("age_peak", pa.float64()),
         ("carriers", pa.list_(pa.string())),
+        *((name, pa.int64()) for name in ("wanted", "core_expected", "core_delivered")),
     ]
-)
-_PAIRS: Final = (
-    "run string, expected long, delivered long, delivery double, delay_mean double, delay_p50 double, "
-    "delay_p95 double, delay_p99 double, hops_mean double, satisfaction array<double>, aged array<double>, "
-    "age_peak double, carriers array<string>"
 )
 
 
 def pairs(facts: Facts) -> DataFrame:
-    """A row a run: how many pairs were expected and delivered, delivery, delays and hops, satisfaction by `AGES`, and
-    the kinds of messages in which events were delivered. For `Facts.once`."""
-    described = facts.runs.select(
-        "run",
-        F.round(F.col("warmup") * SECOND).cast("long").alias("start"),
-        F.round(F.col("simulated") * SECOND).cast("long").alias("end"),
-    ).join(facts.once(filters), "run", "left")
-    work = partial(_outcome_of_run, facts.out, facts.having("subscribe"), facts.having("deliver"))
-    # Measures of trees read the ground truth too.
-    truth = facts.shared(matched) if facts.having("tree") else matched(facts)
-    grouped = described.groupBy("run").cogroup(truth.groupBy("run"))
-    return grouped.applyInArrow(work, _PAIRS)
+    """A row a run: how many events were published, how many pairs expected and delivered, delivery, delays and hops,
+    satisfaction by `AGES`, the kinds of messages in which events were delivered; for runs with a tree, the events that
+    somebody wanted and the pairs of the stable core (`stable_core`). For `Facts.once`."""
+    work = partial(_pairs_of_run, Files.of(facts, *READ), facts.having("tree"))
+    return rows_of_runs(facts, facts.names, work, _PAIRS)
 
 
-def _outcome_of_run(
-    out: Path, subscribing: frozenset[str], delivering: frozenset[str], described: pa.Table, matched: pa.Table
-) -> pa.Table:
-    """The row of one run, from what Spark knows of it and its files."""
-    first = described.slice(0, 1).to_pylist()[0]
-    run: str = first["run"]
-    named = zip(described["filter"].to_pylist(), described["filter_id"].to_pylist(), strict=True)
-    terms = terms_of(run, _file(out, "subscribe", run, subscribing), dict(named))
-    deliver = _file(out, "deliver", run, delivering)
-    found = follow(
-        _column(matched, "event"), _column(matched, "published"), _column(matched, "filter_id"), terms, deliver
-    )
-    row = {"run": run, "carriers": sorted(deliver["via"].unique().to_pylist()), **found.figures(first["end"])}
-    return pa.Table.from_pylist([row], _PAIRS_ARROW)
-
-
-def _file(out: Path, table: str, run: str, having: frozenset[str]) -> pa.Table:
-    columns = {
-        "subscribe": ["time", "node", "subscription", "active", "filter"],
-        "deliver": ["time", "node", "event", "subscription", "published", "hops", "via"],
-    }[table]
-    if run not in having:
-        return pa.table({column: pa.array([], pa.int64()) for column in columns})
-    # One thread: the machine's cores are Spark's to give.
-    return pq.read_table(
-        facts_file(out, table, run), columns=columns, partitioning=None, use_threads=False, read_dictionary=["via"]
-    )
-
-
-# --- Subscriptions in force -----------------------------------------------------------------------------------------
-
-
-class Terms(NamedTuple):
-    """The times for which nodes had subscriptions, both ends included; one is a row of these columns."""
-
-    node: Ints
-    subscription: Ints
-    filter_id: Ints
-    """Which of the matched filters it had."""
-    start: Ints
-    end: Ints
-
-
-def terms_of(run: str, subscribe: pa.Table, filter_id: dict[str | None, int]) -> Terms:
-    """A subscription made again under an id in use ends the former one."""
-    terms: list[list[int]] = []
-    current: dict[tuple[int, int], list[int]] = {}
-    columns = ("time", "node", "subscription", "active", "filter")
-    rows = zip(*(subscribe[name].to_pylist() for name in columns), strict=True)
-    for time, node, subscription, active, text in sorted(rows, key=lambda row: row[0]):
-        former = current.pop((node, subscription), None)
-        if former is not None:
-            former[-1] = time
-        if active:
-            if text not in filter_id:
-                raise RoamcastError(
-                    f"run {run}: the filter {text!r} of subscription {subscription} cannot be told from others: every "
-                    "id it had was also used for another filter in that run, and `filter_constraint` has only ids"
-                )
-            current[node, subscription] = [node, subscription, filter_id[text], time, _LAST]
-            terms.append(current[node, subscription])
-    return Terms(*np.array(terms, np.int64).reshape(-1, 5).T)
-
-
-# --- Pairs ----------------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Outcome:
-    """Expected pairs, ordered by event, as columns."""
-
-    event: Ints
-    """A number from 0 for each event."""
-    published: Ints
-    delay: Ints
-    """Of the first delivery, ns; below 0: none."""
-    hops: Ints
-    own: NDArray[np.bool_]
-    """Whether the publisher itself wants it. Satisfaction and ages are about the others."""
-
-    def figures(self, end: int) -> dict[str, Any]:
-        """The columns of `pairs` that follow from the pairs of a run that ends at `end`."""
-        reached = self.delay >= 0
-        wanted = np.bincount(self.event)
-        shares = np.bincount(self.event[reached], minlength=len(wanted))[wanted > 0] / wanted[wanted > 0]
-        delays = self.delay[reached]
-        return {
-            "expected": len(self.event),
-            "delivered": len(delays),
-            "delivery": _mean(shares),
-            "delay_mean": _seconds(_mean(delays)),
-            **{f"delay_p{percent}": _seconds(nearest_rank(delays, percent)) for percent in PERCENTILES},
-            "hops_mean": _mean(self.hops[reached]),
-            **self._ages(end),
+def _pairs_of_run(
+    files: Files, trees: frozenset[str], run: str, start: int, end: int, _nodes: int, _scenario: str
+) -> dict[str, Any]:
+    tables = {table: files.rows(table, run, columns, DICTIONARIES) for table, columns in READ.items()}
+    wanted = Wanted(run, tables, start)
+    found = wanted.outcome()
+    row: dict[str, Any] = {
+        "events": wanted.events,
+        "carriers": sorted(tables["deliver"]["via"].unique().to_pylist()),
+        **found.figures(end),
+    }
+    if run in trees:
+        core = wanted.outcome(wanted.terms.throughout(start, end))
+        row |= {
+            "wanted": len(np.unique(found.event)),
+            "core_expected": len(core.event),
+            "core_delivered": int((core.delay >= 0).sum()),
         }
-
-    def _ages(self, end: int) -> dict[str, Any]:
-        """Shares delivered by age; a pair counts for an age that its event could reach before the end."""
-        published, delay = self.published[~self.own], self.delay[~self.own]
-        curve = age_curve(published, delay, end, np.array(AGES, np.int64))
-        return {
-            "satisfaction": [None if np.isnan(share) else float(share) for share in curve.of_pairs],
-            "aged": [None if np.isnan(share) else float(share) for share in curve.of_deliveries],
-            "age_peak": peak_age(published, delay, end, AGES[-1]),
-        }
-
-
-def follow(event: Ints, published: Ints, filter_id: Ints, terms: Terms, deliver: pa.Table) -> Outcome:
-    """The expected pairs of the events that match filters, and their first deliveries."""
-    events, place = np.unique(event, return_index=True)
-    times = published[place]
-    units, unit_of_term = _units(terms)
-    number = np.searchsorted(events, event)
-    pairs = [
-        _in_force(number[filter_id == which], published[filter_id == which], terms, unit_of_term, which, len(units))
-        for which in np.unique(filter_id)
-    ]
-    # Two terms of one subscription meet at an instant: a pair may come twice.
-    expected = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
-    numbers = expected // max(1, len(units))
-    delay, hops = _first_deliveries(expected, events, units, deliver)
-    wanting = np.array([node for node, _ in units] or [0], np.int64)[expected % max(1, len(units))]
-    own = events[numbers] >> 32 == wanting  # an event's id begins with its publisher
-    return Outcome(numbers, times[numbers], delay, hops, own)
-
-
-Units = list[tuple[int, int]]
-
-
-def _units(terms: Terms) -> tuple[Units, Ints]:
-    """The different (node, subscription), in order, and the number of each term's."""
-    both = list(zip(terms.node.tolist(), terms.subscription.tolist(), strict=True))
-    units = sorted(set(both))
-    number = {unit: place for place, unit in enumerate(units)}
-    return units, np.array([number[unit] for unit in both], np.int64)
-
-
-def _in_force(number: Ints, published: Ints, terms: Terms, unit: Ints, which: int, units: int) -> Ints:
-    """The pairs of one filter, as event number * units + unit."""
-    order = np.argsort(published, kind="stable")
-    number, published = number[order], published[order]
-    mine = np.flatnonzero(terms.filter_id == which)
-    begin = np.searchsorted(published, terms.start[mine], "left")
-    end = np.searchsorted(published, terms.end[mine], "right")
-    slices = [number[b:e] * units + unit[term] for b, e, term in zip(begin, end, mine, strict=True)]
-    return np.concatenate(slices) if slices else np.empty(0, np.int64)
-
-
-def _first_deliveries(expected: Ints, events: Ints, units: Units, deliver: pa.Table) -> tuple[Ints, Ints]:
-    """Delay and hops of each expected pair's first delivery; -1 where there was none."""
-    delay, hops = np.full(len(expected), -1), np.full(len(expected), -1)
-    if not len(expected) or not deliver.num_rows:
-        return delay, hops
-    number, known_event = _find(events, _column(deliver, "event"))
-    unit, known_unit = _find_units(units, _column(deliver, "node"), _column(deliver, "subscription"))
-    place, wanted = _find(expected, number * len(units) + unit)
-    ours = np.flatnonzero(known_event & known_unit & wanted)
-    time, way = _column(deliver, "time"), _column(deliver, "hops")
-    # Written from the last to the first, so that the first of each pair is what stays.
-    backwards = ours[np.lexsort((way[ours], time[ours]))][::-1]
-    delay[place[backwards]] = (time - _column(deliver, "published"))[backwards]
-    hops[place[backwards]] = way[backwards]
-    return delay, hops
-
-
-def _find_units(units: Units, node: Ints, subscription: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """The number of each (node, subscription), and whether it has one."""
-    of_units = np.array(units, np.int64)
-    nodes, subscriptions = np.unique(of_units[:, 0]), np.unique(of_units[:, 1])
-
-    def code(node: Ints, subscription: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-        row, known_row = _find(nodes, node)
-        column, known_column = _find(subscriptions, subscription)
-        return row * len(subscriptions) + column, known_row & known_column
-
-    codes, _ = code(of_units[:, 0], of_units[:, 1])
-    theirs, known = code(node, subscription)
-    place, same = _find(codes, theirs)
-    return place, known & same
-
-
-def _find(ordered: Ints, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Where each value stands in `ordered`, and whether it does; the place of one that does not is any."""
-    place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
-    return place, ordered[place] == values
-
-
-# --- Small things ---------------------------------------------------------------------------------------------------
-
-
-def _column(table: pa.Table, name: str) -> Ints:
-    values: Ints = table[name].to_numpy()
-    return values
-
-
-def nearest_rank(values: Ints, percent: int) -> int | None:
-    """The least value that at least `percent` of 100 do not exceed. The rank is counted in whole numbers."""
-    if not len(values):
-        return None
-    rank = -(-percent * len(values) // 100) - 1
-    return int(np.partition(values, rank)[rank])
-
-
-def _mean(values: NDArray[Any]) -> float | None:
-    return float(values.mean()) if len(values) else None
-
-
-def _seconds(nanoseconds: float | None) -> float | None:
-    return None if nanoseconds is None else nanoseconds / SECOND
+    return row

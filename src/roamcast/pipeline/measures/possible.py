@@ -24,11 +24,11 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from roamcast.campaign.measured import About
 from roamcast.facts.compiled import Ints
 from roamcast.facts.contacts import READ
+from roamcast.facts.pairs import AGES
 from roamcast.facts.possible import NEVER, earliest
 from roamcast.facts.summary import Pair, expected_pairs
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.pairs import AGES
 from roamcast.pipeline.measures.worlds import LastWorld, worlds
 from roamcast.sim.network import network_of
 from roamcast.units import SECOND

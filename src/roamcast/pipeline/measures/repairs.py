@@ -18,7 +18,6 @@ The rules this file owns:
 from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from functools import partial
-from pathlib import Path
 from typing import Final, NamedTuple
 
 import pyarrow as pa
@@ -27,7 +26,7 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.pipeline.measures.by_run import rows_of
+from roamcast.pipeline.measures.by_run import Files
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.tree import of_runs_with_a_tree, tree_of
 from roamcast.units import SECOND
@@ -145,17 +144,17 @@ class _Places:
 
 def repaired(facts: Facts) -> DataFrame:
     """(run, repairs, succeeded, …): a row for each run with a tree. For `Facts.once`."""
-    return of_runs_with_a_tree(facts, partial(_repairs_of_run, facts.out, facts.having("transmit")), _FIGURES)
+    return of_runs_with_a_tree(facts, partial(_repairs_of_run, Files.of(facts, "tree", "transmit")), _FIGURES)
 
 
 def _repairs_of_run(
-    out: Path, sending: frozenset[str], run: str, start: int, end: int, _nodes: int, _scenario: str
+    files: Files, run: str, start: int, end: int, _nodes: int, _scenario: str
 ) -> dict[str, float | None]:
-    tree = tree_of(out, run)
+    tree = tree_of(files, run)
     repairs = [repair for repair in repairs_of(tree) if repair.began >= start]
     sent = (
-        rows_of(out, "transmit", run, ["node", "kind", "role", "cause", "messages", "packets"])
-        if run in sending
+        files.rows("transmit", run, ["node", "kind", "role", "cause", "messages", "packets"])
+        if run in files.having["transmit"]
         else None
     )
     breaks = pc.sum(pc.and_(pc.equal(tree["change"], "broken"), pc.greater_equal(tree["time"], start))).as_py()

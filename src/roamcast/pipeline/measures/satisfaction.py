@@ -11,8 +11,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
+from roamcast.facts.pairs import AGES
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.pairs import AGES, pairs
+from roamcast.pipeline.measures.pairs import pairs
 
 
 def _within(place: int, age: int) -> Measure:

@@ -1,27 +1,40 @@
 """What became of the frames: losses by reason, as shares of all that were meant to be heard."""
 
-from typing import Final
+from functools import partial
+from typing import Any, Final
 
+import pyarrow as pa
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
 from roamcast.facts.schema import COUNTERS, LOSSES
+from roamcast.pipeline.measures.by_run import Files, rows_of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
+from roamcast.units import SECOND
 
 _COUNTED: Final = ("messages", *COUNTERS)
+_TOTALS: Final = pa.schema(
+    [*((name, pa.string()) for name in ("run", "kind", "role")), *((name, pa.int64()) for name in _COUNTED)]
+)
 
 
 def counted(facts: Facts) -> DataFrame:
     """(run, kind, role, and totals) of the seconds that begin at or after the warm-up. For `Facts.once`."""
-    return (
-        facts.table("series")
-        .join(F.broadcast(facts.runs.select("run", "warmup")), "run", "inner")
-        .where(F.col("second") >= F.col("warmup"))
-        .groupBy("run", "kind", "role")
-        .agg(*(F.sum(column).alias(column) for column in _COUNTED))
-        .select("run", "kind", "role", *_COUNTED)
-    )
+    return rows_of_runs(facts, facts.having("series"), partial(_counted, Files.of(facts, "series")), _TOTALS)
+
+
+def _counted(files: Files, run: str, start: int, _end: int, _nodes: int, _scenario: str) -> list[dict[str, Any]]:
+    rows: list[dict[str, Any]] = totals(files, run, start).to_pylist()
+    return rows
+
+
+def totals(files: Files, run: str, start: int) -> pa.Table:
+    """(kind, role, and totals) of one run; `start` is the end of its warm-up, ns."""
+    series = files.rows("series", run, ["second", "kind", "role", *_COUNTED])
+    measured = series.filter(pa.array(series["second"].to_numpy() * SECOND >= start))
+    summed = measured.group_by(["kind", "role"]).aggregate([(column, "sum") for column in _COUNTED])
+    return summed.rename_columns([name.removesuffix("_sum") for name in summed.column_names])
 
 
 def fates(facts: Facts) -> DataFrame:

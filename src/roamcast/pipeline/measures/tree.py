@@ -10,7 +10,6 @@ can hear each other: that is what an event could travel on. Both are weighted by
 """
 
 from functools import partial
-from pathlib import Path
 from typing import Final
 
 import pyarrow as pa
@@ -22,7 +21,7 @@ from roamcast.errors import RoamcastError
 from roamcast.facts.contacts import READ, Contacts
 from roamcast.facts.islands import agreement
 from roamcast.facts.tree_links import tree_links
-from roamcast.pipeline.measures.by_run import Files, Work, of_runs, rows_of
+from roamcast.pipeline.measures.by_run import Files, Work, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.sim.network import network_of
 
@@ -36,9 +35,9 @@ def of_runs_with_a_tree(facts: Facts, work: Work, figures: tuple[str, ...]) -> D
     return of_runs(facts, facts.having("tree"), work, figures)
 
 
-def tree_of(out: Path, run: str) -> pa.Table:
+def tree_of(files: Files, run: str) -> pa.Table:
     """The rows of a run's `tree`, without the leaders."""
-    return rows_of(out, "tree", run, _COLUMNS)
+    return files.rows("tree", run, _COLUMNS)
 
 
 # --- Measures -------------------------------------------------------------------------------------------------------
@@ -46,12 +45,12 @@ def tree_of(out: Path, run: str) -> pa.Table:
 
 def trees(facts: Facts) -> DataFrame:
     """(run, figures) of the runs with a tree. For `Facts.once`."""
-    return of_runs_with_a_tree(facts, partial(_tree_of_run, Files.of(facts, *READ)), _FIGURES)
+    return of_runs_with_a_tree(facts, partial(_tree_of_run, Files.of(facts, *READ, "tree")), _FIGURES)
 
 
 def _tree_of_run(files: Files, run: str, start: int, end: int, nodes: int, scenario: str) -> dict[str, float | None]:
     try:
-        tree = tree_links(tree_of(files.out, run), nodes, end)
+        tree = tree_links(tree_of(files, run), nodes, end)
         network = network_of(files.read(run), nodes, end, scenario)
     except RoamcastError as problem:
         raise RoamcastError(f"run {run}: {problem}") from None

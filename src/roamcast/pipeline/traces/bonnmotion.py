@@ -10,9 +10,9 @@ from pathlib import Path
 from pyspark.sql import SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.pipeline.storage import local_path
 from roamcast.pipeline.traces.samples import Read
 from roamcast.pipeline.traces.text import apart, number
+from roamcast.storage import local_path
 
 
 def read(spark: SparkSession, path: str) -> Read:

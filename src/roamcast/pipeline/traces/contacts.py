@@ -2,21 +2,27 @@
 
 The rules this file owns:
 
-* Positions are taken at every tick, on the straight line of the leg. Two nodes are in contact at a tick if they are
-  both there and at most the range apart. A contact lasts from its first tick until the first at which it is over.
-* Pairs are found tick by tick in a grid of cells as wide as the range: a node meets those of its own cell and of four
-  neighbours, so that each pair is compared once and nobody is compared with everybody.
+* Two nodes are in contact while both are there and at most the range apart. Between two positions nodes move straight,
+  so the moments at which two of them come into range and leave it are roots of a quadratic: exact, not sampled.
+* Pairs are found in a grid: legs are cut into pieces that fall into one span of time and are no longer than the range.
+  Cells are twice as wide as the range, and a piece lies in that of its middle: whom it can meet is in the same cell or
+  in one of the eight around it, so that nobody is compared with everybody.
+* Contacts of a pair that follow each other within `_SAME` are one: what is cut at the edge of a piece.
 """
 
 from typing import Final
 
-from pyspark.sql import DataFrame, Window
+from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.units import SECOND
 
 _FORWARD: Final = ((0, 0), (1, 0), (-1, 1), (0, 1), (1, 1))
 """The own cell, and those neighbours of which the others are the mirror images."""
+_SPANS: Final = (SECOND // 10, 600 * SECOND)
+"""Least and greatest length of a span of time."""
+_SAME: Final = 1000
+"""Nanoseconds between the ends of two pieces of one contact: what rounding may leave."""
 
 
 def positions(legs: DataFrame, tick: float, instants: DataFrame | None = None) -> DataFrame:
@@ -53,14 +59,124 @@ def pairs(places: DataFrame, reach: float) -> DataFrame:
     )
 
 
-def contacts(met: DataFrame, tick: float) -> DataFrame:
-    """(a, b, start, end) in ns: ticks of a pair that follow each other are one contact."""
-    step = round(tick * SECOND)
-    order = Window.partitionBy("a", "b").orderBy("tick")
-    # Ticks minus their number stay the same as long as they follow each other.
-    islands = met.withColumn("island", F.col("tick") - F.row_number().over(order))
+def contacts(legs: DataFrame, reach: float) -> DataFrame:
+    """(a, b, start, end) in ns with a < b: every time for which two nodes are within `reach` metres of each other."""
+    parts = _pieces(legs, reach, _span(legs))
+    offsets = F.array(*(F.struct(F.lit(dx).alias("dx"), F.lit(dy).alias("dy")) for dx, dy in _FORWARD))
+    looking = parts.withColumn("offset", F.explode(offsets)).select(
+        "span",
+        (F.col("column") + F.col("offset.dx")).alias("column"),
+        (F.col("row") + F.col("offset.dy")).alias("row"),
+        ((F.col("offset.dx") == 0) & (F.col("offset.dy") == 0)).alias("own"),
+        *(F.col(name).alias(f"{name}_one") for name in ("node", "start", "end", "x", "y", "vx", "vy")),
+    )
+    later, sooner = F.greatest("start", "start_one"), F.least("end", "end_one")
+    others = (F.col("node") != F.col("node_one")) & (~F.col("own") | (F.col("node_one") < F.col("node")))
+    together = (
+        looking.join(parts.hint("shuffle_hash"), ["span", "column", "row"], "inner")
+        .where(others & (later < sooner))
+        .withColumns({"from": later, "until": sooner})
+    )
+    return _merged(_crossings(together, reach))
+
+
+def _span(legs: DataFrame) -> int:
+    """Length of a span of time, ns: about as long as a leg, so that a leg is a piece or two."""
+    mean = legs.agg(F.mean(F.col("end") - F.col("start"))).first()
+    return int(min(max((mean[0] if mean else None) or 0, *_SPANS[:1]), _SPANS[1]))
+
+
+def _pieces(legs: DataFrame, reach: float, span: int) -> DataFrame:
+    """(span, column, row, node, start, end, x, y, vx, vy): parts of legs; x, y at the start, speeds in m/s."""
+    seconds = (F.col("end") - F.col("start")) / SECOND
+    moving = legs.where("end > start").select(
+        "node",
+        "start",
+        "end",
+        "x0",
+        "y0",
+        ((F.col("x1") - F.col("x0")) / seconds).alias("vx"),
+        ((F.col("y1") - F.col("y0")) / seconds).alias("vy"),
+    )
+    spans = F.sequence(F.floor(F.col("start") / span), F.floor((F.col("end") - 1) / span))
+    clipped = moving.withColumn("span", F.explode(spans)).withColumns(
+        {"from": F.greatest("start", F.col("span") * span), "until": F.least("end", (F.col("span") + 1) * span)}
+    )
+    length = F.hypot("vx", "vy") * (F.col("until") - F.col("from")) / SECOND
+    count = F.greatest(F.lit(1), F.ceil(length / reach)).cast("long")
+    cut = clipped.withColumn("count", count).withColumn("part", F.explode(F.sequence(F.lit(0), F.col("count") - 1)))
+    width = F.col("until") - F.col("from")
+    edges = {
+        "first": F.col("from") + F.floor(width * F.col("part") / F.col("count")),
+        "last": F.col("from") + F.floor(width * (F.col("part") + 1) / F.col("count")),
+    }
+    placed = cut.withColumns(edges).where("first < last")
+    since, half = (F.col("first") - F.col("start")) / SECOND, (F.col("last") - F.col("first")) / (2 * SECOND)
+    x, y = F.col("x0") + since * F.col("vx"), F.col("y0") + since * F.col("vy")
+    return placed.select(
+        "span",
+        F.floor((x + half * F.col("vx")) / (2 * reach)).alias("column"),
+        F.floor((y + half * F.col("vy")) / (2 * reach)).alias("row"),
+        "node",
+        F.col("first").alias("start"),
+        F.col("last").alias("end"),
+        x.alias("x"),
+        y.alias("y"),
+        "vx",
+        "vy",
+    )
+
+
+def _crossings(together: DataFrame, reach: float) -> DataFrame:
+    """(a, b, start, end): within the time that two pieces share, when |d + v t| <= reach."""
+
+    def at_first(axis: str) -> Column:
+        """How far apart they are when that time begins, m."""
+        one = F.col(f"{axis}_one") + F.col(f"v{axis}_one") * (F.col("from") - F.col("start_one")) / SECOND
+        return F.col(axis) + F.col(f"v{axis}") * (F.col("from") - F.col("start")) / SECOND - one
+
+    moved = together.withColumns({"dx": at_first("x"), "dy": at_first("y")}).withColumns(
+        {"wx": F.col("vx") - F.col("vx_one"), "wy": F.col("vy") - F.col("vy_one")}
+    )
+    square = F.col("wx") * F.col("wx") + F.col("wy") * F.col("wy")
+    half = F.col("dx") * F.col("wx") + F.col("dy") * F.col("wy")
+    rest = F.col("dx") * F.col("dx") + F.col("dy") * F.col("dy") - reach * reach
+    solved = moved.select(
+        F.least("node", "node_one").alias("a"),
+        F.greatest("node", "node_one").alias("b"),
+        "from",
+        "until",
+        square.alias("square"),
+        half.alias("half"),
+        rest.alias("rest"),
+        (half * half - square * rest).alias("under"),
+    ).where("square > 0 and under >= 0 or square = 0 and rest <= 0")
+    root = F.sqrt("under")
+    roots = {"begins": (-F.col("half") - root) / F.col("square"), "ends": (-F.col("half") + root) / F.col("square")}
+    lasting = (F.col("until") - F.col("from")) / SECOND
+
+    def moment(name: str) -> Column:
+        inside = F.least(F.greatest(roots[name], F.lit(0.0)), lasting)
+        return F.col("from") + F.round(inside * SECOND).cast("long")
+
+    apart = F.col("square") > 0
+    return solved.select(
+        "a",
+        "b",
+        F.when(apart, moment("begins")).otherwise(F.col("from")).alias("start"),
+        F.when(apart, moment("ends")).otherwise(F.col("until")).alias("end"),
+    ).where("start < end")
+
+
+def _merged(pieces: DataFrame) -> DataFrame:
+    """Pieces of a pair that follow each other are one contact."""
+    order = Window.partitionBy("a", "b").orderBy("start", "end")
+    before = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
+    fresh = F.coalesce((F.col("start") > before + _SAME).cast("int"), F.lit(1))
     return (
-        islands.groupBy("a", "b", "island")
-        .agg((F.min("tick") * step).alias("start"), ((F.max("tick") + 1) * step).alias("end"))
+        pieces.withColumn("fresh", fresh)
+        .withColumn("contact", F.sum("fresh").over(order.rowsBetween(Window.unboundedPreceding, 0)))
+        .groupBy("a", "b", "contact")
+        .agg(F.min("start").alias("start"), F.max("end").alias("end"))
         .select("a", "b", "start", "end")
     )

@@ -13,9 +13,9 @@ import pyarrow as pa
 from pyspark.sql import DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.pipeline.storage import spark_uri
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.sim.mobility.trace import About, read_about
+from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
 INSTANTS: Final = 60
@@ -44,11 +44,11 @@ def describe(spark: SparkSession, trace: Path, reach: float | None, tick: float 
         instants = _instants(about, tick)
         places = positions(legs, tick, spark.createDataFrame(pa.table({"tick": instants})))
         found |= {"range": reach, "tick": tick, "over_time": _over_time(places, pairs(places, reach), tick)}
-        met = contacts(pairs(positions(legs, tick), reach), tick).persist()
+        met = contacts(legs, reach).persist()
     else:
         met = links_of(spark, trace).persist()
     try:
-        return found | _contacts(met)
+        return found | _contacts(met, _marks(about.span))
     finally:
         met.unpersist()
 
@@ -126,7 +126,13 @@ def island_of(nodes: int, a: "np.ndarray[Any, Any]", b: "np.ndarray[Any, Any]") 
     return label
 
 
-def _contacts(met: DataFrame) -> dict[str, Any]:
+def _marks(span: float) -> list[float]:
+    """Seconds at which distributions are told: 0.1, 0.2, 0.5, 1 and so on, up to the trace's span."""
+    marks = (digit * 10.0**power for power in range(-1, 9) for digit in (1, 2, 5))
+    return [mark for mark in marks if mark <= max(span, 1.0)]
+
+
+def _contacts(met: DataFrame, marks: list[float]) -> dict[str, Any]:
     order = Window.partitionBy("a", "b").orderBy("start")
     spans = met.select(
         ((F.col("end") - F.col("start")) / SECOND).alias("length"),
@@ -140,12 +146,30 @@ def _contacts(met: DataFrame) -> dict[str, Any]:
         F.count("between").alias("again"),
         F.mean("between").alias("between_mean"),
         F.percentile("between", shares).alias("between"),
+        *(
+            F.array(*(F.count_if(F.col(name) > mark) for mark in marks)).alias(f"{name}_longer")
+            for name in ("length", "between")
+        ),
     ).first()
     assert row is not None
     met_once = met.select("a", "b").distinct().count()
+
+    def longer(name: str, count: int) -> list[list[float]]:
+        """By seconds, the share that lasted longer: a distribution, as it is usually drawn."""
+        return [[mark, above / count] for mark, above in zip(marks, row[f"{name}_longer"], strict=True) if count]
+
     return {
         "contacts": row["contacts"],
         "pairs": met_once,
-        "contact": {"mean": row["length_mean"], **_named(row["length"])},
-        "between_contacts": {"count": row["again"], "mean": row["between_mean"], **_named(row["between"])},
+        "contact": {
+            "mean": row["length_mean"],
+            **_named(row["length"]),
+            "longer": longer("length", row["contacts"]),
+        },
+        "between_contacts": {
+            "count": row["again"],
+            "mean": row["between_mean"],
+            **_named(row["between"]),
+            "longer": longer("between", row["again"]),
+        },
     }

@@ -10,7 +10,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.traces import bonnmotion, contact_lists, csv, ns2, sumo, the_one
+from roamcast.pipeline.traces import bonnmotion, contact_lists, csv, gpx, ns2, sumo, the_one
 from roamcast.pipeline.traces.samples import Read
 
 POSITIONS: Final[dict[str, Callable[[SparkSession, str], Read]]] = {
@@ -21,6 +21,7 @@ POSITIONS: Final[dict[str, Callable[[SparkSession, str], Read]]] = {
     "bonnmotion": bonnmotion.read,
     "one": the_one.read_movement,
     "csv": csv.read,
+    "gpx": gpx.read,
 }
 CONTACTS: Final = ("one-connections", "contacts")
 FORMATS: Final = (*POSITIONS, *CONTACTS)
@@ -41,6 +42,8 @@ def tell(path: Path) -> str:
         return "sumo-parquet" if {"vehicle_id", "timestep_time"} & set(pq.read_schema(file).names) else "csv"
     if name.endswith(".movements"):
         return "bonnmotion"
+    if name.endswith(".gpx"):
+        return "gpx"
     if name.endswith(".xml"):
         return "sumo-xml"
     first = _first_lines(file)

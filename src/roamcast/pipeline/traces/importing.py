@@ -20,11 +20,11 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
-from roamcast.pipeline.storage import spark_uri
-from roamcast.pipeline.traces.contacts import contacts, pairs, positions
+from roamcast.pipeline.traces.contacts import contacts
 from roamcast.pipeline.traces.formats import CONTACTS, POSITIONS, read_contacts, tell
 from roamcast.pipeline.traces.samples import Bounds, Cut, Read, kept, legs, metres, projected
 from roamcast.sim.mobility.trace import ABOUT_FILE, LEGS, LINKS, NODES_FILE, VERSION, About, is_trace, read_about
+from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
 _WHOLE = Cut()
@@ -53,13 +53,13 @@ def import_trace(spark: SparkSession, source: Path, out: Path, options: Options 
     return _made(out, lambda draft: make(spark, source, draft, format, options))
 
 
-def contacts_trace(spark: SparkSession, trace: Path, reach: float, tick: float, out: Path) -> About:
+def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) -> About:
     """Makes the trace of contacts `out` from one of positions."""
     about = read_about(trace, "positions")
 
     def make(draft: Path) -> About:
         legs = spark.read.parquet(spark_uri(trace / "legs"))
-        links = contacts(pairs(positions(legs, tick), reach), tick)
+        links = contacts(legs, reach)
         written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["a", "b", "start"])
         shutil.copyfile(trace / NODES_FILE, draft / NODES_FILE)
         return About(

@@ -32,8 +32,9 @@ class Read:
     """What a format gives: what was understood, and what was not."""
 
     rows: DataFrame
-    """Positions: (id, t, x, y), with t in s and x, y in m or, where `geographic`, in degrees east and north.
-    Waypoints: the same. Contacts: (a, b, start, end) in s."""
+    """Positions: (id, t, x, y), with t in s and x, y in m or, where `geographic`, in degrees east and north; a column
+    `part`, if there is one, changes where the recording says itself that there is a gap. Waypoints: the same. Contacts:
+    (a, b, start, end) in s."""
     refused: DataFrame
     """(reason, line)."""
     geographic: bool = False
@@ -104,6 +105,7 @@ def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame
         ((F.col("x") - around.west) * east).alias("x"),
         ((F.col("y") - around.south) * north).alias("y"),
         "inside",
+        *({"part"} & set(samples.columns)),
     )
 
 
@@ -122,9 +124,13 @@ def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
     broken = ~F.col("inside") | ~before("inside")
     if gap is not None:
         broken |= F.col("t") - before("t") > round(gap * SECOND)
+    if "part" in samples.columns:
+        broken |= F.col("part") != before("part")
     # A node's first sample has none before it, and begins a segment like the first after a gap.
     points = points.withColumn("broken", F.coalesce(broken, F.lit(True)).cast("int"))
-    points = points.withColumn("segment", F.sum("broken").over(of_node)).where("inside").drop("broken", "inside")
+    points = (
+        points.withColumn("segment", F.sum("broken").over(of_node)).where("inside").drop("broken", "inside", "part")
+    )
     for _ in range(_PASSES if tolerance > 0 else 0):
         points = (
             points.withColumn("turn", F.row_number().over(of_node) % 2 == 0)

@@ -143,16 +143,17 @@ def link_changes(
     about = read_about(folder, "contacts")
     begin, end = _window(about, window, seed, folder)
     table = _rows(folder / "links", LINKS, begin, end)
-    present = sorted(set(pc.unique(table["a"]).to_pylist()) | set(pc.unique(table["b"]).to_pylist()))
-    taken = _taken(present, nodes, seed, subset, folder)
-    number = {node: place for place, node in enumerate(taken)}
-    found = []
-    for a, b, start, stop in zip(*(table[name].to_pylist() for name in LINKS.names), strict=True):
-        if a in number and b in number:
-            found.append((max(start - begin, 0), number[a], number[b], True))
-            found.append((stop - begin, number[a], number[b], False))
+    columns = {name: table[name].to_numpy() for name in LINKS.names}
+    present = np.union1d(columns["a"], columns["b"]).tolist()
+    taken = np.array(_taken(present, nodes, seed, subset, folder), np.int64)
+    both = np.isin(columns["a"], taken) & np.isin(columns["b"], taken)
+    a, b = (np.searchsorted(taken, columns[name][both]) for name in ("a", "b"))
+    time = np.concatenate([np.maximum(columns["start"][both] - begin, 0), columns["end"][both] - begin])
+    comes = np.arange(len(time)) < len(a)
     # At one instant, what ends goes first: contacts that touch are one.
-    return iter(sorted(found, key=lambda change: (change[0], change[3], change[1], change[2])))
+    order = np.lexsort((np.tile(b, 2), np.tile(a, 2), comes, time))
+    changes = (time, np.tile(a, 2), np.tile(b, 2), comes)
+    return zip(*(column[order].tolist() for column in changes), strict=True)
 
 
 def _window(about: About, window: float | None, seed: int, folder: Path) -> tuple[int, int]:

@@ -1,6 +1,5 @@
 """Ground truth: joined rows against `Filter.matches`, and pairs in force against the sweep of the summary."""
 
-from pathlib import Path
 from typing import TypeVar
 
 import msgspec
@@ -9,18 +8,16 @@ import pyarrow as pa
 import pytest
 from hypothesis import HealthCheck, Phase, given, settings
 from hypothesis import strategies as st
-from pyspark.sql import SparkSession
 
 from content.strategies import constraints, events, filters
 from examples import examples
-from pipeline.measured import Run, S, tables, write_campaign
+from pipeline.measured import S, tables
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
 from roamcast.content.rows import event_rows, filter_rows
+from roamcast.facts.matching import Ints, filter_ids, matches
+from roamcast.facts.pairs import follow, terms_of
 from roamcast.facts.summary import summarise
-from roamcast.pipeline.measures import read
-from roamcast.pipeline.measures.pairs import Ints, follow, terms_of
-from roamcast.pipeline.measures.truth import matched
 
 T = TypeVar("T")
 RUNS = 12
@@ -76,12 +73,12 @@ def content() -> dict[str, tuple[list[Filter], list[Event]]]:
     return batches
 
 
-def test_the_join_agrees_with_matching(
-    spark: SparkSession, tmp_path: Path, content: dict[str, tuple[list[Filter], list[Event]]]
-) -> None:
-    write_campaign(tmp_path, [Run(run, facts_of(asked, said)) for run, (asked, said) in content.items()])
-    rows = matched(read(spark, tmp_path)).collect()
-    found = [(row.run, row.event, row.filter_id) for row in rows]
+def test_rows_agree_with_matching(content: dict[str, tuple[list[Filter], list[Event]]]) -> None:
+    found = [
+        (run, event, filter_id)
+        for run, (asked, said) in content.items()
+        for event, filter_id in rows_that_match(facts_of(asked, said))
+    ]
     expected = {
         (run, event.id, asked.index(filter))  # the first of those that share a filter
         for run, (asked, said) in content.items()
@@ -97,9 +94,40 @@ def test_the_join_agrees_with_matching(
     assert len(found) == len(expected) > 1000
 
 
+def rows_that_match(facts: dict[str, pa.Table]) -> list[tuple[int, int]]:
+    events = np.unique(facts["publish"]["event"].to_numpy())
+    ids = set(filter_ids(facts["subscribe"]).values())
+    matching = matches(facts["filter_constraint"], facts["event_attribute"], ids, events)
+    return [(int(events[place]), filter_id) for filter_id, places in matching.items() for place in places]
+
+
+def test_events_that_are_not_asked_about_do_not_match() -> None:
+    facts = facts_of([EVERYTHING], [Event.of("t", {}, id=number) for number in (3, 5, 9)])
+    for asked, places in (([5], [0]), ([3, 9], [0, 1]), ([4], []), ([], [])):
+        found = matches(facts["filter_constraint"], facts["event_attribute"], {0}, np.array(asked, np.int64))
+        assert found[0].tolist() == places
+
+
+def test_a_file_in_several_chunks_with_dictionaries_of_their_own() -> None:
+    facts = facts_of(
+        [Filter.where("c", "=", "x")], [Event.of("t", {"c": text}, id=1 + n) for n, text in enumerate("yxzx")]
+    )
+    rows = facts["event_attribute"]
+    coded = pa.concat_tables(
+        [
+            rows.slice(start, 3).set_column(
+                rows.schema.get_field_index("text"), "text", rows.slice(start, 3)["text"].dictionary_encode()
+            )
+            for start in range(0, rows.num_rows, 3)
+        ]
+    )
+    found = matches(facts["filter_constraint"], coded, {0}, np.array([1, 2, 3, 4]))
+    assert found[0].tolist() == [1, 3]
+
+
 # --- Pairs ----------------------------------------------------------------------------------------------------------
 
-FILTERS: dict[str | None, int] = {"true": 100, 'type = "t"': 101}
+FILTERS: dict[str, int] = {"true": 100, 'type = "t"': 101}
 TIMES = st.integers(0, 6)
 NODES, IDS = st.integers(0, 2), st.integers(1, 2)
 ACTS = st.lists(st.tuples(TIMES, NODES, IDS, st.sampled_from([*FILTERS, None])), max_size=12)
@@ -127,16 +155,12 @@ def small_runs(draw: st.DrawFn) -> dict[str, pa.Table]:
     )
 
 
-def matching(facts: dict[str, pa.Table]) -> tuple[Ints, Ints, Ints]:
-    """Events, times and filters of all matches, by looking."""
-    rows = [
-        (row["event"], row["time"], number)
-        for row in facts["publish"].to_pylist()
-        for text, number in FILTERS.items()
-        if text == "true" or row["type"] == "t"
-    ]
-    event, time, number = np.array(rows, np.int64).reshape(-1, 3).T
-    return event, time, number
+def matching(facts: dict[str, pa.Table]) -> tuple[Ints, Ints, dict[int, Ints]]:
+    """Events, their times, and which of them each filter matches, by looking."""
+    rows = sorted((row["event"], row["time"], row["type"]) for row in facts["publish"].to_pylist())
+    events, times = (np.array([row[place] for row in rows], np.int64) for place in (0, 1))
+    every, some = range(len(rows)), [place for place, row in enumerate(rows) if row[2] == "t"]
+    return events, times, {100: np.array(every, np.int64), 101: np.array(some, np.int64)}
 
 
 @settings(max_examples=examples(400))

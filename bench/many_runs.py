@@ -1,0 +1,62 @@
+"""Many tiny runs: CPU seconds for each, simulated and measured, and how many files they are.
+
+`python -m bench.many_runs` simulates and measures 200 runs of a second; `python -m bench.many_runs 10000` takes ten
+thousand. What a campaign costs beside its simulations is what this prints: starting processes, writing and reading many
+small files, planning.
+"""
+
+import os
+import sys
+import tempfile
+import time
+from pathlib import Path
+from typing import Any, Final
+
+from bench.measures import cpu_seconds
+from roamcast.campaign.experiment import experiment
+from roamcast.campaign.plan import plan
+from roamcast.campaign.publish import publish
+from roamcast.pipeline.measures import measure
+from roamcast.pipeline.session import session
+from roamcast.pipeline.simulate import simulate
+from roamcast.storage import Store
+
+RUNS: Final = 200
+MEASURES: Final = ("delivery", "overhead", "delay_p95")
+_TINY: Final[dict[str, Any]] = {
+    "name": "many",
+    "scenario": {
+        "nodes": 5,
+        "duration": 1,
+        "area": {"width": 100, "height": 100},
+        "workload": {"subscribers": [{"count": 2}], "publishers": [{"count": 1, "rate": 5}]},
+    },
+    "variants": [{"name": "flooding"}],
+}
+
+
+def run(runs: int = RUNS) -> None:
+    print(f"many runs: {runs:,} of a second, flooding among 5 nodes, on {os.cpu_count()} cores")
+    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as name, session() as spark:
+        folder = Path(name)
+        spark.range(1).count()
+        planned = plan([experiment(_TINY | {"seeds": runs}, "many.toml", folder)])
+        _timed("simulated", runs, lambda: simulate(spark, planned, folder / "out"))
+        _timed("measured", runs, lambda: measure(spark, folder / "out", MEASURES))
+        _timed("packed", runs, lambda: publish(folder / "out", Store.at(folder / "packed"), packed=True))
+        _timed("measured, packed", runs, lambda: measure(spark, folder / "packed", [*MEASURES, "hops_mean"]))
+        for place in ("out", "packed"):
+            files = [path for path in (folder / place).rglob("*") if path.is_file()]
+            size = sum(path.stat().st_size for path in files)
+            print(f"  {place}: {len(files):,} files, {size / 1e6:.1f} MB")
+
+
+def _timed(what: str, runs: int, work: Any) -> None:  # noqa: ANN401  # any function
+    begin, before = time.perf_counter(), cpu_seconds()
+    work()
+    wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
+    print(f"  {what}: {cpu:.1f} CPU s, {1000 * cpu / runs:.1f} ms per run; {wall:.1f} s")
+
+
+if __name__ == "__main__":
+    run(*map(int, sys.argv[1:]))

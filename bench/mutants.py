@@ -1,0 +1,164 @@
+"""`python -m bench.mutants`: small mistakes in the files that seal frames and refuse replays; do the tests see them?
+
+Each mutant has one change: a comparison, an operator, a number, a truth value, an `and`, a `not`. It lives in a forked
+process that runs the tests of these files until one fails. Those that survive are printed. `python -m bench.mutants
+replay 40` begins with the 40th of one file.
+"""
+
+import ast
+import contextlib
+import copy
+import os
+import sys
+from collections.abc import Iterator
+from importlib import import_module
+from importlib.machinery import ModuleSpec
+from importlib.util import find_spec
+from itertools import islice
+from pathlib import Path
+from types import ModuleType
+from typing import Final
+
+import pytest
+
+MODULES: Final = ("roamcast.live.link.frame", "roamcast.live.link.replay")
+TESTS: Final = tuple(f"tests/live/link/test_{name}.py" for name in ("frame", "replay", "receiver"))
+SECONDS: Final = 60
+"""Of CPU; a mutant that loops is caught too."""
+
+_WARNINGS: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
+"""Of what is loaded before, once for all mutants."""
+_SWAPS: Final[dict[type, tuple[type, ...]]] = {
+    ast.Lt: (ast.LtE, ast.GtE),
+    ast.LtE: (ast.Lt, ast.Gt),
+    ast.Gt: (ast.GtE, ast.LtE),
+    ast.GtE: (ast.Gt, ast.Lt),
+    ast.Eq: (ast.NotEq,),
+    ast.NotEq: (ast.Eq,),
+    ast.Is: (ast.IsNot,),
+    ast.IsNot: (ast.Is,),
+    ast.In: (ast.NotIn,),
+    ast.NotIn: (ast.In,),
+    ast.Add: (ast.Sub,),
+    ast.Sub: (ast.Add,),
+    ast.Mult: (ast.Add,),
+    ast.FloorDiv: (ast.Mult,),
+    ast.LShift: (ast.RShift,),
+    ast.RShift: (ast.LShift,),
+    ast.BitAnd: (ast.BitOr,),
+    ast.BitOr: (ast.BitAnd,),
+    ast.And: (ast.Or,),
+    ast.Or: (ast.And,),
+}
+
+
+def _changes(node: ast.AST) -> Iterator[ast.AST]:
+    """Other nodes for this one, each with one mistake."""
+    if isinstance(node, ast.Compare):
+        for swap in _SWAPS.get(type(node.ops[0]), ()):
+            yield _with(node, "ops", [swap(), *node.ops[1:]])
+        if len(node.ops) > 1:
+            for swap in _SWAPS.get(type(node.ops[1]), ()):
+                yield _with(node, "ops", [node.ops[0], swap(), *node.ops[2:]])
+    elif isinstance(node, ast.BinOp | ast.BoolOp | ast.AugAssign):
+        for swap in _SWAPS.get(type(node.op), ()):
+            yield _with(node, "op", swap())
+    elif isinstance(node, ast.UnaryOp) and isinstance(node.op, ast.Not):
+        yield node.operand
+    elif isinstance(node, ast.Constant):
+        if isinstance(node.value, bool):
+            yield ast.Constant(not node.value)
+        elif isinstance(node.value, int):
+            yield ast.Constant(node.value + 1)
+            yield ast.Constant(node.value - 1)
+
+
+def _with(node: ast.AST, field: str, value: object) -> ast.AST:
+    changed = copy.copy(node)
+    setattr(changed, field, value)
+    return changed
+
+
+def mutants(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
+    """Line, what stood there, and the whole mutated source; annotations and docstrings are left alone."""
+    for parent in ast.walk(tree):
+        for field, value in ast.iter_fields(parent):
+            if field in ("annotation", "returns"):
+                continue
+            places = enumerate(value) if isinstance(value, list) else [(None, value)]
+            for index, child in places:
+                if not isinstance(child, ast.AST) or not hasattr(child, "lineno"):
+                    continue
+                for changed in _changes(child):
+                    _put(parent, field, index, ast.fix_missing_locations(ast.copy_location(changed, child)))
+                    yield child.lineno, f"{ast.unparse(child)}  ->  {ast.unparse(changed)}", ast.unparse(tree)
+                    _put(parent, field, index, child)
+
+
+def _put(parent: ast.AST, field: str, index: int | None, child: ast.AST) -> None:
+    if index is None:
+        setattr(parent, field, child)
+    else:
+        getattr(parent, field)[index] = child
+
+
+def survives(module: str, source: str, file: str) -> bool:
+    """Whether the tests pass with the module like this."""
+    child = os.fork()
+    if child:
+        return os.waitpid(child, 0)[1] == 0
+    try:  # the child does not come back
+        import resource  # noqa: PLC0415
+
+        resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
+        sys.meta_path.insert(0, _Mutated(module, source, file))
+        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):  # noqa: PTH123
+            failed = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", *_WARNINGS, *TESTS])
+        os._exit(1 if failed else 0)
+    except BaseException:
+        os._exit(1)
+
+
+class _Mutated:
+    """Finds one module, as it is not."""
+
+    def __init__(self, name: str, source: str, file: str) -> None:
+        self._name, self._source, self._file = name, source, file
+
+    def find_spec(self, name: str, path: object = None, target: object = None, /) -> ModuleSpec | None:
+        if name != self._name:
+            return None
+        return ModuleSpec(name, self, origin=self._file)  # type: ignore[arg-type]
+
+    def create_module(self, spec: object) -> None:
+        return None
+
+    def exec_module(self, module: ModuleType) -> None:
+        exec(compile(self._source, self._file, "exec"), module.__dict__)
+
+
+def run(names: tuple[str, ...] = MODULES, first: int = 1) -> int:
+    for name in ("hypothesis.strategies", "xdist.plugin", "cryptography.x509", "roamcast.live.key"):
+        import_module(name)
+    alive, count = [], 0
+    for module in names:
+        spec = find_spec(module)
+        assert spec is not None
+        assert spec.origin is not None
+        tree = ast.parse(Path(spec.origin).read_text())
+        assert survives(module, ast.unparse(tree), spec.origin), "the tests must pass without a mistake"
+        for line, words, source in islice(mutants(tree), first - 1, None):
+            count += 1
+            if survives(module, source, spec.origin):
+                alive.append(f"{Path(spec.origin).name}:{line}: {words}")
+                print(f"  {alive[-1]}", flush=True)
+            if count % 20 == 0:
+                print(f"  … {count}", flush=True)
+    print(f"mutants: {count} in {', '.join(names)}; {len(alive)} survive")
+    return 0
+
+
+if __name__ == "__main__":
+    asked = [word for word in sys.argv[1:] if not word.isdigit()]
+    chosen = tuple(module for module in MODULES if module.rpartition(".")[2] in asked) or MODULES
+    sys.exit(run(chosen, next((int(word) for word in sys.argv[1:] if word.isdigit()), 1)))

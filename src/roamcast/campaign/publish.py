@@ -1,0 +1,67 @@
+"""A finished campaign, copied to where others read it.
+
+The rules this file owns:
+
+* What is copied is what the manifest lists, and what was made of it; no orphans, no attempts.
+* `campaign.json` goes last, the manifest before it: whoever finds them finds all that they speak of. A reader who comes
+  between the tables of two commits is told (`folder.read_commit`).
+* A file of facts that is there already is not copied again: a run's name says what is in its files. Packed facts
+  (`stored`) are always written anew.
+"""
+
+from pathlib import Path
+from typing import Final
+
+from roamcast.campaign.folder import CAMPAIGN_FILE, MANIFEST_FILE, RUNS_FILE, check_version
+from roamcast.campaign.schemas import MANIFEST_ARROW
+from roamcast.campaign.stored import INDEX, Stored, pack
+from roamcast.errors import RoamcastError
+from roamcast.storage import Store
+
+_LAST: Final = (RUNS_FILE, MANIFEST_FILE, CAMPAIGN_FILE)
+_LEFT: Final = (".", "facts/", "done/", "tmp/")
+"""How names begin that are not copied, or not as they are found."""
+
+
+def publish(out: Path, target: Store, *, packed: bool = False) -> int:
+    """Gives the number of files that were written."""
+    source = Store.at(out)
+    missing = [name for name in _LAST if not (out / name).is_file()]
+    if missing:
+        raise RoamcastError(f"{out}: is no finished campaign: {missing[0]} is missing")
+    if target.absolute() == source.absolute():
+        raise RoamcastError(f"{out}: cannot be copied to itself")
+    check_version(out)
+    _check_target(target, packed or Stored(source).packed)
+    manifest = source.read_table(MANIFEST_FILE, schema=MANIFEST_ARROW).to_pylist()
+    stored = Stored(source)
+    tables: dict[str, list[str]] = {}
+    for row in manifest:
+        for table, _ in row["rows"] or ():
+            tables.setdefault(table, []).append(row["run"])
+    if packed:
+        count = pack(stored, tables, target)
+    else:
+        names = [name for table, runs in tables.items() for name in stored.files(table, runs)]
+        count = _copy_facts(source, [*names, *([INDEX] if stored.packed else [])], target)
+    small = [name for name in sorted(source.sizes(recursive=True)) if not name.startswith(_LEFT) and name not in _LAST]
+    for name in [*small, *_LAST]:
+        target.write(name, source.read(name))
+    return count + len(small) + len(_LAST)
+
+
+def _check_target(target: Store, packed: bool) -> None:
+    there = target.sizes(recursive=True)
+    if there and CAMPAIGN_FILE not in there and target.local is not None:
+        raise RoamcastError(f"{target}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
+    if any(name.startswith("facts/") for name in there) and (INDEX in there) != packed:
+        form = "packed" if INDEX in there else "not packed"
+        raise RoamcastError(f"{target}: holds a copy that is {form}: publish it in the same form, or elsewhere")
+
+
+def _copy_facts(source: Store, names: list[str], target: Store) -> int:
+    here, there = source.sizes("facts", recursive=True), target.sizes("facts", recursive=True)
+    new = [name for name in names if there.get(name) != here[name] or name == INDEX]
+    for name in new:
+        target.write(name, source.read(name))
+    return len(new)

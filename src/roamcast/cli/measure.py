@@ -1,0 +1,25 @@
+"""`roamcast measure`: the measures of a campaign that is done, without simulating anything."""
+
+import click
+
+from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.paths import Folder
+from roamcast.storage import Store
+
+
+@click.command()
+@click.argument("out", type=Folder(), metavar="OUT")
+@click.argument("measures", nargs=-1, metavar="[MEASURE]...")
+@click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
+@click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
+def measure(out: Store, measures: tuple[str, ...], master: str | None, settings: tuple[str, ...]) -> None:
+    """Measure the campaign in OUT, a folder or s3://BUCKET/NAME, by each MEASURE.  [default: all]
+
+    Writes OUT/measures, and nothing else. What was measured before is not measured again.
+    """
+    from roamcast.pipeline.measures import measure as by  # Spark takes a second to import
+    from roamcast.pipeline.session import session
+
+    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast measure") as spark:
+        by(spark, out, measures or None)
+    click.echo(f"{out}/measures")

@@ -1,0 +1,39 @@
+"""A first run says that it compiles, and only then."""
+
+import os
+from pathlib import Path
+
+import pytest
+from numba import njit
+
+from roamcast.sim import compilation
+
+
+def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:
+    inner = njit(lambda x: x + 1)
+    outer = njit(lambda x: 2 * inner(x))
+
+    monkeypatch.setattr(compilation, "_call_all", lambda: outer(1))
+    lines: list[str] = []
+    compilation.load_kernel(lines.append)
+    notice, result = lines
+    assert "compiling the simulator" in notice
+    assert "compiled in" in result
+    compilation.load_kernel(lines.append)
+    assert len(lines) == 2, "there was nothing left to compile"
+
+
+def test_a_cold_cache_is_noticed_without_loading_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    loaded: list[object] = []
+    monkeypatch.setattr(compilation, "load_kernel", loaded.append)
+    monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
+    compilation.compile_if_needed(print)
+    assert loaded == [print]
+    kept = tmp_path / "sim_1234" / "kernel._advance-1.py311.nbi"
+    kept.parent.mkdir()
+    kept.touch()
+    compilation.compile_if_needed(print)
+    assert loaded == [print], "newer than the source"
+    os.utime(kept, (1, 1))
+    compilation.compile_if_needed(print)
+    assert loaded == [print, print], "older than the source"
