@@ -172,7 +172,7 @@ def test_settings_of_variants() -> None:
 
 
 def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() -> None:
-    runs = [
+    runs: list[dict[str, Any]] = [
         {"axes": json.dumps({"speed": 1}), "variant": variant, "seed": seed, "run": f"{variant}{seed}"}
         for variant, seeds in (("flooding", (1, 2, 3)), ("hint credits=0", (2, 3, 4)))
         for seed in seeds

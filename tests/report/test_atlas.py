@@ -53,7 +53,7 @@ def fills(drawn: str, name: str) -> list[str]:
 def test_winners_are_coloured_hatched_and_numbered_and_nobody_is_grey() -> None:
     drawn = drawings(ATLAS)["winners-10"]
     said = texts(drawn)
-    assert {"nobody", "closest: flooding", "0.5", "hint 2", "× 1.2", "or 2 others (80% of draws)"} <= set(said)
+    assert {"nobody", "closest: flooding", "0.5", "hint 2", "× 1.2", "or 2 others; wins 80%"} <= set(said)
     assert fills(drawn, "rect").count(NOBODY) == 1
     assert fills(drawn, "rect").count(colour("hint")) == 1
     assert fills(drawn, "rect").count("url(#hatch)") == 1

@@ -5,6 +5,7 @@ from typing import Any, Final
 
 from roamcast.report.atlas.paint import mark, picture, text
 from roamcast.report.markup import Markup, join, tag
+from roamcast.report.scale import Place
 
 _LEFT: Final = 60
 _WIDE: Final = 560
@@ -15,9 +16,9 @@ _HIGH: Final = 320
 def drawing(result: dict[str, Any]) -> str:
     """From the result as `choice.json` has it."""
     figures = {name: result["fresh"].get(name) or one for name, one in result["race"].items()}
-    costs = [one["cost"][0] for one in figures.values() if one["cost"][0]]
+    costs: list[float] = [one["cost"][0] for one in figures.values() if one["cost"][0]]
     low, high = 0.8 * min(costs, default=1.0), 1.6 * max(costs, default=1.0)
-    lowest = min([one["goal"][0] for one in figures.values()] + [result["goal"]["at_least"]])
+    lowest: float = min([one["goal"][0] for one in figures.values()] + [result["goal"]["at_least"]])
     bottom = max(0.0, math.floor(10 * lowest - 0.5) / 10)
 
     def x(cost: float) -> float:
@@ -50,7 +51,7 @@ def drawing(result: dict[str, Any]) -> str:
     )
 
 
-def _point(name: str, one: dict[str, Any], x: Any, y: Any, *, left: bool) -> Markup:  # noqa: ANN401  # places
+def _point(name: str, one: dict[str, Any], x: Place, y: Place, *, left: bool) -> Markup:
     (cost, cost_low, cost_high), (goal, goal_low, goal_high) = one["cost"], one["goal"]
     across, up = x(cost), y(goal)
     bars = []

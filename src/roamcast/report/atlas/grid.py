@@ -40,7 +40,7 @@ def winners(found: Atlas, deadline: int) -> str:
         ),
         text(", ".join("speed (m/s)" if axis == "speed" else axis for axis in downs), 12, _TOP - 12, "head"),
         text(
-            "×: the cost of the next protocol over the winner's. Hatched: others are not separated from it.",
+            "×: the next protocol's cost over the winner's. Hatched: others are not separated. Wins: in so many draws.",
             _LEFT,
             bottom + 60,
             "small",
@@ -74,13 +74,13 @@ def _cell(row: Row, x: float, y: float) -> Markup:
             text(row["delivered"], middle, y + 56, "middle small"),
         )
     rivals = row["not_separated"].split(AND) if row["not_separated"] else []
-    knob = f" {row['knob']}" if row["knob"] else ""
+    knob = f" {float(row['knob']):.2g}" if row["knob"] else ""
     lines = [
         text(f"{row['winner']}{knob}", middle, y + 26, "middle head light"),
         text(f"× {row['margin']}" if row["margin"] else "no other", middle, y + 44, "middle light"),
     ]
     if rivals:
         many = "1 other" if len(rivals) == 1 else f"{len(rivals)} others"
-        lines.append(text(f"or {many} ({float(row['wins']):.0%} of draws)", middle, y + 60, "middle small light"))
+        lines.append(text(f"or {many}; wins {float(row['wins']):.0%}", middle, y + 60, "middle small light"))
     hatched = tag("rect", **box, fill="url(#hatch)", opacity="0.3") if rivals else None
     return join(tag("rect", **box, fill=colour(row["winner"])), hatched, *lines)

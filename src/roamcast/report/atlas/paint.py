@@ -7,12 +7,12 @@ from roamcast.report.markup import Markup, join, tag
 
 COLOURS: Final = {
     "flooding": "#d55e00",
-    "gossip": "#e69f00",
+    "gossip": "#a86f00",
     "hint": "#0072b2",
     "maodv": "#b0508a",
     "coman": "#7a2e5d",
     "odmrp extended": "#00805c",
-    "odmrp one-channel": "#66b59b",
+    "odmrp one-channel": "#3f9479",
     "opportunistic": "#7a4fbf",
     "context": "#8c8c00",
 }
