@@ -10,7 +10,8 @@ from pyspark.sql import SparkSession
 from roamcast.campaign.candidates import candidate, race_experiment, with_candidates
 from roamcast.campaign.experiment import Experiment
 from roamcast.campaign.race import Rules
-from roamcast.pipeline.choose import FRESH, ONE_LEFT, TIME_IS_UP, Chooser, goal
+from roamcast.campaign.statistics import Estimate
+from roamcast.pipeline.choose import FRESH, ONE_LEFT, TIME_IS_UP, Chooser, Figures, _rank, goal
 
 # Four nodes in a row. Flooding reaches the far end; gossip that hardly ever forwards does not.
 LINE: dict[str, Any] = {
@@ -54,3 +55,18 @@ def test_without_time_nothing_is_decided(spark: SparkSession, line: Experiment, 
     choice = Chooser(spark, line, goal("delivery", 0.9, None, "airtime"), tmp_path, until=time.monotonic() - 1).choose()
     assert (choice.decided, choice.ended, choice.race) == (False, TIME_IS_UP, {})
     assert choice.left == ["flooding", "gossip p=0.01"]
+
+
+def test_who_meets_the_goal_comes_before_who_is_only_cheap() -> None:
+    def figures(goal: float, cost: float) -> Figures:
+        return Figures(3, Estimate(goal, goal, goal), Estimate(cost, cost, cost), 1.0)
+
+    arms = {
+        "cheap": figures(0.5, 1.0),
+        "good": figures(0.96, 4.0),
+        "better": figures(0.99, 8.0),
+        "poor": figures(0.1, 2.0),
+    }
+    assert sorted(arms, key=lambda arm: _rank(arms[arm], True, 0.9)) == ["good", "better", "cheap", "poor"]
+    assert sorted(arms, key=lambda arm: _rank(arms[arm], False, 0.9)) == ["better", "good", "cheap", "poor"]
+    assert _rank(None, True, 0.9) > _rank(arms["poor"], True, 0.9)

@@ -84,7 +84,7 @@ class Choice:
     """The result of a race."""
 
     left: list[str]
-    """The winner, or those that are not separated, the cheapest first."""
+    """The winner, or those that are not separated: the cheapest first, of those whose mean meets the goal."""
     reachable: bool
     """Whether some candidate may meet the goal."""
     ended: str
@@ -168,7 +168,7 @@ class Chooser:
                 ended = _why_over(race, n)
                 break
         figures = {arm: _figures(runs, possible.get(arm)) for arm, runs in seen.items() if runs}
-        left = sorted(race.left, key=lambda arm: _rank(figures.get(arm), race.reachable))
+        left = sorted(race.left, key=lambda arm: _rank(figures.get(arm), race.reachable, self._wanted.at_least))
         choice = Choice(left, race.reachable, ended, [*failed, *race.dropped], figures)
         if before:
             self._measure_afresh(choice, pace, min(before, MOST_FRESH))
@@ -192,7 +192,9 @@ class Chooser:
         choice.fresh = {
             arm: _figures(runs, possible.get(arm)) for arm, runs in seen.items() if len(runs) >= LEAST_FRESH
         }
-        choice.left.sort(key=lambda arm: _rank(choice.fresh.get(arm, choice.race.get(arm)), choice.reachable))
+        choice.left.sort(
+            key=lambda arm: _rank(choice.fresh.get(arm, choice.race.get(arm)), choice.reachable, self._wanted.at_least)
+        )
 
     # --- Runs -------------------------------------------------------------------------------------------------------
 
@@ -258,7 +260,7 @@ class Chooser:
 
     def _ranking(self, left: Sequence[str], seen: Mapping[str, Sequence[Seen]]) -> str:
         figures = {arm: _figures(seen[arm], None) for arm in left}
-        ranked = sorted(left, key=lambda arm: _rank(figures[arm], reachable=True))
+        ranked = sorted(left, key=lambda arm: _rank(figures[arm], True, self._wanted.at_least))
         return ", ".join(f"{arm} {figures[arm].goal.mean:.3f} at {figures[arm].cost.mean:.3g}" for arm in ranked)
 
 
@@ -280,8 +282,9 @@ def _exp(value: float) -> float:
     return math.exp(min(value, 700.0))
 
 
-def _rank(figures: Figures | None, reachable: bool) -> float:
-    """The cheapest first; if nothing meets the goal, the closest to it."""
+def _rank(figures: Figures | None, reachable: bool, at_least: float) -> tuple[bool, float]:
+    """The cheapest of those whose mean meets the goal first; then, or if nothing meets it, the closest to it."""
     if figures is None:
-        return math.inf
-    return figures.cost.mean if reachable else -figures.goal.mean
+        return True, math.inf
+    meets = reachable and figures.goal.mean >= at_least
+    return not meets, figures.cost.mean if meets else -figures.goal.mean
