@@ -398,12 +398,13 @@ def test_measuring_again_gives_the_same_bytes(spark: SparkSession, out: Path) ->
 
 
 def test_an_unknown_measure_is_refused_by_name(spark: SparkSession, tmp_path: Path) -> None:
+    write_campaign(tmp_path, [failed()])
     with pytest.raises(RoamcastError, match=r"no measure is named 'delivry'; there are delivery, events"):
         measure(spark, tmp_path, ["delivery", "delivry"])
 
 
 def test_a_folder_without_a_manifest_is_refused(spark: SparkSession, tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match=r"manifest\.parquet cannot be read"):
+    with pytest.raises(RoamcastError, match=r"runs\.parquet: cannot be read"):
         measure(spark, tmp_path)
 
 

@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pyarrow as pa
 import pytest
-from pyspark import java_gateway
+from pyspark import SparkContext, java_gateway
 from pyspark.sql import Row, SparkSession
 
 from roamcast.errors import RoamcastError
@@ -259,7 +259,8 @@ def test_what_an_interrupt_broke_is_an_interrupt() -> None:
 # --- Starts that fail -----------------------------------------------------------------------------------------------
 
 
-def test_an_interrupt_while_the_jvm_starts_leaves_no_process() -> None:
+def test_an_interrupt_while_the_jvm_starts_leaves_no_process(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(SparkContext, "_gateway", None)  # that of other tests here
     started: list[subprocess.Popen[bytes]] = []
 
     def interrupted() -> None:

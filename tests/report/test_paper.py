@@ -33,10 +33,10 @@ def test_the_verb_draws_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
     monkeypatch.chdir(tmp_path)
     write_folder(tmp_path / "out")
     result = invoke("out", "delivery")
-    assert (result.exit_code, result.output) == (0, "delivery.pdf\n")
+    assert (result.exit_code, result.stdout) == (0, "delivery.pdf\n")
     assert (tmp_path / "delivery.pdf").read_bytes().startswith(b"%PDF-")
     result = invoke("out", "7", "--width", "2in", "--height", "1.5in", "--out", "small.png")
-    assert (result.exit_code, result.output) == (0, "small.png\n")
+    assert (result.exit_code, result.stdout) == (0, "small.png\n")
     png = (tmp_path / "small.png").read_bytes()
     assert struct.unpack(">II", png[16:24]) == (600, 450)  # 300 to the inch
 
@@ -61,7 +61,7 @@ def test_without_tex_pgf_is_refused_in_one_line(tmp_path: Path, monkeypatch: pyt
     monkeypatch.setattr("shutil.which", lambda _: None)
     write_folder(tmp_path / "out")
     result = invoke(str(tmp_path / "out"), "7", "--format", "pgf")
-    assert (result.exit_code, result.output) == (
+    assert (result.exit_code, result.stderr) == (
         2,
         "error: PGF needs a TeX, and none of pdflatex, lualatex, xelatex is installed: take --format pdf instead\n",
     )
