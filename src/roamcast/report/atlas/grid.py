@@ -12,7 +12,7 @@ from roamcast.papers.atlas.winners import THRESHOLD
 from roamcast.report.atlas.paint import NOBODY, colour, picture, text
 from roamcast.report.markup import Markup, join, tag
 
-_WIDE: Final = 128
+_WIDE: Final = 144
 _HIGH: Final = 74
 _LEFT: Final = 84
 _TOP: Final = 66
