@@ -8,7 +8,9 @@ replay 40` begins with the 40th of one file.
 import ast
 import contextlib
 import copy
+import io
 import os
+import resource
 import sys
 from collections.abc import Iterator
 from importlib import import_module
@@ -108,11 +110,10 @@ def survives(module: str, source: str, file: str) -> bool:
     if child:
         return os.waitpid(child, 0)[1] == 0
     try:  # the child does not come back
-        import resource  # noqa: PLC0415
-
         resource.setrlimit(resource.RLIMIT_CPU, (SECONDS, SECONDS))
         sys.meta_path.insert(0, _Mutated(module, source, file))
-        with open(os.devnull, "w") as nowhere, contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):  # noqa: PTH123
+        nowhere = io.StringIO()
+        with contextlib.redirect_stdout(nowhere), contextlib.redirect_stderr(nowhere):
             failed = pytest.main(["-x", "-q", "-n0", "-p", "no:cacheprovider", *_WARNINGS, *TESTS])
         os._exit(1 if failed else 0)
     except BaseException:
@@ -128,7 +129,7 @@ class _Mutated:
     def find_spec(self, name: str, path: object = None, target: object = None, /) -> ModuleSpec | None:
         if name != self._name:
             return None
-        return ModuleSpec(name, self, origin=self._file)  # type: ignore[arg-type]
+        return ModuleSpec(name, self, origin=self._file)  # type: ignore[arg-type]  # it loads too, without the base class
 
     def create_module(self, spec: object) -> None:
         return None

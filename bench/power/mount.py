@@ -19,7 +19,7 @@ def lacking() -> str:
     if not ctypes.util.find_library("fuse3"):
         return "libfuse3 is missing: apt-get install libfuse3-3"
     try:
-        import mfusepy  # noqa: F401, PLC0415
+        import mfusepy  # noqa: F401, PLC0415  # to see whether it can be
     except (ImportError, OSError, AttributeError) as problem:
         return f"mfusepy cannot be used: {problem}"
     return ""

@@ -12,20 +12,17 @@ import sys
 import tempfile
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any, Final
+from typing import Final
 
 HERE: Final = Path(__file__).parent
 ROOT: Final = HERE.parents[1]
 MAX_SIZE: Final = 150_000
 """Bytes of a picture: a clone should stay small."""
 
-try:
-    from roamcast.report.chromium import Browser, find_chromium
-except ModuleNotFoundError:
-    sys.path.insert(0, str(ROOT / "tests"))
-    from report.chromium import Browser, find_chromium
+sys.path.insert(0, str(ROOT / "tests"))
+from report.chromium import Browser, find_chromium  # noqa: E402  # the tests' own driver
 
-Taking = Callable[[Any, Path], bytes]
+Taking = Callable[[Browser, Path], bytes]
 """Takes a picture with a browser, in a folder for what has to be run first."""
 
 
@@ -33,12 +30,12 @@ def roamcast(*words: str) -> None:
     subprocess.run([sys.executable, "-m", "roamcast", *words], cwd=ROOT, check=True, stdout=subprocess.DEVNULL)
 
 
-def take(browser: Any, page: Path, size: tuple[int, int], *scripts: str, scale: float = 1) -> bytes:  # noqa: ANN401
+def take(browser: Browser, page: Path, size: tuple[int, int], *scripts: str, scale: float = 1) -> bytes:
     browser.resize(*size)
     browser.open(page.resolve().as_uri())
     for script in scripts:
         browser.evaluate(script)
-    return browser.screenshot(*size, scale)  # type: ignore[no-any-return]
+    return browser.screenshot(*size, scale)
 
 
 READY: Final = """new Promise((done) => {
@@ -55,18 +52,18 @@ def watched(folder: Path) -> Path:
     return out / "replay.html"
 
 
-def replay(browser: Any, folder: Path) -> bytes:  # noqa: ANN401
+def replay(browser: Browser, folder: Path) -> bytes:
     """A moment of the run, with frames on the air."""
     return take(browser, watched(folder), (900, 560), READY, "roamcast.seek(12.45)", "roamcast.draw()")
 
 
-def story(browser: Any, folder: Path) -> bytes:  # noqa: ANN401
+def story(browser: Browser, folder: Path) -> bytes:
     """The story of event 42:7, which docs/replay.md explains."""
     number = "[...roamcast.run.event.time].findIndex((time) => Math.abs(time - 12.440759) < 1e-6)"
     return take(browser, watched(folder), (1000, 620), READY, f"roamcast.chooseEvent({number})")
 
 
-def report(browser: Any, folder: Path) -> bytes:  # noqa: ANN401
+def report(browser: Browser, folder: Path) -> bytes:
     """The top of the report of the tutorial's campaign."""
     out = folder / "ranges"
     roamcast("campaign", "examples/campaigns/range.toml", "--out", str(out))
