@@ -12,6 +12,10 @@ VENV := .venv
 BIN := $(VENV)/bin
 READY := $(VENV)/.ready
 
+# Some machines tell Python to write no bytecode. Each of the hundreds of processes that the tests start would then
+# compile all it imports, and pytest rewrite all tests in every worker.
+unexport PYTHONDONTWRITEBYTECODE
+
 .PHONY: demo test test-slow install check compile-core compile-facts bench fuzz lock clean
 
 demo: install
@@ -33,13 +37,14 @@ test-slow: install
 compile-core: install
 	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null
 
+# It looks at all tests on the way, so that their bytecode is there for the workers.
 compile-facts: install
-	$(BIN)/pytest -q -p no:cacheprovider tests/facts/test_contacts.py::test_a_touch_is_a_contact \
-	  tests/facts/test_islands.py::test_a_line_that_breaks tests/facts/test_possible.py::test_a_ferry > /dev/null
+	$(BIN)/pytest -q -p no:cacheprovider -k "test_a_touch_is_a_contact or test_a_line_that_breaks or test_a_ferry" > /dev/null
 
 install: $(READY)
 
-# uv when it is there, since it is ten times faster; pip otherwise. Both install exactly what the lock says.
+# uv when it is there, since it is ten times faster; pip otherwise. Both install exactly what the lock says, which is
+# complete, so nothing is left to resolve. Bytecode is made afterwards, on all cores, of what is likely to be imported.
 $(READY): requirements.lock pyproject.toml
 	@$(PYTHON) -c 'import sys; sys.exit(sys.version_info < (3, 11) and "roamcast needs Python 3.11 or later; name one with: make PYTHON=python3.12 ...")'
 	@if command -v uv >/dev/null; then \
@@ -50,9 +55,10 @@ $(READY): requirements.lock pyproject.toml
 	else \
 	  echo "setting up $(VENV) with pip"; \
 	  { [ -x $(BIN)/python ] || $(PYTHON) -m venv $(VENV); } && \
-	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements.lock && \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-compile --require-hashes -r requirements.lock && \
 	  $(BIN)/python -m pip install -q --disable-pip-version-check --no-deps --no-build-isolation -e .; \
 	fi
+	@$(BIN)/python -m compileall -qq -j 0 -x '/(tests|moto|mypy|pip|setuptools|virtualenv|fontTools)/' $(VENV)/lib src || true
 	@touch $@
 
 check: install
