@@ -1,7 +1,11 @@
-"""Settings for all tests."""
+"""Settings for all tests, and which worker runs which."""
 
+import gc
 import os
+from collections.abc import Callable
+from typing import Any
 
+import pytest
 from hypothesis import settings
 
 from examples import examples
@@ -11,3 +15,16 @@ from examples import examples
 settings.register_profile("here", deadline=None, max_examples=examples(100))
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=examples(100))
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+
+@pytest.hookimpl(optionalhook=True)  # there is no such hook without xdist
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Callable[..., Any]) -> object | None:
+    """File by file, but with Spark in as few workers as possible; any other `--dist` is left to xdist."""
+    from scheduling import SparkInOneWorker
+
+    return SparkInOneWorker(config, log) if config.getoption("dist") == "loadfile" else None
+
+
+def pytest_collection_finish() -> None:
+    """The tests themselves are millions of objects, which every full garbage collection would look at."""
+    gc.freeze()
