@@ -3,9 +3,8 @@
 import os
 
 _ALL = os.environ.get("ROAMCAST_EXAMPLES") == "all"
-_SHARE = 3
 
 
-def examples(count: int) -> int:
-    """A third of them in `make test`, all with `make fuzz`."""
-    return count if _ALL else max(10, count // _SHARE)
+def examples(count: int, share: int = 3) -> int:
+    """A third of them in `make test`, or what `share` says where one takes long; all with `make fuzz`."""
+    return count if _ALL else max(10, count // share)

@@ -327,9 +327,9 @@ def strangers(entry: Entry, rng: random.Random) -> Iterator[Message]:
             refused += 1
 
 
-WHOLE_LOAD = 60_000
-LOAD = examples(WHOLE_LOAD)
-"""Messages that fill every table; those of routing on a tree, some of which have fixed bounds, take the whole load."""
+LOAD = examples(60_000, share=6)
+TREE_LOAD = examples(60_000, share=2)
+"""Messages that fill every table; those of routing on a tree, some of which have fixed bounds, take more of them."""
 SMALL = {"window": 256, "table": 64, "neighbours": 64, "capacity": 16, "delivered": 64}
 """Parameters that set the size of a table, small enough for that."""
 
@@ -341,7 +341,7 @@ def growth(entry: Entry) -> tuple[int, int]:
     load = LOAD
     if "routing" in fields:
         small["routing"] = {"window": SMALL["window"]}
-        load = WHOLE_LOAD
+        load = TREE_LOAD
     port, rng = RecordingPort(), random.Random(3)
     place(entry, port, 0)
     broker = entry.broker(0, msgspec.convert(small, entry.parameters), port, random.Random(4))

@@ -5,6 +5,7 @@ from typing import Any
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from protocols.opportunistic.test_broker import BLUES, JAZZ, news
 from roamcast.content.event import event_id
 from roamcast.content.subscription import Subscription
@@ -90,7 +91,7 @@ class Story:
 
 
 @given(STEPS, PARAMETERS)
-@settings(max_examples=200, deadline=None)
+@settings(max_examples=examples(200), deadline=None)
 def test_who_meets_a_carrier_gets_what_it_wants_once_and_while_it_lives(
     steps: list[tuple[str, tuple[int, int], str, int | None]], parameters: dict[str, Any]
 ) -> None:
@@ -110,7 +111,7 @@ def test_who_meets_a_carrier_gets_what_it_wants_once_and_while_it_lives(
 
 
 @given(STEPS, st.integers(1, 3), st.sampled_from(("oldest", "oldest arrival", "least requested", "others first")))
-@settings(max_examples=120, deadline=None)
+@settings(max_examples=examples(120), deadline=None)
 def test_caches_stay_within_their_bounds_and_their_facts_add_up(
     steps: list[tuple[str, tuple[int, int], str, int | None]], capacity: int, policy: str
 ) -> None:

@@ -18,6 +18,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from protocols.tree.rough import RoughMesh, cycles, settled
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Subscription
@@ -28,7 +29,7 @@ from roamcast.protocols.tree.parameters import Coman, Maodv
 from roamcast.protocols.tree.position import CONTRADICTIONS
 from roamcast.units import SECOND, seconds
 
-EXAMPLES = 400
+EXAMPLES = examples(400)
 MOST_NODES = 8
 LONGEST_DELAY = SECOND // 40
 """So that over eight nodes a request, with its jitter at each, and the reply to it are back within `retry_wait`."""

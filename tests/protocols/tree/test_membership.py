@@ -7,6 +7,7 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
+from examples import examples
 from protocols.tree.rough import RoughMesh, components, lone, places, put, timed
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING
@@ -21,7 +22,7 @@ from roamcast.units import SECOND
 
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
 CHAIN = [(0, 1), (1, 2), (2, 3), (3, 4)]
-EXAMPLES = 300
+EXAMPLES = examples(300)
 
 
 class Multicast(RoughMesh):
