@@ -4,7 +4,7 @@ import pytest
 from bench.chaos import WINDOW, ChaosReport, chaos, ring
 
 
-@pytest.mark.parametrize("protocol", ["flooding", "hint"])
+@pytest.mark.parametrize("protocol", ["flooding", pytest.param("hint", marks=pytest.mark.slow)])
 async def test_what_was_acknowledged_survives_and_nothing_comes_twice(protocol: str) -> None:
     report = await chaos(ring(4, protocol, 5.0, seed=1), interval=0.8, rate=10)
     assert len(report.killed) >= 2  # how many there is time for, the machine says

@@ -50,7 +50,7 @@ def freeway(movement: dict[str, Any], folder: Path, duration: float = 8.0) -> Sc
     return check(raw, "tests", folder)
 
 
-@pytest.mark.parametrize("speed", [0, 3])
+@pytest.mark.parametrize("speed", [0, pytest.param(3, marks=pytest.mark.slow)])
 async def test_the_same_pairs_are_delivered_standing_still_and_moving_slowly(speed: float, tmp_path: Path) -> None:
     rows = ["node,time,x,y"]
     for node, (x, y) in enumerate(STILL):

@@ -64,7 +64,7 @@ def test_the_plan_and_the_scenarios_are_printed() -> None:
     [
         (["hnit"], "error: no paper is named 'hnit'; known are hint, "),
         (["--list", "hnit"], "error: no paper is named 'hnit'; known are hint, "),
-        (["--conf", "cores"], "error: --conf cores: expected K=V"),
+        (["context", "--conf", "cores"], "error: --conf cores: expected K=V"),
     ],
 )
 def test_a_wrong_request_is_refused(arguments: list[str], words: str) -> None:

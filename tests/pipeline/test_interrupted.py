@@ -75,6 +75,7 @@ def wait_for(condition: Callable[[], bool], process: subprocess.Popen[bytes]) ->
         time.sleep(0.02)
 
 
+@pytest.mark.slow
 def test_a_killed_driver(
     start: Callable[[str], subprocess.Popen[bytes]],
     slow: Plan,

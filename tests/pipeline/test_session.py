@@ -218,6 +218,7 @@ except RoamcastError as error:
 """
 
 
+@pytest.mark.slow  # four JVMs
 def test_without_a_java_the_bundled_one_serves_and_sessions_follow_each_other(no_java: dict[str, str]) -> None:
     """One after the other in one process: a quiet one, one whose JVM dies, a verbose one, one that cannot start."""
     done = run(PROGRAM + LATER, no_java)

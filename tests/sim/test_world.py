@@ -1,5 +1,6 @@
 """Whole runs: exact, reproducible, and the same through the codec."""
 
+import functools
 import hashlib
 import os
 import subprocess
@@ -81,6 +82,7 @@ def test_another_seed_gives_another_run() -> None:
     assert facts(scenario("waypoint", seed=12)) != facts(scenario("waypoint"))
 
 
+@functools.cache
 def digest(*names: str) -> str:
     return hashlib.sha256(repr([facts(scenario(name)) for name in names]).encode()).hexdigest()
 
