@@ -12,8 +12,14 @@ from roamcast.pipeline.session import session
 
 @pytest.fixture(scope="session")
 def spark() -> Iterator[SparkSession]:
-    # Two cores, so that tasks run side by side on any machine; two shuffle partitions, for tables of a few rows.
-    with session("local[2]", {"spark.sql.shuffle.partitions": "2"}, name="roamcast tests") as shared:
+    # Two cores, so that tasks run side by side on any machine; two shuffle partitions, for tables of a few rows. To
+    # compile a query takes longer than to interpret it once for those: a sixth of all that the tests with Spark take.
+    small = {
+        "spark.sql.shuffle.partitions": "2",
+        "spark.sql.codegen.wholeStage": "false",
+        "spark.sql.codegen.factoryMode": "NO_CODEGEN",
+    }
+    with session("local[2]", small, name="roamcast tests") as shared:
         yield shared
 
 
