@@ -23,8 +23,8 @@ demo: install
 	$(BIN)/roamcast run examples/demo.toml --set duration=60 --replay --quiet --force --out out/demo-replay
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
-# one worker (loadfile): what they share, such as a measured campaign or a browser, is made once. Three
-# workers on two cores: those of Spark and of the lab wait a lot.
+# one worker (loadfile): what they share, such as a measured campaign or a browser, is made once; so is Spark's session
+# (tests/scheduling.py). Three workers on two cores: those of Spark and of the lab wait a lot.
 test: install
 	$(MAKE) --no-print-directory -j3 check compile-core compile-facts
 	$(BIN)/pytest -n 3 --dist loadfile --durations=15 -m "not slow"

@@ -3,13 +3,13 @@
 A session costs ten seconds to start and to warm up, in every worker that has one.
 """
 
-from xdist.scheduler import LoadFileScheduling
-from xdist.workermanage import WorkerController
+from xdist.scheduler import LoadFileScheduling  # type: ignore[import-untyped]
+from xdist.workermanage import WorkerController  # type: ignore[import-untyped]
 
 SPARK = "tests/pipeline/"
 
 
-class SparkInOneWorker(LoadFileScheduling):
+class SparkInOneWorker(LoadFileScheduling):  # type: ignore[misc]  # xdist has no types
     """One worker begins with Spark and stays with it; the others take it up when nothing else is left."""
 
     def _assign_work_unit(self, node: WorkerController) -> None:
