@@ -51,21 +51,41 @@ class _Content:
     @property
     def listed(self) -> "_Listed":
         if self._listed is None:
-            held = list(self.documents.values())
-            descriptors = [one.document.descriptor for one in held]
-            size = sum([descriptor.size for descriptor in descriptors])
-            self._listed = _Listed(held, descriptors, frozenset(self.documents), size)
+            documents = self.documents.values()
+            descriptors = [held.document.descriptor for held in documents]
+            self._listed = _Listed(
+                frozenset(self.documents),
+                descriptors,
+                [held.published for held in documents],
+                [held.expires for held in documents],
+                sum([descriptor.size for descriptor in descriptors]),
+            )
         return self._listed
 
 
 class _Listed(NamedTuple):
     """The documents of a content as announces list them."""
 
-    documents: list[Held]
-    descriptors: list[Descriptor]
     ids: frozenset[EventId]
+    descriptors: list[Descriptor]
+    published: list[int]
+    expires: list[int | None]
     size: int
     """Bytes of the encoded descriptors."""
+
+
+class Offer(NamedTuple):
+    """What an announce, or a part of it, offers."""
+
+    listing: Listing
+    published: list[int]
+    """When each of its documents was, ns by the clock of this node."""
+    expires: list[int | None]
+
+    @staticmethod
+    def of(documents: list[Held]) -> "Offer":
+        listing = Listing.of(tuple([held.document.descriptor for held in documents]))
+        return Offer(listing, [held.published for held in documents], [held.expires for held in documents])
 
 
 class _Profile:
@@ -183,14 +203,17 @@ class Catalog:
         wanted = self._missing() if self._missing_only else self._wanted()
         return self._chosen(wanted, budget) if budget else wanted
 
-    def everything_wanted(self) -> tuple[list[Held], Listing]:
-        """What to announce now without a limit, and the same as an announce lists it. This is most of the work of an
-        announce, so that nothing here is done for each document by itself."""
+    def everything_wanted(self) -> Offer:
+        """What to announce now without a limit: most of the work of an announce, so little here is done by document."""
         listed = {key: content.listed for key, content in self._wanted_contents().items()}
-        documents = [held for some in listed.values() for held in some.documents]
-        descriptors = tuple([descriptor for some in listed.values() for descriptor in some.descriptors])
-        ids = {key: some.ids for key, some in listed.items()}
-        return documents, Listing(descriptors, ids, sum([some.size for some in listed.values()]))
+        parts = listed.values()
+        descriptors = tuple([descriptor for part in parts for descriptor in part.descriptors])
+        ids = {key: part.ids for key, part in listed.items()}
+        return Offer(
+            Listing(descriptors, ids, sum([part.size for part in parts])),
+            [published for part in parts for published in part.published],
+            [expires for part in parts for expires in part.expires],
+        )
 
     def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
