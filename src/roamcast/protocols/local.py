@@ -22,6 +22,8 @@ from roamcast.content.subscription import Subscription
 KEPT: Final = "delivered/"
 _WORD: Final = 8
 """Bytes of a number in a kept record."""
+_FEW: Final = 4
+"""Subscriptions up to which asking each is faster than the index."""
 
 
 class _Keeper(Protocol):
@@ -90,6 +92,8 @@ class LocalSubscriptions:
         if not self._filters:
             return []
         self._port.spend("match")
+        if len(self._filters) <= _FEW:
+            return [number for number, filter in self._filters.items() if filter.matches(event)]
         return self._index.match(event)
 
     def has(self, event_id: EventId, subscription_id: int) -> bool:

@@ -12,7 +12,7 @@ import msgspec
 from roamcast.bounded import put
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.opportunistic.cache import Held
-from roamcast.protocols.opportunistic.catalog import Catalog, parts
+from roamcast.protocols.opportunistic.catalog import Catalog, Offer, parts
 from roamcast.protocols.opportunistic.facts import RelaysChosen
 from roamcast.protocols.opportunistic.forwarding import Forwarding
 from roamcast.protocols.opportunistic.interest import Interest
@@ -21,7 +21,6 @@ from roamcast.protocols.opportunistic.messages import (
     MAX_SCOPE,
     MILLISECOND,
     Announce,
-    Listing,
     clipped,
 )
 from roamcast.protocols.opportunistic.params import Opportunistic
@@ -67,24 +66,23 @@ class Announcing:
         if relays != self._recorded_relays:
             self._recorded_relays = relays
             self._port.record(RelaysChosen(relays))
-        for part, (some, listing) in enumerate(self._parts(claim, relays)):
-            ages = tuple([(now - held.published) // MILLISECOND for held in some])
-            lives = _lives(now, some)
+        for part, (listing, published, expires) in enumerate(self._parts(claim, relays)):
+            ages = tuple([(now - then) // MILLISECOND for then in published])
+            lives = _lives(now, expires)
             profile, (confirmed, heard) = (None, ((), ())) if part else (self._interest.profile, claim)
             message = Announce(
                 serial, part, params.scope, (), relays, profile, confirmed, heard, listing.catalog, ages, lives
             )
             self._port.broadcast(message.with_listing(listing))
 
-    def _parts(self, claim: Claim, relays: tuple[Node, ...]) -> list[tuple[list[Held], Listing]]:
+    def _parts(self, claim: Claim, relays: tuple[Node, ...]) -> list[Offer]:
         """What is announced, in parts that fit into a frame each if they are to."""
         params = self._params
         if not params.cut and not params.listed and params.catalog == "wanted":
             whole = self._catalog.everything_wanted()
-            if len(whole[0]) <= MAX_LISTED:
+            if len(whole.published) <= MAX_LISTED:
                 return [whole]
-        cut = self._cut(self._catalog.fitted(params.listed), claim, relays)
-        return [(some, Listing.of(tuple([held.document.descriptor for held in some]))) for some in cut]
+        return [Offer.of(some) for some in self._cut(self._catalog.fitted(params.listed), claim, relays)]
 
     def _cut(self, offered: list[Held], claim: Claim, relays: tuple[Node, ...]) -> list[list[Held]]:
         """A catalog in parts that fit into a frame each."""
@@ -134,9 +132,8 @@ class Announcing:
             put(self._heard, (announcer, message.serial, message.part), path is not None, _LATEST)
 
 
-def _lives(now: Time, documents: list[Held]) -> tuple[int | None, ...]:
+def _lives(now: Time, expires: list[Time | None]) -> tuple[int | None, ...]:
     """How long each may still be delivered, ms; none at all if none has a limit."""
-    ends = [held.expires for held in documents]
-    if not any(ends):
+    if not any(expires):
         return ()
-    return tuple([None if end is None else clipped((end - now) // MILLISECOND) for end in ends])
+    return tuple([None if end is None else clipped((end - now) // MILLISECOND) for end in expires])

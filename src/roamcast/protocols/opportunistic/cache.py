@@ -47,6 +47,8 @@ class Held:
     """When, by this node's clock, ns; None: never."""
     hops: int
     """Transmissions since its publication."""
+    number: int = 0
+    """In the order of arrival in its cache."""
 
     @property
     def traits(self) -> Traits:
@@ -76,7 +78,8 @@ class Cache:
         self._by_request = policy == "least requested"
         self._held: dict[EventId, Held] = {}
         self._expiring: list[tuple[int, EventId]] = []  # a heap; those of documents that have left are skipped
-        self._lowest: Held | None = None  # what goes first; None: not known
+        self._ranked: list[tuple[Rank, int, EventId]] = []  # a heap; ranks that are no longer true are skipped
+        self._arrivals = 0
         self.octets = 0
 
     def get(self, id: EventId) -> Held | None:
@@ -103,8 +106,9 @@ class Cache:
                 self.remove(victim.document.id)
         self._held[held.document.id] = held
         self.octets += held.octets
-        if self._lowest is not None and self._rank(held) < self._rank(self._lowest):
-            self._lowest = held
+        self._arrivals += 1
+        held.number = self._arrivals
+        self._enter_rank(held)
         if held.expires is not None:
             if len(self._expiring) > 2 * len(self._held) + 16:  # mostly of documents that have left
                 self._expiring = [
@@ -119,19 +123,18 @@ class Cache:
     def remove(self, id: EventId) -> None:
         held = self._held.pop(id)
         self.octets -= held.octets
-        if held is self._lowest:
-            self._lowest = None
 
     def requested(self, held: Held, now: int) -> None:
         """Somebody has asked for it."""
         held.requested = now
         if self._by_request:
-            self._lowest = None
+            self._enter_rank(held)
 
     def set_wanted(self, held: Held, wanted: bool) -> None:
         """The node's own interests have changed."""
-        held.wanted = wanted
-        self._lowest = None
+        if held.wanted != wanted:
+            held.wanted = wanted
+            self._enter_rank(held)
 
     def expired(self, now: int) -> list[Held]:
         """Takes out what may no longer be delivered, and gives it."""
@@ -158,9 +161,21 @@ class Cache:
     @property
     def _first(self) -> Held:
         """What goes first, of a cache that is not empty."""
-        if self._lowest is None:
-            self._lowest = min(self._held.values(), key=self._rank)
-        return self._lowest
+        ranked = self._ranked
+        while True:
+            rank, number, id = ranked[0]
+            held = self._held.get(id)
+            if held is not None and held.number == number and self._rank(held) == rank:
+                return held
+            heapq.heappop(ranked)
+
+    def _enter_rank(self, held: Held) -> None:
+        """A document came, or its rank has changed."""
+        if len(self._ranked) > 2 * len(self._held) + 16:  # mostly of documents that have left
+            self._ranked = [(self._rank(other), other.number, id) for id, other in self._held.items()]
+            heapq.heapify(self._ranked)
+        else:
+            heapq.heappush(self._ranked, (self._rank(held), held.number, held.document.id))
 
     def _victims(self, octets: int, rank: Rank) -> list[Held] | None:
         """Those that go, the lowest first, until there is room; None if the newcomer itself comes first."""

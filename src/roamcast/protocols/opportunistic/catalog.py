@@ -12,8 +12,7 @@ profile that was heard has a table of the contents that match it. An announce is
 """
 
 from collections.abc import Iterable
-from itertools import chain
-from typing import Final, Literal
+from typing import Final, Literal, NamedTuple
 
 from roamcast.bounded import put
 from roamcast.content.event import Event, EventId
@@ -33,14 +32,60 @@ MAX_KNOWN: Final = 1024
 class _Content:
     """What some documents here are about, all in the same words, and the profiles that want it."""
 
-    __slots__ = ("descriptors", "documents", "event", "profiles", "size")
+    __slots__ = ("_listed", "documents", "event", "profiles")
 
     def __init__(self, event: Event, profiles: list[int]) -> None:
         self.event = event
         self.profiles = profiles
         self.documents: dict[EventId, Held] = {}
-        self.descriptors: dict[EventId, Descriptor] = {}  # theirs, in the same order
-        self.size = 0  # bytes of the encoded descriptors
+        self._listed: _Listed | None = None  # made again after the documents have changed
+
+    def put(self, held: Held) -> None:
+        self.documents[held.document.id] = held
+        self._listed = None
+
+    def remove(self, id: EventId) -> None:
+        del self.documents[id]
+        self._listed = None
+
+    @property
+    def listed(self) -> "_Listed":
+        if self._listed is None:
+            documents = self.documents.values()
+            descriptors = [held.document.descriptor for held in documents]
+            self._listed = _Listed(
+                frozenset(self.documents),
+                descriptors,
+                [held.published for held in documents],
+                [held.expires for held in documents],
+                sum([descriptor.size for descriptor in descriptors]),
+            )
+        return self._listed
+
+
+class _Listed(NamedTuple):
+    """The documents of a content as announces list them."""
+
+    ids: frozenset[EventId]
+    descriptors: list[Descriptor]
+    published: list[int]
+    expires: list[int | None]
+    size: int
+    """Bytes of the encoded descriptors."""
+
+
+class Offer(NamedTuple):
+    """What an announce, or a part of it, offers."""
+
+    listing: Listing
+    published: list[int]
+    """When each of its documents was, ns by the clock of this node."""
+    expires: list[int | None]
+
+    @staticmethod
+    def of(documents: list[Held]) -> "Offer":
+        listing = Listing.of(tuple([held.document.descriptor for held in documents]))
+        return Offer(listing, [held.published for held in documents], [held.expires for held in documents])
 
 
 class _Profile:
@@ -86,17 +131,13 @@ class Catalog:
             content = self._contents[key] = _Content(descriptor.event, self._index.match(descriptor.event))
             for number in content.profiles:
                 self._numbers[number].contents[key] = content
-        content.documents[held.document.id] = held
-        content.descriptors[held.document.id] = descriptor
-        content.size += descriptor.size
+        content.put(held)
 
     def leave(self, held: Held) -> None:
-        id, descriptor = held.document.id, held.document.descriptor
-        key = descriptor.content
+        id, key = held.document.id, held.document.descriptor.content
         self._listed.pop(id, None)
         content = self._contents[key]
-        del content.documents[id], content.descriptors[id]
-        content.size -= descriptor.size
+        content.remove(id)
         if not content.documents:
             del self._contents[key]
             for number in content.profiles:
@@ -162,13 +203,17 @@ class Catalog:
         wanted = self._missing() if self._missing_only else self._wanted()
         return self._chosen(wanted, budget) if budget else wanted
 
-    def everything_wanted(self) -> tuple[list[Held], Listing]:
-        """What to announce now without a limit, and the same as an announce lists it. This is most of the work of an
-        announce, so that nothing here is done for each document by itself."""
-        contents = self._wanted_contents()
-        descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents.values()]))
-        ids = {key: frozenset(content.documents) for key, content in contents.items()}
-        return _documents(contents), Listing(descriptors, ids, sum([content.size for content in contents.values()]))
+    def everything_wanted(self) -> Offer:
+        """What to announce now without a limit: most of the work of an announce, so little here is done by document."""
+        listed = {key: content.listed for key, content in self._wanted_contents().items()}
+        parts = listed.values()
+        descriptors = tuple([descriptor for part in parts for descriptor in part.descriptors])
+        ids = {key: part.ids for key, part in listed.items()}
+        return Offer(
+            Listing(descriptors, ids, sum([part.size for part in parts])),
+            [published for part in parts for published in part.published],
+            [expires for part in parts for expires in part.expires],
+        )
 
     def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
@@ -177,7 +222,7 @@ class Catalog:
         return contents
 
     def _wanted(self) -> list[Held]:
-        return _documents(self._wanted_contents())
+        return [held for content in self._wanted_contents().values() for held in content.documents.values()]
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
@@ -207,10 +252,6 @@ class Catalog:
     def __len__(self) -> int:
         """Neighbours that are known."""
         return len(self._neighbours)
-
-
-def _documents(contents: dict[bytes, _Content]) -> list[Held]:
-    return list(chain.from_iterable([content.documents.values() for content in contents.values()]))
 
 
 def parts(catalog: list[Held], first: int, room: int) -> list[list[Held]]:

@@ -30,12 +30,14 @@ class Interest:
         self._filters: list[Filter] = []
         self._profile: Filter | None = None  # made anew when subscriptions change
         self._by_content: dict[bytes, tuple[bool, bool]] = {}
+        self._kept: dict[bytes, None] = {}  # those of them that are kept
 
     def changed(self) -> None:
         """Subscriptions came or went."""
         self._filters = self._local.filters
         self._profile = None
         self._by_content.clear()
+        self._kept.clear()
 
     @property
     def profile(self) -> Filter:
@@ -55,17 +57,22 @@ class Interest:
             else:
                 wanted = any(own.matches(event) for own in self._filters)
             known = wanted, wanted or self._carried.matches(event)
-            put(self._by_content, listed.content, known, _REMEMBERED)
+            oldest = put(self._by_content, listed.content, known, _REMEMBERED)
+            if known[1]:
+                self._kept[listed.content] = None
+            if oldest is not None:
+                self._kept.pop(oldest, None)
         return known
 
     def unsettled(self, announce: Announce, settled: Mapping[EventId, None]) -> list[int]:
         """Which documents of a catalog are kept here and not settled, as places in the catalog."""
-        listing, judged = announce.listing, self._by_content
+        listing = announce.listing
+        contents = listing.contents
+        if contents.keys() <= self._by_content.keys():
+            kept = contents.keys() & self._kept.keys()  # a set, but places are sorted below
+        else:
+            kept = {content for content, ids in contents.items() if self.judge(listing.one_of(ids))[1]}
         found: list[EventId] = []
-        for content, ids in listing.contents.items():
-            known = judged.get(content)
-            if known is None:
-                known = self.judge(listing.catalog[listing.places[next(iter(ids))]])
-            if known[1]:
-                found += ids.difference(settled)
+        for content in kept:
+            found += contents[content].difference(settled)
         return sorted([listing.places[id] for id in found]) if found else []

@@ -65,6 +65,10 @@ class Listing:
         contents = {content: frozenset(ids) for content, ids in found.items()}
         return Listing(catalog, contents, sum([descriptor.size for descriptor in catalog]))
 
+    def one_of(self, ids: frozenset[EventId]) -> Descriptor:
+        """That of any of these documents."""
+        return self.catalog[self.places[next(iter(ids))]]
+
     @cached_property
     def places(self) -> dict[EventId, int]:
         """Where in the catalog a document stands."""
