@@ -16,7 +16,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from bench.measures import cpu_seconds
+from bench.cpu import cpu_seconds
 from roamcast.pipeline.session import session
 from roamcast.pipeline.traces.importing import Options, import_trace
 from roamcast.pipeline.traces.samples import Cut
