@@ -48,12 +48,11 @@ class _Family:
 
 
 def _alive() -> list[_Process]:
-    every = [found for path in Path("/proc").glob("[0-9]*") if (found := _read(int(path.name)))]
-    ours, more = {os.getpid()}, True
-    while more:
-        found = {one.pid for one in every if one.parent in ours} - ours
+    every = [one for path in Path("/proc").glob("[0-9]*") if (one := _read(int(path.name)))]
+    ours, found = set[int](), {os.getpid()}
+    while found:
         ours |= found
-        more = bool(found)
+        found = {one.pid for one in every if one.parent in ours} - ours
     return [one for one in every if one.pid in ours]
 
 
