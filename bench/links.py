@@ -22,12 +22,13 @@ from roamcast.sim import kernel, reference
 from roamcast.sim.mobility.trace import ABOUT_FILE, LINKS, VERSION, About
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario import check
+from roamcast.sim.world import CoreMaker
 from roamcast.units import SECOND
 
 SIZES: Final = (1000, 10_000)
 CONTACTS: Final = 60
 SPAN: Final = 600
-CORES: Final = {"compiled": (kernel.Core, 300), "plain": (reference.Core, 60)}
+CORES: Final[dict[str, tuple[CoreMaker, int]]] = {"compiled": (kernel.Core, 300), "plain": (reference.Core, 60)}
 """A core, and how many seconds it simulates."""
 
 
@@ -63,7 +64,7 @@ def write_trace(place: Path, nodes: int) -> int:
         rows=table.num_rows,
     )  # fmt: skip
     (place / ABOUT_FILE).write_bytes(msgspec.json.encode(about))
-    return table.num_rows
+    return len(table)
 
 
 def _simulated(folder: Path, nodes: int, core: str) -> tuple[float, int]:
