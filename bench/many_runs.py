@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from bench.measures import cpu_seconds
+from bench.cpu import cpu_seconds
 from roamcast.campaign.experiment import experiment
 from roamcast.campaign.plan import plan
 from roamcast.campaign.publish import publish

@@ -21,6 +21,7 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from bench import duckdb_measures
+from bench.cpu import cpu_seconds
 from roamcast.campaign.folder import digest_of, facts_file
 from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
@@ -92,26 +93,6 @@ def check_same(out: Path, theirs: dict[str, dict[str, float]]) -> None:
         expected = theirs[row["run"]][row["measure"]]
         if not math.isclose(row["value"], expected, rel_tol=1e-9):
             raise SystemExit(f"{row['run']}: {row['measure']} is {row['value']} in Spark and {expected} in DuckDB")
-
-
-def cpu_seconds() -> float:
-    """Of this process and all that came of it so far."""
-    parents: dict[int, int] = {}
-    spent: dict[int, int] = {}
-    for stat in Path("/proc").glob("[0-9]*/stat"):
-        try:
-            fields = stat.read_text().rpartition(")")[2].split()
-        except OSError:  # it has ended meanwhile
-            continue
-        pid = int(stat.parent.name)
-        parents[pid] = int(fields[1])
-        spent[pid] = sum(map(int, fields[11:15]))  # its own and that of children it has waited for
-    ours, more = {os.getpid()}, True
-    while more:
-        found = {pid for pid, parent in parents.items() if parent in ours} - ours
-        ours |= found
-        more = bool(found)
-    return sum(spent[pid] for pid in ours if pid in spent) / os.sysconf("SC_CLK_TCK")
 
 
 # --- Facts ----------------------------------------------------------------------------------------------------------

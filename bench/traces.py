@@ -2,7 +2,8 @@
 
 The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
 and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million
-reports, which are written to the folder for temporary files as 3 GB of Parquet.
+reports, which are written to the folder for temporary files as 3 GB of Parquet. `--thin` leaves out what a straight
+line replaces within a metre.
 """
 
 import os
@@ -16,7 +17,7 @@ from typing import Final
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from bench.measures import cpu_seconds
+from bench.cpu import cpu_seconds
 from roamcast.pipeline.session import session
 from roamcast.pipeline.traces.importing import Options, import_trace
 from roamcast.pipeline.traces.samples import Cut
@@ -27,8 +28,9 @@ SIZES: Final = (1.0, 10.0)
 NODES: Final = 1000
 
 
-def run(*millions: float) -> None:
-    print("traces: a log of positions becomes legs")
+def run(*millions: float, tolerance: float = 0.0) -> None:
+    thinned = f", thinned out within {tolerance:g} m" if tolerance else ""
+    print(f"traces: a log of positions becomes legs{thinned}")
     with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(heavy=True) as spark:
         warm = write_log(spark, Path(folder) / "warm.parquet", 0.05)
         import_trace(spark, warm, Path(folder) / "warm.trace")
@@ -36,7 +38,7 @@ def run(*millions: float) -> None:
         for size in millions or SIZES:
             log = write_log(spark, Path(folder) / f"log-{size:g}.parquet", size)
             begin, before = time.perf_counter(), cpu_seconds()
-            about = import_trace(spark, log, Path(folder) / "log.trace", Options(cut=Cut(gap=10, tolerance=1.0)))
+            about = import_trace(spark, log, Path(folder) / "log.trace", Options(cut=Cut(gap=10, tolerance=tolerance)))
             wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
             growth = "" if former is None else f", {cpu / former[1]:.2f} × for {size / former[0]:.2g} × as many"
             print(
@@ -77,4 +79,5 @@ def peak(spark: SparkSession) -> float:
 
 if __name__ == "__main__":
     print(f"on {os.cpu_count()} cores")
-    run(*map(float, sys.argv[1:]))
+    sizes = [float(word) for word in sys.argv[1:] if word != "--thin"]
+    run(*sizes, tolerance=1.0 if "--thin" in sys.argv else 0.0)

@@ -1,5 +1,6 @@
 """Every example runs, and the page that explains one shows the files as they are."""
 
+import json
 import re
 import subprocess
 import sys
@@ -22,18 +23,43 @@ def examples(pattern: str) -> list[str]:
     return found
 
 
-SLOW = ("from_a_trace.py",)
-
-
-@pytest.mark.parametrize(
-    "name", [pytest.param(name, marks=[pytest.mark.slow] if name in SLOW else []) for name in examples("*.py")]
-)
+@pytest.mark.parametrize("name", examples("*.py"))
 def test_a_program_runs_to_its_end(name: str, tmp_path: Path) -> None:
     done = subprocess.run(
         [sys.executable, "-W", "error", EXAMPLES / name], cwd=tmp_path, capture_output=True, text=True, check=False
     )
     assert (done.returncode, done.stderr) == (0, "")
     assert done.stdout
+
+
+# Cells share their names, and each prints what it prints in a notebook.
+NOTEBOOK = """
+import contextlib, io, json, sys
+names = {}
+for source in json.load(sys.stdin):
+    with contextlib.redirect_stdout(io.StringIO()) as printed:
+        exec(source, names)
+    print(json.dumps(printed.getvalue()))
+"""
+
+
+@pytest.mark.slow
+@pytest.mark.parametrize("name", examples("*.ipynb"))
+def test_a_notebook_prints_what_it_shows(name: str) -> None:
+    cells = json.loads((EXAMPLES / name).read_text(encoding="utf-8"))["cells"]
+    code = [cell for cell in cells if cell["cell_type"] == "code"]
+    done = subprocess.run(
+        [sys.executable, "-W", "error", "-c", NOTEBOOK],
+        input=json.dumps(["".join(cell["source"]) for cell in code]),
+        cwd=EXAMPLES,
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    assert (done.returncode, done.stderr) == (0, "")
+    shown = ["".join("".join(output["text"]) for output in cell["outputs"]) for cell in code]
+    assert [json.loads(line) for line in done.stdout.splitlines()] == shown
+    assert "hint" in shown[-2]
 
 
 @pytest.mark.parametrize("name", [*examples("*.toml"), *examples("choose/*.toml")])

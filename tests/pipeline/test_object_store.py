@@ -1,5 +1,6 @@
 """Campaigns in an object store: Python's side with moto's server, Spark's with a scheme mapped to a folder."""
 
+import contextlib
 import json
 import urllib.request
 from collections.abc import Iterator
@@ -16,13 +17,15 @@ import roamcast
 from pipeline.measured import Run, S, tables, write_campaign
 from pipeline.tiny import planned
 from roamcast.campaign.publish import publish
+from roamcast.campaign.recorded import open_run
 from roamcast.campaign.verify import verify
 from roamcast.cli.main import main
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.pipeline.measures import measure, read
 from roamcast.pipeline.measures.facts import Facts
-from roamcast.pipeline.simulate import _compare
+from roamcast.pipeline.simulate import _compare, simulate
+from roamcast.report import write_report
 from roamcast.storage import Store, _filesystem, local_path
 
 NAMES = ["delivery", "overhead", "airtime_jain", "events"]
@@ -122,6 +125,30 @@ def test_a_campaign_is_published_verified_and_measured_there(
     assert "one" in verify(there)[1][0]
     assert publish(out, there) == 4
     assert verify(there) == (1, [])
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_verbs_measure_and_report_what_is_in_a_store(
+    packed: bool, spark_there: SparkSession, tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """A campaign that was simulated here is measured and reported there, with the same tables and the same page."""
+    out, there = tmp_path / "out", Store.at(f"s3://{bucket}/{'packed' if packed else 'plain'}")
+    simulate(spark_there, planned(tmp_path, seeds=2), out)
+    publish(out, there, packed=packed)
+    monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_, **__: contextlib.nullcontext(spark_there))
+    for words in (["measure", str(there), "delivery", "overhead"], ["report", str(there)]):
+        result = CliRunner().invoke(main, words, catch_exceptions=False)
+        assert (result.exit_code, result.output.splitlines()[-1].startswith(str(there))) == (0, True)
+
+    measure(spark_there, out, ["delivery", "overhead"])
+    write_report(out)
+    made = [path.relative_to(out).as_posix() for part in ("measures", "report") for path in (out / part).rglob("*.*")]
+    assert "report/index.html" in made
+    assert {name: there.read(name) for name in made} == {name: (out / name).read_bytes() for name in made}
+
+    publish(out, Store.at(tmp_path / "copy"), packed=packed)
+    run = min(path.stem for path in (out / "done").iterdir())
+    assert open_run(tmp_path / "copy" / run).tables == open_run(out / run).tables
 
 
 def test_a_packed_copy_is_few_files_and_says_the_same(

@@ -1,5 +1,6 @@
 """Recordings in every format, small enough to say by hand what must come out; and traces on their way to runs."""
 
+import datetime
 import gzip
 import math
 from pathlib import Path
@@ -101,6 +102,22 @@ def test_csv_with_disorder_duplicates_gaps_and_a_cut(spark: SparkSession, tmp_pa
     assert imported(spark, file, cut=Cut(gap=1000, box=(0, -1, 10, 1)))[1] == first[:1]
     inside = imported(spark, file, cut=Cut(gap=1000, box=(15, -1, 100, 1)))
     assert (inside[0].begins, inside[0].corner) == (20, (20, 0))
+
+
+def test_parquet_with_numbers_and_dates_of_its_own(spark: SparkSession, tmp_path: Path) -> None:
+    times = [datetime.datetime(2008, 2, 2, 15, 36, second, tzinfo=datetime.UTC) for second in (8, 18, 28, 38)]
+    columns = {
+        "taxi_id": pa.array([7, 7, 7, 7], pa.int64()),
+        "timestamp": pa.array(times, pa.timestamp("us", tz="UTC")),
+        "x": pa.array([0.0, 10.0, math.nan, 30.0], pa.float64()),
+        "y": pa.array([0, 0, 0, None], pa.int32()),
+    }
+    pq.write_table(pa.table(columns), tmp_path / "taxis.parquet")
+    about, legs, names = imported(spark, tmp_path / "taxis.parquet")
+    assert names == ["7"]
+    assert legs == [(0, 0, 10, 0, 0, 10, 0)]
+    assert (about.begins, about.span) == (times[0].timestamp(), 10)
+    assert about.refused == {"its x is no number": 1, "its y is no number": 1}
 
 
 def test_thinning_stays_within_its_tolerance(spark: SparkSession, tmp_path: Path) -> None:

@@ -5,7 +5,6 @@ from pathlib import Path
 import msgspec
 import numpy as np
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
 from roamcast.campaign.recorded import RecordedRun
@@ -39,8 +38,9 @@ def leg(node: int, begin: float, end: float, x: float, to: float) -> dict[str, o
 
 
 def run_of(folder: Path, legs: list[dict[str, object]], scenario: Scenario) -> RecordedRun:
-    pq.write_table(pa.Table.from_pylist(legs, TABLES["leg"]), folder / "leg.parquet")
-    return RecordedRun(folder, None, scenario, {"leg": folder / "leg.parquet"})
+    return RecordedRun(
+        folder, None, scenario, frozenset({"leg"}), lambda table: pa.Table.from_pylist(legs, TABLES[table])
+    )
 
 
 def test_nodes_are_where_their_legs_are() -> None:

@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 import pytest
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
+from roamcast.sim import kernel, reference
 from roamcast.sim.mobility import Area, Leg, RandomWaypoint, Recorded, ScenarioError, position
 from roamcast.sim.mobility.export import bonnmotion, ns2, one, taken
 from roamcast.sim.mobility.trace import LEGS, LINKS, About, leg_walks, link_changes
@@ -144,6 +144,25 @@ def test_recorded_contacts_are_links(tmp_path: Path) -> None:
     heard = [row["time"] / S for row in facts.tables()["deliver"].to_pylist()]
     assert heard
     assert all(time < 10.1 or 20 <= time < 30.1 for time in heard)
+
+
+def test_recorded_contacts_of_thousands_of_nodes(tmp_path: Path) -> None:
+    """Node 0 meets node 3000 twice; only the second time is 3000 near 5999. All the others meet too."""
+    early = [(node, node + 3000, 0, 10) for node in range(3000)]
+    trace(tmp_path, [*early, (0, 3000, 20, 30), (3000, 5999, 20, 30)], 40, LINKS)
+    raw = scenario("t.trace", nodes=6000, duration=40, radio={"propagation": "links"}, links={"file": "t.trace"})
+    raw["workload"] = {"subscribers": [{"nodes": [3000, 5999]}], "publishers": [{"nodes": [0], "rate": 1}]}
+    for name in ("movement", "area"):
+        del raw[name]
+    checked, found = check(raw, "test", tmp_path), []
+    for core in (reference.Core, kernel.Core):
+        facts = MemorySink()
+        run(checked, facts, folder=tmp_path, make_core=core)
+        found.append(facts.tables())
+    assert all(found[0][name].equals(found[1][name]) for name in found[0])
+    rows = [(row["node"], int(row["published"] / S)) for row in found[0]["deliver"].to_pylist()]
+    assert [second for node, second in rows if node == 3000] == [*range(10), *range(20, 30)]
+    assert [second for node, second in rows if node == 5999] == [*range(20, 30)]
 
 
 # --- Exports, read back by readers of their own ---------------------------------------------------------------------

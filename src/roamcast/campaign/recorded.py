@@ -6,7 +6,7 @@ of a single run needs no id.
 """
 
 import json
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
@@ -16,8 +16,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_version, facts_file
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_version
 from roamcast.campaign.schemas import OK
+from roamcast.campaign.stored import Stored
 from roamcast.config.errors import decode
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
@@ -26,6 +27,7 @@ from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.network import record_of
 from roamcast.sim.overrides import apply
 from roamcast.sim.scenario import Scenario, read
+from roamcast.storage import Store
 
 RUN_FILE: Final = "run.json"
 """What a folder of one run is known by; written last."""
@@ -41,8 +43,10 @@ class RecordedRun:
     id: str | None
     """In a campaign; None: the folder holds this run alone."""
     scenario: Scenario
-    files: Mapping[str, Path]
-    """By table, of those that have rows."""
+    names: frozenset[str]
+    """Of the tables that have rows."""
+    read: Callable[[str], pa.Table]
+    """The facts of one of those."""
 
     def page(self, name: str) -> Path:
         """Where a page about this run goes."""
@@ -51,15 +55,18 @@ class RecordedRun:
     @cached_property
     def tables(self) -> dict[str, pa.Table]:
         """Every table, those that every run has also where they are empty."""
-        found = {name: self._read(name, file) for name, file in self.files.items()}
-        return {name: schema.empty_table() for name, schema in TABLES.items() if name not in found} | found
+        return {name: self.table(name) for name in sorted({*TABLES, *self.names})}
 
-    def _read(self, name: str, file: Path) -> pa.Table:
+    def table(self, name: str) -> pa.Table:
+        """One of them, without reading the others."""
+        if name not in self.names:
+            return TABLES[name].empty_table()
         try:
-            table = pq.read_table(file, partitioning=None)
+            table = self.read(name)
         except (OSError, pa.ArrowException) as problem:
             again = "roamcast run --force" if self.id is None else "the campaign's command, which repeats this run"
-            raise RoamcastError(f"{file}: is damaged ({_short(problem)}): make it again with {again}") from None
+            damage = f"{self.place}: its facts {name} are damaged ({_short(problem)})"
+            raise RoamcastError(f"{damage}: make them again with {again}") from None
         return table.drop_columns(["run"]) if self.id is not None else table
 
     @cached_property
@@ -68,14 +75,14 @@ class RecordedRun:
         return record_of(self.tables, self.scenario)
 
 
-def open_run(place: Path) -> RecordedRun:
-    """The run that a person named."""
+def open_run(place: Path, store: Store | None = None) -> RecordedRun:
+    """The run that a person named; `store` has the facts of its campaign, if they are not in the folder."""
     if (place / RUN_FILE).is_file():
         return _own_folder(place)
     if (place / RUNS_FILE).is_file():
-        return _of_campaign(place, "")
+        return _of_campaign(place, "", store)
     if (place.parent / RUNS_FILE).is_file() and not place.exists():
-        return _of_campaign(place.parent, place.name)
+        return _of_campaign(place.parent, place.name, store)
     raise RoamcastError(
         f"{place}: is no run: name the folder that `roamcast run` or `roamcast lab` made, or CAMPAIGN/RUN"
     )
@@ -91,10 +98,13 @@ def _own_folder(place: Path) -> RecordedRun:
         apply(change, raw)
     # Decoded and not checked: files that the scenario names, such as a protocol's, may be gone, and are not needed.
     scenario = decode(raw, Scenario, str(place / SCENARIO_FILE), ScenarioError, whole="the scenario")
-    return RecordedRun(place, None, scenario, {file.stem: file for file in sorted(place.glob("*.parquet"))})
+    names = frozenset(file.stem for file in place.glob("*.parquet"))
+    return RecordedRun(
+        place, None, scenario, names, lambda table: pq.read_table(place / f"{table}.parquet", partitioning=None)
+    )
 
 
-def _of_campaign(out: Path, wanted: str) -> RecordedRun:
+def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:
     check_version(out)
     planned = {row["run"]: row for row in _rows(out / RUNS_FILE)}
     done = {row["run"]: row for row in _rows(out / MANIFEST_FILE) if row["status"] == OK}
@@ -104,8 +114,8 @@ def _of_campaign(out: Path, wanted: str) -> RecordedRun:
         raise RoamcastError(f"{out}: {what}; name one of them:{_listing(out, found or list(done), planned)}")
     (run,) = found
     scenario = msgspec.json.decode(planned[run]["scenario"], type=Scenario)
-    files = {table: facts_file(out, table, run) for table, rows in done[run]["rows"] if rows}
-    return RecordedRun(out, run, scenario, files)
+    stored, names = Stored(store or Store.at(out)), frozenset(table for table, rows in done[run]["rows"] if rows)
+    return RecordedRun(out, run, scenario, names, lambda table: stored.read(table, run))
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

@@ -13,14 +13,11 @@ from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
 from roamcast.campaign.plan import Plan, load_experiment, plan
 from roamcast.campaign.until import Goal, parse_goal
 from roamcast.cli.campaign_options import (
+    CampaignOptions,
     campaign_options,
     check_named_measures,
-    command_line,
     explain_experiments,
-    limits_from,
     print_plan,
-    run_here,
-    setting,
     tell_failures,
 )
 from roamcast.cli.screen import screen_width
@@ -97,13 +94,7 @@ y = "delivery"
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
 def campaign(
     files: tuple[Path, ...],
-    out: Path | None,
-    seeds: int | None,
-    master: str | None,
-    settings: tuple[str, ...],
-    retry_failed: bool,
-    run_time: str | None,
-    run_memory: str | None,
+    options: CampaignOptions,
     until: str | None,
     only_plan: bool,
     only_explain: bool,
@@ -123,17 +114,16 @@ def campaign(
     if not files:
         raise click.UsageError("give at least one experiment file, or --example or --explain")
     experiments = [load_experiment(file) for file in files]
-    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
-    planned = plan(experiments, seeds)
-    out = out or Path("out") / "+".join(one.name for one in experiments)
+    planned = plan(experiments, options.seeds)
+    out = options.out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
         check_named_measures(experiments)
         print_plan(planned, out, as_json)
         return
     goal = parse_goal(until) if until else None
     words = ["campaign", *map(str, files), *(["--until", until] if until else [])]
-    command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most, goal)
+    command = options.command(words, out)
+    failures = options.run(experiments, planned, out, command, goal)
     measured = out / "measures" / "summary.parquet"
     summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
     report = write_report(out) if summary is not None else None

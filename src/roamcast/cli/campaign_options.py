@@ -1,5 +1,6 @@
 """What the verbs that run campaigns share: their options, what they say before, meanwhile and after."""
 
+import functools
 import json
 import os
 import shlex
@@ -60,11 +61,81 @@ _OPTIONS: Final = (
 )
 
 
+class CampaignOptions(NamedTuple):
+    """What a verb that runs campaigns was told about how to run them."""
+
+    out: Path | None
+    seeds: int | None
+    master: str | None
+    conf: Mapping[str, str]
+    retry_failed: bool
+    limits: Limits
+
+    def command(self, words: Sequence[str], out: Path) -> str:
+        """What to type to start the campaign, or to go on with it."""
+        line = ["roamcast", *words, "--out", str(out)]
+        settings = (("--conf", f"{key}={value}") for key, value in self.conf.items())
+        for option, value in (("--seeds", self.seeds), ("--master", self.master), *settings):
+            line += [option, str(value)] if value is not None else []
+        return shlex.join(line)
+
+    def run(
+        self, experiments: Sequence[Experiment], planned: Plan, out: Path, command: str, goal: Stopping | None = None
+    ) -> list[dict[str, Any]]:
+        """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
+        # Here and not above: Spark takes a second to import, and an answer to --help should not.
+        from roamcast.pipeline.run import run_campaign
+        from roamcast.pipeline.simulate import look
+
+        check_named_measures(experiments)
+        console, master = Console(stderr=True), self.master or LOCAL
+        found = look(planned, out)
+        announce(planned, found, console, self.retry_failed, "at most " if goal is not None else "")
+        if len(found.ok) < len(planned.distinct) and master.startswith("local"):
+            compile_if_needed(say)  # before the clock starts: it says nothing about how long the runs take
+        try:
+            with shown(console) as report:
+                return run_campaign(
+                    experiments,
+                    out,
+                    planned=planned,
+                    master=master,
+                    conf=self.conf,
+                    retry_failed=self.retry_failed,
+                    command=command,
+                    on_progress=report,
+                    limits=self.limits,
+                    goal=goal,
+                )
+        except KeyboardInterrupt:
+            click.echo(f"finished runs are kept; continue with: {command}", err=True)
+            raise
+
+
 def campaign_options(verb: F) -> F:
-    """The options of every verb that runs a campaign."""
+    """Adds the options of every verb that runs a campaign; it gets them as one, `options`."""
+
+    @functools.wraps(verb)
+    def told(
+        *arguments: Any,  # noqa: ANN401  # of the verb
+        out: Path | None,
+        seeds: int | None,
+        master: str | None,
+        settings: Sequence[str],
+        retry_failed: bool,
+        run_time: str | None,
+        run_memory: str | None,
+        **others: Any,  # noqa: ANN401  # of the verb
+    ) -> Any:  # noqa: ANN401  # of the verb
+        limits = limits_from(run_time, run_memory)
+        options = CampaignOptions(out, seeds, master, dict(map(setting, settings)), retry_failed, limits)
+        return verb(*arguments, options=options, **others)
+
+    decorated: Any = told
     for option in reversed(_OPTIONS):
-        verb = option(verb)
-    return verb
+        decorated = option(decorated)
+    result: F = decorated
+    return result
 
 
 def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
@@ -75,62 +146,11 @@ def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
     )
 
 
-def run_here(
-    experiments: Sequence[Experiment],
-    planned: Plan,
-    out: Path,
-    master: str | None,
-    conf: Mapping[str, str],
-    retry_failed: bool,
-    command: str,
-    most: Limits,
-    goal: Stopping | None = None,
-) -> list[dict[str, Any]]:
-    """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
-    # Here and not above: Spark takes a second to import, and an answer to --help should not.
-    from roamcast.pipeline.run import run_campaign
-    from roamcast.pipeline.simulate import look
-
-    check_named_measures(experiments)
-    console = Console(stderr=True)
-    found = look(planned, out)
-    announce(planned, found, console, retry_failed, "at most " if goal is not None else "")
-    if len(found.ok) < len(planned.distinct) and (master or LOCAL).startswith("local"):
-        compile_if_needed(say)  # before the clock starts: it says nothing about how long the runs take
-    try:
-        with shown(console) as report:
-            return run_campaign(
-                experiments,
-                out,
-                planned=planned,
-                master=master or LOCAL,
-                conf=conf,
-                retry_failed=retry_failed,
-                command=command,
-                on_progress=report,
-                limits=most,
-                goal=goal,
-            )
-    except KeyboardInterrupt:
-        click.echo(f"finished runs are kept; continue with: {command}", err=True)
-        raise
-
-
 def check_named_measures(experiments: Sequence[Experiment]) -> None:
     """Refuses measures that there are not, also in files of the user's own."""
     from roamcast.pipeline.measures import MEASURES, with_names  # it imports Spark
 
     check_measures(with_names(experiments), MEASURES)
-
-
-def command_line(
-    words: Sequence[str], out: Path, seeds: int | None, master: str | None, settings: Sequence[str]
-) -> str:
-    """What to type to start a campaign, or to go on with it."""
-    line = ["roamcast", *words, "--out", str(out)]
-    for option, value in (("--seeds", seeds), ("--master", master), *(("--conf", setting) for setting in settings)):
-        line += [option, str(value)] if value is not None else []
-    return shlex.join(line)
 
 
 def setting(text: str) -> tuple[str, str]:

@@ -8,16 +8,12 @@ from typing import TYPE_CHECKING, Any, Final
 
 import click
 
-from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import Experiment, plan
 from roamcast.cli.campaign_options import (
+    CampaignOptions,
     campaign_options,
-    command_line,
     explain_experiments,
-    limits_from,
     print_plan,
-    run_here,
-    setting,
     tell_failures,
 )
 from roamcast.papers.atlas import PARTS, Level, load_part
@@ -40,13 +36,7 @@ TUNED_SEEDS: Final = 5
 def map(
     part: str,
     level: Level | None,
-    out: Path | None,
-    seeds: int | None,
-    master: str | None,
-    settings: tuple[str, ...],
-    retry_failed: bool,
-    run_time: str | None,
-    run_memory: str | None,
+    options: CampaignOptions,
     task: str | None,
 ) -> None:
     """Compare all protocols on the same networks.
@@ -65,16 +55,12 @@ def map(
     if task == "explain":
         explain_experiments(experiments)
         return
-    out = out or Path("out") / ("map" if level == "usual" else f"map-{level}") / part
+    out = options.out or Path("out") / ("map" if level == "usual" else f"map-{level}") / part
     if task == "plan":
-        print_plan(plan(experiments, seeds), out, as_json=False)
+        print_plan(plan(experiments, options.seeds), out, as_json=False)
         return
-    words = ["map", part, *([] if level == "usual" else [f"--{level}"])]
-    command = command_line(words, out, seeds, master, settings)
-    how = Run(
-        master, dict(setting(text) for text in settings), retry_failed, command, limits_from(run_time, run_memory)
-    )
-    failed = _tuned(experiments, out, seeds, how) if part == "tuned" else _plain(part, experiments, out, seeds, how)
+    run = Run(options, options.command(["map", part, *([] if level == "usual" else [f"--{level}"])], out))
+    failed = _tuned(experiments, out, run) if part == "tuned" else _plain(part, experiments, out, run)
     if failed:
         sys.exit(1)
 
@@ -83,30 +69,25 @@ def map(
 class Run:
     """How campaigns are run."""
 
-    master: str | None
-    conf: dict[str, str]
-    retry_failed: bool
+    options: CampaignOptions
     command: str
-    most: Limits
 
     def __call__(self, experiments: Sequence[Experiment], out: Path, seeds: int | None) -> list[dict[str, Any]]:
         """Gives the rows of the runs that failed, having told of them."""
         planned = plan(experiments, seeds)
-        failures = run_here(
-            experiments, planned, out, self.master, self.conf, self.retry_failed, self.command, self.most
-        )
+        failures = self.options.run(experiments, planned, out, self.command)
         tell_failures(planned, failures, self.command)
         return failures
 
 
-def _plain(part: str, experiments: Sequence[Experiment], out: Path, seeds: int | None, run: Run) -> bool:
-    failures = run(experiments, out, seeds)
+def _plain(part: str, experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
+    failures = run(experiments, out, run.options.seeds)
     if (out / "measures").is_dir():
         tell(part, out)
     return bool(failures)
 
 
-def _tuned(experiments: Sequence[Experiment], out: Path, seeds: int | None, run: Run) -> bool:
+def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
     """Tries all settings on seeds of their own, and shows the best on those of the map."""
     from roamcast.papers.atlas.cells import read_cells
     from roamcast.papers.atlas.tuning import TUNED, only, picks, tuned
@@ -116,7 +97,7 @@ def _tuned(experiments: Sequence[Experiment], out: Path, seeds: int | None, run:
     if failures or not (out / "tuning" / "measures").is_dir():
         return True
     picked = picks(read_cells(out / "tuning", tuning.name))
-    failures = run([tuned(tuning, picked, seeds or TUNED_SEEDS)], out, None)
+    failures = run([tuned(tuning, picked, run.options.seeds or TUNED_SEEDS)], out, None)
     if not failures:
         _tell_cells(only(read_cells(out, TUNED), picked), out / RESULTS / TUNED)
     return bool(failures)

@@ -16,13 +16,10 @@ from roamcast import papers as data
 from roamcast.campaign.folder import MANIFEST_FILE
 from roamcast.campaign.plan import Experiment, plan
 from roamcast.cli.campaign_options import (
+    CampaignOptions,
     campaign_options,
-    command_line,
     explain_experiments,
-    limits_from,
     print_plan,
-    run_here,
-    setting,
     tell_failures,
 )
 from roamcast.papers.claims import Claim, load_claims
@@ -55,13 +52,7 @@ def papers(
     names: tuple[str, ...],
     quick: bool,
     until_decided: bool,
-    out: Path | None,
-    seeds: int | None,
-    master: str | None,
-    settings: tuple[str, ...],
-    retry_failed: bool,
-    run_time: str | None,
-    run_memory: str | None,
+    options: CampaignOptions,
     task: str | None,
 ) -> None:
     """Reproduce the experiments of the given PAPERs (default: all), and judge their claims.
@@ -78,16 +69,15 @@ def papers(
     if task == "explain":
         explain_experiments(experiments)
         return
-    planned = plan(experiments, seeds)
-    out = out or Path("out") / ("+".join(names or ["papers"]) + ("-quick" if quick else ""))
+    planned = plan(experiments, options.seeds)
+    out = options.out or Path("out") / ("+".join(names or ["papers"]) + ("-quick" if quick else ""))
     if task == "plan":
         print_plan(planned, out, as_json=False)
         return
-    conf, most = dict(map(setting, settings)), limits_from(run_time, run_memory)
     words = ["papers", *names, *(["--quick"] if quick else []), *(["--until-decided"] if until_decided else [])]
     decided = Decided(claims) if until_decided else None
-    command = command_line(words, out, seeds, master, settings)
-    failures = run_here(experiments, planned, out, master, conf, retry_failed, command, most, decided)
+    command = options.command(words, out)
+    failures = options.run(experiments, planned, out, command, decided)
     if (out / "measures").is_dir():
         _judge(claims, out, quick, decided)
         if decided is not None:

@@ -20,7 +20,7 @@ def report(out: Store, show: bool) -> None:
     figure.
     """
     with fetched(out, returning=["report"]) as folder:
-        page = write_report(folder)
+        page = write_report(folder, out)
         if show:
             webbrowser.open(page.resolve().as_uri())
     click.echo(f"{out}/report/{page.name}" if out.local is None else page)

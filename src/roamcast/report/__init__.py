@@ -22,6 +22,7 @@ from roamcast.report.plans import question, single_questions
 from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
 from roamcast.report.sketch import sketch_of
 from roamcast.report.source import Experiment, Results, read_results
+from roamcast.storage import Store
 
 __all__ = ["answers", "draw", "write_report"]
 
@@ -44,15 +45,16 @@ def draw(out: Path, figure: str) -> str:
     return render(find_figure(read_results(out), figure), "svg").decode()
 
 
-def write_report(out: Path) -> Path:
-    """Writes `OUT/report` from what the campaign left in `out`; gives the page's path."""
+def write_report(out: Path, store: Store | None = None) -> Path:
+    """Writes `OUT/report` from what the campaign left in `out`; gives the page's path. `store` has the facts, if they
+    are not in the folder."""
     results = read_results(out)
     target = out / "report"
     if target.exists() and not target.is_dir():
         raise RoamcastError(f"{target}: is a file, not a folder for a report: move it away")
     partial = out / f".report.{os.getpid()}.partial"
     try:
-        _Writer(out, results, partial).write()
+        _Writer(out, results, partial, store).write()
         swap_in(partial, target)
     except OSError as problem:
         raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
@@ -68,6 +70,7 @@ class _Writer:
     out: Path
     results: Results
     folder: Path
+    store: Store | None
     names: set[str] = field(default_factory=set)
 
     def write(self) -> None:
@@ -95,7 +98,7 @@ class _Writer:
             files,
             answers=[] if charts else list(self._single_answers(experiment)),
             causes=self._causes(experiment),
-            sketch=sketch_of(self.out, experiment, self.results),
+            sketch=sketch_of(self.out, experiment, self.store),
         )
 
     def _causes(self, experiment: Experiment) -> DrawnCauses | None:

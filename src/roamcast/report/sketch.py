@@ -17,14 +17,15 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import RUNS_FILE, facts_file
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
 from roamcast.campaign.recorded import RecordedRun, open_run
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, value_text
-from roamcast.report.source import Experiment, Results
+from roamcast.report.source import Experiment
 from roamcast.sim.network import reach_of
 from roamcast.sim.scenario import Scenario
+from roamcast.storage import Store
 from roamcast.units import SECOND
 
 INSTANTS: Final = 20
@@ -52,39 +53,37 @@ class Network:
     """Mean share of pairs of nodes that a path joins."""
 
 
-def sketch_of(out: Path, experiment: Experiment, results: Results) -> Markup | None:
-    """Picture and numbers; what cannot be known, as without recorded movement, is left out."""
-    first = _first_run(out, experiment, results)
-    if first is None:
-        return None
-    where, run = first
-    network = network_in(run)
+def sketch_of(out: Path, experiment: Experiment, store: Store | None = None) -> Markup | None:
+    """Picture and numbers; what cannot be known, as without recorded movement, is left out. `store` has the facts, if
+    they are not in the folder."""
+    try:
+        first = _first_run(out, experiment, store)
+        if first is None:
+            return None
+        where, run = first
+        network = network_in(run)
+    except (RoamcastError, OSError, pa.ArrowException, msgspec.DecodeError):
+        return None  # a folder without facts still has its measures to report
     facts = tag("ul", *(tag("li", text) for text in (*_facts(run.scenario, network), f"(here: {where})")))
     return tag("div", _picture(run.scenario, network) if network else None, facts, class_="sketch")
 
 
-def _first_run(out: Path, experiment: Experiment, results: Results) -> tuple[str, RecordedRun] | None:
-    """The first variant, point and seed of an experiment that succeeded, in words and in facts."""
-    failed = {failure.run for failure in results.failures}
-    try:
-        planned = pq.read_table(out / RUNS_FILE, columns=["run", "experiment", "variant", "axes", "seed"])
-        mine = planned.filter(pc.equal(planned["experiment"], experiment.name)).to_pylist()
-        row = next((row for row in mine if row["run"] not in failed and _is_recorded(out, row["run"])), None)
-        if row is None:
-            return None
-        point = [f"{label} {value_text(value)}" for label, value in json.loads(row["axes"] or "{}").items()]
-        return ", ".join([row["variant"], *point, f"seed {row['seed']}"]), open_run(out / row["run"])
-    except (RoamcastError, OSError, pa.ArrowException, msgspec.DecodeError):
-        return None  # a folder without facts still has its measures to report
-
-
-def _is_recorded(out: Path, run: str) -> bool:
-    return any(facts_file(out, table, run).is_file() for table in ("leg", "link"))
+def _first_run(out: Path, experiment: Experiment, store: Store | None) -> tuple[str, RecordedRun] | None:
+    """The first variant, point and seed of an experiment that recorded movement or links, in words and in facts."""
+    manifest = pq.read_table(out / MANIFEST_FILE, columns=["run", "rows"], partitioning=None).to_pylist()
+    recorded = {row["run"] for row in manifest if {"leg", "link"} & {table for table, _ in row["rows"] or ()}}
+    planned = pq.read_table(out / RUNS_FILE, columns=["run", "experiment", "variant", "axes", "seed"])
+    mine = planned.filter(pc.equal(planned["experiment"], experiment.name)).to_pylist()
+    row = next((row for row in mine if row["run"] in recorded), None)
+    if row is None:
+        return None
+    point = [f"{label} {value_text(value)}" for label, value in json.loads(row["axes"] or "{}").items()]
+    return ", ".join([row["variant"], *point, f"seed {row['seed']}"]), open_run(out / row["run"], store)
 
 
 def network_in(run: RecordedRun) -> Network | None:
     """None without positions, or where walls and rooms decide who hears whom."""
-    scenario, legs = run.scenario, run.tables["leg"]
+    scenario, legs = run.scenario, run.table("leg")
     nodes = scenario.nodes
     reach = reach_of(msgspec.json.encode(scenario).decode(), nodes)
     if reach is None or reach.walls or reach.indoors is not None or not 2 <= nodes <= _MOST_NODES or not legs.num_rows:

@@ -37,7 +37,6 @@ from roamcast.units import SECOND
 
 MAX_FLOOD_NODES = 3000
 """Background floods remember, for each pair of nodes, what was seen: 8 bytes a pair."""
-MAX_LINK_NODES = 3000
 RATES = (1, 2, 5.5, 11)
 
 
@@ -254,8 +253,6 @@ class Scenario(Part, frozen=True, kw_only=True):
                 yield f"links.{field}", rule
         if self.movement is not None:
             yield "movement", 'has no meaning with radio.propagation = "links": links have no positions'
-        if self.nodes > MAX_LINK_NODES:
-            yield "nodes", f"{self.nodes} nodes with links: at most {MAX_LINK_NODES} are supported"
         if self.radio.loss:
             yield "radio.loss", "with links, the loss is a link's: links.loss"
 

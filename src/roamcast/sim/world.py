@@ -146,10 +146,8 @@ class World:
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
         if scenario.links is not None:
-            for time, sender, receiver, loss in scenario.links.flips(
-                scenario.seed, scenario.end, scenario.nodes, folder
-            ):
-                self._plan(time, Priority.LINK, sender, (receiver, loss))
+            self._flips = scenario.links.flips(scenario.seed, scenario.end, scenario.nodes, folder)
+            self._plan_next_flip()
             return
         reach = scenario.radio.range
         for node in range(scenario.nodes):
@@ -161,6 +159,13 @@ class World:
         walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
         for node, walk in enumerate(walks):
             self._next_leg(node, walk)  # at once: a broker may ask where it is when it starts
+
+    def _plan_next_flip(self) -> None:
+        """One at a time: recorded contacts of thousands of nodes are millions of them."""
+        flip = next(self._flips, None)
+        if flip is not None:
+            time, sender, receiver, loss = flip
+            self._plan(time, Priority.LINK, sender, (receiver, loss))
 
     def run(self, progress: Progress | None = None) -> None:
         """Everything, from the start to the end."""
@@ -210,6 +215,7 @@ class World:
                 receiver, loss = data
                 self.core.set_link(node, receiver, loss)
                 self._facts.add("link", now, node, receiver, loss)
+                self._plan_next_flip()
             else:
                 self._count_second()
                 self._plan(now + SECOND, Priority.SECOND, 0, data)

@@ -89,7 +89,8 @@ class Facts:
         return frame if runs >= self._rows.keys() else self._among(runs, frame)
 
     def _among(self, runs: frozenset[str], frame: DataFrame) -> DataFrame:
-        names = self.spark.createDataFrame(pa.table({"run": pa.array(sorted(runs), pa.string())}))
+        # With a schema: over Spark Connect, none is inferred where there are no rows.
+        names = self.spark.createDataFrame(pa.table({"run": pa.array(sorted(runs), pa.string())}), "run string")
         return frame.join(F.broadcast(names), "run", "left_semi")
 
     def rows(self, table: str) -> int:

@@ -11,10 +11,11 @@ Lines `observer seen first last …`, separated by white space or commas, times 
 
 from typing import Final
 
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.pipeline.traces.samples import Read
+from roamcast.pipeline.traces.spans import merged
 from roamcast.pipeline.traces.text import apart, lines, number
 
 _MILLISECONDS: Final = 1e11
@@ -49,13 +50,3 @@ def read(spark: SparkSession, path: str, scan: float, observers_only: bool) -> R
     half = scan / 2
     extended = good.select("a", "b", (F.col("start") - half).alias("start"), (F.col("end") + half).alias("end"))
     return Read(merged(extended), refused)
-
-
-def merged(spans: DataFrame) -> DataFrame:
-    """(a, b, start, end) with spans of a pair that overlap or touch made one."""
-    order = Window.partitionBy("a", "b").orderBy("start", "end")
-    so_far = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    new = F.coalesce(F.col("start") > so_far, F.lit(True)).cast("int")
-    numbered = spans.withColumn("new", new).withColumn("island", F.sum("new").over(order))
-    ends = numbered.groupBy("a", "b", "island").agg(F.min("start").alias("start"), F.max("end").alias("end"))
-    return ends.drop("island")

@@ -12,9 +12,10 @@ The rules this file owns:
 
 from typing import Final
 
-from pyspark.sql import Column, DataFrame, Window
+from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.pipeline.traces.spans import merged
 from roamcast.units import SECOND
 
 _FORWARD: Final = ((0, 0), (1, 0), (-1, 1), (0, 1), (1, 1))
@@ -77,7 +78,7 @@ def contacts(legs: DataFrame, reach: float) -> DataFrame:
         .where(others & (later < sooner))
         .withColumns({"from": later, "until": sooner})
     )
-    return _merged(_crossings(together, reach))
+    return merged(_crossings(together, reach), _SAME)
 
 
 def _span(legs: DataFrame) -> int:
@@ -166,17 +167,3 @@ def _crossings(together: DataFrame, reach: float) -> DataFrame:
         F.when(apart, moment("begins")).otherwise(F.col("from")).alias("start"),
         F.when(apart, moment("ends")).otherwise(F.col("until")).alias("end"),
     ).where("start < end")
-
-
-def _merged(pieces: DataFrame) -> DataFrame:
-    """Pieces of a pair that follow each other are one contact."""
-    order = Window.partitionBy("a", "b").orderBy("start", "end")
-    before = F.max("end").over(order.rowsBetween(Window.unboundedPreceding, -1))
-    fresh = F.coalesce((F.col("start") > before + _SAME).cast("int"), F.lit(1))
-    return (
-        pieces.withColumn("fresh", fresh)
-        .withColumn("contact", F.sum("fresh").over(order.rowsBetween(Window.unboundedPreceding, 0)))
-        .groupBy("a", "b", "contact")
-        .agg(F.min("start").alias("start"), F.max("end").alias("end"))
-        .select("a", "b", "start", "end")
-    )

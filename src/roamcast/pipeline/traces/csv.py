@@ -6,8 +6,9 @@ as 2008-02-02T15:36:08Z, in UTC where it does not say. The separator is a comma,
 has it. The same columns in Parquet (a name that ends in .parquet) are read as well.
 """
 
-from pyspark.sql import DataFrame, SparkSession
+from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+from pyspark.sql.types import DatetimeType, StringType
 
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.traces.samples import Read
@@ -34,14 +35,13 @@ def read(spark: SparkSession, path: str) -> Read:
                 f"{path}: no column is the {_SAID[needed]}; it has {', '.join(frame.columns)}; "
                 f"the header must have one of {', '.join(_NAMES[needed])}"
             )
-    named = {what: F.trim(F.col(f"`{columns[what]}`")) for what in ("id", "t", east, north)}
-    moment = F.coalesce(number(named["t"]), F.unix_micros(F.try_to_timestamp(named["t"])) / 1_000_000)
+    node = F.trim(F.col(f"`{columns['id']}`").cast("string"))
     parsed = frame.select(
-        F.when(named["id"] != "", named["id"]).alias("id"),
-        moment.alias("t"),
-        number(named[east]).alias("x"),
-        number(named[north]).alias("y"),
-        F.concat_ws(",", *(F.col(f"`{name}`") for name in frame.columns)).alias("line"),
+        F.when(node != "", node).alias("id"),
+        _seconds(frame, columns["t"]).alias("t"),
+        number(_value(frame, columns[east])).alias("x"),
+        number(_value(frame, columns[north])).alias("y"),
+        F.concat_ws(",", *(F.col(f"`{name}`").cast("string") for name in frame.columns)).alias("line"),
     )
     if geographic:
         parsed = parsed.withColumns(
@@ -54,13 +54,29 @@ def read(spark: SparkSession, path: str) -> Read:
 
 
 def _frame(spark: SparkSession, path: str) -> DataFrame:
-    """All columns as text."""
+    """The columns: text, or what Parquet has."""
     if path.removesuffix("/").endswith(".parquet"):
-        table = spark.read.parquet(path)
-        return table.select(*(F.col(f"`{name}`").cast("string") for name in table.columns))
+        return spark.read.parquet(path)
     head = spark.read.text(path).first()
     separator = next((mark for mark in ("\t", ";", ",") if head is not None and mark in head[0]), ",")
     return spark.read.option("header", True).option("sep", separator).option("enforceSchema", False).csv(path)
+
+
+def _value(frame: DataFrame, name: str) -> Column:
+    """A column of text without blanks around; a number as it is: printing and reading it again takes longer than all
+    the rest of an import."""
+    column = F.col(f"`{name}`")
+    return F.trim(column) if isinstance(frame.schema[name].dataType, StringType) else column
+
+
+def _seconds(frame: DataFrame, name: str) -> Column:
+    """Of a number, or since 1970 of a date and time."""
+    value, kind = _value(frame, name), frame.schema[name].dataType
+    if isinstance(kind, StringType):
+        return F.coalesce(number(value), F.unix_micros(F.try_to_timestamp(value)) / 1_000_000)
+    if isinstance(kind, DatetimeType):
+        return F.unix_micros(value.cast("timestamp")) / 1_000_000
+    return number(value)
 
 
 _SAID = {"id": "node's id", "t": "time", "lon": "longitude (or x)", "lat": "latitude (or y)", "x": "x", "y": "y"}

@@ -42,16 +42,18 @@ def read_parquet(spark: SparkSession, path: str) -> Read:
 
 
 def _renamed(frame: DataFrame) -> DataFrame:
-    """Columns by what they are, whichever of the known names they have."""
+    """Columns by what they are, whichever of the known names they have. Numbers of Parquet stay numbers: as text, each
+    would be printed and read again, which takes longer than all else."""
     there = {name.lower(): name for name in frame.columns}
 
     def found(column: str) -> list[str]:
         return [there[name] for name in _COLUMNS[column] if name in there]
 
     named = {
-        name: F.coalesce(*(F.col(f"`{one}`").cast("string") for one in found(column)), F.lit(None))
+        name: F.coalesce(*(F.col(f"`{one}`") for one in found(column)), F.lit(None))
         for name, column in (("time", "t"), ("id", "id"), ("x", "x"), ("y", "y"))
     }
+    named["id"] = named["id"].cast("string")
     return frame.select(*(column.alias(name) for name, column in named.items())).where("id is not null and id != ''")
 
 

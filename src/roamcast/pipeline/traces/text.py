@@ -13,10 +13,10 @@ def lines(spark: SparkSession, path: str) -> DataFrame:
     return text.where((F.col("line") != "") & ~F.startswith("line", F.lit("#")))
 
 
-def number(text: Column) -> Column:
-    """A finite double, else null."""
-    value = text.try_cast("double")
-    return F.when(~F.isnan(value) & (F.abs(value) != float("inf")), value)
+def number(value: Column) -> Column:
+    """A finite double, else null: of text, or of a number."""
+    double = value.try_cast("double")
+    return F.when(F.abs(double) < float("inf"), double)  # to Spark, NaN is greater than any
 
 
 def apart(parsed: DataFrame, needed: dict[str, str], columns: list[str]) -> tuple[DataFrame, DataFrame]:

@@ -40,6 +40,8 @@ LEGS: Final = pa.schema(
     + [(name, pa.float64()) for name in ("x0", "y0", "x1", "y1")]
 )
 LINKS: Final = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
+_AT_ONCE: Final = 1 << 16
+"""Changes of links that are Python's numbers at one time."""
 
 Subset = Annotated[
     Literal["first", "drawn"],
@@ -139,7 +141,10 @@ def _walk(own: dict[str, Any], area: Area, begin: int, continuous: bool) -> Iter
 def link_changes(
     folder: Path, nodes: int, seed: int, window: float | None, subset: str
 ) -> Iterator[tuple[int, int, int, bool]]:
-    """(time in ns, a, b, whether they can hear each other from then on), in the order of time."""
+    """(time in ns, a, b, whether they can hear each other from then on), in the order of time.
+
+    What is wrong with the trace is raised by the call, not by the first change.
+    """
     about = read_about(folder, "contacts")
     begin, end = _window(about, window, seed, folder)
     table = _rows(folder / "links", LINKS, begin, end)
@@ -152,8 +157,14 @@ def link_changes(
     comes = np.arange(len(time)) < len(a)
     # At one instant, what ends goes first: contacts that touch are one.
     order = np.lexsort((np.tile(b, 2), np.tile(a, 2), comes, time))
-    changes = (time, np.tile(a, 2), np.tile(b, 2), comes)
-    return zip(*(column[order].tolist() for column in changes), strict=True)
+    changes = tuple(column[order] for column in (time, np.tile(a, 2), np.tile(b, 2), comes))
+    return _rows_of(changes)
+
+
+def _rows_of(columns: tuple[np.ndarray, ...]) -> Iterator[tuple[Any, ...]]:
+    """Rows of columns, some at a time: as Python's numbers, all of a large trace would take five times the memory."""
+    for first in range(0, len(columns[0]), _AT_ONCE):
+        yield from zip(*(column[first : first + _AT_ONCE].tolist() for column in columns), strict=True)
 
 
 def _window(about: About, window: float | None, seed: int, folder: Path) -> tuple[int, int]:
