@@ -22,7 +22,7 @@ from roamcast.report.replay.traffic import add_traffic
 __all__ = ["missing", "write_replay"]
 
 SCRIPTS: Final = (
-    *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock"),
+    *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock", "lines", "sprites"),
     *(
         "transmissions",
         "stage",
