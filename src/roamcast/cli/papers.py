@@ -64,10 +64,10 @@ def papers(
     run_memory: str | None,
     task: str | None,
 ) -> None:
-    """Reproduce the experiments of the given PAPERs (default: all), and judge their claims.
+    """Reproduce papers' experiments, and judge their claims.
 
-    Prints a verdict on every claim and writes a report. Run the same command again to continue an interrupted
-    campaign. The exit code is 1 if a run failed.
+    Without a PAPER, all of them. Prints a verdict on every claim and writes a report. Run the same command again to
+    continue an interrupted campaign. The exit code is 1 if a run failed.
     """
     claims = [claim for claim in load_claims(data.CLAIMS) if not names or claim.paper in names]
     if task == "list":

@@ -13,15 +13,16 @@ from roamcast.campaign.recorded import open_run
 @click.argument("beside", type=click.Path(path_type=Path), metavar="[RUN2]", required=False)
 @click.option("--open", "show", is_flag=True, help="Show the page in the browser.  [default: only print its path]")
 def replay(run: Path, beside: Path | None, show: bool) -> None:
-    """Write replay.html, a page that plays the run in RUN, and print its path.
+    """Write a page that plays a run, or two side by side.
 
-    RUN is the folder that `roamcast run` or `roamcast lab` made, or CAMPAIGN/RUN. The page opens from disk without a
-    network. It shows transmissions and the way of each event if the run recorded frames and decisions:
+    The page, replay.html, goes into the run's folder, and its path is printed. RUN is the folder that `roamcast
+    run` or `roamcast lab` made, or CAMPAIGN/RUN. The page opens from disk without a network. It shows transmissions
+    and the way of each event if the run recorded frames and decisions:
 
     \b
       roamcast run first.toml --replay            records them, and writes the page
 
-    With RUN2, the page plays both side by side and in step: two protocols, say, on the same movement.
+    With RUN2, the page plays both in step: two protocols, say, on the same movement.
     """
     from roamcast.report.replay import missing, write_replay
 
