@@ -126,14 +126,14 @@ def choose(
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for."""
+    """The request."""
 
     measure: str
     share: float
     within: float | None
     cost: str
     until: float
-    """Of `time.monotonic`."""
+    """The deadline, by `time.monotonic`."""
     out: Path
     master: str
     settings: dict[str, str]

@@ -162,7 +162,7 @@ def node(
 
 
 async def _run(settings: NodeSettings) -> RoamcastError | None:
-    """Runs until a signal comes or the store fails, which is given back."""
+    """Runs until a signal arrives or the store fails; returns that failure."""
     from roamcast.live import log
     from roamcast.live.node import Node
     from roamcast.live.systemd import notify

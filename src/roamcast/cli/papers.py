@@ -30,7 +30,7 @@ from roamcast.papers.until import Decided
 
 MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 WIDTH: Final = 100
-"""Columns of what is printed."""
+"""Width of the output, in characters."""
 CLAIMS_FILE: Final = "claims.json"
 PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its verdicts do not count."
 

@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Of one event and one node."""
+    """The explanation for one event and one node."""
 
     published: Published
     node: int
@@ -173,7 +173,7 @@ class Explainer:
         return Cause.QUEUE_FULL if holder in self.record.queue_full else Cause.RUN_ENDED
 
     def _decision(self, decided: Decided) -> Cause:
-        """Who is no nearer than a node that nobody nearer heard is not chosen: the minimum is the reason."""
+        """Near a local minimum, nodes that are farther from the region are not chosen: the minimum is the reason."""
         if decided.decision in ("local minimum", "not chosen") and any(
             one.decision == "local minimum" for one in self.record.decided[self._published.event]
         ):
