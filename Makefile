@@ -5,6 +5,7 @@
 #   make test-slow   those in real time or with a cluster of their own
 #   make install  the set-up alone          make check   format, lint, types, layers
 #   make bench    the benchmarks            make fuzz    every property with all its examples, a million inputs a reader
+#   make docs     the documentation as a site, in out/site/html
 #   make lock     new exact versions        make clean   what the above made
 
 PYTHON ?= python3
@@ -16,7 +17,7 @@ READY := $(VENV)/.ready
 # compile all it imports, and pytest rewrite all tests in every worker.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz lock clean
+.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz docs lock clean
 
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
@@ -74,10 +75,21 @@ fuzz: install
 	ROAMCAST_EXAMPLES=all $(BIN)/pytest -n 2 --dist loadfile -m hypothesis
 	$(BIN)/python -m bench.fuzz
 
+# Sphinx is no part of the set-up: this target brings it.
+docs: install
+	@if command -v uv >/dev/null; then \
+	  uv pip install -q --python $(BIN)/python --require-hashes -r requirements-docs.lock; \
+	else \
+	  $(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r requirements-docs.lock; \
+	fi
+	$(BIN)/python docs/site/build.py out/site
+
 # The universal lock needs uv; it is a tool for maintainers, not for users.
 lock:
 	uv pip compile pyproject.toml --all-extras --universal --python-version 3.11 --generate-hashes \
 	  --no-header --no-annotate --no-emit-index-url -q -o requirements.lock --upgrade
+	uv pip compile --group docs --constraint requirements.lock --universal --python-version 3.11 --generate-hashes \
+	  --no-header --no-annotate --no-emit-index-url -q -o requirements-docs.lock --upgrade
 
 clean:
 	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache

@@ -48,7 +48,7 @@ def run(nodes: int = 200, frames: int = 100_000) -> None:
     with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, Browser(program, 1280, 800) as browser:
         made = record(Path(folder), nodes, frames)
         begin = time.process_time()
-        page = write_replay(made, Path(folder) / "replay.html")
+        page = write_replay(made, place=Path(folder) / "replay.html")
         print(f"  written in {time.process_time() - begin:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
         begin = time.monotonic()
         browser.ask("Performance.enable")

@@ -186,7 +186,7 @@ def test_the_summary_is_printed_as_tables() -> None:
         "line: flooding, seed 1, after 0 s of warm-up",
         "delivery 100.00 %",
         "events published 9, wanted by anyone: 9",
-        "packets a delivered pair 3.00",
+        "packets per delivered pair 3.00",
         "delay, 50 / 95 / 99 % 3.008 ms / 3.008 ms / 3.008 ms",
         "noted in the whole run duplicate 18",
         "data 27 76032 40.608 ms 3.00",
@@ -200,7 +200,7 @@ def test_the_summary_is_printed_as_tables() -> None:
 def test_what_is_undefined_is_printed_as_a_dash() -> None:
     result = roamcast("run", LINE, "--reference", "--set", "workload.subscribers=[]")
     lines = [" ".join(line.split()) for line in result.stdout.splitlines()]
-    assert {"delivery –", "packets a delivered pair –", "only – –", "delay, mean –", "hops, mean –"} <= set(lines)
+    assert {"delivery –", "packets per delivered pair –", "only – –", "delay, mean –", "hops, mean –"} <= set(lines)
 
 
 def test_progress_is_shown_on_a_terminal_unless_quiet() -> None:

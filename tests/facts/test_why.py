@@ -373,3 +373,108 @@ def test_a_tree_of_its_own_cuts_off_who_came_too_late() -> None:
     links = {"up": [[0, 1]], "change": [{"at": 20, "up": [[1, 2]]}]}
     made = simulated(protocol={"name": "coman"}, links=links, workload=workload, duration=30)
     assert Cause.TREE_BROKEN in causes(made)
+
+
+def test_two_that_send_at_once_do_not_hear_each_other() -> None:
+    """Both in range of each other and always with something to send: now and then their waits end at one time."""
+    made = simulated(
+        nodes=2,
+        area={"width": 400, "height": 400},
+        movement={"model": "static", "positions": [[0, 0], [50, 0]]},
+        radio={"propagation": "unit-disk", "range": 100},
+        links=None,
+        workload={
+            "subscribers": [{"nodes": [0, 1]}],
+            "publishers": [{"nodes": [0, 1], "rate": 100, "size": 1400}],
+            "disjoint": False,
+        },
+        duration=1,
+    )
+    assert Cause.HALF_DUPLEX in causes(made)
+
+
+def test_who_did_not_ask_for_it() -> None:
+    made = simulated()
+    (event,) = made.published
+    assert explain(made, event, 1).cause is Cause.NOT_SUBSCRIBED
+
+
+def test_a_run_without_the_record() -> None:
+    lossy = {"up": [[0, 1], [1, 2]], "loss": 0.9}
+    assert causes(simulated(links=lossy, record={"frames": False, "decisions": False})) == {Cause.NOT_RECORDED}
+
+
+def published_from(start: float, **changes: Any) -> dict[str, Any]:  # noqa: ANN401  # fields of a publisher
+    publisher = {"nodes": [0], "rate": 2, "start": start, "stop": start + 1, **changes}
+    return {"subscribers": [{"nodes": [2]}], "publishers": [publisher]}
+
+
+def test_before_the_first_beacon_nobody_is_known() -> None:
+    made = simulated(protocol={"name": "hint"}, workload=published_from(0.1, stop=0.5))
+    assert causes(made) == {Cause.NO_ROUTE}
+
+
+def test_two_hints_and_the_first_keeps_the_second_quiet() -> None:
+    """Node 1 knows the way to 3 and node 2 that to 4; both hear the event at once, and each other."""
+    made = simulated(
+        nodes=5,
+        protocol={"name": "hint", "parameters": {"interval": 1}},
+        workload={
+            "subscribers": [{"nodes": [3, 4]}],
+            "publishers": [{"nodes": [0], "rate": 5, "start": 5, "stop": 8}],
+        },
+        links={"up": [[0, 1], [0, 2], [1, 2], [1, 3], [2, 4]]},
+        duration=10,
+    )
+    assert causes(made) == {Cause.SUPPRESSED}
+
+
+def test_a_subscription_that_is_not_known_on_the_tree_yet() -> None:
+    workload = {
+        "subscribers": [{"nodes": [2], "start": 25}],
+        "publishers": [{"nodes": [0], "rate": 1000, "start": 24.99, "stop": 25.03}],
+    }
+    assert causes(simulated(protocol={"name": "coman"}, workload=workload, duration=26)) == {Cause.NOT_WANTED}
+
+
+MEETS: dict[str, Any] = {"up": [[0, 1]], "change": [{"at": 21, "up": [[1, 2]]}]}
+CARRIED: dict[str, Any] = {"name": "opportunistic", "parameters": {"interval": 5}}
+
+
+def test_a_lifetime_that_ends_before_the_next_announcement() -> None:
+    assert causes(simulated(protocol=CARRIED, links=MEETS, workload=published_from(1, lifetime=21), duration=40)) == {
+        Cause.EXPIRED
+    }
+
+
+def test_a_meeting_too_short_for_an_announcement() -> None:
+    short = {**MEETS, "change": [*MEETS["change"], {"at": 22, "down": [[1, 2]]}]}
+    assert causes(simulated(protocol=CARRIED, links=short, workload=published_from(1), duration=40)) == {Cause.SILENT}
+
+
+def test_a_cache_of_one() -> None:
+    small = {"name": "opportunistic", "parameters": {"interval": 5, "capacity": 1}}
+    moved_on = {"up": [[0, 1]], "change": [{"at": 30, "up": [[1, 2]], "down": [[0, 1]]}]}
+    assert Cause.CACHE_FULL in causes(
+        simulated(protocol=small, links=moved_on, workload=published_from(1, rate=10), duration=60)
+    )
+
+
+def test_a_way_that_leads_away_from_the_region_first() -> None:
+    """The only way from node 0 to the subscriber begins with node 1, which is farther away."""
+    made = simulated(
+        nodes=5,
+        area={"width": 400, "height": 400},
+        movement={"model": "static", "positions": [[50, 50], [50, 140], [140, 200], [230, 140], [250, 50]]},
+        radio={"propagation": "unit-disk", "range": 110},
+        links=None,
+        protocol={"name": "context", "parameters": {"reach": 110}},
+        workload={
+            "subscribers": [{"nodes": [4]}],
+            "publishers": [
+                {"nodes": [0], "rate": 1, "start": 6, "stop": 8, "relevance": "within(circle(250, 50, 30))"}
+            ],
+        },
+        duration=12,
+    )
+    assert causes(made) == {Cause.LOCAL_MINIMUM}

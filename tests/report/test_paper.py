@@ -1,5 +1,7 @@
 """Figures as files, and the verb that makes one."""
 
+import copy
+import shutil
 import struct
 import xml.etree.ElementTree as ET
 from pathlib import Path
@@ -15,7 +17,7 @@ from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import all_charts
 from roamcast.report.find import find_figure
 from roamcast.report.looks import COLOURS, DASHES, MARKERS, PAPER_MARKERS
-from roamcast.report.paper import Look, length, render
+from roamcast.report.paper import TEX, Look, length, render
 from roamcast.report.source import read_results
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -65,6 +67,17 @@ def test_without_tex_pgf_is_refused_in_one_line(tmp_path: Path, monkeypatch: pyt
         2,
         "error: PGF needs a TeX, and none of pdflatex, lualatex, xelatex is installed: take --format pdf instead\n",
     )
+
+
+@pytest.mark.skipif(not any(map(shutil.which, TEX)), reason="no TeX on this machine: PGF is not tested")
+def test_pgf_has_names_that_tex_would_take_for_commands(tmp_path: Path) -> None:
+    name = r"_hint_2 & 50 % #1 ~x^2 {a} $y\z"
+    campaign = copy.deepcopy(CAMPAIGN)
+    campaign["experiments"][0]["variants"][0]["name"] = name
+    rows = [(row[0], name if row[1] == "hint" else row[1], *row[2:]) for row in ROWS]
+    drawn = render(find_figure(read_results(write_folder(tmp_path / "out", campaign, rows)), "7"), "pgf").decode()
+    written = r"\_hint\_2 \& 50 \% \#1 \textasciitilde{}x\textasciicircum{}2 \{a\} \textdollar{}y\textbackslash{}z"
+    assert written in drawn.replace("\n", "")
 
 
 @pytest.mark.parametrize(

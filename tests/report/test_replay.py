@@ -76,8 +76,8 @@ def page(browser: Browser, run_folder: Path) -> Browser:
     return shown(browser, run_folder)
 
 
-def shown(browser: Browser, folder: Path, size: tuple[int, int] = WIDE) -> Browser:
-    open_at(browser, (folder / "replay.html").as_uri(), size)
+def shown(browser: Browser, folder: Path, size: tuple[int, int] = WIDE, name: str = "replay.html") -> Browser:
+    open_at(browser, (folder / name).as_uri(), size)
     deadline = time.monotonic() + 30
     while not browser.evaluate("document.documentElement.dataset.ready || ''"):
         assert time.monotonic() < deadline, browser.complaints
@@ -199,6 +199,87 @@ def test_who_left_the_line_is_named_in_later_events(page: Browser) -> None:
     assert page.evaluate("roamcast.view.story.missed.length") == 2
     press(page, "E")
     assert page.evaluate("roamcast.view.story.event") == 8
+
+
+# --- Two runs side by side -------------------------------------------------------------------------------------------
+
+
+@pytest.fixture(scope="module")
+def pair_page(run_folder: Path) -> Path:
+    """Beside flooding, gossip that all but never passes anything on: nobody but node 1 gets an event."""
+    silent = run_folder.parent / "silent"
+    run_again(run_folder, silent, 'protocol={name="gossip",parameters={p=1e-9,jitter=0}}')
+    result = CliRunner().invoke(main, ["replay", str(run_folder), str(silent)])
+    assert result.exit_code == 0, result.output
+    assert result.stdout == f"{run_folder / 'replay-with-silent.html'}\n"
+    return run_folder / "replay-with-silent.html"
+
+
+def run_again(run_folder: Path, out: Path, change: str) -> None:
+    scenario = str(run_folder.parent / "line.toml")
+    changes = ["--set", change, "--set", "record.frames=true", "--set", "record.decisions=true"]
+    result = CliRunner().invoke(main, ["run", scenario, *changes, "--reference", "--quiet", "--out", str(out)])
+    assert result.exit_code == 0, result.output
+
+
+@pytest.fixture
+def pair(browser: Browser, pair_page: Path) -> Browser:
+    return shown(browser, pair_page.parent, name=pair_page.name)
+
+
+@pytest.mark.parametrize("size", [WIDE, PHONE], ids=["wide", "phone"])
+def test_two_runs_fit_and_are_named(browser: Browser, pair_page: Path, size: tuple[int, int]) -> None:
+    shown(browser, pair_page.parent, size, pair_page.name)
+    named = browser.evaluate("[...document.querySelectorAll('#stages figcaption')].map((one) => one.innerText)")
+    assert named == ["flooding", "gossip"]
+    assert browser.evaluate("document.documentElement.scrollWidth") == size[0]
+    assert browser.complaints == []
+
+
+def test_two_runs_are_at_the_same_time_and_place(pair: Browser) -> None:
+    pair.evaluate("roamcast.seek(4)")
+    pair.evaluate("roamcast.chooseNode(1)")
+    pair.evaluate("roamcast.zoom(2, 100, 100)")
+    there = "roamcast.sides.map(({ run, view }) => [run.movement.y[1], view.node])"
+    for place, node in pair.evaluate(there):
+        assert (place, node) == (pytest.approx(200), 1)
+
+
+def test_an_event_is_told_for_both(pair: Browser) -> None:
+    pair.evaluate("document.querySelector('[data-shows=event]').click()")
+    assert "flooding: missed by 1 of 2" in text(pair, ".events button")
+    assert "gossip: missed by 2 of 2" in text(pair, ".events button")
+    pair.evaluate("document.querySelector('.events button').click()")
+    told = text(pair, "#about-event")
+    assert "Delivered to 1 of 2" in told
+    assert "Delivered to 0 of 2" in told
+    assert pair.evaluate("roamcast.sides.map(({ view }) => [...view.story.from])") == [[-1, 0, 1, -1], [-1, 0, -1, -1]]
+
+
+def test_steps_go_through_the_frames_of_both(pair: Browser) -> None:
+    pair.evaluate("roamcast.chooseEvent(0)")
+    pair.evaluate("roamcast.seek(0)")
+    senders = []
+    for _ in range(5):
+        press(pair, "ArrowRight")
+        senders.append(text(pair, "#frame").partition(" to all")[0])
+    # Both publish at one time; then only flooding goes on, and after the last frame nothing moves.
+    silent, flooded = "gossip: data of node 0", "flooding: data of node"
+    assert senders == [f"{flooded} 0", silent, f"{flooded} 1", f"{flooded} 2", f"{flooded} 2"]
+    for _ in range(3):
+        press(pair, "ArrowLeft")
+    assert text(pair, "#frame").startswith(f"{flooded} 0 to all")
+
+
+def test_runs_that_move_differently_are_refused(run_folder: Path) -> None:
+    for name, change, said in (
+        ("longer", "duration=11", "duration = 11 there, 10 here"),
+        ("elsewhere", 'movement={model="static"}', "their nodes move differently"),
+    ):
+        other = run_folder.parent / name
+        run_again(run_folder, other, change)
+        result = CliRunner().invoke(main, ["replay", str(run_folder), str(other)])
+        assert (result.exit_code, said in result.stderr) == (2, True), result.output
 
 
 # --- The command ------------------------------------------------------------------------------------------------------

@@ -41,7 +41,7 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
     assert texts(page, "//figcaption") == ["As it was."]
     assert texts(page, "//*[@class='legend']//button") == ["hint", "gossip"]
     assert texts(page, "//section[@id='again']//code") == ["roamcast papers hint --quick"]
-    assert texts(page, "//section[@id='again']//td") == ["roamcast", "0.1.0", "python", "3.11.7"]
+    assert texts(page, "//section[@id='again']/p")[-1] == "Made with roamcast 0.1.0, python 3.11.7."
     assert texts(page, "//dl/div[dt='Runs']/dd") == ["1 done, 1 failed"]
     assert texts(page, "//dl/div[dt='Date']/dd") == ["2026-11-01 12:00 UTC"]
     assert texts(page, "//dl/div[dt='Machine']/dd") == ["a processor, 2 cores, Linux 6.1"]

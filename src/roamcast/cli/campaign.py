@@ -101,9 +101,10 @@ def campaign(
     only_example: bool,
     as_json: bool,
 ) -> None:
-    """Run experiments (scenarios swept over axes, variants and seeds), measure them, print a table, write a report.
+    """Run experiments, measure them, and write a report.
 
-    Run the same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
+    An experiment sweeps a scenario over axes, variants and seeds. The results are printed as a table too. Run the
+    same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
     if only_example:
         click.echo(EXAMPLE, nl=False)

@@ -50,17 +50,24 @@ COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "
     "that any protocol could have delivered; or another measure that is a share.",
 )
 @click.option(
-    "--within", type=click.FloatRange(0, min_open=True), metavar="S", help="The goal's deadline.  [default: none]"
+    "--within",
+    type=click.FloatRange(0, min_open=True),
+    metavar="S",
+    help="Count only what arrives within so many seconds.  [default: no limit]",
 )
 @click.option(
     "--cost",
     type=click.Choice(list(COST_UNITS)),
     default="airtime",
     show_default=True,
-    help="What the cheapest is the cheapest in, for each delivery.",
+    help="What to count as the cost of a delivery.",
 )
 @click.option(
-    "--minutes", type=click.FloatRange(0, min_open=True), default=10, show_default=True, help="Time for it all."
+    "--minutes",
+    type=click.FloatRange(0, min_open=True),
+    default=10,
+    show_default=True,
+    help="Time limit for everything.",
 )
 @click.option(
     "--candidate",
@@ -71,10 +78,8 @@ COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "
     "protocols']",
 )
 @click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/choose-NAME]")
-@click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]")
-@click.option(
-    "--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated.  [default: none]"
-)
+@click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
+@click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
 def choose(
     network: Path,
@@ -88,14 +93,14 @@ def choose(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Find the protocol that reaches a goal on this network at the lowest cost.
+    """Find the cheapest protocol that reaches a goal on a network.
 
     The network is a scenario, or a TRACE from 'roamcast traces import', around which a scenario is made: a fifth of the
     nodes want everything, a twentieth publish.
 
     All candidates run the scenario on the same seeds. Those that surely miss the goal, or surely cost more than another
     that meets it, are dropped, until one is left, those left cost the same, or the time is up. Those left are then
-    measured on seeds that had no part in the choice. Exits with 0 also if nothing is decided or nothing meets the goal:
+    measured on seeds that had no part in the choice. Exits with 0 even if nothing is decided or nothing meets the goal:
     the answer says so.
     """
     measure, share = _goal(at_least)
@@ -121,14 +126,14 @@ def choose(
 
 @dataclass(frozen=True)
 class Request:
-    """What is asked for."""
+    """The request."""
 
     measure: str
     share: float
     within: float | None
     cost: str
     until: float
-    """Of `time.monotonic`."""
+    """The deadline, by `time.monotonic`."""
     out: Path
     master: str
     settings: dict[str, str]

@@ -51,7 +51,7 @@ def connecting(verb: F) -> F:
             "--api",
             envvar=API_VARIABLE,
             metavar="HOST:PORT|unix:PATH",
-            help=f"Address of the node's API.  [default: ${API_VARIABLE}, or the node of yours that runs here]",
+            help=f"Address of the node's API.  [default: ${API_VARIABLE}, or your only node on this machine]",
         ),
         click.option(
             "--token-file",
@@ -65,7 +65,7 @@ def connecting(verb: F) -> F:
             envvar=CERTIFICATE_VARIABLE,
             type=click.Path(path_type=Path),
             metavar="FILE",
-            help="Certificate that a node on another machine must show, or that of who signed it.  "
+            help="Certificate of a node on another machine, or of the authority that signed it.  "
             f"[default: ${CERTIFICATE_VARIABLE}, or those that this system trusts]",
         ),
     )

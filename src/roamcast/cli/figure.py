@@ -24,7 +24,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 @click.option(
     "--font-size", type=click.FloatRange(3, 40), metavar="PT", help="Size of the text.  [default: 8, or the style's]"
 )
-@click.option("--style", metavar="NAME", help="A style sheet of matplotlib: its name, or a file.")
+@click.option("--style", metavar="NAME", help="A style sheet of matplotlib: its name, or a file.  [default: ours]")
 @click.option(
     "--scale",
     type=click.Choice(["fit", "zero", "log"]),
@@ -33,7 +33,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
     help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic.",
 )
 @click.option("--over", metavar="AXIS", help="The x axis, if the measure is drawn over several.")
-@click.option("--experiment", metavar="NAME", help="Whose figure, if several experiments have one.")
+@click.option("--experiment", metavar="NAME", help="The experiment, if several have such a figure.")
 @click.option(
     "--out",
     "file",
@@ -54,10 +54,11 @@ def figure(
     experiment: str | None,
     file: Path | None,
 ) -> None:
-    """Draw one figure of the campaign in the folder OUT and print the path of the file.
+    """Draw one figure of a campaign, for a paper.
 
-    MEASURE is a measure, the id of a figure, or `causes`. Curves have the same colours, markers and dashes in every
-    figure of a campaign, and in its report; they can be told in grey and by the colour-blind.
+    OUT is the campaign's folder; the path of the new file is printed. MEASURE is a measure, the id of a figure, or
+    `causes`. Curves have the same colours, markers and dashes in every figure of a campaign, and in its report;
+    they can be told apart in grey and by colour-blind readers.
     """
     from roamcast.report.find import find_figure
     from roamcast.report.paper import Look, length, save

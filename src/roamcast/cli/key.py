@@ -9,7 +9,7 @@ from roamcast.live.key import NetworkKey
 
 @click.group()
 def key() -> None:
-    """Create the key that all nodes of a network share, or show a key's fingerprint."""
+    """Create the key that all nodes of a network share, or show it."""
 
 
 @key.command()

@@ -101,10 +101,11 @@ def lab(
     as_json: bool,
     quiet: bool,
 ) -> None:
-    """Run a scenario on real 'roamcast node' processes, in real time; write facts and a summary as 'run' does.
+    """Run a scenario on real node processes, in real time.
 
-    An emulated ether on loopback delivers datagrams according to the scenario's movement, range and loss. Root is
-    needed only for --netns. The exit code is 1 if a node died.
+    Writes facts and prints a summary as 'roamcast run' does. An emulated ether on loopback delivers datagrams
+    according to the scenario's movement, range and loss. Root is needed only for --netns. The exit code is 1 if a
+    node died.
     """
     from roamcast.lab import netns
     from roamcast.lab.air import check_possible

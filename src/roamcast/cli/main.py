@@ -13,29 +13,14 @@ from click.shell_completion import CompletionItem
 from roamcast.config.errors import nearest
 from roamcast.errors import RoamcastError
 
-VERBS: Final = (
-    *(
-        "run",
-        "campaign",
-        "choose",
-        "map",
-        "papers",
-        "scenario",
-        "protocols",
-        "traces",
-        "report",
-        "figure",
-        "replay",
-        "why",
-        "verify",
-        "measure",
-        "publish",
-        "sql",
-        "lab",
-    ),
-    *("node", "pub", "sub", "status", "key"),
-)
-"""Each is a command of its name, in the module of its name."""
+GROUPS: Final = {
+    "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
+    "Compare": ("campaign", "choose", "map", "papers"),
+    "Look at results": ("report", "figure", "replay", "why", "measure", "sql", "verify", "publish"),
+    "Run on devices": ("key", "node", "pub", "sub", "status"),
+}
+"""The verbs as the help lists them. Each is the command of its name in the module of its name."""
+VERBS: Final = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 INTERRUPTED = 130
 """128 and the number of SIGINT, as shells have it."""
 
@@ -89,11 +74,16 @@ class Verbs(click.Group):
         if name not in VERBS:
             return None
         try:
-            verb = getattr(importlib.import_module(f"roamcast.cli.{name}"), name)
+            module = importlib.import_module(f"roamcast.cli.{name}")
         except ModuleNotFoundError as missing:
             return _absent(name, missing)
-        assert isinstance(verb, click.Command)
-        return verb
+        return next(one for one in vars(module).values() if isinstance(one, click.Command) and one.name == name)
+
+    def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
+        for title, verbs in GROUPS.items():
+            with formatter.section(title):
+                found = [(verb, self.get_command(ctx, verb)) for verb in verbs]
+                formatter.write_dl([(verb, one.get_short_help_str(limit=80)) for verb, one in found if one is not None])
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -144,5 +134,7 @@ def main() -> None:
       roamcast sub 'price < 20'                   subscribe: print matching events
       roamcast pub --type offer price=12.5        publish an event
 
-    Shell completion for bash (zsh and fish likewise):  eval "$(_ROAMCAST_COMPLETE=bash_source roamcast)"
+    \b
+    Shell completion for bash (zsh and fish likewise):
+      eval "$(_ROAMCAST_COMPLETE=bash_source roamcast)"
     """

@@ -26,14 +26,14 @@ RESULTS: Final = "map"
 TUNED_SEEDS: Final = 5
 
 
-@click.command()
+@click.command("map")
 @click.argument("part", type=click.Choice(list(PARTS)), default="core", metavar="[PART]")
 @click.option("--quick", "level", flag_value="quick", help="A preview: fewer cells and seeds, shorter runs.")
 @click.option("--full", "level", flag_value="full", help="All cells, ten seeds, 600 s measured: hours.")
 @campaign_options
 @click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
-def map(
+def map_networks(
     part: str,
     level: Level | None,
     options: CampaignOptions,

@@ -13,9 +13,10 @@ from roamcast.storage import Store
 @click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
 @click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 def measure(out: Store, measures: tuple[str, ...], master: str | None, settings: tuple[str, ...]) -> None:
-    """Measure the campaign in OUT, a folder or s3://BUCKET/NAME, by each MEASURE.  [default: all]
+    """Compute measures of a campaign.
 
-    Writes OUT/measures, and nothing else. What was measured before is not measured again.
+    OUT is the campaign's folder or s3://BUCKET/NAME; without a MEASURE, all are computed. Writes OUT/measures, and
+    nothing else. What was measured before is not measured again.
     """
     from roamcast.pipeline.measures import measure as by  # Spark takes a second to import
     from roamcast.pipeline.session import session

@@ -92,7 +92,7 @@ FAILED = 1
     default=1024,
     show_default=True,
     metavar="MIB",
-    help="All facts together take no more than this; then the oldest are removed.",
+    help="Most disk space for facts; beyond it the oldest are removed.",
 )
 @click.option("--decisions", is_flag=True, help="Also record what the broker decides about each event.")
 @click.option(
@@ -134,11 +134,12 @@ def node(
     facts_limit: int,
     **options: Any,  # noqa: ANN401  # of NodeSettings
 ) -> None:
-    """Run a node: a broker that exchanges events with its neighbours for the applications on this machine.
+    """Run a node on this device.
 
-    Prints one line of JSON when it is ready, and logs to stderr, one JSON object per line. Stop it with SIGTERM or
-    SIGINT; SIGHUP has it read its keys, token and certificate again. Applications talk to it with 'roamcast pub',
-    'roamcast sub' and 'roamcast status', from Python with roamcast.live.client, or through its HTTP API (docs/live.md).
+    A node exchanges events with its neighbours, for the applications on this machine. Prints one line of JSON when
+    it is ready, and logs to stderr, one JSON object per line. Stop it with SIGTERM or SIGINT; SIGHUP has it read
+    its keys, token and certificate again. Applications talk to it with 'roamcast pub', 'roamcast sub' and 'roamcast
+    status', from Python with roamcast.live.client, or through its HTTP API (docs/live.md).
 
     \b
     Examples:
@@ -161,7 +162,7 @@ def node(
 
 
 async def _run(settings: NodeSettings) -> RoamcastError | None:
-    """Runs until a signal comes or the store fails, which is given back."""
+    """Runs until a signal arrives or the store fails; returns that failure."""
     from roamcast.live import log
     from roamcast.live.node import Node
     from roamcast.live.systemd import notify

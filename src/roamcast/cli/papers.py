@@ -27,7 +27,7 @@ from roamcast.papers.until import Decided
 
 MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 WIDTH: Final = 100
-"""Columns of what is printed."""
+"""Width of the output, in characters."""
 CLAIMS_FILE: Final = "claims.json"
 PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its verdicts do not count."
 
@@ -55,10 +55,10 @@ def papers(
     options: CampaignOptions,
     task: str | None,
 ) -> None:
-    """Reproduce the experiments of the given PAPERs (default: all), and judge their claims.
+    """Reproduce papers' experiments, and judge their claims.
 
-    Prints a verdict on every claim and writes a report. Run the same command again to continue an interrupted
-    campaign. The exit code is 1 if a run failed.
+    Without a PAPER, all of them. Prints a verdict on every claim and writes a report. Run the same command again to
+    continue an interrupted campaign. The exit code is 1 if a run failed.
     """
     claims = [claim for claim in load_claims(data.CLAIMS) if not names or claim.paper in names]
     if task == "list":

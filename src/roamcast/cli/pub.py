@@ -88,10 +88,11 @@ def pub(
     quiet: bool,
     connection: Connection,
 ) -> None:
-    """Publish an event, and print its id once the node has stored it on disk.
+    """Publish an event.
 
-    VALUE is written as in TOML: 12, 12.5, true, "text", or [1, 2] for several values; anything else is text. Giving a
-    name twice gives it both values. How each value was read is said on stderr.
+    Its id is printed once the node has stored it on disk. VALUE is written as in TOML: 12, 12.5, true, "text", or
+    [1, 2] for several values; anything else is text. Repeat a NAME to give it several values. A line on stderr says how
+    each value was read.
 
     \b
     Examples:

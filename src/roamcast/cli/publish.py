@@ -16,11 +16,12 @@ from roamcast.storage import Store
     "--pack", is_flag=True, help="Pack the facts of many runs into a file.  [default: a file for each run and table]"
 )
 def publish(out: Path, place: Store, pack: bool) -> None:
-    """Copy the campaign in OUT to PLACE: s3://BUCKET/NAME, or another folder.
+    """Copy a campaign to an object store or another folder.
 
-    Facts that belong to no run stay behind, and what is there already is not copied again. measure, report, sql and
-    verify take PLACE for OUT. An object store is found as by other tools: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY,
-    AWS_REGION and AWS_ENDPOINT_URL in the environment, or ~/.aws. A packed copy is for many runs: a thousand are a few
-    files, not ten thousand. It is read like the others; only the original can be added to.
+    OUT is the campaign's folder, PLACE is s3://BUCKET/NAME or a folder. Files that belong to no run are left out, and
+    what PLACE has already is not copied again. measure, report, sql and verify take PLACE for OUT. Access to an object
+    store is configured as for other tools: AWS_ACCESS_KEY_ID, AWS_SECRET_ACCESS_KEY, AWS_REGION and AWS_ENDPOINT_URL in
+    the environment, or ~/.aws. With --pack, a thousand runs become a few files instead of ten thousand; a packed copy
+    is read like any other, but no runs can be added to it.
     """
     click.echo(f"{place}: {copy(out, place, packed=pack)} files written")

@@ -10,22 +10,26 @@ from roamcast.campaign.recorded import open_run
 
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.argument("beside", type=click.Path(path_type=Path), metavar="[RUN2]", required=False)
 @click.option("--open", "show", is_flag=True, help="Show the page in the browser.  [default: only print its path]")
-def replay(run: Path, show: bool) -> None:
-    """Write replay.html, a page that plays the run in RUN, and print its path.
+def replay(run: Path, beside: Path | None, show: bool) -> None:
+    """Write a page that plays a run, or two side by side.
 
-    RUN is the folder that `roamcast run` or `roamcast lab` made, or CAMPAIGN/RUN. The page opens from disk without a
-    network. It shows transmissions and the way of each event if the run recorded frames and decisions:
+    The page, replay.html, goes into the run's folder, and its path is printed. RUN is the folder that `roamcast
+    run` or `roamcast lab` made, or CAMPAIGN/RUN. The page opens from disk without a network. It shows transmissions
+    and the way of each event if the run recorded frames and decisions:
 
     \b
       roamcast run first.toml --replay            records them, and writes the page
+
+    With RUN2, the page plays both in step: two protocols, say, on the same movement.
     """
     from roamcast.report.replay import missing, write_replay
 
-    recorded = open_run(run)
-    page = write_replay(recorded)
+    runs = [open_run(place) for place in (run, beside) if place is not None]
+    page = write_replay(*runs)
     click.echo(page)
-    tell_missing(missing(recorded))
+    tell_missing(list(dict.fromkeys(field for recorded in runs for field in missing(recorded))))
     if show:
         webbrowser.open(page.resolve().as_uri())
 

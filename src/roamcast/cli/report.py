@@ -13,7 +13,7 @@ from roamcast.storage import Store, fetched
 @click.argument("out", type=Folder(), metavar="OUT")
 @click.option("--open", "show", is_flag=True, help="Open the page in the browser.")
 def report(out: Store, show: bool) -> None:
-    """Write the report of the campaign in the folder OUT, and print the path of its page.
+    """Write the report of a campaign.
 
     Replaces OUT/report: index.html, which opens with the answer in words and works offline; figures/ with SVG and PNG;
     data/ with CSV. Nothing is simulated or measured again, and Spark is not started. One figure for a paper: roamcast

@@ -63,7 +63,7 @@ ABSENT: Final = "–"
     is_flag=True,
     help="Record frames and decisions too, and write replay.html, a page that plays the run.",
 )
-@click.option("--traceback", "with_traceback", is_flag=True, help="If the protocol raises, print where in full.")
+@click.option("--traceback", "with_traceback", is_flag=True, help="If the protocol raises, print the full traceback.")
 def run(
     scenario: Path,
     out: Path | None,
@@ -76,9 +76,10 @@ def run(
     in_python: bool,
     with_traceback: bool,
 ) -> None:
-    """Simulate a scenario, write its facts as Parquet, and print a summary.
+    """Simulate a scenario, and print a summary.
 
-    The folder also gets scenario.toml, a copy of the file, and run.json with summary, overrides, versions and times.
+    Its facts are written as Parquet. The folder also gets scenario.toml, a copy of the file, and run.json with
+    summary, overrides, versions and times.
     """
     if seed is not None:
         changes += (f"seed={seed}",)
@@ -194,7 +195,7 @@ def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Ou
         measures.add_row(name, value)
     console.print(measures)
     kinds = Table("sent", box=box.SIMPLE_HEAD)
-    for column in ("packets", "bits", "airtime", "packets a pair"):
+    for column in ("packets", "bits", "airtime", "packets per pair"):
         kinds.add_column(column, justify="right")
     for kind in summary.sent:
         per_pair = kind.packets / summary.pairs_delivered if summary.pairs_delivered else None
@@ -219,9 +220,9 @@ def _measures(summary: Summary) -> Iterator[tuple[str, str]]:
     yield "events published", f"{summary.events}, wanted by anyone: {summary.events_wanted}"
     yield "pairs (event, subscription) expected", str(summary.pairs_expected)
     yield "pairs delivered", str(summary.pairs_delivered)
-    yield "packets a delivered pair", _number(summary.packets_per_pair)
+    yield "packets per delivered pair", _number(summary.packets_per_pair)
     yield f"  only {carriers}", _number(summary.carrier_packets_per_pair)
-    yield "bits a delivered pair", _number(summary.bits_per_pair)
+    yield "bits per delivered pair", _number(summary.bits_per_pair)
     yield f"  only {carriers}", _number(summary.carrier_bits_per_pair)
     yield "delay, mean", _time(summary.delay_mean)
     yield "delay, 50 / 95 / 99 %", " / ".join(map(_time, percentiles))

@@ -19,11 +19,13 @@ from roamcast.storage import Store
 @click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each row.  [default: a table]")
 def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], as_json: bool) -> None:
-    """Answer QUERY, in Spark's SQL, from the campaign in OUT.
+    """Query a campaign with Spark's SQL.
+
+    OUT is the campaign's folder. There are these views: results has a row for each run, with experiment, variant, seed,
+    a column for each axis and one for each measure; runs is the same without measures; every table of facts is a view,
+    its rows with the columns of runs.
 
     \b
-    Views: results has a row for each run, with experiment, variant, seed, a column for each axis and one for each
-    measure; runs is the same without measures; every table of facts is a view, its rows with the columns of runs.
     Example:
       roamcast sql out/ranges "select variant, range, avg(delivery) from results group by all order by all"
     """

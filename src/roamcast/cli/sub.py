@@ -65,7 +65,9 @@ def sub(
     end: int | None,
     connection: Connection,
 ) -> None:
-    """Print the events that match FILTER (default: all events), one JSON object per line, until interrupted.
+    """Subscribe: print matching events until interrupted.
+
+    Events that match FILTER (default: all) are printed as one JSON object per line.
 
     If events are dropped because they were not read in time, their number is printed on stderr. If the node stops, this
     command waits until it is back and subscribes again; only a durable subscription gets what was published meanwhile.

@@ -35,7 +35,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 @click.group()
 def traces() -> None:
-    """Recorded movement and contacts, of any size, for scenarios to name.
+    """Import, describe and export recorded movement and contacts.
 
     \b
     Examples:
@@ -49,8 +49,8 @@ def traces() -> None:
 def _spark(verb: F) -> F:
     """The options of what runs on Spark."""
     for option in (
-        click.option("--conf", "settings", multiple=True, metavar="K=V", help="A setting of Spark. May be repeated."),
-        click.option("--master", metavar="URL", help=f"Spark's master.  [default: {LOCAL}, this machine]"),
+        click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
+        click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
     ):
         verb = option(verb)
     return verb
@@ -62,7 +62,7 @@ def _tick(verb: F) -> F:
         type=click.FloatRange(0.001),
         default=1.0,
         show_default=True,
-        help="Seconds from one look at the positions to the next.",
+        help="Sample positions every so many seconds.",
     )(verb)
 
 
@@ -77,15 +77,15 @@ def _tick(verb: F) -> F:
     show_default=True,
     help="Seconds of silence after which a node counts as away.",
 )
-@click.option("--from", "start", type=float, help="Leave out what is before, s in FILE's own time.")
-@click.option("--to", "end", type=float, help="Leave out what is after, s in FILE's own time.")
+@click.option("--from", "start", type=float, help="Leave out what is earlier, in seconds of FILE's own time.")
+@click.option("--to", "end", type=float, help="Leave out what is later, in seconds of FILE's own time.")
 @click.option("--box", metavar="W,S,E,N", help="Leave out what is outside, in FILE's own coordinates.")
 @click.option(
     "--tolerance",
     type=click.FloatRange(0),
     default=0.0,
     show_default=True,
-    help="Thin out positions that this many metres on a straight line replace.",
+    help="Leave out positions that lie within this many metres of a straight line.",
 )
 @click.option("--geo", is_flag=True, help="x and y of SUMO are degrees (fcd-output.geo).  [default: metres]")
 @click.option(
@@ -93,9 +93,9 @@ def _tick(verb: F) -> F:
     type=click.FloatRange(0),
     default=120.0,
     show_default=True,
-    help="Of contact lists: seconds from one scan to the next; contacts are extended by half of it at each end.",
+    help="For contact lists: seconds from one scan to the next; contacts are extended by half of it at each end.",
 )
-@click.option("--observers-only", is_flag=True, help="Of contact lists: leave out devices that were only seen.")
+@click.option("--observers-only", is_flag=True, help="For contact lists: leave out devices that were only seen.")
 @_spark
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def import_(
@@ -118,7 +118,7 @@ def import_(
 
     \b
     Formats: SUMO's FCD (XML, CSV, Parquet), ns-2 setdest, BonnMotion, the ONE (movement and
-    connection events), CSV with metres or latitude and longitude, and contact lists. .gz is read
+    connection events), GPX, CSV with metres or latitude and longitude, contact lists. .gz is read
     as well; FILE may be a folder of such files.
     """
     from roamcast.pipeline.session import session  # Spark takes a second to import
@@ -242,7 +242,9 @@ def _quantiles(values: dict[str, Any]) -> str:
 
 @traces.command()
 @click.argument("trace", type=_PATH, metavar="TRACE")
-@click.option("--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="How far nodes hear, m.")
+@click.option(
+    "--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="How far nodes hear each other, m."
+)
 @click.option("--out", type=_PATH, required=True, help="The trace of contacts to make.")
 @_spark
 def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:
@@ -259,9 +261,9 @@ def contacts(trace: Path, reach: float, out: Path, master: str | None, settings:
 
 @traces.command()
 @click.argument("scenario", type=_PATH, metavar="SCENARIO.toml")
-@click.option("--format", "form", type=click.Choice(tuple(EXPORTS)), required=True, help="For which simulator.")
+@click.option("--format", "form", type=click.Choice(tuple(EXPORTS)), required=True, help="Format of the file.")
 @click.option("--out", type=_PATH, required=True, help="The file to write.")
-@click.option("--seed", type=click.IntRange(0), help="Instead of the scenario's own.")
+@click.option("--seed", type=click.IntRange(0), help="Seed of the movement.  [default: the scenario's]")
 @_tick
 def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float) -> None:
     """Write the movement of a scenario for ns-2 and ns-3, the ONE, or BonnMotion."""

@@ -20,9 +20,10 @@ from roamcast.storage import Store
 )
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def verify(out: Store, remove_orphans: bool, as_json: bool) -> None:
-    """Check the facts of the campaign in OUT: version, columns, rows and digests, run by run.
+    """Check the facts of a campaign for damage.
 
-    Nothing is simulated or measured, and Spark is not started. Exits with 1 if something is wrong.
+    Compares version, columns, rows and digests, run by run. Nothing is simulated or measured, and Spark is not
+    started. Exits with 1 if something is wrong.
     """
     runs, problems = check(out)
     folder = out.local

@@ -22,7 +22,9 @@ from roamcast.units import SECOND
 @click.option("--missed", "all_missed", is_flag=True, help="Sum up the causes of all missed pairs instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text and tables]")
 def why(run: Path, event: str | None, node: int | None, all_missed: bool, as_json: bool) -> None:
-    """Tell why an event did not reach a node: a paragraph, and a table of the steps that were not taken.
+    """Tell why an event did not reach a node.
+
+    Prints a paragraph, and a table of the nodes that had the event and what each did with it.
 
     RUN is the folder of a run, or CAMPAIGN/RUN. EVENT is an id, or PUBLISHER:SERIAL such as 3:7. Record the run with
     `roamcast run --replay`: frames and decisions tell what became of each copy.

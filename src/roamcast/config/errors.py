@@ -36,7 +36,7 @@ class Misfit(NamedTuple):
     rule: str
 
     def under(self, path: str) -> "Misfit":
-        """The same, of a value that stands at `path`."""
+        """The same problem, for a value at `path`."""
         return Misfit(_inside(path, self.path) if self.path else path, self.rule)
 
 
@@ -164,7 +164,7 @@ def _is_struct(shape: Any) -> bool:  # noqa: ANN401
 
 
 def _tagged(value: dict[str, Any], structs: list[Any], path: str) -> Generator[Misfit, None, list[Any]]:
-    """Of structs that a field tells apart, returns the one that is meant, if that can be told."""
+    """The struct of a tagged union that is meant, if its tag can be read."""
     config = structs[0].__struct_config__
     tags = [struct.__struct_config__.tag for struct in structs]
     place = _inside(path, _name(config.tag_field))

@@ -36,7 +36,7 @@ class Section:
 
     heading: str
     descriptions: tuple[str, ...]
-    """Of the struct, and of the field that holds it if it has one."""
+    """The description of the struct, and of the field that holds it, if it has one."""
     fields: tuple[Field, ...]
 
 

@@ -39,7 +39,7 @@ READ: Final = ("leg", "link", "away")
 
 @dataclass(frozen=True)
 class Reach:
-    """What of a radio decides who is in range; metres."""
+    """The settings of a radio that decide who is in range; metres."""
 
     outdoors: float | tuple[float, float] | Floats
     """One range; the bounds of one drawn for every frame; or an array with each node's own."""
@@ -96,7 +96,7 @@ class Contacts:
 
     @property
     def target(self) -> Ints:
-        """Where the arcs lead that `compiled` makes of these contacts."""
+        """The heads of the arcs that `compiled` makes of these contacts."""
         return np.column_stack([self.receiver, self.sender]).ravel()
 
     def both_ways(self) -> "Contacts":
@@ -127,7 +127,7 @@ def contacts(
     directed: bool = False,
     drawn: Drawn = "certain",
 ) -> Contacts | None:
-    """Those of a run of so many nodes until `end` (ns), from its tables `leg` or `link`, and `away`.
+    """The contacts of a run of `nodes` nodes until `end` (ns), from its tables `leg` or `link`, and `away`.
 
     Without a reach, nodes have links and no positions. None where a node's movement was not recorded.
     """

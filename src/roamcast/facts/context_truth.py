@@ -53,7 +53,7 @@ class Pair(NamedTuple):
 
 
 class Outcome(NamedTuple):
-    """Of one run, over the events published at or after the warm-up."""
+    """Counts of one run, over the events published at or after the warm-up."""
 
     ideal: int
     delivered: int

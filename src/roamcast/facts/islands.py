@@ -25,10 +25,10 @@ from roamcast.units import SECOND
 
 @dataclass(frozen=True)
 class Islands:
-    """What was seen, look by look."""
+    """The state of the network, look by look."""
 
     weight: Ints
-    """For how long it was so, ns."""
+    """How long each state lasted, ns."""
     present: Ints
     """How many nodes were there."""
     number: Ints
@@ -155,7 +155,7 @@ def gaps(network: Contacts, start: int) -> Ints:
 
 
 def breaks_per_minute(network: Contacts, start: int) -> float | None:
-    """How many contacts ended, a minute."""
+    """Contacts that ended, per minute."""
     if start >= network.end:
         return None
     broken = int(((network.until > start) & (network.until < network.end)).sum())
@@ -163,7 +163,7 @@ def breaks_per_minute(network: Contacts, start: int) -> float | None:
 
 
 def changes_per_second(network: Contacts, start: int) -> float | None:
-    """How many contacts began or ended, a second."""
+    """Contacts that began or ended, per second."""
     if start >= network.end:
         return None
     begun, ended = (int(((times > start) & (times < network.end)).sum()) for times in (network.begin, network.until))

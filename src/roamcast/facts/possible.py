@@ -26,7 +26,7 @@ __all__ = ["NEVER", "earliest", "relayed"]
 def earliest(
     contacts: Contacts, publisher: Ints, published: Ints, *, carriers: Bools | None = None, transfer: int = 0
 ) -> Ints:
-    """When each event could have been at each node, at the earliest: a row an event, a column a node; `NEVER`.
+    """When each event could have been at each node, at the earliest: a row per event, a column per node; `NEVER`.
 
     `carriers` has the same shape; None: everybody carries. A publisher always does.
     """

@@ -21,7 +21,7 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 
 
 FACTS_VERSION: Final = 2
-"""Of the tables and columns below. It goes up with every change of one that is there; see CHANGELOG.md."""
+"""Version of the tables and columns below. It goes up with every change of one that is there; see CHANGELOG.md."""
 
 _I, _F, _S, _B = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 

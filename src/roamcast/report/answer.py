@@ -16,7 +16,7 @@ from roamcast.report.numbers import estimate, number, signed, value_text
 from roamcast.report.titles import first_upper
 
 _MANY: Final = 6
-"""So many variants are told one by one."""
+"""Up to this many variants get a clause each."""
 
 
 def answer(question: Question, curves: Curves) -> str:
@@ -30,7 +30,7 @@ def answer(question: Question, curves: Curves) -> str:
 
 
 def in_words(found: Comparison) -> str:
-    """Of a comparison of two variants or more."""
+    """A comparison of two or more variants, as sentences."""
     if found.seeds < 2:
         return f"One seed decides nothing about {measure_name(found.question)}; --seeds gives more."
     return " ".join(first_upper(sentence) for sentence in (*_overall(found), *_where(found)))
@@ -108,7 +108,7 @@ def _over(found: Comparison) -> str:
 
 
 def _paid(one: Compared, question: Question) -> str:
-    """What the measure beside it does meanwhile."""
+    """The difference in the companion measure, such as delivery beside a cost."""
     if one.beside is None or question.beside is None or one.beside.found is None or one.beside.same:
         return ""
     name = _short(question.beside.title)
@@ -118,7 +118,7 @@ def _paid(one: Compared, question: Question) -> str:
 
 
 def _size(difference: Difference) -> str:
-    """Of a decided difference: its size, and the word beside it says which way."""
+    """The size of a decided difference; the word beside it gives the direction."""
     assert difference.found is not None
     mean, low, high = difference.found
     if difference.ratio or mean >= 0:
@@ -127,7 +127,7 @@ def _size(difference: Difference) -> str:
 
 
 def _aside(difference: Difference) -> str:
-    """Of an undecided one: what was found nevertheless."""
+    """The estimate of an undecided difference."""
     return " (too few common seeds)" if difference.found is None else f" ({_found(difference)})"
 
 
@@ -169,7 +169,7 @@ def _where(found: Comparison) -> Iterator[str]:
 
 
 def _at(leads: Sequence[Lead], found: Comparison) -> str:
-    """Where these are; nothing if there is one place only."""
+    """At which values of the axis; empty if there is only one."""
     axis = found.question.axis
     if len(found.leads) < 2:
         return ""
@@ -179,7 +179,7 @@ def _at(leads: Sequence[Lead], found: Comparison) -> str:
 
 
 def _places(chosen: Sequence[Any], places: Sequence[Any]) -> str:
-    """Three or more neighbours are a range."""
+    """Values of the axis; three or more neighbours are written as a range."""
     order = {value_text(place): index for index, place in enumerate(places)}
     texts = [value_text(place) for place in chosen]
     runs = []

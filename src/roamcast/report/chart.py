@@ -18,7 +18,7 @@ from roamcast.report.titles import axis_title, difference_title, first_upper
 
 @dataclass(frozen=True)
 class Curve:
-    """Rows in the order of x; of a level, one row, whose x means nothing."""
+    """A curve's rows in the order of x. A level line has one row, whose x means nothing."""
 
     name: str
     level: bool
@@ -58,7 +58,7 @@ class Chart:
 
     @property
     def logarithmic(self) -> bool:
-        """As asked for, unless a value has no logarithm."""
+        """Whether the axis is logarithmic: if it was asked for, and every value has a logarithm."""
         return self.plan.log and not self.categorical and all(value > 0 for value in self.x_values)
 
 

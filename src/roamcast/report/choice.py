@@ -14,7 +14,7 @@ _HIGH: Final = 320
 
 
 def drawing(result: dict[str, Any]) -> str:
-    """From the result as `choice.json` has it."""
+    """The figure, from the contents of `choice.json`."""
     figures = {name: result["fresh"].get(name) or one for name, one in result["race"].items()}
     costs: list[float] = [one["cost"][0] for one in figures.values() if one["cost"][0]]
     low, high = 0.8 * min(costs, default=1.0), 1.6 * max(costs, default=1.0)

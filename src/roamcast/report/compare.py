@@ -29,7 +29,7 @@ from roamcast.report.source import key
 
 _ALPHA: Final = 1 - LEVEL
 _FEWEST: Final = 2
-"""Seeds that a comparison takes."""
+"""Fewest seeds for a comparison."""
 
 
 @dataclass(frozen=True)
@@ -41,11 +41,11 @@ class Question:
     variants: tuple[str, ...]
     reference: str
     axis: str = ""
-    """Its label; empty: there is one point only."""
+    """The axis's label; empty if there is only one point."""
     places: tuple[Any, ...] = ()
     """The values of the axis, in order."""
     beside: About | None = None
-    """Another measure that every difference is told with: what a lower cost is paid with."""
+    """A companion measure reported with every difference, such as delivery beside a cost."""
     others: tuple[str, ...] = ()
     """Further axes, over which everything is averaged."""
 
@@ -61,7 +61,7 @@ class Difference:
     found: Estimate | None
     """None: too few seeds have both."""
     ratio: bool
-    """Whether it is in parts of the reference; else by how much it is higher."""
+    """Whether the difference is a ratio to the reference; else it is absolute."""
     order: int
     """1: higher, −1: lower, 0: the seeds do not decide."""
     same: bool = False
@@ -75,7 +75,7 @@ class Compared:
     variant: str
     difference: Difference
     places: tuple[Any, ...] = ()
-    """Those that it is the mean over."""
+    """The places it is the mean over."""
     beside: Difference | None = None
 
 
@@ -86,7 +86,7 @@ class Lead:
     place: Any
     leader: str | None
     between: tuple[str, ...] = ()
-    """If nobody: those that the seeds do not tell from the best mean, that one first."""
+    """If nobody leads: the variants not separated from the best mean, which comes first."""
     same: bool = False
     """Whether these have the same value in every seed."""
 
@@ -99,7 +99,7 @@ class Comparison:
     compared: tuple[Compared, ...]
     leads: tuple[Lead, ...]
     seeds: int
-    """The most that any comparison had."""
+    """The largest number of seeds in any comparison."""
 
 
 def compare(question: Question, curves: Curves) -> Comparison:
@@ -125,7 +125,7 @@ def compare(question: Question, curves: Curves) -> Comparison:
 
 
 def ends(question: Question, curves: Curves) -> Difference | None:
-    """Of a single variant: its last place against its first, where there are two."""
+    """For a single variant: its last place against its first, where there are two."""
     points = _points(curves, question, question.variants[0], question.about)
     if len(question.places) < 2:
         return None
@@ -143,7 +143,7 @@ def _points(curves: Curves, question: Question, variant: str, about: About | Non
 
 
 def _at(points: Sequence[Point], axis: str, place: Any) -> list[Point]:  # noqa: ANN401  # any value of JSON
-    """The points at one value of an axis; of a level line, its only one."""
+    """The points at one value of an axis; for a level line, its only point."""
     return [point for point in points if not point.axes or not axis or key(point.axes.get(axis)) == key(place)]
 
 

@@ -70,5 +70,5 @@ def _check(check: Check) -> Markup:
 
 
 def _badge(verdict: str, count: str = "") -> Markup:
-    """Symbol, word and colour: each says it alone."""
+    """Symbol, word and colour; each is enough by itself."""
     return tag("span", f"{VERDICTS[verdict]} {verdict}{count}", class_=f"verdict {verdict.replace(' ', '-')}")

@@ -18,7 +18,7 @@ MARKERS: Final = (
     "M-4.6 0L-2.3 -4H2.3L4.6 0L2.3 4H-2.3Z",
     "M0 -5.4L1.6 -1.6L5.2 -1.6L2.3 0.9L3.3 4.6L0 2.4L-3.3 4.6L-2.3 0.9L-5.2 -1.6L-1.6 -1.6Z",
 )
-"""As paths around their middle."""
+"""SVG paths, centred at the origin."""
 PAPER_MARKERS: Final = ("o", "s", "^", "D", "v", "P", "H", "*")
 """The same, by their names in matplotlib."""
 DASHES: Final = (None, "7 3", "2 3", "9 3 2 3", "4 2", "12 4", "5 2 1 2 1 2", "1 2")

@@ -158,20 +158,13 @@ def _failure_cells(failure: Failure) -> tuple[object, ...]:
 
 def _again(results: Results) -> Markup:
     campaign = results.campaign
-    when = (
-        f"Run on {campaign.date}" + (f", on {campaign.machine}" if campaign.machine else "") + "."
-        if campaign.date
-        else None
-    )
+    versions = ", ".join(f"{software} {version}" for software, version in campaign.versions.items())
     return tag(
         "section",
         tag("h2", "Run it again"),
         None if results.failures else tag("p", f"No run failed: all {results.runs} are in the figures."),
-        tag("p", when) if when else None,
         tag("p", "The same versions and the same command give the same numbers:"),
         tag("pre", tag("code", campaign.command), tabindex=0),
-        tables.table(("software", "version"), list(campaign.versions.items()), "Versions")
-        if campaign.versions
-        else None,
+        tag("p", f"Made with {versions}.", class_="muted") if versions else None,
         id="again",
     )

@@ -9,7 +9,7 @@ import shutil
 import textwrap
 import warnings
 from dataclasses import dataclass
-from io import BytesIO
+from io import BytesIO, StringIO
 from pathlib import Path
 from typing import Any, Final
 
@@ -58,9 +58,17 @@ _METADATA: Final[dict[str, dict[str, Any]]] = {
     "pdf": {"CreationDate": None},
     "svg": {"Date": None},
     "png": {"Software": None},
-    "pgf": {},
 }
 """No times: the same numbers give the same file."""
+
+
+_TEX_TEXT: Final = {
+    **{character: f"\\{character}" for character in "&%#_{}"},
+    "$": r"\textdollar{}",
+    "\\": r"\textbackslash{}",
+    "~": r"\textasciitilde{}",
+    "^": r"\textasciicircum{}",
+}
 
 
 @dataclass(frozen=True)
@@ -104,10 +112,19 @@ def render(drawn: Chart | Causes, kind: str, look: Look = DEFAULT) -> bytes:
         _set(dict.fromkeys(("xtick.labelsize", "ytick.labelsize", "legend.fontsize"), 0.9 * size))
         _set({"axes.labelsize": size})
         figure = _bars(drawn, look) if isinstance(drawn, Causes) else _curves(drawn, look)
-        content = BytesIO()
         with warnings.catch_warnings():  # a figure too small for its names is drawn as well as it can be
             warnings.filterwarnings("ignore", "constrained_layout not applied", UserWarning)
-            figure.savefig(content, format=kind, metadata=_METADATA[kind])
+            return _written(figure, kind)
+
+
+def _written(figure: Figure, kind: str) -> bytes:
+    if kind == "pgf":  # text, and without metadata
+        text = StringIO()
+        _say_it_in_tex(figure)
+        figure.savefig(text, format=kind)
+        return text.getvalue().encode()
+    content = BytesIO()
+    figure.savefig(content, format=kind, metadata=_METADATA[kind])
     return content.getvalue()
 
 
@@ -260,6 +277,21 @@ def _plain(text: str) -> str:
     """A name as it is: neither a formula nor, with a leading underscore, a secret of matplotlib."""
     shown = text.replace("$", r"\$")
     return f"\N{ZERO WIDTH SPACE}{shown}" if shown.startswith("_") else shown
+
+
+def _say_it_in_tex(figure: Figure) -> None:
+    """Names may have characters that TeX takes for commands."""
+    (axes,) = figure.axes
+    for axis in (axes.xaxis, axes.yaxis):
+        axis.label.set_text(_tex_text(axis.label.get_text()))
+        axis.set_ticks(axis.get_majorticklocs(), [_tex_text(tick.get_text()) for tick in axis.get_ticklabels()])
+    for text in figure.legends[0].get_texts():
+        text.set_text(_tex_text(text.get_text()))
+
+
+def _tex_text(text: str) -> str:
+    plain = text.replace(r"\$", "$").removeprefix("\N{ZERO WIDTH SPACE}")
+    return "".join(_TEX_TEXT.get(character, character) for character in plain)
 
 
 def _folded(title: str, height: float) -> str:

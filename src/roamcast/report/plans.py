@@ -14,7 +14,7 @@ from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, k
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
 """What people ask for first."""
 CAUSE: Final = "cause_"
-"""How the names of the measures begin that `causes.py` draws together."""
+"""Prefix of the measures that `causes.py` draws together."""
 
 
 def planned_figures(experiment: Experiment, results: Results) -> list[FigurePlan]:
@@ -67,7 +67,7 @@ def question(experiment: Experiment, plan: FigurePlan, results: Results, places:
 
 
 def single_questions(experiment: Experiment, results: Results) -> list[Question]:
-    """Of an experiment without axes: one for each measure that it names, or for the headlines."""
+    """For an experiment without axes: one question per measure that it names, or per headline."""
     rows = [row for row in results.rows if row.experiment == experiment.name]
     measures = drawn_measures(experiment, rows, results.measured)
     if experiment.measures is None:
@@ -76,7 +76,7 @@ def single_questions(experiment: Experiment, results: Results) -> list[Question]
 
 
 def _beside(experiment: Experiment, about: About, results: Results) -> About | None:
-    """What a cost or a delay is paid with: delivery, or what an experiment has in its place."""
+    """The companion measure of a cost or a delay: delivery, or what an experiment has in its place."""
     if about.good != "low" or about.share:
         return None
     having = {

@@ -22,7 +22,7 @@ class DrawnFigure:
     anchor: str
     answer: str = ""
     files: dict[str, str] = field(default_factory=dict)
-    """What it is called -> where it is, from the page."""
+    """Link text -> address relative to the page."""
     paired: tuple[Curve, ...] = ()
     """The differences from the baseline."""
 
@@ -44,7 +44,7 @@ class DrawnExperiment:
     rows: list[Row]
     files: dict[str, str]
     answers: list[str] = field(default_factory=list)
-    """Of one without axes, and so without figures."""
+    """The answers of an experiment without axes, which has no figures."""
     causes: DrawnCauses | None = None
     sketch: Markup | None = None
 
@@ -184,7 +184,7 @@ def _scenario(experiment: Experiment) -> Markup:
 
 
 def scenario_text(scenario: dict[str, Any], prefix: str = "") -> str:
-    """A line a field, as TOML and `--set` write it; what has no value is left out."""
+    """One line per field, as TOML and `--set` write it; what has no value is left out."""
     lines = []
     for name, value in scenario.items():
         path = f"{prefix}{name}"

@@ -88,7 +88,7 @@ class Experiment(msgspec.Struct, frozen=True):
 
 
 class Campaign(msgspec.Struct, frozen=True):
-    """What was asked for."""
+    """The campaign as it was requested."""
 
     version: int
     command: str
@@ -112,9 +112,9 @@ class Check(msgspec.Struct, frozen=True):
     main: bool = False
     """The paper's main point."""
     misses: str = ""
-    """By how much, if it does."""
+    """By how much it misses, if it does."""
     explains: str = ""
-    """What it shows of a supposed cause, of a check that was measured without it."""
+    """What it shows about a supposed cause, for a check that was measured without that cause."""
 
 
 class Claim(msgspec.Struct, frozen=True):
@@ -129,10 +129,10 @@ class Claim(msgspec.Struct, frozen=True):
     reading: str | None = None
     explanation: str | None = None
     tested: bool | None = None
-    """Whether the explanation was; none: there is none, or it does not say."""
+    """Whether the explanation was tested; None: there is none, or it does not say."""
     held: int = 0
     of: int = 0
-    """So many checks hold, of so many judged."""
+    """Checks that were judged; `held` of them hold."""
     main: Verdict | None = None
     """What became of the paper's main point."""
     checks: list[Check] = []
@@ -140,7 +140,7 @@ class Claim(msgspec.Struct, frozen=True):
 
 @dataclass(frozen=True)
 class Row:
-    """One measure of one variant at one point, over seeds; with a baseline, of the differences from it."""
+    """One measure of one variant at one point, over seeds; with a baseline, the differences from it."""
 
     experiment: str
     variant: str
@@ -153,7 +153,7 @@ class Row:
     high: float | None
     baseline: str | None = None
     percent: bool = False
-    """Of a difference: whether it is in per cent of the baseline."""
+    """Whether a difference is in per cent of the baseline."""
     about: About = _UNDESCRIBED
     """What is known of the measure."""
 
@@ -166,7 +166,7 @@ class Failure:
     protocol: str
     error: str
     wanted: tuple[str, ...]
-    """What it was for: experiment, variant, point and seed, once for each experiment that shares it."""
+    """The experiment, variant, point and seed that it belongs to, once for each experiment that shares it."""
 
 
 @dataclass(frozen=True)
@@ -280,7 +280,7 @@ def _defined(record: dict[str, Any]) -> dict[str, Any]:
 
 
 def _wanted(out: Path, campaign: Campaign) -> dict[str, list[str]]:
-    """What each run was for, in words."""
+    """What each run belongs to, in words."""
     wanted: dict[str, list[str]] = {}
     if (out / RUNS_FILE).exists():
         for row in _table(out, RUNS_FILE, campaign, ["run", "experiment", "variant", "axes", "seed"]).to_pylist():

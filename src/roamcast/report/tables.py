@@ -66,7 +66,7 @@ def curves_table(x: str, values: Sequence[Any], curves: Sequence[Curve], x_title
 
 
 def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
-    """Of an experiment without axes: a line for each measure, a column for each variant."""
+    """For an experiment without axes: a line for each measure, a column for each variant."""
     variants = variants_of(experiment, rows)
     by_measure: dict[str, dict[str, Row]] = {}
     for row in rows:
@@ -137,7 +137,7 @@ def _shown(row: Row | None, seeds: int) -> Iterator[object]:
 
 
 def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
-    """One line a row, one column an axis; empty where there is no value."""
+    """One line per row, one column per axis; empty where there is no value."""
     labels = [axis.label for axis in experiment.axes]
     rows = list(rows)
     baseline = ("baseline",) if any(row.baseline for row in rows) else ()

@@ -20,13 +20,13 @@ _UNITS: Final = (
 
 
 def difference_title(measure: About, baseline: str) -> str:
-    """Of relative differences: what the measure is counted in does not matter to them."""
+    """The title of relative differences, for which the measure's unit does not matter."""
     name, _, _ = measure.title.partition(" (")
     return f"{name}: difference from {baseline} (%)"
 
 
 def first_upper(text: str) -> str:
-    """As a title starts."""
+    """The text with an upper-case first letter."""
     return text[:1].upper() + text[1:]
 
 

@@ -63,5 +63,6 @@ def record_of(facts: Mapping[str, pa.Table], scenario: Scenario) -> Record:
         mtu=scenario.mac.mtu,
         reach=None if facts["link"].num_rows else reach_of(encoded, nodes),
         sense=scenario.radio.sense if scenario.radio.propagation == "two-ray" else 1.0,
+        decisions=scenario.record.decisions,
     )
     return Record(facts, settings, network_of(facts, nodes, end, encoded, directed=True, drawn="possible"))

@@ -53,7 +53,7 @@ MEANING: Final[dict[Cause, str]] = {
     Cause.GIVEN_UP: "a node tried to send it, and could not reach the next",
     Cause.LOCAL_MINIMUM: "nobody nearer to the region was heard passing it on",
     Cause.SUPPRESSED: "a node kept it back because it heard another pass it on",
-    Cause.NOT_CHOSEN: "a random draw decided against passing it on",
+    Cause.NOT_CHOSEN: "a random draw decided against passing it on, or others were nearer to where it is to go",
     Cause.EXPIRED: "its lifetime was over",
     Cause.CACHE_FULL: "a cache had no room for it",
     Cause.NOT_WANTED: "a node knew of nobody who wanted it",

@@ -44,7 +44,7 @@ class Attempt:
 
 @dataclass(frozen=True)
 class Explanation:
-    """Of one event and one node."""
+    """The explanation for one event and one node."""
 
     published: Published
     node: int
@@ -150,7 +150,7 @@ class Explainer:
             return self._no_longer_there(gap) or (Cause.SILENT if record.carries else Cause.OUT_OF_RANGE)
         against = [one for one in about if one.decision != "forwarded"]
         if against:
-            return _decision(against[-1])
+            return self._decision(against[-1])
         if any(one.decision == "forwarded" for one in about):
             return self._never_sent(gap.holder)
         if record.has_tree and any(one.node == gap.holder for one in record.decided.get(self._published.event, ())):
@@ -172,6 +172,10 @@ class Explainer:
             return Cause.NOT_RECORDED
         return Cause.QUEUE_FULL if holder in self.record.queue_full else Cause.RUN_ENDED
 
-
-def _decision(decided: Decided) -> Cause:
-    return Cause.LOCAL_MINIMUM if decided.decision == "local minimum" else DECISIONS[decided.decision]
+    def _decision(self, decided: Decided) -> Cause:
+        """Near a local minimum, nodes that are farther from the region are not chosen: the minimum is the reason."""
+        if decided.decision in ("local minimum", "not chosen") and any(
+            one.decision == "local minimum" for one in self.record.decided[self._published.event]
+        ):
+            return Cause.LOCAL_MINIMUM
+        return DECISIONS[decided.decision]

@@ -56,7 +56,7 @@ class Frame(NamedTuple):
 
 @dataclass(frozen=True)
 class Settings:
-    """What of a scenario matters here."""
+    """The part of a scenario that this package reads."""
 
     nodes: int
     start: int
@@ -68,6 +68,8 @@ class Settings:
     """None: links, no positions."""
     sense: float = 1.0
     """How far a frame interferes, in ranges."""
+    decisions: bool = False
+    """Whether decisions were recorded; in a short run there may be none."""
 
 
 class Record:
@@ -78,7 +80,7 @@ class Record:
         self.settings = settings
         self.contacts = contacts
         self.has_frames = self._has("frame")
-        self.has_decisions = self._has("decision")
+        self.has_decisions = settings.decisions or self._has("decision")
         self.carries = any(self._has(table) for table in CARRYING)
         self.has_tree = self._has("tree")
 

@@ -59,7 +59,7 @@ def text(words: object, x: float, y: float, class_: str | None = None) -> Markup
 
 
 def legend(protocols: Iterable[str], x: float, y: float) -> tuple[Markup, float]:
-    """In one row; and how far it goes."""
+    """A legend in one row, and its right end."""
     parts = []
     for name in protocols:
         parts += [mark(name, x + 6, y - 4), text(name, x + 16, y)]
@@ -68,7 +68,7 @@ def legend(protocols: Iterable[str], x: float, y: float) -> tuple[Markup, float]
 
 
 def picture(title: str, width: float, height: float, *parts: object) -> str:
-    """A file: light whatever the page around it, with a title for those who cannot see it."""
+    """An SVG file: always light, with a title for screen readers."""
     return (
         tag(
             "svg",

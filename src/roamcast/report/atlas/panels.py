@@ -47,7 +47,7 @@ class Sheet:
     x: Scale
     y: Scale
     x_labels: tuple[str, ...] = ()
-    """Instead of ticks: x is the number of a label."""
+    """Labels instead of ticks: x is the index of one."""
 
     def draw(self, panels: Sequence[Sequence[tuple[str, Markup]]], protocols: Sequence[str]) -> str:
         wide, high = self.x.length + _GAP, self.y.length + 34

@@ -13,6 +13,7 @@ from roamcast.campaign.recorded import RecordedRun
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
 from roamcast.report.page import page_head
+from roamcast.report.replay.beside import labels_of, refuse_other_movement
 from roamcast.report.replay.events import add_events, numbered
 from roamcast.report.replay.links import add_links
 from roamcast.report.replay.pack import Pack
@@ -22,19 +23,9 @@ from roamcast.report.replay.traffic import add_traffic
 __all__ = ["missing", "write_replay"]
 
 SCRIPTS: Final = (
-    *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock"),
-    *(
-        "transmissions",
-        "stage",
-        "timeline",
-        "chart",
-        "panel",
-        "node_panel",
-        "event_panel",
-        "controls",
-        "player",
-        "main",
-    ),
+    *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock", "lines", "sprites"),
+    *("transmissions", "stage", "timeline", "chart", "panel", "node_panel", "event_panel", "side", "controls"),
+    *("player", "main"),
 )
 """In the order in which they need each other; together they are one script."""
 
@@ -47,13 +38,18 @@ def missing(run: RecordedRun) -> list[str]:
     return [field for field, lacks in wanted.items() if lacks]
 
 
-def write_replay(run: RecordedRun, place: Path | None = None) -> Path:
-    """Writes the page into the run's folder, or to `place`; gives its path."""
-    target = place or run.page("replay")
+def write_replay(run: RecordedRun, beside: RecordedRun | None = None, *, place: Path | None = None) -> Path:
+    """Writes the page into the run's folder, or to `place`; gives its path. `beside` runs on the same movement."""
+    runs = [run] if beside is None else [run, beside]
+    if beside is not None:
+        refuse_other_movement(run, beside)
+    target = place or run.page(
+        "replay" if beside is None else f"replay-with-{beside.id or beside.place.resolve().name}"
+    )
     draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(page(run), encoding="utf-8")
+        draft.write_text(page(runs), encoding="utf-8")
         draft.replace(target)
     except OSError as problem:
         raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
@@ -62,13 +58,18 @@ def write_replay(run: RecordedRun, place: Path | None = None) -> Path:
     return target
 
 
-def page(run: RecordedRun) -> str:
-    """The whole file."""
+def page(runs: list[RecordedRun]) -> str:
+    """The whole file, for one run or two."""
     style, body = asset("replay.css"), asset("replay.html")
     script = Markup('"use strict";\n(() => {\n' + "\n".join(asset(f"{name}.js") for name in SCRIPTS) + "\n})();\n")
-    head = page_head(f"{run.scenario.name}: replay", style, script)
-    data = tag("script", Markup(_data(run)), type="application/octet-stream", id="data")
-    return f"<!doctype html>\n{tag('html', head, tag('body', body, data, tag('script', script)), lang='en')}\n"
+    names = dict.fromkeys(run.scenario.name for run in runs)
+    head = page_head(f"{' and '.join(names)}: replay", style, script)
+    labels = labels_of([run.scenario for run in runs])
+    data = [
+        tag("script", Markup(_data(run, label)), type="application/octet-stream", class_="data")
+        for run, label in zip(runs, labels, strict=True)
+    ]
+    return f"<!doctype html>\n{tag('html', head, tag('body', body, *data, tag('script', script)), lang='en')}\n"
 
 
 def asset(name: str) -> Markup:
@@ -76,11 +77,12 @@ def asset(name: str) -> Markup:
     return Markup((resources.files("roamcast.report.replay") / "assets" / name).read_text(encoding="utf-8"))
 
 
-def _data(run: RecordedRun) -> str:
+def _data(run: RecordedRun, label: str) -> str:
     pack, scenario = Pack(), run.scenario
     event_number = numbered(run)
     about = {
         "name": scenario.name,
+        "label": label,
         "protocol": scenario.protocol.name,
         "seed": scenario.seed,
         "nodes": scenario.nodes,

@@ -71,14 +71,16 @@ def _add_rows(pack: Pack, name: str, rows: list[tuple[Any, ...]], event_number: 
 
 def _titles(run: RecordedRun) -> list[list[str]]:
     """Name, type and content of each event."""
-    said: dict[int, list[str]] = {event: [] for event in run.record.published}
+    contents: dict[int, list[str]] = {event: [] for event in run.record.published}
     columns = ("event", "attribute", "kind", "integer", "real", "text", "flag")
     for event, attribute, _, *values in run.record.rows("event_attribute", *columns):
-        if attribute and event in said:
+        if attribute and event in contents:
             value = next((value for value in values if value is not None), "")
-            said[event].append(f"{attribute} = {value:.4g}" if isinstance(value, float) else f"{attribute} = {value}")
+            contents[event].append(
+                f"{attribute} = {value:.4g}" if isinstance(value, float) else f"{attribute} = {value}"
+            )
     types = dict(run.record.rows("publish", "event", "type"))
-    return [[event_name(event), types[event], ", ".join(words)] for event, words in said.items()]
+    return [[event_name(event), types[event], ", ".join(words)] for event, words in contents.items()]
 
 
 def _add_subscriptions(pack: Pack, run: RecordedRun) -> dict[str, Any]:

@@ -33,6 +33,11 @@ class Camera {
     return this.height / 2 - (y - this.y) * this.scale;
   }
 
+  // Whether a point of the picture, or something around it of that many pixels, is in sight.
+  sees(px, py, around) {
+    return px > -around && py > -around && px < this.width + around && py < this.height + around;
+  }
+
   // Keeps the place under the pointer where it is.
   zoom(factor, px = this.width / 2, py = this.height / 2) {
     const x = this.x + (px - this.width / 2) / this.scale, y = this.y - (py - this.height / 2) / this.scale;

@@ -17,7 +17,7 @@ class Controls {
     this._speed.max = SPEEDS.length - 1;
     this._speed.addEventListener("input", () => player.setSpeed(SPEEDS[this._speed.value]));
     addEventListener("keydown", (event) => this._key(event));
-    this._pointer(document.getElementById("stage"));
+    for (const { canvas } of player.sides) this._pointer(canvas);
     this._frame = document.getElementById("frame");
     this._clock = document.getElementById("clock");
   }

@@ -3,21 +3,24 @@
 const LISTED = 150, STEPS = 120;
 
 class EventPanel {
-  constructor(root, run, palette, actions) {
+  constructor(root, run, label, palette, actions) {
     this._root = root;
     this._run = run;
+    this._label = label; // null: the only run
     this._palette = palette;
     this._actions = actions;
     this._story = null;
     this._search = "";
     this._missedOnly = false;
-    this._list();
   }
 
-  choose(story) {
+  choose(name, story) {
     this._story = story;
-    if (story) this._tell(story);
-    else this._list();
+    const first = this._root.previousElementSibling === null;
+    if (story) this._tell(story, first);
+    else if (name) this._root.replaceChildren(element("h2", { class: "of" }, this._label), element("p", {}, `Event ${name} was not published in this run.`));
+    else if (first) this._list();
+    else this._root.replaceChildren();
   }
 
   show(time) {
@@ -46,48 +49,56 @@ class EventPanel {
   _found() {
     const wanted = this._search.toLowerCase(), found = [];
     this._run.about.events.forEach((event, number) => {
-      if (this._missedOnly && !this._run.missedOf[number]) return;
+      if (this._missedOnly && !this._actions.fates(event[0]).some(({ missed }) => missed)) return;
       if (event.some((text) => text.toLowerCase().includes(wanted))) found.push(number);
     });
     return found;
   }
 
   _line(event) {
-    const [name, type, content] = this._run.about.events[event], missed = this._run.missedOf[event];
-    const wanted = this._run.pair.first[event + 1] - this._run.pair.first[event];
-    const state = !wanted ? "nobody wanted it" : missed ? `missed by ${missed} of ${wanted}` : `all ${wanted} got it`;
+    const [name, type, content] = this._run.about.events[event];
+    const fates = this._actions.fates(name).map(({ label, missed, text }) =>
+      element("span", { class: missed ? "bad" : "muted" }, label ? `${label}: ${text}` : text));
     return element(
       "button",
-      { click: () => this._actions.event(event) },
+      { click: () => this._actions.event(event), class: fates.length > 1 && "several" },
       element("b", {}, `${name} ${type}`),
-      element("span", { class: missed ? "bad" : "muted" }, state),
+      ...fates,
       element("small", {}, `${clockText(this._run.event.time[event], 2)} ${content}`),
     );
   }
 
   // --- The story ---
 
-  _tell(story) {
+  _tell(story, first) {
     const run = this._run, [name, type, content] = run.about.events[story.event];
     const canvas = element("canvas", { class: "chart", role: "img", "aria-label": "Delivery over time, beside what was possible" });
     this._chart = new DeliveryChart(canvas, this._palette);
     const got = story.pairs.length - story.missed.length;
-    this._root.replaceChildren(...[
+    const common = [
       element("h2", {}, `Event ${name}`),
       element("p", {}, `${type || "event"}${content ? `: ${content}` : ""}. Published by `, this._node(story.publisher), ` at ${clockText(story.published, 3)}.`),
       element(
         "p",
         { class: "buttons" },
-        element("button", { click: () => this._actions.watch(story) }, "Watch it"),
+        element("button", { click: () => this._actions.watch() }, "Watch it"),
         element("button", { click: () => this._actions.event(-1) }, "All events"),
       ),
-      element("h3", {}, story.pairs.length ? `Delivered to ${got} of ${story.pairs.length}` : "Nobody else wanted it"),
+    ];
+    this._root.replaceChildren(...[
+      ...(first ? common : []),
+      this._label ? element("h2", { class: "of" }, this._label) : null,
+      element("h3", {}, story.pairs.length ? `Delivered to ${got} of ${story.pairs.length}` : this._uncounted(story)),
       story.pairs.length ? canvas : null,
       story.pairs.length ? element("p", { class: "muted key" }, element("i", { class: "accent" }), "delivered ", element("i", { class: "dashed" }), "possible by contacts alone") : null,
       ...this._missed(story),
       ...this._reached(story),
       ...this._way(story),
     ].filter(Boolean));
+  }
+
+  _uncounted({ event }) {
+    return this._run.inWarmup(event) ? "Published in the warm-up: its deliveries are not counted" : "Nobody else wanted it";
   }
 
   _node(node) {
@@ -123,14 +134,14 @@ class EventPanel {
   }
 
   _step({ sender, fresh, repeated, lost }) {
-    const parts = [];
-    if (fresh.length) parts.push(`→ ${fresh.join(", ")}`);
-    if (repeated) parts.push(`${repeated} had it already`);
+    const became = [];
+    if (fresh.length) became.push(`→ ${fresh.join(", ")}`);
+    if (repeated) became.push(`${repeated} had it already`);
     for (const outcome of [1, 2, 3]) {
       const nodes = lost.filter((one) => one.outcome === outcome).map(({ node }) => node);
-      if (nodes.length) parts.push(`${words(this._run.about.outcomes[outcome])} at ${nodes.join(", ")}`);
+      if (nodes.length) became.push(`${words(this._run.about.outcomes[outcome])} at ${nodes.join(", ")}`);
     }
-    return element("span", {}, `${sender} `, parts.join("; ") || "sent it, nobody in range");
+    return element("span", {}, element("b", {}, sender), fresh.length ? " " : ": ", became.join("; ") || "sent it, nobody in range");
   }
 
   _decision({ node, decision, to }) {

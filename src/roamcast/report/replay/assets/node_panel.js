@@ -1,9 +1,10 @@
 // What is known of one node at the time of the clock.
 
 class NodePanel {
-  constructor(root, run, actions) {
+  constructor(root, run, label, actions) {
     this._root = root;
     this._run = run;
+    this._label = label;
     this._actions = actions;
     this._node = -1;
   }
@@ -15,8 +16,10 @@ class NodePanel {
 
   show(time) {
     const node = this._node, run = this._run;
+    const first = this._root.previousElementSibling === null;
     if (node < 0) {
-      this._root.replaceChildren(element("p", { class: "muted" }, "Click a node in the picture, or type its number:"), this._search());
+      if (first) this._root.replaceChildren(element("p", { class: "muted" }, "Click a node in the picture, or type its number:"), this._search());
+      else this._root.replaceChildren();
       return;
     }
     const gone = run.spans.away.of(node).length > 0;
@@ -24,7 +27,7 @@ class NodePanel {
       ? `${run.movement.x[node].toFixed(1)} m, ${run.movement.y[node].toFixed(1)} m`
       : "no position: nodes have links";
     const filters = run.wants(node).map((which) => run.about.filters[which]);
-    this._root.replaceChildren(
+    const common = [
       element("h2", {}, `Node ${node}`, gone ? " (away)" : ""),
       element(
         "p",
@@ -35,14 +38,20 @@ class NodePanel {
       facts([
         ["Place", place],
         ["Range", run.about.placed ? `${run.movement.range[node].toFixed(0)} m` : "–"],
-        ["Wants", filters.length ? filters.join("; ") : "nothing"],
         ["Neighbours", this._neighbours(node)],
+      ]),
+    ];
+    this._root.replaceChildren(...[
+      ...(first ? common : []),
+      this._label ? element("h2", { class: "of" }, this._label) : null,
+      facts([
+        ["Wants", filters.length ? filters.join("; ") : "nothing"],
         ...this._links(node),
         ["Keeps", this._kept(node)],
       ]),
       element("h3", {}, "Until now"),
       table(["frames", "count"], this._counts(time)),
-    );
+    ].filter(Boolean));
   }
 
   _search() {

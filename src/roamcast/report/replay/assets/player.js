@@ -3,57 +3,66 @@
 const REFRESH = 200; // milliseconds between two refreshes of the panel while playing
 
 class Player {
-  constructor(run) {
-    this.run = run;
-    this.clock = new Clock(run.about.duration);
-    this.view = { links: true, ranges: false, numbers: true, node: -1, hovered: -1, story: null };
+  constructor(runs, places, labels) {
+    this.clock = new Clock(runs[0].about.duration);
     this.palette = new Palette(() => this.refresh());
-    this.camera = new Camera(run.about.area);
-    this.stage = new Stage(document.getElementById("stage"), run, this.camera, this.palette, this.view);
-    const seek = (time) => this.seek(time);
-    this.timeline = new Timeline(document.getElementById("timeline"), run, this.clock, this.palette, this.view, seek);
-    const actions = {
-      node: (node) => this.chooseNode(node),
-      event: (event) => this.chooseEvent(event),
-      follow: () => this.follow(),
-      watch: (story) => this.watch(story),
-      seek,
-    };
+    this.camera = new Camera(runs[0].about.area);
+    const most = Math.max(1, ...runs.map((run) => run.busiest));
+    this.sides = runs.map((run, i) =>
+      new Side(run, places[i], labels[i], this.clock, this.camera, this.palette, most, this._actions(i)));
+    const [first] = this.sides;
+    Object.assign(this, { run: first.run, view: first.view });
     this.panel = new Panel(document.getElementById("panel"));
-    this.nodePanel = new NodePanel(document.getElementById("about-node"), run, actions);
-    this.eventPanel = new EventPanel(document.getElementById("about-event"), run, this.palette, actions);
     this.controls = new Controls(this);
-    this._frame = -1; // the one that was stepped to
+    this.chooseEvent(-1);
+    this.panel.show("run");
+    this._at = null; // the frame that was stepped to: {side, place}
     this._refreshed = 0;
-    new ResizeObserver(() => this.resize()).observe(document.getElementById("stage"));
+    new ResizeObserver(() => this.resize()).observe(first.canvas);
     this.resize();
     requestAnimationFrame((now) => this._animate(now));
+  }
+
+  _actions(side) {
+    return {
+      node: (node) => this.chooseNode(node),
+      event: (event) => this.chooseEvent(event, side),
+      follow: () => this.follow(),
+      watch: () => this.watch(),
+      seek: (time) => this.seek(time),
+      fates: (name) => this.sides.map((one) => ({ label: one.label, ...one.fate(name) })),
+    };
   }
 
   // --- Drawing ---
 
   draw() {
-    this.run.seek(this.clock.time);
-    this.stage.draw(this.clock);
-    this.timeline.draw();
+    for (const side of this.sides) side.draw(this.clock);
   }
 
   refresh() {
     this.draw();
-    this.nodePanel.show(this.clock.time);
-    this.eventPanel.show(this.clock.time);
-    this.controls.show(this.clock, this.view, this._frame < 0 ? "" : this.run.frameText(this._frame));
+    for (const { nodePanel, eventPanel } of this.sides) {
+      nodePanel.show(this.clock.time);
+      eventPanel.show(this.clock.time);
+    }
+    this.controls.show(this.clock, this.view, this._at ? this._frameText() : "");
   }
 
   resize() {
-    this.stage.resize();
-    this.timeline.resize();
+    for (const side of this.sides) side.resize();
     this.refresh();
+  }
+
+  _frameText() {
+    const { run, label } = this.sides[this._at.side], { numbers } = this.sides[this._at.side].frames();
+    const text = run.frameText(numbers ? numbers[this._at.place] : this._at.place);
+    return label ? `${label}: ${text}` : text;
   }
 
   _animate(now) {
     if (this.clock.playing) {
-      this._frame = -1;
+      this._at = null;
       this.clock.tick(now);
       this.draw();
       this.controls.showTime(this.clock);
@@ -73,25 +82,33 @@ class Player {
   }
 
   seek(time) {
-    this._frame = -1;
+    this._at = null;
     this.clock.seek(time);
     this.refresh();
   }
 
-  // To the next frame or the one before; of the chosen event, if one is chosen.
+  // To the next frame or the one before, of all runs; of the chosen event, if one is chosen.
   step(by) {
-    const { start } = this.run.frame, story = this.view.story;
-    const frames = story ? story.steps.map((step) => step.frame) : null;
-    const times = frames ? frames.map((frame) => start[frame]) : start;
-    if (!times.length) return this.skip(by);
-    let next = by > 0 ? upperBound(times, this.clock.time) : lowerBound(times, this.clock.time) - 1;
-    if (this._frame >= 0 && start[this._frame] === this.clock.time) next = (frames ? frames.indexOf(this._frame) : this._frame) + by;
-    if (next < 0 || next >= times.length) return undefined;
+    const found = this.sides.map((_, side) => this._neighbour(side, by)).filter(Boolean);
+    if (this.sides.every((side) => !side.frames().times.length)) return this.skip(by);
+    if (!found.length) return undefined;
+    // At one time, those of the first run come first.
+    const next = found.reduce((best, one) => (by * (one.time - best.time) || by * (one.side - best.side)) < 0 ? one : best);
     this.clock.playing = false;
-    this.clock.seek(times[next]);
-    this._frame = frames ? frames[next] : next;
+    this.clock.seek(next.time);
+    this._at = { side: next.side, place: next.place };
     this.refresh();
     return undefined;
+  }
+
+  // The frame of one run that comes after the one stepped to, or after the clock; before it, if `by` is negative.
+  _neighbour(side, by) {
+    const { times } = this.sides[side].frames(), { time } = this.clock, at = this._at;
+    let place = by > 0 ? upperBound(times, time) : lowerBound(times, time) - 1;
+    if (at && side === at.side) place = at.place + by;
+    else if (at && by > 0 && side > at.side) place = lowerBound(times, time);
+    else if (at && by < 0 && side < at.side) place = upperBound(times, time) - 1;
+    return place >= 0 && place < times.length ? { side, place, time: times[place] } : null;
   }
 
   skip(by) {
@@ -126,8 +143,12 @@ class Player {
   }
 
   switch(what) {
-    this.view[what] = !this.view[what];
+    this._set(what, !this.view[what]);
     this.refresh();
+  }
+
+  _set(what, value) {
+    for (const { view } of this.sides) view[what] = value;
   }
 
   follow() {
@@ -136,36 +157,41 @@ class Player {
   }
 
   hover(x, y) {
-    const node = this.stage.nodeAt(x, y);
+    const node = this.sides[0].stage.nodeAt(x, y);
     if (node === this.view.hovered) return;
-    this.view.hovered = node;
-    document.getElementById("stage").classList.toggle("pointing", node >= 0);
+    this._set("hovered", node);
+    for (const { canvas } of this.sides) canvas.classList.toggle("pointing", node >= 0);
     this.draw();
   }
 
   click(x, y) {
-    this.chooseNode(this.stage.nodeAt(x, y));
+    this.chooseNode(this.sides[0].stage.nodeAt(x, y));
   }
 
   chooseNode(node) {
-    this.view.node = node;
+    this._set("node", node);
     if (this.camera.follow >= 0) this.camera.follow = node;
-    this.nodePanel.choose(node);
+    for (const { nodePanel } of this.sides) nodePanel.choose(node);
     if (node >= 0) this.panel.show("node");
-    else if (this.panel.shown === "node") this.panel.show(this.view.story ? "event" : "run");
+    else if (this.panel.shown === "node") this.panel.show(this._stories().length ? "event" : "run");
     this.refresh();
   }
 
-  chooseEvent(event) {
-    this.view.story = event < 0 ? null : new Story(this.run, event);
-    this.eventPanel.choose(this.view.story);
+  chooseEvent(event, side = 0) {
+    this._at = null;
+    const name = event < 0 ? null : this.sides[side].run.about.events[event][0];
+    for (const one of this.sides) one.tell(name);
     this.panel.show("event");
-    if (event >= 0) this.clock.seek(Math.min(this.clock.end, this._lastHeard(this.view.story)));
+    if (name) this.clock.seek(this._lastHeard());
     this.refresh();
   }
 
-  _lastHeard(story) {
-    return Math.max(story.published, ...[...story.heard].filter(Number.isFinite), ...story.lost.map(({ time }) => time));
+  _stories() {
+    return this.sides.map(({ view }) => view.story).filter(Boolean);
+  }
+
+  _lastHeard() {
+    return Math.max(...this._stories().map((story) => story.end));
   }
 
   nextEvent(by) {
@@ -174,9 +200,10 @@ class Player {
   }
 
   // From its publication on, so slowly that one sees it spread.
-  watch(story) {
-    const lasts = this._lastHeard(story) - story.published;
-    this.clock.seek(story.published);
+  watch() {
+    const published = Math.min(...this._stories().map((story) => story.published));
+    this.clock.seek(published);
+    const lasts = this._lastHeard() - published;
     this.clock.setSpeed(SPEEDS.findLast((speed) => speed <= Math.max(0.01, lasts / 4)) ?? 0.01);
     this.clock.playing = false;
     this.toggle();
@@ -184,6 +211,6 @@ class Player {
 
   clear() {
     if (this.view.node >= 0) this.chooseNode(-1);
-    else if (this.view.story) this.chooseEvent(-1);
+    else if (this._stories().length) this.chooseEvent(-1);
   }
 }

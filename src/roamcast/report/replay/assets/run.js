@@ -26,6 +26,7 @@ class Run {
         if (this.pair.cause[i] >= 0) this.missedOf[event]++;
       }
     }
+    this.busiest = this.series.packets.reduce((most, packets) => Math.max(most, packets), 0); // packets a second
     // When a frame ends is not in order, but none lasts longer than this.
     this.longest = 0;
     for (let i = 0; i < this.frame.start.length; i++) {
@@ -44,6 +45,11 @@ class Run {
 
   wants(node) {
     return this.spans.wish.of(node);
+  }
+
+  // Events of the warm-up are played and not counted.
+  inWarmup(event) {
+    return this.event.time[event] < this.about.warmup;
   }
 
   eventTitle(event) {

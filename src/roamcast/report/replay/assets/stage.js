@@ -1,7 +1,6 @@
 // The picture of the network at one time.
 
 const NODE = 6; // radius, pixels
-const LABEL = { width: 40, height: 16 };
 const LABELLED = 26; // pixels that a node must have around it for its number to be shown inside the crowd
 
 class Stage {
@@ -12,7 +11,8 @@ class Stage {
     this._camera = camera;
     this._palette = palette;
     this._view = view; // what is shown: links, ranges, numbers, node, hovered, story
-    this._transmissions = new Transmissions(run);
+    this._sprites = new Sprites(palette);
+    this._transmissions = new Transmissions(run, this._sprites);
     this._wanting = new Uint8Array(run.nodes);
     this._gone = new Uint8Array(run.nodes);
   }
@@ -87,14 +87,14 @@ class Stage {
   _links(spans, colour, width, alpha, dashes = []) {
     if (!spans.count) return;
     const context = this._context, camera = this._camera, { x, y } = this._run.movement;
-    context.lineWidth = width;
+    const lines = new Lines(context, width);
     context.setLineDash(dashes);
-    context.strokeStyle = colour;
-    context.globalAlpha = alpha;
+    lines.look(colour, alpha);
     for (let i = 0; i < spans.count; i++) {
       const span = spans.at(i), one = spans.one[span], other = spans.other[span];
-      line(context, camera.screenX(x[one]), camera.screenY(y[one]), camera.screenX(x[other]), camera.screenY(y[other]));
+      lines.add(camera.screenX(x[one]), camera.screenY(y[one]), camera.screenX(x[other]), camera.screenY(y[other]));
     }
+    lines.end();
     context.setLineDash([]);
     context.globalAlpha = 1;
   }
@@ -137,16 +137,12 @@ class Stage {
 
   // Strong where the node is still without the event.
   _lostCopies(story, time) {
-    const paths = new Map(), { x, y } = this._run.movement, camera = this._camera;
+    const { x, y } = this._run.movement, camera = this._camera;
     for (const { time: when, sender, node, outcome } of story.lost) {
       if (when > time) continue;
+      this._context.globalAlpha = story.heard[node] <= time ? 0.3 : 1;
       const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
-      const path = part(paths, `${outcome} ${story.heard[node] <= time ? 0.3 : 1}`);
-      cross(path, camera.screenX(x[sender]), camera.screenY(y[sender]), px, py);
-    }
-    for (const [key, path] of paths) {
-      const [outcome, alpha] = key.split(" ");
-      stroke(this._context, path, this._palette.outcomes[outcome], Number(alpha));
+      this._sprites.cross(this._context, outcome, camera.screenX(x[sender]), camera.screenY(y[sender]), px, py);
     }
   }
 
@@ -210,39 +206,43 @@ class Stage {
     this._context.setLineDash([]);
   }
 
-  // A dot each, a square for who publishes; in an event's story, filled where the event is.
+  // A dot each, a square for who publishes; in an event's story, filled where the event is. Each is filled by itself:
+  // without a graphics card, one path of many dots takes twice as long.
   _dots(time) {
-    const { x, y } = this._run.movement, camera = this._camera, story = this._view.story, palette = this._palette;
-    const paths = { plain: new Path2D(), publisher: new Path2D(), has: new Path2D(), silent: new Path2D() };
-    const gone = new Path2D();
+    const { x, y } = this._run.movement, camera = this._camera, context = this._context, palette = this._palette;
+    context.lineWidth = 2;
     for (let node = 0; node < this._run.nodes; node++) {
       const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
-      if (px < -20 || py < -20 || px > camera.width + 20 || py > camera.height + 20) continue;
-      let path = this._run.publishes[node] ? paths.publisher : paths.plain;
-      if (story) {
-        const has = story.heard[node] <= time;
-        path = has ? (story.sent[node] <= time ? paths.has : paths.silent) : paths.plain;
+      if (!camera.sees(px, py, 20)) continue;
+      context.beginPath();
+      if (this._run.publishes[node]) context.rect(px - NODE, py - NODE, 2 * NODE, 2 * NODE);
+      else context.arc(px, py, NODE, 0, 2 * Math.PI);
+      if (this._gone[node]) {
+        context.setLineDash([2, 3]);
+        context.strokeStyle = palette.muted;
+        context.stroke();
+        context.setLineDash([]);
+        continue;
       }
-      if (this._gone[node]) path = gone;
-      if (this._run.publishes[node]) path.rect(px - NODE, py - NODE, 2 * NODE, 2 * NODE);
-      else {
-        path.moveTo(px + NODE, py);
-        path.arc(px, py, NODE, 0, 2 * Math.PI);
-      }
+      const silent = this._silent(node, time);
+      context.fillStyle = silent ? palette.plain : this._colour(node, time);
+      context.fill();
+      if (!silent) continue;
+      context.strokeStyle = palette.accent;
+      context.stroke();
     }
-    const context = this._context;
-    context.globalAlpha = 1;
-    context.lineWidth = 2;
-    for (const [name, colour] of [["plain", palette.node], ["publisher", palette.publisher], ["has", palette.accent]]) {
-      context.fillStyle = colour;
-      context.fill(paths[name]);
-    }
-    context.fillStyle = palette.plain;
-    context.fill(paths.silent);
-    stroke(context, paths.silent, palette.accent, 1);
-    context.setLineDash([2, 3]);
-    stroke(context, gone, palette.muted, 1);
-    context.setLineDash([]);
+  }
+
+  // Whether the node has heard the event of the story, and has not passed it on.
+  _silent(node, time) {
+    const story = this._view.story;
+    return story !== null && story.heard[node] <= time && story.sent[node] > time;
+  }
+
+  _colour(node, time) {
+    const story = this._view.story;
+    if (!story) return this._run.publishes[node] ? this._palette.publisher : this._palette.node;
+    return story.heard[node] <= time ? this._palette.accent : this._palette.node;
   }
 
   _numbers() {
@@ -253,31 +253,9 @@ class Stage {
     for (let node = 0; node < nodes; node++) {
       if (!all && node !== view.node && node !== view.hovered) continue;
       const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - NODE - 3;
-      if (x < 0 || y < 0 || x > camera.width || y > camera.height + 20) continue;
-      const label = this._label(node);
-      context.drawImage(label, Math.round(x) - LABEL.width / 2, Math.round(y) - LABEL.height, LABEL.width, LABEL.height);
+      if (!camera.sees(x, y, 20)) continue;
+      const label = this._sprites.label(node);
+      context.drawImage(label, Math.round(x - label.across / 2), Math.round(y) - label.down, label.across, label.down);
     }
-  }
-
-  // A node's number as a picture: writing it anew each time would take longer than all the rest.
-  _label(node) {
-    const key = `${this._palette.nodeText} ${devicePixelRatio}`;
-    if (this._labelled !== key) [this._labelled, this._labels] = [key, []];
-    if (this._labels[node]) return this._labels[node];
-    const label = document.createElement("canvas"), context = label.getContext("2d");
-    label.width = LABEL.width * devicePixelRatio;
-    label.height = LABEL.height * devicePixelRatio;
-    context.scale(devicePixelRatio, devicePixelRatio);
-    context.font = "11px system-ui, sans-serif";
-    context.textAlign = "center";
-    context.textBaseline = "bottom";
-    context.lineJoin = "round";
-    context.lineWidth = 3;
-    context.strokeStyle = this._palette.ground;
-    context.fillStyle = this._palette.nodeText;
-    context.strokeText(node, LABEL.width / 2, LABEL.height - 1);
-    context.fillText(node, LABEL.width / 2, LABEL.height - 1);
-    this._labels[node] = label;
-    return label;
   }
 }

@@ -32,6 +32,14 @@ class Story {
     }
   }
 
+  // When it was last heard or lost.
+  get end() {
+    let last = this.published;
+    for (const time of this.heard) if (Number.isFinite(time)) last = Math.max(last, time);
+    for (const { time } of this.lost) last = Math.max(last, time);
+    return last;
+  }
+
   get missed() {
     return this.pairs.filter((pair) => !this.delivered.has(pair.node));
   }

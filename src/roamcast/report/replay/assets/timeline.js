@@ -1,13 +1,13 @@
 // The time axis: packets a second, of which the part in which receptions were lost is red, publications, and where the clock is. Drag to go there.
 
 class Timeline {
-  constructor(canvas, run, clock, palette, view, seek) {
+  constructor(canvas, run, clock, palette, view, most, seek) {
     this._canvas = canvas;
     this._run = run;
     this._clock = clock;
     this._palette = palette;
     this._view = view;
-    this._most = Math.max(1, ...run.series.packets);
+    this._most = most; // packets a second at the top
     const go = (event) => {
       const box = canvas.getBoundingClientRect();
       seek(((event.clientX - box.left) / box.width) * clock.end);
