@@ -34,6 +34,8 @@ FRESH: Final = 1_000_000
 """The first of the fresh seeds."""
 MOST_FRESH: Final = 10
 LEAST_FRESH: Final = 2
+RESERVED_FRESH: Final = 3
+"""No look is begun that would not leave time for so many fresh seeds of those left now."""
 _RESERVE: Final = 1.3
 """How much longer than the last look, by seed and candidate, the next one may take."""
 
@@ -146,7 +148,7 @@ class Chooser:
         failed: list[Dropped] = []
         ended, pace, before = TIME_IS_UP, 0.0, 0
         for n in self._rules.looks:
-            cost_of_look = pace * (n - before + min(n, MOST_FRESH)) * len(race.left) * _RESERVE
+            cost_of_look = pace * (n - before + RESERVED_FRESH) * len(race.left) * _RESERVE
             if time.monotonic() + cost_of_look > self._until:
                 break
             started = time.monotonic()
