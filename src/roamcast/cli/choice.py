@@ -25,7 +25,9 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
     for name in [name for name in result["left"] if name in result["race"]][:1]:
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
-        click.echo("                  (each with an --id of its own; 'roamcast key new network.key' makes the key of all)")
+        click.echo(
+            "                  (each with an --id of its own; 'roamcast key new network.key' makes the key of all)"
+        )
         click.echo(f"figure:           {shlex.quote(str(out / FIGURE_FILE))}")
     click.echo(f"all of it:        {shlex.quote(str(out / RESULT_FILE))}")
 
