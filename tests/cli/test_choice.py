@@ -19,6 +19,7 @@ def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JS
         "decided": False,
         "goal_reachable": True,
         "ended": "the time was up",
+        "time_was_up": True,
         "dropped": [{"arm": "opportunistic", "seeds": 5, "reason": "goal 0.41 ± 0.08, below 0.95"}],
         "race": {"flooding": FLOODING, "hint credits=0": HINT, "opportunistic": OPPORTUNISTIC},
         "fresh": {},

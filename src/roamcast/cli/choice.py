@@ -66,7 +66,7 @@ def answer(result: dict[str, Any], unit: str) -> str:
     line = f"Not decided for {wanted}: {ended}. Best so far: {best}."
     if left[1:]:
         line += f" Not separated from it: {', '.join(left[1:])}."
-    if "time" in ended:
+    if result["time_was_up"]:
         line += " The same command with more --minutes goes on from here."
     return line
 

@@ -161,7 +161,7 @@ def _goal(text: str) -> tuple[str, float]:
 
 def _race(experiment: Experiment, asked: Request, refused: dict[str, str]) -> dict[str, Any]:
     """Runs the race, with progress on the screen; gives its result as JSON has it."""
-    from roamcast.pipeline.choose import Chooser, goal  # they import Spark
+    from roamcast.pipeline.choose import TIME_IS_UP, Chooser, goal  # they import Spark
     from roamcast.pipeline.measures import MEASURES
     from roamcast.pipeline.session import session
 
@@ -194,6 +194,7 @@ def _race(experiment: Experiment, asked: Request, refused: dict[str, str]) -> di
         "decided": choice.decided,
         "goal_reachable": choice.reachable,
         "ended": choice.ended,
+        "time_was_up": choice.ended == TIME_IS_UP,
         "dropped": [one._asdict() for one in choice.dropped],
         "refused": refused,
         "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
