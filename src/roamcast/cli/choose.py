@@ -144,8 +144,8 @@ def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Vari
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if result["race"]:
         (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
-        winner = as_scenario(made, variants[result["left"][0]], out) if result["left"] else ""
-        (out / WINNER_FILE).write_text(winner, encoding="utf-8")
+    for name in result["left"][:1] if result["race"] else ():
+        (out / WINNER_FILE).write_text(as_scenario(made, variants[name], out), encoding="utf-8")
 
 
 def _goal(text: str) -> tuple[str, float]:
