@@ -11,7 +11,6 @@ from roamcast.campaign.around import around_trace, moved
 from roamcast.campaign.candidates import (
     able,
     as_node,
-    as_run,
     as_scenario,
     candidate,
     distinct,
@@ -31,10 +30,6 @@ def test_a_protocol_with_parameters() -> None:
     one = candidate("hint credits=2 beaconing=all")
     assert one.name == "hint credits=2 beaconing=all"
     assert one.set == {"protocol.name": "hint", "protocol.parameters": {"credits": 2, "beaconing": "all"}}
-    assert as_run(one, "my net.toml") == (
-        "roamcast run 'my net.toml' --set protocol.name=hint --set protocol.parameters.credits=2 "
-        "--set protocol.parameters.beaconing=all"
-    )
     assert as_node(one) == "roamcast node --id 1 --key network.key --protocol hint --set credits=2 --set beaconing=all"
 
 

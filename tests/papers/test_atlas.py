@@ -14,12 +14,12 @@ import pytest
 from roamcast.campaign.experiment import load_experiment
 from roamcast.campaign.plan import plan
 from roamcast.papers import EXPERIMENTS
-from roamcast.papers.atlas import PARTS, load_part, tables
+from roamcast.papers.atlas import PARTS, causes, load_part, tables
 from roamcast.papers.atlas.cells import Cell, Setting, cells, setting_of
 from roamcast.papers.atlas.dominance import front
 from roamcast.papers.atlas.tuning import only, picks, tuned
 from roamcast.papers.atlas.winners import judge
-from roamcast.papers.atlas.words import sentences
+from roamcast.papers.atlas.words import compared, sentences
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.report.atlas import drawings
 
@@ -185,6 +185,24 @@ def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() ->
     assert found.column(FLOODING, COST).tolist() == [2.0, math.inf]
 
 
+def test_what_a_change_did_is_its_difference_from_the_protocols_first_setting_by_seed() -> None:
+    """Differences 0.2, 0.3, 0.1: mean 0.2, t(0.975, 2) = 4.303 times 0.1 / sqrt(3) = 0.248 on either side."""
+    often = Setting("flooding jitter=1.0", "flooding", 1.0, continuous=True)
+    values = {
+        FLOODING: ([0.5, 0.6, 0.7], [8.0, 8.0, 8.0]),
+        often: ([0.7, 0.9, 0.8], [4.0, math.inf, 4.0]),
+        HINT[0]: ([0.2, 0.2, 0.2], [1.0, 1.0, 1.0]),
+    }
+    first, changed, other = causes.rows([cell(values)], (DELIVERED, COST))
+    assert (first["speed"], first["setting"], first["seeds"], first["difference"]) == ("5", "flooding", "3", "")
+    assert (changed["difference"], changed["difference_low"], changed["difference_high"]) == ("0.2", "-0.0484", "0.448")
+    assert (changed[DELIVERED], changed[COST]) == ("0.8", "inf")
+    assert other["difference"] == ""
+    *_, last = causes.lines([first, changed | {"difference_low": "0.1"}])
+    assert last.startswith("| 5 | `flooding jitter=1.0` | 0.8 [")
+    assert last.endswith("| **0.2 [0.1, 0.448]** |")
+
+
 # --- The experiments ------------------------------------------------------------------------------------------------
 
 
@@ -227,7 +245,7 @@ def test_the_page_and_its_figures_say_what_the_tables_say() -> None:
     made = runpy.run_path(str(DOCS / "map" / "make.py"))
     found = tables.read(DOCS / "map")
     written = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    assert made["page"](written, found) == written, "run python docs/map/make.py"
+    assert made["page"](written) == written, "run python docs/map/make.py"
     for name, drawing in drawings(found).items():
         assert (DOCS / "pictures" / f"map-{name}.svg").read_text(encoding="utf-8") == drawing
 
@@ -265,4 +283,37 @@ def test_words_by_hand() -> None:
         "flooding: from 0.5 (at 5 m/s, degree 2, flooding) to 0.5 (at 5 m/s, degree 2, flooding).",
         "coman reaches 95 % in 2 of 3 cells, and costs there 2 (at 5 m/s, degree 8) to 4.5 times (at 5 m/s, "
         "degree 12) as much as the cheapest.",
+    ]
+
+
+def test_places_on_three_axes_and_knobs_by_their_names() -> None:
+    place = {"speed": "1", "degree": "6", "rate": "0.2"}
+    world = dict.fromkeys(tables.WORLD, "1")
+    won = {"winner": "maodv", "knob": "0.5", "cost": "2", "wins": "1", "not_separated": "", "delivered": "0.97"}
+    margin = {"next": "hint", "next_knob": "", "margin": "1.6", "margin_low": "1.4", "margin_high": "1.8"}
+    settings = [place | {"setting": "maodv hello=0.5", "protocol": "maodv", "knob": "0.5"}]
+    found = tables.Atlas([place | world | {"seeds": "5", "deadline": "10"} | won | margin], [], settings)
+    (line,) = [line for line in sentences(found, (10,)) if line.startswith("- ")]
+    assert line == (
+        "- **maodv** (hello 0.5) is the cheapest in 1 of 1 cells: 0.2 events/s per publisher at 1 m/s, degree 6. The "
+        "closest call is at 1 m/s, degree 6, 0.2 events/s per publisher: hint costs 1.6 times as much [1.4, 1.8]."
+    )
+
+
+def test_what_tuning_changed_stands_beside_the_setting_of_the_paper() -> None:
+    def setting(name: str, protocol: str, delivered: str, cost: str) -> dict[str, str]:
+        figures = {
+            f"{measure}{end}": value
+            for measure, value in ((DELIVERED, delivered), (COST, cost))
+            for end in ("", "_low", "_high")
+        }
+        return {"speed": "1", "setting": name, "protocol": protocol} | figures
+
+    cells_ = [{"speed": "1"} | dict.fromkeys(tables.WORLD, "1")]
+    best = [setting("maodv hello=0.5", "maodv", "0.9", "12"), setting("gossip p=0.5", "gossip", "0.97", "4")]
+    usual = [setting("maodv", "maodv", "0.5", "20"), setting("gossip p=0.5", "gossip", "0.97", "4")]
+    lines = list(compared(tables.Atlas(cells_, [], best), tables.Atlas(cells_, [], usual)))
+    assert lines[-2:] == [
+        "| 1 | `maodv hello=0.5` | 0.9 [0.9, 0.9] | 12 [12, 12] | 0.5 at 20 |",
+        "| 1 | `gossip p=0.5` | 0.97 [0.97, 0.97] | 4 [4, 4] |  |",
     ]

@@ -37,7 +37,7 @@ def test_the_one_that_meets_the_goal_wins(spark: SparkSession, line: Experiment,
     said: list[str] = []
     wanted = goal("delivery", 0.9, 5, "packets")
     choice = Chooser(
-        spark, line, wanted, tmp_path, until=time.monotonic() + 300, rules=Rules(0.9, looks=(3, 6)), tell=said.append
+        spark, line, wanted, tmp_path, until=time.monotonic() + 3600, rules=Rules(0.9, looks=(3, 6)), tell=said.append
     ).choose()
     assert (choice.left, choice.decided, choice.ended) == (["flooding"], True, ONE_LEFT)
     assert [(one.arm, one.seeds) for one in choice.dropped] == [("gossip p=0.01", 3)]

@@ -94,13 +94,6 @@ def as_scenario(one: Experiment, variant: Variant, to: Path) -> str:
     return document(moved(scenario | {"protocol": protocol}, one.folder, to))
 
 
-def as_run(variant: Variant, scenario: str) -> str:
-    """The command that simulates the scenario with this candidate."""
-    changes = [f"--set {_NAME}={variant.set[_NAME]}"]
-    changes += [f"--set {_PARAMETERS}.{key}={_typed(value)}" for key, value in variant.set[_PARAMETERS].items()]
-    return " ".join(("roamcast run", shlex.quote(scenario), *changes))
-
-
 def as_node(variant: Variant) -> str:
     """The command that runs this candidate on a device."""
     changes = [f"--set {key}={_typed(value)}" for key, value in variant.set[_PARAMETERS].items()]

@@ -2,6 +2,7 @@
 
 import json
 import math
+import shlex
 import time
 from collections.abc import Mapping
 from dataclasses import asdict, dataclass
@@ -9,15 +10,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich import box
 from rich.console import Console
-from rich.table import Table
 
 from roamcast.campaign.around import around_trace
 from roamcast.campaign.candidates import (
     able,
     as_node,
-    as_run,
     as_scenario,
     candidate,
     distinct,
@@ -27,15 +25,13 @@ from roamcast.campaign.candidates import (
     with_candidates,
 )
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
-from roamcast.cli.campaign_options import ABSENT, LOCAL, setting
+from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
 from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.scenario import read
 
-RESULT_FILE: Final = "choice.json"
-FIGURE_FILE: Final = "choice.svg"
-WINNER_FILE: Final = "winner.toml"
 COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
 
 
@@ -121,7 +117,7 @@ def choose(
     if as_json:
         click.echo(json.dumps(result))
     else:
-        _show(result, COST_UNITS[cost], out)
+        show(result, COST_UNITS[cost], out)
 
 
 @dataclass(frozen=True)
@@ -138,6 +134,12 @@ class Request:
     master: str
     settings: dict[str, str]
 
+    @property
+    def words(self) -> str:
+        """The measure, as a person says it."""
+        named = {"of-possible": "delivery of what was possible"}.get(self.measure, self.measure)
+        return named if self.within is None else f"{named} within {self.within:g} s"
+
 
 def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Variant], out: Path) -> None:
     """The result, a figure, and the winner as a scenario; of several that are not separated, the first."""
@@ -147,8 +149,8 @@ def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Vari
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if result["race"]:
         (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
-        winner = as_scenario(made, variants[result["left"][0]], out) if result["left"] else ""
-        (out / WINNER_FILE).write_text(winner, encoding="utf-8")
+    for name in result["left"][:1] if result["race"] else ():
+        (out / WINNER_FILE).write_text(as_scenario(made, variants[name], out), encoding="utf-8")
 
 
 def _goal(text: str) -> tuple[str, float]:
@@ -164,7 +166,7 @@ def _goal(text: str) -> tuple[str, float]:
 
 def _race(experiment: Experiment, asked: Request, refused: dict[str, str]) -> dict[str, Any]:
     """Runs the race, with progress on the screen; gives its result as JSON has it."""
-    from roamcast.pipeline.choose import Chooser, goal  # they import Spark
+    from roamcast.pipeline.choose import TIME_IS_UP, Chooser, goal  # they import Spark
     from roamcast.pipeline.measures import MEASURES
     from roamcast.pipeline.session import session
 
@@ -191,17 +193,18 @@ def _race(experiment: Experiment, asked: Request, refused: dict[str, str]) -> di
     by_name = {variant.name: variant for variant in experiment.variants}
     return {
         "scenario": experiment.source,
-        "goal": {"measure": wanted.measure, "at_least": share},
+        "goal": {"measure": wanted.measure, "at_least": share, "words": asked.words},
         "cost": wanted.cost,
         "left": choice.left,
         "decided": choice.decided,
         "goal_reachable": choice.reachable,
         "ended": choice.ended,
+        "time_was_up": choice.ended == TIME_IS_UP,
         "dropped": [one._asdict() for one in choice.dropped],
         "refused": refused,
         "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
         "fresh": {name: _finite(asdict(figures)) for name, figures in choice.fresh.items()},
-        "run": {name: as_run(by_name[name], experiment.source) for name in choice.left},
+        "run": {name: f"roamcast run {shlex.quote(str(asked.out / WINNER_FILE))}" for name in choice.left[:1]},
         "node": {name: as_node(by_name[name]) for name in choice.left},
     }
 
@@ -213,55 +216,3 @@ def _finite(value: Any) -> Any:  # noqa: ANN401  # any value of JSON
     if isinstance(value, list | tuple):
         return [_finite(part) for part in value]
     return None if isinstance(value, float) and not math.isfinite(value) else value
-
-
-# --- What is shown --------------------------------------------------------------------------------------------------
-
-
-def _show(result: dict[str, Any], unit: str, out: Path) -> None:
-    console = Console(markup=False, highlight=False)
-    goal = result["goal"]
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for name in ("candidate", "seeds", goal["measure"], f"cost ({unit} per delivery)", "what became of it"):
-        table.add_column(name, justify="left" if name in ("candidate", "what became of it") else "right")
-    reasons = {one["arm"]: f"dropped after {one['seeds']} seeds: {one['reason']}" for one in result["dropped"]}
-    ordered = [*result["left"], *(name for name in result["race"] if name not in result["left"])]
-    for name in ordered:
-        figures = result["fresh"].get(name) or result["race"].get(name)
-        if figures is None:
-            continue
-        where = "fresh seeds" if name in result["fresh"] else "seeds of the race"
-        state = reasons.get(name) or f"left; figures of {where}"
-        table.add_row(name, str(figures["seeds"]), _interval(figures["goal"]), _interval(figures["cost"]), state)
-    console.print(table)
-    click.echo(_answer(result))
-    for name in [name for name in result["left"] if name in result["race"]][:1]:
-        click.echo(f"simulate it:      {result['run'][name]}")
-        click.echo(f"run it on a node: {result['node'][name]}")
-        click.echo(f"as a scenario:    {out / WINNER_FILE}")
-        click.echo(f"figure:           {out / FIGURE_FILE}")
-    click.echo(f"all of it:        {out / RESULT_FILE}")
-
-
-def _answer(result: dict[str, Any]) -> str:
-    """One sentence."""
-    left, goal = result["left"], result["goal"]
-    wanted = f"{goal['measure']} of at least {goal['at_least']:g}"
-    if not left or not result["race"]:
-        return f"No answer: {result['ended']} before a single look at all candidates. Give it more --minutes."
-    if not result["goal_reachable"]:
-        could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
-        limit = f" Any protocol could have delivered {sum(could) / len(could):.3f} at most." if could else ""
-        return f"Nothing meets the goal, {wanted}. Closest to it: {', '.join(left)}.{limit}"
-    if result["decided"]:
-        return f"Use {left[0]}: the cheapest that reaches {wanted}."
-    return f"Not decided between {', '.join(left)} for {wanted}: {result['ended']}."
-
-
-def _interval(estimate: list[float | None]) -> str:
-    mean, low, high = estimate
-    if mean is None:
-        return "∞"
-    if low is None or high is None:
-        return f"{mean:.3g} ± {ABSENT}"
-    return f"{mean:.3g} ± {(high - low) / 2:.2g}"

@@ -46,6 +46,8 @@ def map_networks(
       core     over speed and density (the default)
       slices   over the rate and the number of subscribers, in four cells of the core
       tuned    with the best of six settings of each protocol, in the same four cells
+      streets  among vehicles in streets, and at random waypoint of the same degree and speed
+      causes   what surprised us, with its supposed causes taken away one by one
 
     Prints who wins each cell, and writes tables, figures and a report. Run the same command again to continue an
     interrupted campaign. The exit code is 1 if a run failed.
@@ -82,7 +84,9 @@ class Run:
 
 def _plain(part: str, experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
     failures = run(experiments, out, run.options.seeds)
-    if (out / "measures").is_dir():
+    if (out / "measures").is_dir() and part == "causes":
+        _tell_causes(experiments, out)
+    elif (out / "measures").is_dir():
         tell(part, out)
     return bool(failures)
 
@@ -110,6 +114,19 @@ def tell(part: str, out: Path) -> None:
 
     for name in PARTS[part]:
         _tell_cells(read_cells(out, name), out / RESULTS / name)
+    click.echo(f"report: {write_report(out)}")
+
+
+def _tell_causes(experiments: Sequence[Experiment], out: Path) -> None:
+    from roamcast.papers.atlas import causes
+    from roamcast.papers.atlas.cells import read_cells
+    from roamcast.report import write_report
+
+    for one in experiments:
+        table = causes.rows(read_cells(out, one.name), one.spec.measures or ())
+        causes.write(table, out / RESULTS / one.name)
+        click.echo("\n".join((f"### {one.spec.title}", "", *causes.lines(table), "")))
+    click.echo(f"tables: {out / RESULTS}")
     click.echo(f"report: {write_report(out)}")
 
 

@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import Final
+from typing import Final, NamedTuple
 
 import msgspec
 import pyarrow.parquet as pq
@@ -34,6 +34,8 @@ FRESH: Final = 1_000_000
 """The first of the fresh seeds."""
 MOST_FRESH: Final = 10
 LEAST_FRESH: Final = 2
+RESERVED_FRESH: Final = 3
+"""No look is begun that would not leave time for so many fresh seeds of those left now."""
 _RESERVE: Final = 1.3
 """How much longer than the last look, by seed and candidate, the next one may take."""
 
@@ -51,8 +53,9 @@ class Goal:
     """What any protocol could have reached."""
 
     @property
-    def measures(self) -> tuple[str, ...]:
-        return tuple(dict.fromkeys((self.measure, self.cost, self.possible)))
+    def read(self) -> tuple[str, str, str]:
+        """What is read of every run."""
+        return self.measure, self.cost, self.possible
 
 
 def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Goal:
@@ -141,38 +144,39 @@ class Chooser:
     def choose(self) -> Choice:
         race = Race([variant.name for variant in self._experiment.variants], self._rules)
         seeds: dict[str, int] = {}
-        seen: dict[str, list[Seen]] = {}
-        possible: dict[str, float | None] = {}
+        found = _Found({}, {}, {})
         failed: list[Dropped] = []
         ended, pace, before = TIME_IS_UP, 0.0, 0
         for n in self._rules.looks:
-            cost_of_look = pace * (n - before + min(n, MOST_FRESH)) * len(race.left) * _RESERVE
-            if time.monotonic() + cost_of_look > self._until:
+            if time.monotonic() + pace * (n - before + RESERVED_FRESH) * len(race.left) * _RESERVE > self._until:
                 break
             started = time.monotonic()
-            for arm in race.left:
-                seeds[arm] = n
+            seeds |= dict.fromkeys(race.left, n)
             whole = self._simulate(self._experiment, "race", seeds)
-            seen, possible, failures = self._seen("race", seeds)
-            failed += [Dropped(arm, seeds[arm], why) for arm, why in failures.items() if arm in race.left]
-            race.left = [arm for arm in race.left if arm not in failures]
+            found = self._found("race", seeds)
+            failed += [Dropped(arm, seeds[arm], why) for arm, why in found.failures.items() if arm in race.left]
+            race.left = [arm for arm in race.left if arm not in found.failures]
             if not whole or not race.left:
                 ended = TIME_IS_UP if race.left else "no candidate could be run"
                 break
-            pace = (time.monotonic() - started) / ((n - before) * max(1, len(race.left)))
+            pace = (time.monotonic() - started) / ((n - before) * len(race.left))
             before = n
-            for out in race.look({arm: seen[arm] for arm in race.left}):
+            for out in race.look({arm: found.runs[arm] for arm in race.left}):
                 self._tell(f"{out.arm} dropped after {out.seeds} seeds: {out.reason}")
-            self._tell(f"{n} seeds: {self._ranking(race.left, seen)}")
+            self._tell(f"{n} seeds: {self._ranking(race.left, found)}")
             if race.over:
                 ended = _why_over(race, n)
                 break
-        figures = {arm: _figures(runs, possible.get(arm)) for arm, runs in seen.items() if runs}
-        left = sorted(race.left, key=lambda arm: _rank(figures.get(arm), race.reachable, self._wanted.at_least))
-        choice = Choice(left, race.reachable, ended, [*failed, *race.dropped], figures)
+        choice = Choice(race.left, race.reachable, ended, [*failed, *race.dropped], found.figures())
+        self._sort(choice)
         if before:
             self._measure_afresh(choice, pace, min(before, MOST_FRESH))
         return choice
+
+    def _sort(self, choice: Choice) -> None:
+        """The best of those left first, by fresh seeds if there are any."""
+        figures = choice.race | choice.fresh
+        choice.left.sort(key=lambda arm: _rank(figures.get(arm), choice.reachable, self._wanted.at_least))
 
     def _measure_afresh(self, choice: Choice, pace: float, wanted: int) -> None:
         """Those left on new seeds, as many as there is time for."""
@@ -188,13 +192,9 @@ class Chooser:
         seeds = dict.fromkeys(choice.left, n)
         afresh = dataclasses.replace(self._experiment, spec=spec)
         self._simulate(afresh, "fresh", seeds)
-        seen, possible, _ = self._seen("fresh", seeds)
-        choice.fresh = {
-            arm: _figures(runs, possible.get(arm)) for arm, runs in seen.items() if len(runs) >= LEAST_FRESH
-        }
-        choice.left.sort(
-            key=lambda arm: _rank(choice.fresh.get(arm, choice.race.get(arm)), choice.reachable, self._wanted.at_least)
-        )
+        fresh = self._found("fresh", seeds).figures()
+        choice.fresh = {arm: figures for arm, figures in fresh.items() if figures.seeds >= LEAST_FRESH}
+        self._sort(choice)
 
     # --- Runs -------------------------------------------------------------------------------------------------------
 
@@ -213,7 +213,7 @@ class Chooser:
             if planned.rows:
                 self._run(planned, place)  # nothing is left to do: it writes the tables of what is done
         if planned.rows:
-            measures.measure(self._spark, self._out / place, self._wanted.measures)
+            measures.measure(self._spark, self._out / place, tuple(dict.fromkeys(self._wanted.read)))
         return whole
 
     def _run(self, planned: Plan, place: str) -> None:
@@ -227,41 +227,44 @@ class Chooser:
 
     # --- What came of them ------------------------------------------------------------------------------------------
 
-    def _seen(
-        self, place: str, seeds: Mapping[str, int]
-    ) -> tuple[dict[str, list[Seen]], dict[str, float | None], dict[str, str]]:
-        """By candidate: its runs in the order of their seeds, what was possible, and the error of one that failed."""
+    def _found(self, place: str, seeds: Mapping[str, int]) -> "_Found":
+        """Of the runs in a folder of results."""
         folder = self._out / place
+        found = _Found({arm: [] for arm in seeds}, {arm: [] for arm in seeds}, {})
         if not (folder / "measures" / "run.parquet").is_file():
-            return {}, {}, {}
+            return found
         values: dict[str, dict[str, float | None]] = {}
         for row in pq.read_table(folder / "measures" / "run.parquet", partitioning=None).to_pylist():
             values.setdefault(row["run"], {})[row["measure"]] = row["value"]
-        errors = dict(
-            zip(
-                *(pq.read_table(folder / "manifest.parquet")[name].to_pylist() for name in ("run", "error")),
-                strict=True,
-            )
-        )
-        rows = sorted(pq.read_table(folder / "runs.parquet").to_pylist(), key=lambda row: int(row["seed"]))
-        seen: dict[str, list[Seen]] = {arm: [] for arm in seeds}
-        possible: dict[str, list[float]] = {arm: [] for arm in seeds}
-        failures: dict[str, str] = {}
-        for row in rows:
-            if errors.get(row["run"]):
-                failures.setdefault(row["variant"], f"seed {row['seed']} failed: {errors[row['run']]}")
-            elif row["run"] in values:
-                of_run = values[row["run"]]
-                reached, cost = of_run[self._wanted.measure], of_run[self._wanted.cost]
-                seen[row["variant"]].append(Seen(reached or 0.0, math.inf if cost is None else cost))
-                could = of_run[self._wanted.possible]
-                possible[row["variant"]] += [] if could is None else [could]
-        return seen, {arm: math.fsum(some) / len(some) if some else None for arm, some in possible.items()}, failures
+        errors = {row["run"]: row["error"] for row in pq.read_table(folder / "manifest.parquet").to_pylist()}
+        for row in sorted(pq.read_table(folder / "runs.parquet").to_pylist(), key=lambda row: int(row["seed"])):
+            arm, run = row["variant"], row["run"]
+            if errors.get(run):
+                found.failures.setdefault(arm, f"seed {row['seed']} failed: {errors[run]}")
+            elif run in values:
+                reached, cost, possible = (values[run][name] for name in self._wanted.read)
+                found.runs[arm].append(Seen(reached or 0.0, math.inf if cost is None else cost))
+                found.possible[arm] += [] if possible is None else [possible]
+        return found
 
-    def _ranking(self, left: Sequence[str], seen: Mapping[str, Sequence[Seen]]) -> str:
-        figures = {arm: _figures(seen[arm], None) for arm in left}
+    def _ranking(self, left: Sequence[str], found: "_Found") -> str:
+        figures = found.figures()
         ranked = sorted(left, key=lambda arm: _rank(figures[arm], True, self._wanted.at_least))
         return ", ".join(f"{arm} {figures[arm].goal.mean:.3f} at {figures[arm].cost.mean:.3g}" for arm in ranked)
+
+
+class _Found(NamedTuple):
+    """What came of the runs so far, by candidate."""
+
+    runs: dict[str, list[Seen]]
+    """In the order of their seeds."""
+    possible: dict[str, list[float]]
+    failures: dict[str, str]
+    """The error of one run that failed."""
+
+    def figures(self) -> dict[str, Figures]:
+        """Of those that ran at all."""
+        return {arm: _figures(runs, self.possible[arm]) for arm, runs in self.runs.items() if runs}
 
 
 def _why_over(race: Race, seeds: int) -> str:
@@ -270,12 +273,13 @@ def _why_over(race: Race, seeds: int) -> str:
     return NO_MORE_SEEDS if seeds >= max(race.rules.looks) else THE_SAME
 
 
-def _figures(runs: Sequence[Seen], possible: float | None) -> Figures:
+def _figures(runs: Sequence[Seen], possible: Sequence[float]) -> Figures:
     if any(math.isinf(run.cost) for run in runs):
         cost = Estimate(math.inf, math.inf, math.inf)
     else:
         cost = Estimate(*map(_exp, interval([math.log(run.cost) for run in runs])))
-    return Figures(len(runs), interval([run.goal for run in runs]), cost, possible)
+    could = math.fsum(possible) / len(possible) if possible else None
+    return Figures(len(runs), interval([run.goal for run in runs]), cost, could)
 
 
 def _exp(value: float) -> float:

@@ -24,6 +24,8 @@ PARTS: Final = {
     "core": (_CORE,),
     "slices": ("map-rate", "map-subscribers"),
     "tuned": ("map-tuning",),
+    "streets": ("map-streets", "map-streets-random"),
+    "causes": ("map-causes-links", "map-causes-trees", "map-causes-carrying"),
 }
 """What `roamcast map PART` runs: names of experiments."""
 

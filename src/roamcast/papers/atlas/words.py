@@ -7,17 +7,20 @@ from collections.abc import Iterator, Sequence
 from typing import Final
 
 from roamcast.papers.atlas.tables import AND, WORLD, Atlas, Row
-from roamcast.papers.atlas.winners import DEADLINES, NOBODY, THRESHOLD
+from roamcast.papers.atlas.winners import COST, DEADLINES, NOBODY, THRESHOLD
 
 ENOUGH: Final = 5
 """Seeds that a map needs, or it is a preview."""
-_UNITS: Final = {"speed": " m/s", "rate": " events/s per publisher", "subscribers": " subscribers"}
+_UNITS: Final = {
+    **{"speed": " m/s", "rate": " events/s per publisher", "subscribers": " subscribers"},
+    "range": " m of range",
+}
 _SHARE: Final = f"{THRESHOLD:.0%}".replace("%", " %")
 
 
-def sentences(found: Atlas) -> Iterator[str]:
+def sentences(found: Atlas, deadlines: Sequence[int] = DEADLINES) -> Iterator[str]:
     """Lines of Markdown."""
-    for deadline in DEADLINES:
+    for deadline in deadlines:
         cells = [row for row in found.cells if row["deadline"] == str(deadline)]
         if not cells:
             continue
@@ -43,6 +46,36 @@ def worlds(found: Atlas) -> Iterator[str]:
             yield "| " + " | ".join((*(row[axis] for axis in found.axes), *(row[name] for name in WORLD))) + " |"
 
 
+def compared(best: Atlas, usual: Atlas, deadline: int = 10) -> Iterator[str]:
+    """A table in Markdown: what tuning changed. The settings of `best` beside those that `usual` has in these cells."""
+    delivered, cost = f"delivered_of_possible_{deadline}", COST
+    yield f"Delivered: of what was possible within {deadline} s. Cost: ms on the air per delivery."
+    yield ""
+    yield "| " + " | ".join((*best.axes, "best of six", "delivered", "cost", "as in its paper")) + " |"
+    yield "|" + "---|" * (len(best.axes) + 4)
+    defaults = {(_key(best, row), row["setting"]): row for row in usual.settings}
+    for row in best.settings:
+        first = defaults.get((_key(best, row), _DEFAULTS.get(row["protocol"], row["protocol"])))
+        before = "" if first is None or first["setting"] == row["setting"] else _figures(first, delivered, cost)
+        shown = (f"`{row['setting']}`", _range(row, delivered), _range(row, cost), before)
+        yield "| " + " | ".join((*(row[axis] for axis in best.axes), *shown)) + " |"
+
+
+_DEFAULTS: Final = {
+    **{"gossip": "gossip p=0.5", "hint": "hint credits=0"},
+    **{"odmrp extended": "odmrp mode=extended", "odmrp one-channel": "odmrp mode=one-channel"},
+}
+"""By protocol: its setting in the core that is the first of those tuned; else it has the protocol's name."""
+
+
+def _figures(row: Row, delivered: str, cost: str) -> str:
+    return f"{row[delivered]} at {row[cost] or '∞'}"
+
+
+def _range(row: Row, measure: str) -> str:
+    return f"{row[measure]} [{row[f'{measure}_low']}, {row[f'{measure}_high']}]" if row[measure] else "∞"
+
+
 def _of_deadline(found: Atlas, cells: Sequence[Row]) -> Iterator[str]:
     clear = [row for row in cells if row["winner"] and not row["not_separated"]]
     open_ = [row for row in cells if row["winner"] and row["not_separated"]]
@@ -64,23 +97,23 @@ def _of_deadline(found: Atlas, cells: Sequence[Row]) -> Iterator[str]:
 
 def _wins(found: Atlas, protocol: str, cells: Sequence[Row], of: int) -> str:
     knobs = sorted({row["knob"] for row in cells if row["knob"]}, key=float)
-    what = f"**{protocol}**" + (f" ({_knob(protocol)} {_span(knobs)})" if knobs else "")
+    what = f"**{protocol}**" + (f" ({_knob(found, protocol)} {_span(knobs)})" if knobs else "")
     line = f"{what} is the cheapest in {len(cells)} of {of} cells: {_places(found, cells)}."
     beaten = [row for row in cells if row["margin"]]
     if beaten:
         close = min(beaten, key=lambda row: float(row["margin"]))
         far = max(beaten, key=lambda row: float(row["margin"]))
-        line += f" The closest call is {_place(found, close)}: {_margin(close)}."
+        line += f" The closest call is {_place(found, close)}: {_margin(found, close)}."
         if far is not close:
-            line += f" The clearest is {_place(found, far)}: {_margin(far)}."
+            line += f" The clearest is {_place(found, far)}: {_margin(found, far)}."
     alone = [row for row in cells if not row["margin"]]
     if alone:
         line += f" No other reaches {_SHARE} of what was possible {_places(found, alone, 'at ')}."
     return line
 
 
-def _margin(row: Row) -> str:
-    following = row["next"] + (f" ({_knob(row['next'])} {row['next_knob']})" if row["next_knob"] else "")
+def _margin(found: Atlas, row: Row) -> str:
+    following = row["next"] + (f" ({_knob(found, row['next'])} {row['next_knob']})" if row["next_knob"] else "")
     return f"{following} costs {row['margin']} times as much [{row['margin_low']}, {row['margin_high']}]"
 
 
@@ -92,7 +125,7 @@ def _undecided(found: Atlas, row: Row) -> str:
         line += f"; {_list(rivals)} {'are' if len(rivals) > 1 else 'is'} not separated from it"
     if len(rivals) < len(row["not_separated"].split(AND)):
         line += f"; perhaps nobody reaches {_SHARE}"
-    return f"{line}. {_upper(_margin(row))}." if row["margin"] else f"{line}."
+    return f"{line}. {_upper(_margin(found, row))}." if row["margin"] else f"{line}."
 
 
 def _closest(found: Atlas, cells: Sequence[Row]) -> str:
@@ -142,7 +175,8 @@ def _places(found: Atlas, rows: Sequence[Row], before: str = "") -> str:
     *others, last = found.axes
     groups: dict[str, list[str]] = {}
     for row in rows:
-        groups.setdefault(row[last], []).append(" and ".join(row[axis] for axis in others))
+        values = [row[axis] if len(others) == 1 else _value(axis, row[axis]) for axis in others]
+        groups.setdefault(row[last], []).append(", ".join(values))
     unit = _UNITS.get(others[0], "") if len(others) == 1 else ""
     parts = [
         f"{before}{_value(last, value)}" + (f" at {_list(groups[value])}{unit}" if others else "")
@@ -159,8 +193,12 @@ def _span(values: Sequence[str]) -> str:
     return values[0] if len(values) == 1 else f"{values[0]} to {values[-1]}"
 
 
-def _knob(protocol: str) -> str:
-    return {"gossip": "p", "hint": "credits"}.get(protocol, "knob")
+def _knob(found: Atlas, protocol: str) -> str:
+    """The parameter that its settings differ in, from their names: `gossip p=0.5`."""
+    names = [row["setting"] for row in found.settings if row["protocol"] == protocol and row["knob"]]
+    return {"gossip": "p", "hint": "credits"}.get(protocol) or next(
+        (word.partition("=")[0] for name in names for word in name.split() if "=" in word), "knob"
+    )
 
 
 def _percent(share: str) -> str:

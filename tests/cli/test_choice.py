@@ -1,0 +1,71 @@
+"""What a person reads of a race: the answer in words, and a table that cuts nothing."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from roamcast.cli.choice import answer, show
+
+HINT = {"seeds": 5, "goal": [0.97, 0.92, 1.02], "cost": [1.21, 1.01, 1.41], "possible": 1.0}
+FLOODING = {"seeds": 5, "goal": [1.0, 1.0, 1.0], "cost": [7.5, 7.4, 7.6], "possible": 1.0}
+OPPORTUNISTIC = {"seeds": 5, "goal": [0.0, 0.0, 0.0], "cost": [None, None, None], "possible": 0.8}
+
+
+def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JSON
+    return {
+        "goal": {"measure": "satisfaction_10", "at_least": 0.95, "words": "delivery within 10 s"},
+        "left": ["hint credits=0", "flooding"],
+        "decided": False,
+        "goal_reachable": True,
+        "ended": "the time was up",
+        "time_was_up": True,
+        "dropped": [{"arm": "opportunistic", "seeds": 5, "reason": "goal 0.41 ± 0.08, below 0.95"}],
+        "race": {"flooding": FLOODING, "hint credits=0": HINT, "opportunistic": OPPORTUNISTIC},
+        "fresh": {},
+        "run": {"hint credits=0": "roamcast run out/winner.toml"},
+        "node": {"hint credits=0": "roamcast node --protocol hint"},
+    } | changes
+
+
+@pytest.mark.parametrize(
+    ("changes", "words"),
+    [
+        (
+            {"left": ["hint credits=0"], "decided": True},
+            "Use hint credits=0: the cheapest that reaches delivery within 10 s of at least 0.95.",
+        ),
+        (
+            {},
+            "Not decided for delivery within 10 s of at least 0.95: the time was up. Best so far: hint credits=0, "
+            "0.97 ± 0.05 at 1.21 ± 0.2 ms. Not separated from it: flooding. The same command with more --minutes goes "
+            "on from here.",
+        ),
+        (
+            {"goal_reachable": False, "race": {"opportunistic": OPPORTUNISTIC}, "left": ["opportunistic"]},
+            "Nothing meets the goal, delivery within 10 s of at least 0.95. Closest to it: opportunistic. Any protocol "
+            "could have delivered 0.800 at most.",
+        ),
+        ({"left": [], "ended": "no candidate could be run"}, "No answer: no candidate could be run."),
+        (
+            {"race": {}},
+            "No answer: the time was up before a single look at all candidates. Give it more --minutes.",
+        ),
+    ],
+)
+def test_the_answer(changes: dict[str, Any], words: str) -> None:
+    assert answer(result(**changes), "ms") == words
+
+
+def test_the_table_fits_eighty_columns_and_cuts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
+    show(result(fresh={"hint credits=0": HINT | {"seeds": 3}}), "ms on the air", Path("out"))
+    said = capsys.readouterr().out
+    lines = said.splitlines()
+    table = lines[: next(at for at, line in enumerate(lines) if line.startswith("cost: "))]
+    assert max(map(len, table)) <= 80
+    assert "…" not in said
+    (hint,) = [line.split() for line in table if line.lstrip().startswith("hint")]
+    assert hint == ["hint", "credits=0", "0.97", "±", "0.05", "1.21", "±", "0.2", "3", "fresh", "seeds"]
+    assert "opportunistic dropped after 5 seeds: goal 0.41 ± 0.08, below 0.95" in lines
+    assert "∞" in said
+    assert "simulate it:      roamcast run out/winner.toml" in lines
