@@ -27,12 +27,13 @@ from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
+from roamcast.content.widening import widened
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
 from roamcast.live.facts import Facts
-from roamcast.live.filters import FramedFilters, widened
+from roamcast.live.filters import FramedFilters
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
