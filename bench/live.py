@@ -6,7 +6,7 @@ one has arrived. With `--sync normal` an acknowledged event survives `kill -9`, 
 every commit waits for the disk, and the disk is what is measured.
 
 `python -m bench.live --mosquitto` measures Mosquitto beside one node, with QoS 1, in turns in one run: in memory, which
-is to be compared with `normal`, and with its database written after every change, with `full`.
+is to be compared with `off`, and with its database written after every change, with `full`.
 """
 
 import asyncio
@@ -169,7 +169,7 @@ def compare() -> None:
         print("live --mosquitto: not run: Mosquitto is not installed (apt-get install mosquitto)")
         return
     _head()
-    for sync in ("normal", "full"):
+    for sync in ("off", "full"):
         for _ in range(3):
             with _nodes(1, sync) as controls:
                 _tell("one node", sync, asyncio.run(_measure(_between(controls[0], controls[-1]))))
