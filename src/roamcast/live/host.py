@@ -179,6 +179,25 @@ class Host:
 
     async def publish(self, form: EventForm) -> int:
         """Publishes an event, and gives its id when it is on disk."""
+        number = self._accept(form)
+        try:
+            await self._store.committed()
+        finally:
+            self._unstored -= 1
+        return number
+
+    def publish_then(self, form: EventForm, stored: Callable[[BaseException | None], None]) -> int:
+        """Publishes an event, gives its id at once, and calls back when it is on disk."""
+
+        def told(problem: BaseException | None) -> None:
+            self._unstored -= 1
+            stored(problem)
+
+        number = self._accept(form)
+        self._store.then(told)
+        return number
+
+    def _accept(self, form: EventForm) -> int:
         if form.id:
             raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
@@ -198,10 +217,6 @@ class Host:
         self.counters["published"] += 1
         self._hand_over(self._serial, publication, now)
         self._unstored += 1
-        try:
-            await self._store.committed()
-        finally:
-            self._unstored -= 1
         return event.id
 
     def _refuse_unsupported(self, asked: Publication | Subscription) -> None:
