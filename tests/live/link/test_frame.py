@@ -115,6 +115,7 @@ def test_nothing_shorter_is_accepted() -> None:
         (header(2, 5, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, SAY, ASK, 3, BROADCAST, 1) + bytes(16), "malformed"),
         (header(2, ACK, PART, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, SKIP, PART, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, TELL, 4, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
@@ -228,6 +229,8 @@ def test_counters_only_rise_and_follow_the_minutes() -> None:
     now = [0]
     node = Sealer(KEY, 1, counter=5, clock=lambda: now[0])
     assert [node.take(), node.take()] == [5, 6]
+    now[0] = 60 * 10**9 - 1
+    assert node.take() == 7, "the first minute is not over"
     now[0] = 180 * 10**9 + 1  # three minutes
     assert [node.take(), node.take()] == [3 * BLOCK, 3 * BLOCK + 1]
     now[0] = 0
@@ -253,6 +256,10 @@ def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
     assert other.open(sealer(3, new, counter=7, salt=SALT).seal(SAY, BROADCAST, b"a new key")).payload == b"a new key"
 
 
+def test_a_node_with_a_key_seals_and_one_without_does_not() -> None:
+    assert (sealer(1).sealed, sealer(1, None).sealed) == (True, False)
+
+
 def test_two_keys_are_opened_and_the_first_seals() -> None:
     new = NetworkKey(bytes(32))
     changing = Sealer((new, KEY), 5)
@@ -270,7 +277,9 @@ def test_a_sealer_that_cannot_be(node: int, counter: int) -> None:
 
 def test_a_payload_that_does_not_fit() -> None:
     node = sealer(1)
-    assert len(node.seal(SAY, BROADCAST, bytes(9000 - node.overhead))) == 9000
+    longest = node.seal(SAY, BROADCAST, bytes(9000 - node.overhead))
+    assert len(longest) == 9000
+    assert sealer(5).open(longest).payload == bytes(9000 - node.overhead)
     with pytest.raises(ValueError, match="do not fit"):
         node.seal(SAY, BROADCAST, bytes(9000 - node.overhead + 1))
 
