@@ -80,7 +80,7 @@ def merge(a: Filter, b: Filter) -> Filter:
     return _filter(simplified(clauses_of([a, b])))
 
 
-def summarise(filters: Iterable[Filter], budget: int) -> Filter:
+def summarise(filters: Iterable[Filter], budget: int, effort: int | None = None) -> Filter:
     """One filter that covers them all, whose encoding has at most `budget` bytes.
 
     It is the exact union if that fits. Otherwise it is widened step by step: two alternatives are joined, or a
@@ -88,14 +88,15 @@ def summarise(filters: Iterable[Filter], budget: int) -> Filter:
     beyond those still to be saved not counted. What a step lets through is estimated as `_Estimate` says. Bytes that
     are left over are spent on constraints again. The result does not depend on the order of the filters.
 
-    The effort is bounded by a multiple of the filters' constraints. Filters that would take more, which nobody writes
-    but an attacker, are covered by what all their alternatives have in common, or by a filter that matches everything.
+    The effort is bounded by a multiple of the filters' constraints, or by `effort` (about a microsecond each). Filters
+    that would take more, which nobody writes but an attacker, are covered by what all their alternatives have in
+    common, or by a filter that matches everything.
     """
     if budget < MIN_BUDGET:
         raise ContentError(f"a summary needs a budget of at least {MIN_BUDGET} bytes, not {budget}")
     filters = list(filters)
     try:
-        return _summarised(filters, budget, effort_for(filters))
+        return _summarised(filters, budget, effort_for(filters) if effort is None else Effort(effort))
     except EffortSpent:
         return shared(filters, budget)
 
