@@ -70,8 +70,10 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clause:
-    """A satisfiable conjunction without redundant constraints, but for `MAX_NEAR`. Compared by identity; `key` orders and
-    equates."""
+    """A satisfiable conjunction without redundant constraints, but for `MAX_NEAR`.
+
+    Compared by identity; `key` orders and equates.
+    """
 
     terms: dict[str, list[Term]]
     """By attribute; attributes, and the terms of each, in canonical order."""
