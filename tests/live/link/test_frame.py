@@ -101,6 +101,9 @@ def test_nothing_shorter_is_accepted() -> None:
     datagram = sealer(3).seal(SAY, BROADCAST, b"hello")
     reasons = [reason(sealer(5), datagram[:length]) for length in range(len(datagram))]
     assert reasons == ["short"] * (HEADER_SIZE + TAG_SIZE) + ["key"] * 5
+    empty = sealer(3, None).seal(SAY, BROADCAST, b"")
+    assert [reason(sealer(5, None), empty[:length]) for length in range(HEADER_SIZE)] == ["short"] * HEADER_SIZE
+    assert sealer(5, None).open(empty).payload == b""
 
 
 @pytest.mark.parametrize(
@@ -244,6 +247,24 @@ def test_a_skip_goes_forward_by_two_blocks_at_most_and_for_this_session_only() -
     assert not node.skip(SALT, 5 + 2 * BLOCK + 1)
     assert node.skip(SALT, BLOCK - 1)
     assert node.take() == BLOCK
+    assert node.skip(SALT, BLOCK + 1), "the very next"
+    assert node.take() == BLOCK + 2
+    assert node.skip(SALT, BLOCK + 3 + 2 * BLOCK), "the farthest"
+    assert node.take() == 3 * BLOCK + 4
+
+
+def test_a_life_begins_anywhere_in_the_first_half_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbelow", lambda bound: bound - 1)
+    assert Sealer(KEY, 1).take() == BLOCK // 2 - 1
+
+
+def test_nodes_count_in_blocks_of_one_size() -> None:
+    """A receiver writes blocks to its disk that are the sender's."""
+    assert BLOCK == 65536
+
+
+def test_the_highest_number_is_a_nodes() -> None:
+    assert sealer(5).open(sealer(MAX_NODE).seal(SAY, BROADCAST, b"x")).sender == MAX_NODE
 
 
 def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
