@@ -171,8 +171,8 @@ class Client:
     def __init__(
         self, address: str | None = None, token: str | None = None, *, tls_cert: Path | str | None = None
     ) -> None:
-        said = address or os.environ.get(API_VARIABLE)
-        self._address = Address.parse(said) if said else find_address()
+        named = address or os.environ.get(API_VARIABLE)
+        self._address = Address.parse(named) if named else find_address()
         if token is None and TOKEN_VARIABLE in os.environ:
             token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
