@@ -37,8 +37,8 @@ ASKED: Final = 16
 """Inputs between two questions for the CPU time."""
 
 SETTINGS: Final[dict[str, tuple[Mapping[str, Any], ...]]] = {
-    "maodv": ({}, {"forwarding": {"cast": "broadcast"}}),
-    "coman": ({}, {"forwarding": {"cast": "broadcast"}}),
+    "maodv": ({}, {"routing": {"cast": "broadcast"}}),
+    "coman": ({}, {"routing": {"cast": "broadcast"}}),
     "opportunistic": ({}, {"whole": True, "scope": 3}),
     "odmrp": (
         {},

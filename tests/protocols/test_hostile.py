@@ -4,7 +4,7 @@ import random
 from time import process_time
 
 import pytest
-from bench.fuzz.brokers import throw
+from bench.fuzz.brokers import SETTINGS, throw
 
 from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.subscription import Subscription
@@ -57,3 +57,10 @@ def test_a_subscription_that_takes_long_to_summarise(name: str) -> None:
         port.now = at
         broker.timer(at, key)
     assert process_time() - started < BUDGET
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_other_settings_lead_messages_elsewhere(name: str) -> None:
+    for settings in SETTINGS[name]:
+        outcome = throw(CATALOGUE[name], random.Random(8), 60, settings)
+        assert outcome.slowest < BUDGET, outcome.slowest_payload.hex()
