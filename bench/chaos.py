@@ -10,10 +10,11 @@ Every node publishes all the time and has a durable subscription to everything. 
 
 import asyncio
 import contextlib
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from pathlib import Path
 from random import Random
-from typing import Final
+from typing import Any, Final
 
 import aiohttp
 
@@ -72,7 +73,9 @@ def _again(got: list[int]) -> list[int]:
     return found
 
 
-def ring(nodes: int, protocol: str, duration: float, seed: int) -> Scenario:
+def ring(
+    nodes: int, protocol: str, duration: float, seed: int, parameters: Mapping[str, Any] | None = None
+) -> Scenario:
     """Each node hears the one before and the one after it: every node is on somebody's way."""
     raw = {
         "name": "chaos",
@@ -82,7 +85,7 @@ def ring(nodes: int, protocol: str, duration: float, seed: int) -> Scenario:
         "radio": {"propagation": "links"},
         "links": {"up": [[node, (node + 1) % nodes] for node in range(nodes)]},
         "mac": {"model": "ideal"},
-        "protocol": {"name": protocol},
+        "protocol": {"name": protocol, "parameters": dict(parameters or {})},
     }
     return check(raw, "chaos", Path())
 

@@ -11,7 +11,7 @@ import sys
 from pathlib import Path
 from random import Random
 from statistics import median
-from typing import Final
+from typing import Any, Final
 
 from bench.chaos import ChaosReport, listen_for_ever, publish_for_ever, ring
 from roamcast.lab.lab import Lab, work_folder
@@ -28,6 +28,8 @@ CHURN: Final = 3.0
 """Seconds between two deaths."""
 GROWTH: Final = 2.0
 """MB."""
+PARAMETERS: Final[dict[str, dict[str, Any]]] = {"opportunistic": {"capacity": 500}}
+"""A cache that is full before the middle: what it holds is no leak."""
 
 
 def memory(pid: int) -> float:
@@ -52,7 +54,8 @@ async def _soak(protocol: str, seconds: float) -> tuple[list[list[float]], Chaos
     report = ChaosReport([], [set() for _ in range(NODES)], [], [[] for _ in range(NODES)])
     looks: list[list[float]] = []
     with work_folder() as work:
-        async with Lab(ring(NODES, protocol, seconds, seed=1), Path(), work) as lab:
+        scenario = ring(NODES, protocol, seconds, seed=1, parameters=PARAMETERS.get(protocol))
+        async with Lab(scenario, Path(), work) as lab:
             await lab.populate()
             lab.begin()
             tasks = [asyncio.create_task(_churn(lab, Random(1), report))]

@@ -6,12 +6,13 @@ one has arrived. With `--sync normal` an acknowledged event survives `kill -9`, 
 every commit waits for the disk, and the disk is what is measured.
 
 `python -m bench.live --mosquitto` measures Mosquitto beside one node, with QoS 1, in turns in one run: in memory, which
-is to be compared with `normal`, and with its database written after every change, with `full`.
+is to be compared with `off`, and with its database written after every change, with `full`.
 """
 
 import asyncio
 import contextlib
 import json
+import os
 import shutil
 import socket
 import subprocess
@@ -39,6 +40,8 @@ class Measured(NamedTuple):
     p50: float
     p99: float
     lost: int
+    cpu: float
+    """Seconds of CPU of the nodes or the broker for each event, at the rate."""
 
 
 def _free_port() -> int:
@@ -49,8 +52,8 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _nodes(count: int, sync: str) -> Iterator[list[str]]:
-    """Node processes that hear each other; gives their control addresses."""
+def _nodes(count: int, sync: str) -> Iterator[tuple[list[str], list[int]]]:
+    """Node processes that hear each other; gives the addresses of their APIs, and their pids."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         key = Path(folder) / "key"
         NetworkKey.new().save(key)
@@ -64,7 +67,14 @@ def _nodes(count: int, sync: str) -> Iterator[list[str]]:
             process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
             stack.callback(process.terminate)
             started.append(process)
-        yield [json.loads(process.stdout.readline())["api"] for process in started if process.stdout]
+        addresses = [json.loads(process.stdout.readline())["api"] for process in started if process.stdout]
+        yield addresses, [process.pid for process in started]
+
+
+def _cpu(pids: list[int]) -> float:
+    """Seconds of CPU that processes have taken so far."""
+    stats = [Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11:13] for pid in pids]
+    return sum(int(ticks) for stat in stats for ticks in stat) / os.sysconf("SC_CLK_TCK")
 
 
 Publish = Callable[[int], Awaitable[object]]
@@ -127,16 +137,18 @@ async def _rate(say: Publish, heard: Arrived) -> tuple[float, int]:
     return arrived / (perf_counter() - started - (GIVE_UP if lost else 0)), lost
 
 
-async def _measure(path: contextlib.AbstractAsyncContextManager[tuple[Publish, Arrived]]) -> Measured:
+async def _measure(path: contextlib.AbstractAsyncContextManager[tuple[Publish, Arrived]], pids: list[int]) -> Measured:
     async with path as (publish, arrived):
         latencies = await _latencies(publish, arrived)
+        before = _cpu(pids)
         rate, lost = await _rate(publish, arrived)
-    return Measured(rate, latencies[SINGLE // 2], latencies[SINGLE * 99 // 100], lost)
+        spent = (_cpu(pids) - before) / TOGETHER
+    return Measured(rate, latencies[SINGLE // 2], latencies[SINGLE * 99 // 100], lost, spent)
 
 
 @contextlib.contextmanager
-def _mosquitto(on_disk: bool) -> Iterator[int]:
-    """Gives its port."""
+def _mosquitto(on_disk: bool) -> Iterator[tuple[int, int]]:
+    """Gives its port and its pid."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -153,14 +165,14 @@ def _mosquitto(on_disk: bool) -> Iterator[int]:
                     with contextlib.suppress(OSError), socket.create_connection(("127.0.0.1", port), 1):
                         break
                     sleep(0.02)
-                yield port
+                yield port, process.pid
             finally:
                 process.terminate()
 
 
 def _tell(path: str, sync: str, found: Measured) -> None:
     times = f"{1000 * found.p50:>10.2f}{1000 * found.p99:>10.2f}"
-    print(f"{path:<18}{sync:<8}{found.rate:>16.0f}{times}{found.lost:>6}", flush=True)
+    print(f"{path:<18}{sync:<8}{found.rate:>16.0f}{times}{found.lost:>6}{1e6 * found.cpu:>12.0f}", flush=True)
 
 
 def compare() -> None:
@@ -169,25 +181,28 @@ def compare() -> None:
         print("live --mosquitto: not run: Mosquitto is not installed (apt-get install mosquitto)")
         return
     _head()
-    for sync in ("normal", "full"):
+    for sync in ("off", "full"):
         for _ in range(3):
-            with _nodes(1, sync) as controls:
-                _tell("one node", sync, asyncio.run(_measure(_between(controls[0], controls[-1]))))
-            with _mosquitto(sync == "full") as port:
-                _tell("Mosquitto, QoS 1", "disk" if sync == "full" else "memory", asyncio.run(_measure(_by_mqtt(port))))
+            with _nodes(1, sync) as (apis, pids):
+                _tell("one node", sync, asyncio.run(_measure(_between(apis[0], apis[0]), pids)))
+            with _mosquitto(sync == "full") as (port, pid):
+                kept = "disk" if sync == "full" else "memory"
+                _tell("Mosquitto, QoS 1", kept, asyncio.run(_measure(_by_mqtt(port), [pid])))
 
 
 def _head() -> None:
     print(f"live: client to client, events of about 80 bytes; {WINDOW} on the way for the rate, one for the latency")
-    print(f"{'path':<18}{'sync':<8}{'events a second':>16}{'50 %, ms':>10}{'99 %, ms':>10}{'lost':>6}")
+    print(
+        f"{'path':<18}{'sync':<8}{'events a second':>16}{'50 %, ms':>10}{'99 %, ms':>10}{'lost':>6}{'CPU µs each':>12}"
+    )
 
 
 def run() -> None:
     _head()
     for sync in ("normal", "full"):
         for name, count in (("one node", 1), ("two neighbours", 2)):
-            with _nodes(count, sync) as controls:
-                _tell(name, sync, asyncio.run(_measure(_between(controls[0], controls[-1]))))
+            with _nodes(count, sync) as (apis, pids):
+                _tell(name, sync, asyncio.run(_measure(_between(apis[0], apis[-1]), pids)))
 
 
 if __name__ == "__main__":

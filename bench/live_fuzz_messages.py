@@ -1,44 +1,107 @@
 """Valid messages with extreme contents against the broker of every protocol: none raises, none takes long.
 
-`python -m bench.live_fuzz_messages 20000 coman seed=2` runs fewer, one protocol alone, or others;
-1250000 for each of the eight are ten millions. An input is a message, a sender and a moment; every twentieth is a new
-message.
+`python -m bench live-fuzz-messages` gives 100,000 inputs to each protocol, `python -m bench.live_fuzz_messages
+10000000` that many to all of them together. An input is a message, a sender and a moment; every twentieth is a new one.
+Inputs go in chunks of `CHUNK`, each with a broker and a seed of its own, which are its number and that of the run
+(`--seed`). `--protocol coman` takes one protocol alone. With `--log FILE` every chunk is written down when it is done,
+and the same command goes on where it was interrupted.
 """
 
+import argparse
+import json
 import random
 import sys
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from pathlib import Path
 from time import process_time
-from typing import Final
+from typing import Any, Final
 
-from bench.fuzz.messages import throw
+from bench.fuzz.brokers import SETTINGS, Outcome, throw
 from roamcast.protocols.catalogue import CATALOGUE
 
 SEED: Final = 1
 COUNT: Final = 100_000
-BUDGET: Final = 2.0
-"""Seconds of CPU that one message may take, of up to 40 kB, on a machine that is busy with other things."""
+CHUNK: Final = 25_000
+BUDGET: Final = 0.5
+"""Seconds of CPU that one message may take, of up to 40 kB."""
 
 
-def run(count: int = COUNT, names: tuple[str, ...] = tuple(CATALOGUE), seed: int = SEED) -> None:
+@dataclass
+class Log:
+    """The chunks that are done, in a file if there is to be one."""
+
+    path: Path | None
+    done: dict[str, dict[str, Any]]
+
+    @staticmethod
+    def of(path: Path | None) -> "Log":
+        lines = path.read_text().splitlines() if path is not None and path.exists() else []
+        rows = [json.loads(line) for line in lines]
+        return Log(path, {row["chunk"]: row for row in rows})
+
+    def add(self, row: dict[str, Any]) -> None:
+        self.done[row["chunk"]] = row
+        if self.path is not None:
+            with self.path.open("a") as file:
+                file.write(json.dumps(row) + "\n")
+
+
+def _chunks(name: str, count: int, seed: int, log: Log) -> Iterator[dict[str, Any]]:
+    settings = SETTINGS.get(name, ({},))
+    for number, start in enumerate(range(0, count, CHUNK)):
+        inputs = min(CHUNK, count - start)
+        chunk = f"{name} seed {seed} chunk {number} of {inputs}"
+        if chunk not in log.done:
+            started = process_time()
+            try:
+                outcome = throw(CATALOGUE[name], random.Random(chunk), inputs, settings[number % len(settings)])
+            except BaseException:
+                print(f"raised in {chunk}", file=sys.stderr)
+                raise
+            log.add(_row(chunk, outcome, process_time() - started))
+            print(f"  {chunk}: slowest {outcome.slowest * 1000:.1f} ms", file=sys.stderr, flush=True)
+        yield log.done[chunk]
+
+
+def _row(chunk: str, outcome: Outcome, spent: float) -> dict[str, Any]:
+    assert outcome.slowest < BUDGET, f"{chunk}: {outcome.slowest:.1f} s for {outcome.slowest_payload.hex()}"
+    row = {name: getattr(outcome, name) for name in ("inputs", "messages", "octets", "slowest")}
+    return {"chunk": chunk, **row, "spent": spent}
+
+
+def run(
+    count: int = COUNT, names: Sequence[str] = tuple(CATALOGUE), seed: int = SEED, path: Path | None = None
+) -> None:
+    """`count` inputs for each protocol."""
     print("live messages: valid encodings with extreme contents into each broker")
     print(f"{'protocol':<14}{'inputs':>12}{'messages':>10}{'octets each':>13}{'slowest, ms':>13}{'CPU s':>8}")
-    inputs = 0
+    log, everything = Log.of(path), list[dict[str, Any]]()
     for name in names:
-        started = process_time()
-        outcome = throw(CATALOGUE[name], random.Random(seed), lambda done: done < count)
-        each, spent = outcome.octets // max(1, outcome.inputs), process_time() - started
-        told = f"{name:<14}{outcome.inputs:>12,d}{outcome.messages:>10,d}{each:>13,d}{outcome.slowest * 1000:>13.1f}"
-        print(f"{told}{spent:>8.0f}", flush=True)
-        inputs += outcome.inputs
-        assert outcome.slowest < BUDGET, (
-            f"{name}: a message took {outcome.slowest:.1f} s: {outcome.slowest_payload.hex()}"
-        )
-    print(f"{'all':<14}{inputs:>12,d}")
+        rows = list(_chunks(name, count, seed, log))
+        _tell(name, rows)
+        everything += rows
+    _tell("all", everything)
+
+
+def _tell(name: str, rows: list[dict[str, Any]]) -> None:
+    inputs, messages, octets, spent = (
+        sum(row[what] for row in rows) for what in ("inputs", "messages", "octets", "spent")
+    )
+    slowest = max(row["slowest"] for row in rows) * 1000
+    print(f"{name:<14}{inputs:>12,d}{messages:>10,d}{octets // inputs:>13,d}{slowest:>13.1f}{spent:>8.0f}", flush=True)
+
+
+def main(words: list[str]) -> None:
+    options = argparse.ArgumentParser(prog="python -m bench.live_fuzz_messages", description=__doc__)
+    options.add_argument("inputs", type=int, nargs="?", help="inputs for all protocols together")
+    options.add_argument("--protocol", action="append", choices=list(CATALOGUE), help="one protocol; may be repeated")
+    options.add_argument("--seed", type=int, default=SEED, help="seed of the inputs")
+    options.add_argument("--log", type=Path, help="file in which finished chunks are written down")
+    given = options.parse_args(words)
+    names = given.protocol or list(CATALOGUE)
+    run(COUNT if given.inputs is None else -(-given.inputs // len(names)), names, given.seed, given.log)
 
 
 if __name__ == "__main__":
-    run(
-        next((int(word) for word in sys.argv[1:] if word.isdigit()), COUNT),
-        tuple(word for word in sys.argv[1:] if word in CATALOGUE) or tuple(CATALOGUE),
-        next((int(word.removeprefix("seed=")) for word in sys.argv[1:] if word.startswith("seed=")), SEED),
-    )
+    main(sys.argv[1:])

@@ -37,10 +37,18 @@ def most(node: subprocess.Popen[bytes]) -> float:
     return int(line.split()[1]) / 1024
 
 
+def ready(node: subprocess.Popen[bytes], started: float) -> str:
+    """How long a node took that has just said that it is ready."""
+    user, system = Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
+    spent = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
+    return f"ready after {time.perf_counter() - started:.1f} s, of them {spent:.1f} s of CPU"
+
+
 async def measure(folder: Path) -> None:
+    started = time.perf_counter()
     node = start(folder)
     try:
-        print(f"  empty      {most(node):4.0f} MB")
+        print(f"  empty      {most(node):4.0f} MB, {ready(node, started)}")
         async with Client(f"unix:{folder / 'control'}") as client:
             for number in range(DOCUMENTS):
                 await client.publish({"topic": number % 16, "n": number}, payload=os.urandom(SIZE))
@@ -51,7 +59,7 @@ async def measure(folder: Path) -> None:
         node.wait()
         started = time.perf_counter()
         node = start(folder)
-        print(f"  restarted  {most(node):4.0f} MB, ready after {time.perf_counter() - started:.1f} s")
+        print(f"  restarted  {most(node):4.0f} MB, {ready(node, started)}")
     finally:
         node.kill()
         node.wait()

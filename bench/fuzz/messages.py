@@ -1,16 +1,15 @@
-"""Valid messages of a protocol with extreme contents, made from the types of its messages alone.
+"""Valid messages of a protocol with extreme contents, made from the types of its messages.
 
-Mutated octets are mostly refused by the codec; these get through it. Numbers are at their bounds, lists as long as they
-may be, texts long, filters as intricate as a frame allows. Whatever a protocol's types permit, a node with the key can
-send: no message may raise, and none may take longer than its budget of CPU time.
+Mutated octets are mostly refused by the codec; these get through it. Numbers are at their bounds, or such as the broker
+itself has used; lists are as long as they may be, texts long, filters as intricate as a frame allows. Where a message
+has bytes that mean something, as ODMRP's attachments and the pieces of a document, they are made of that something.
+Whatever a protocol's types permit, a node with the key can send.
 """
 
 import enum
 import random
 from collections.abc import Callable
-from dataclasses import dataclass
 from functools import cache
-from time import process_time
 from typing import Any, Final
 
 import msgspec
@@ -18,22 +17,30 @@ from msgspec import inspect
 
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import STRING_ONLY, Constraint, Filter, Operator
-from roamcast.content.subscription import Subscription
-from roamcast.content.text import parse_filter
+from roamcast.content.summary.digest import Digest
+from roamcast.content.summary.params import SummaryParams
+from roamcast.content.summary.summary import Summary
 from roamcast.errors import RoamcastError
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
-from roamcast.protocols.testing import RecordingPort
-from roamcast.protocols.tree.broker import TreeBroker
-from roamcast.units import SECOND
+from roamcast.protocols.messages import MAX_PIECES, Message
+from roamcast.protocols.odmrp.content import About, Wanted
+from roamcast.protocols.odmrp.messages import JoinEvent, JoinRequest, Member
+from roamcast.protocols.opportunistic.documents import Document
+from roamcast.protocols.opportunistic.messages import Header, Piece
+from roamcast.protocols.pieces import Cut
 
 NODE: Final = 5
 LONGEST: Final = 40_000
 """Octets of a message: a longer one is made shorter."""
-TIMES: Final = 20
-"""Inputs for each message that is made: it comes from other senders, at other moments, after other messages."""
-POOL: Final = 500
-"""Messages that may come again."""
+MOST_LEARNED: Final = 12
+"""Messages of the broker whose numbers are used."""
+ATTACHED: Final[dict[tuple[type, str], type]] = {
+    (JoinRequest, "about"): About,
+    (JoinEvent, "about"): About,
+    (Member, "wanted"): Wanted,
+}
+"""What is encoded in a field of bytes."""
 TELLING: Final = (0, 1, 2, 5, 7, 63, 64, 255, 256, 2**31 - 1, 2**32 - 1, 2**63 - 1, -1, -(2**63))
 
 
@@ -44,11 +51,33 @@ class Maker:
         self._rng = rng
         self._long = False
         self._room = 0  # values that the message at hand may still have
+        self._learned: list[dict[str, int]] = [{}]
+        self._echo: dict[str, int] = {}  # of these, what the message at hand is about
+        self._numbers = [NODE]
+        self._document = Document(Event("t", {}))
+        self._makers: dict[type, Callable[[], Any]] = {
+            Filter: self._filter,
+            Event: self.event,
+            Digest: lambda: Digest.of(self.event()),
+            Summary: self._summary,
+            Piece: self._piece,
+        }
+
+    def learn(self, message: Message) -> None:
+        """Takes note of the numbers in a message that the broker has sent: an attacker hears them too."""
+        values = [(name, getattr(message, name)) for name in message.__struct_fields__]
+        learned = {name: value for name, value in values if type(value) is int}
+        if len(self._learned) < MOST_LEARNED:
+            self._learned.append(learned)
+        else:
+            self._learned[self._rng.randrange(MOST_LEARNED)] = learned
 
     def payload(self) -> bytes:
         """A message that the codec takes, encoded."""
         while True:
             self._long, self._room = self._rng.random() < 0.05, 3000
+            self._echo = self._rng.choice(self._learned)
+            self._numbers = [NODE, *self._echo.values()]
             kind = self._rng.choice(self._messages)
             try:
                 payload = bytes((1,)) + msgspec.msgpack.encode(self._struct(kind, 0))
@@ -59,21 +88,24 @@ class Maker:
                 return payload
 
     def _struct(self, kind: type, depth: int) -> Any:  # noqa: ANN401  # of any class of message
-        if kind is Filter:
-            return self._filter()
-        if kind is Event:
-            return self._event()
-        return kind(**{field.name: self._value(field.type, depth + 1) for field in _fields(kind)})
+        if kind in self._makers:
+            return self._makers[kind]()
+        return kind(**{field.name: self._field(kind, field, depth + 1) for field in _fields(kind)})
+
+    def _field(self, kind: type, field: inspect.Field, depth: int) -> Any:  # noqa: ANN401  # as above
+        if field.name in self._echo and self._rng.random() < 0.5:
+            return self._echo[field.name]
+        attached = ATTACHED.get((kind, field.name))
+        if attached is None or self._rng.random() < 0.05:
+            return self._value(field.type, depth)
+        return msgspec.msgpack.encode(self._struct(attached, depth))
 
     def _value(self, kind: inspect.Type, depth: int) -> Any:  # noqa: ANN401  # of any type that a message may have
         rng = self._rng
         self._room -= 1
         match kind:
             case inspect.IntType():
-                low = kind.ge if kind.ge is not None else -(2**63)
-                high = kind.le if kind.le is not None else 2**63 - 1
-                near = (low, high, NODE, *TELLING, rng.randint(low, high), rng.randint(max(low, 0), max(low, 0) + 40))
-                return rng.choice([number for number in near if low <= number <= high])
+                return self._int(kind)
             case inspect.FloatType():
                 return rng.choice((0.0, -0.0, 1.5, 1e308, -1e308, 5e-324, float("inf"), rng.random() * 1000))
             case inspect.BoolType():
@@ -109,6 +141,17 @@ class Maker:
                 return self._value(kind.type, depth)
         raise AssertionError(f"no value of {kind} can be made: teach {__name__}")
 
+    def _int(self, kind: inspect.IntType) -> int:
+        rng = self._rng
+        low, high, telling = _bounds(kind.ge, kind.le)
+        choice = rng.random()
+        if choice < 0.25:
+            learned = rng.choice(self._numbers)
+            return learned if low <= learned <= high else low
+        if choice < 0.45:
+            return min(high, max(low, 0) + int(rng.random() * 40))
+        return rng.randint(low, high) if choice < 0.5 else rng.choice(telling)
+
     def _items(self, kind: Any, depth: int) -> int:  # noqa: ANN401  # of the collections above
         wanted = self._length(kind.max_length, 300) if depth < 3 else self._rng.randint(0, 3)
         return max(kind.min_length or 0, min(wanted, self._room))
@@ -126,7 +169,7 @@ class Maker:
             (self._rng.choice(TELLING), self._rng.random(), float("inf"), True, self._text(), self._rng.randint(0, 99))
         )
 
-    def _event(self) -> Event:
+    def event(self) -> Event:
         rng = self._rng
         count = min(200, max(0, self._room)) if self._long else rng.randint(0, 3)
         self._room -= count
@@ -158,61 +201,38 @@ class Maker:
             return Constraint(name, operator, "".join(rng.choices("ab", k=self._length(None, 60))))
         return Constraint(name, operator, rng.randint(0, 10**6))
 
+    def _summary(self) -> Summary:
+        rng = self._rng
+        few = SummaryParams(bits=rng.choice((8, 256, 8192)), association=rng.random() < 0.5, budget=65536)
+        return Summary.of([self._filter() for _ in range(rng.randint(0, 4))], few)
+
+    def _piece(self) -> Piece:
+        """Of a document, the same for some pieces in a row; its other numbers are anything."""
+        rng = self._rng
+        if rng.random() < 0.3:
+            self._document = Document(self.event())
+        document = self._document
+        any_piece = {field.name: self._value(field.type, 1) for field in _fields(Header)}
+        size = rng.choice((document.length, -(-document.length // 2), 64, 1250))
+        cut = Cut(document.length, size)
+        place = rng.randrange(cut.pieces)
+        chunk, number = divmod(place, MAX_PIECES)
+        sent = (1 << min(MAX_PIECES, cut.pieces - chunk * MAX_PIECES)) - 1
+        named = {"document": document.id, "length": document.length, "size": size, "chunk": chunk, "sent": sent}
+        kept = named if rng.random() < 0.9 else {}
+        return Piece(Header(**(any_piece | kept)), number, document.octets(*cut.span(place)))
+
+
+@cache
+def _bounds(least: int | None, greatest: int | None) -> tuple[int, int, tuple[int, ...]]:
+    """The least, the greatest, and numbers in between that have tripped somebody."""
+    low = least if least is not None else -(2**63)
+    high = greatest if greatest is not None else 2**63 - 1
+    return low, high, tuple(number for number in (low, high, NODE, *TELLING) if low <= number <= high)
+
 
 @cache
 def _fields(kind: type) -> tuple[inspect.Field, ...]:
     found = inspect.type_info(kind)
     assert isinstance(found, inspect.StructType)
     return found.fields
-
-
-@dataclass
-class Outcome:
-    inputs: int = 0
-    messages: int = 0
-    """Different ones."""
-    octets: int = 0
-    slowest: float = 0.0
-    """Seconds of CPU of the message that took longest."""
-    slowest_payload: bytes = b""
-
-
-def throw(entry: Entry, rng: random.Random, going_on: Callable[[int], bool]) -> Outcome:
-    """Gives a broker messages from many senders, and timers in between; lets through whatever it raises."""
-    port = RecordingPort(position=(10.0, 10.0))
-    broker = entry.broker(NODE, entry.parameters(), port, random.Random(1))
-    broker.start(0, {})
-    for number, text in enumerate(('a0 > 5 and type = "t"', 'a0 *= "a"', "true")):
-        broker.subscribe(0, Subscription(number + 1, parse_filter(text)))
-    maker, codec, outcome, ringing = Maker(entry, rng), entry.codec(), Outcome(), list[Any]()
-    pool: list[bytes] = []
-    while going_on(outcome.inputs):
-        if outcome.inputs % TIMES == 0 or len(pool) < POOL // TIMES:
-            payload = maker.payload()
-            outcome.messages += 1
-            if len(pool) < POOL:
-                pool.append(payload)
-            else:
-                pool[rng.randrange(POOL)] = payload
-        else:
-            payload = pool[rng.randrange(len(pool))]
-        port.now += rng.choice((0, SECOND // 1000, SECOND // 10))
-        sender = rng.choice((1, 2, 3, rng.randrange(6, 2000)))
-        if isinstance(broker, TreeBroker):
-            broker.routing.link_up(port.now, 1)  # routes of strangers are not read, and a link takes a conversation
-        started = process_time()
-        broker.receive(port.now, sender, codec.decode(payload))
-        for sent in port.messages:
-            codec.encode(sent)
-        spent = process_time() - started
-        if spent > outcome.slowest:
-            outcome.slowest, outcome.slowest_payload = spent, payload
-        outcome.inputs += 1
-        outcome.octets += len(payload)
-        ringing += [timer for timer in port.timers if timer not in ringing][:50]
-        port.clear()
-        due = [timer for timer in ringing if timer[0] <= port.now]
-        ringing = [timer for timer in ringing if timer[0] > port.now][-500:]
-        for _, key in sorted(due, key=lambda timer: timer[0])[:50]:
-            broker.timer(port.now, key)
-    return outcome

@@ -4,11 +4,14 @@ Each life publishes, keeps, and has events wait as fast as it can, until the pow
 next life must find everything that was acknowledged, in every table, and give no serial twice. A new store is made
 every `LIVES` lives, so that cuts while it is made are among them. With `sync = "normal"`, which promises less, the same
 trial must lose something: that shows that the disk bites.
+
+`python -m bench.power.cuts 300 7` cuts 300 times, with the seed 7.
 """
 
 import asyncio
 import contextlib
 import random
+import sys
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -23,6 +26,7 @@ from roamcast.live.parts import Parts
 from roamcast.live.store import Store, StoreError, Sync
 
 CUTS = 1000
+SEED = 1
 LIVES = 25
 SUBSCRIPTION = 7
 
@@ -146,21 +150,21 @@ async def _opened(folder: Path, sync: Sync) -> tuple[dict[int, bytes], int, set[
         await store.close()
 
 
-def run(cuts: int = CUTS) -> int:
+def run(cuts: int = CUTS, seed: int = SEED) -> int:
     reason = lacking()
     if reason:
         print(f"power-cuts: not run: {reason}")
         return 2
     with tempfile.TemporaryDirectory() as place, mounted(Path(place)) as power:
-        full = cut_power(Path(place), power, cuts, seed=1)
+        full = cut_power(Path(place), power, cuts, seed)
         told = f"{full.cuts} cuts with sync = full, {full.acknowledged} publications acknowledged"
         print(f"power-cuts: {told}: {len(full.lost)} things lost")
         for line in full.lost[:20]:
             print(f"  {line}")
-        normal = cut_power(Path(place), power, cuts // 10, seed=1, sync="normal")
+        normal = cut_power(Path(place), power, cuts // 10, seed, sync="normal")
         print(f"power-cuts: {normal.cuts} cuts with sync = normal, which promises less: {len(normal.lost)} lost")
     return 1 if full.lost or not normal.lost else 0
 
 
 if __name__ == "__main__":
-    raise SystemExit(run())
+    raise SystemExit(run(*map(int, sys.argv[1:3])))

@@ -180,6 +180,7 @@ class Disk(mfusepy.Operations):  # type: ignore[misc]  # without types
 
 
 if __name__ == "__main__":
-    # Without the kernel's caches, of contents and of names: every call gets here, and a cut is seen at once.
+    # Without the kernel's caches, of contents and of names: every call gets here, and a cut is seen at once. With names
+    # cached, a name that a cut has undone is still known for a second: "unable to open database file", 19 in 300 cuts.
     uncached = {"direct_io": True, "entry_timeout": 0, "attr_timeout": 0, "negative_timeout": 0}
     mfusepy.FUSE(Disk(), sys.argv[1], foreground=True, nothreads=True, default_permissions=True, **uncached)

@@ -83,6 +83,18 @@ async def test_a_process_that_does_not_end_is_made_to(tmp_path: Path) -> None:
         assert node.ended.result() == -signal.SIGKILL
 
 
+async def test_whoever_stops_waiting_for_an_end_does_not_spoil_it_for_the_others(tmp_path: Path) -> None:
+    async with Processes() as forkserver:
+        node = await forkserver.start("node 3", node_args(tmp_path, 3), tmp_path / "log")
+        waiting = [asyncio.create_task(node.wait()), asyncio.create_task(forkserver.stop([node], PATIENCE))]
+        await asyncio.sleep(0)
+        for task in waiting:
+            task.cancel()
+        await asyncio.wait(waiting)
+        forkserver.signal(node, signal.SIGKILL)
+        assert await asyncio.wait_for(node.wait(), PATIENCE) in (-signal.SIGKILL, -signal.SIGTERM, 0)
+
+
 async def test_without_the_forkserver_nobody_waits_for_ever(tmp_path: Path) -> None:
     async with Processes() as forkserver:
         assert forkserver._forkserver is not None

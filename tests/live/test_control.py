@@ -191,7 +191,8 @@ def test_requests_are_bounded_and_forms_are_none(tmp_path: Path) -> None:
             status, told = await answer(http.post("/publish", json=text))
             assert (status, told["error"].split(":")[1]) == (400, f" the longest has {MAX_EVENT}")
             assert (await answer(http.get("/nothing")))[0] == 404
-            assert (await answer(http.get("/publish")))[0] == 405
+            assert (await answer(http.put("/publish")))[0] == 405
+            assert await answer(http.get("/publish")) == (426, {"error": "a WebSocket is expected here"})
             assert await answer(http.get("/subscribe")) == (426, {"error": "a WebSocket is expected here"})
 
     run(test)

@@ -7,8 +7,9 @@ import pytest
 from live.nodes import address, run, settings, take, until
 from roamcast.content.event import Event
 from roamcast.content.filter import MAX_CONSTRAINTS, Constraint, Filter, Operator
+from roamcast.content.widening import MAX_IN_FRAME, too_long, widened
 from roamcast.live.client import Client
-from roamcast.live.filters import MAX_IN_FRAME, FramedFilters, too_long, widened
+from roamcast.live.filters import FramedFilters
 from roamcast.live.node import Node
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.hint import Beacon

@@ -359,3 +359,44 @@ def test_a_heard_session_is_on_disk_when_it_is_told(tmp_path: Path) -> None:
     )
     assert subprocess.run([sys.executable, "-c", program, str(tmp_path / "s")], check=False).returncode == 9
     assert look(tmp_path / "s", lambda store: store.sessions()) == {THREE: 7}
+
+
+# --- Without waiting for the disk -------------------------------------------------------------------------------------
+
+
+def test_with_sync_off_nothing_waits_and_an_orderly_end_keeps_everything(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "off")
+        store.add_publication(1, b"event", 0)
+        told: list[object] = []
+        store.then(told.append)
+        await store.committed()
+        assert (told, store.commits) == ([None], 0)
+        await store.close()
+        assert store.commits == 1
+
+    run(test)
+    assert look(tmp_path / "s", lambda store: (store.publications(), store.serial)) == ([(1, b"event", 0)], 1)
+
+
+def test_with_sync_off_a_crash_repeats_no_id_and_accepts_no_frame_again(tmp_path: Path) -> None:
+    program = (
+        "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import Session\n"
+        "from roamcast.live.store import Store\n"
+        "async def main():\n"
+        "    store = Store(Path(sys.argv[1]), 1, 'off')\n"
+        "    serial = store.serial + 1\n"
+        "    def crash(problem):\n"
+        "        store.add_publication(serial + 1, b'lost', 0)\n"
+        "        os._exit(9)\n"
+        "    store.add_publication(serial, b'written', 0)\n"
+        "    store.hear({Session('k', 3, bytes(16)): 7}, (), crash)\n"
+        "    await asyncio.sleep(10)\n"
+        "asyncio.run(main())\n"
+    )
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", program, str(tmp_path / "s")], check=False).returncode == 9
+    found = look(tmp_path / "s", lambda store: (store.serial, store.sessions()))
+    first, second = 1, 1 + module.SKIPPED + 1
+    assert found == (second + module.SKIPPED, {THREE: 7})
+    assert look(tmp_path / "s", lambda store: [each.serial for each in store.publications()]) == [first, second]

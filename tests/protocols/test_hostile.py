@@ -4,10 +4,11 @@ import random
 from time import process_time
 
 import pytest
-from bench.fuzz.messages import throw
+from bench.fuzz.brokers import SETTINGS, throw
 
-from roamcast.content.filter import MAX_CONSTRAINTS, Constraint, Filter, Operator
+from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.subscription import Subscription
+from roamcast.content.widening import MAX_IN_FRAME
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.testing import RecordingPort
 from roamcast.protocols.tree.broker import TreeBroker
@@ -17,14 +18,14 @@ BUDGET = 3.0
 """Seconds of CPU for one message, on a machine that is busy with other things. Some took hours."""
 
 
-def texts(count: int) -> Filter:
-    rng = random.Random(3)
+def texts(count: int, seed: int = 3) -> Filter:
+    rng = random.Random(seed)
     return Filter((tuple(Constraint("p", Operator.CONTAINS, "".join(rng.choices("ab", k=12))) for _ in range(count)),))
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
 def test_valid_messages_with_extreme_contents(name: str) -> None:
-    outcome = throw(CATALOGUE[name], random.Random(7), lambda done: done < 400)
+    outcome = throw(CATALOGUE[name], random.Random(7), 400)
     assert (outcome.inputs, outcome.messages) == (400, 43)
     assert outcome.slowest < BUDGET, outcome.slowest_payload.hex()
 
@@ -36,10 +37,12 @@ def test_routes_that_take_long_to_summarise() -> None:
     assert isinstance(broker, TreeBroker)
     broker.start(0, {})
     broker.routing.link_up(0, 1)
+    # More than is kept of one neighbour, so that a summary has to stand for them; none covers another.
+    added = tuple(texts(MAX_IN_FRAME, seed) for seed in range(12))
     started = process_time()
-    added = tuple(Filter((*texts(MAX_CONSTRAINTS - n).alternatives,)) for n in range(3))
     broker.receive(1, 1, Routes(1, 1, 0, full=True, more=False, ask=False, added=added))
     assert process_time() - started < BUDGET
+    assert port.notes["summarised"] == 1
 
 
 @pytest.mark.parametrize("name", CATALOGUE)
@@ -54,3 +57,10 @@ def test_a_subscription_that_takes_long_to_summarise(name: str) -> None:
         port.now = at
         broker.timer(at, key)
     assert process_time() - started < BUDGET
+
+
+@pytest.mark.parametrize("name", SETTINGS)
+def test_other_settings_lead_messages_elsewhere(name: str) -> None:
+    for settings in SETTINGS[name]:
+        outcome = throw(CATALOGUE[name], random.Random(8), 60, settings)
+        assert outcome.slowest < BUDGET, outcome.slowest_payload.hex()

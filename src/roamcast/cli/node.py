@@ -52,10 +52,11 @@ FAILED = 1
 )
 @click.option(
     "--sync",
-    type=click.Choice(["full", "normal"]),
+    type=click.Choice(["full", "normal", "off"]),
     default="full",
     show_default=True,
-    help="What acknowledged data survives. full: loss of power; normal: a crash of the program (faster).",
+    help="What acknowledged data survives. full: loss of power; normal: a crash of the program (faster); "
+    "off: an orderly stop only (fastest).",
 )
 @click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="UDP port.")
 @click.option("--interface", metavar="NAME", help="Network interface.  [default: chosen by the operating system]")

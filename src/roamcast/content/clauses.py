@@ -25,6 +25,10 @@ from roamcast.content.intervals import LEAST, Bound, Region, from_low, joined, p
 MAX_HULLS: Final = 64
 """How many pairs of constraints on one attribute a join looks at. What is left out makes the join wider, not wrong."""
 
+MAX_NEAR: Final = 32
+"""With how many constraints on the same attribute one is compared, to leave out what follows from another. More than
+so many are an attacker's; what is not left out is redundant, not wrong."""
+
 MAX_TEXT: Final = 32
 """Characters of a text in which a common part is sought: the search takes the square of it."""
 
@@ -66,7 +70,10 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clause:
-    """A satisfiable conjunction without redundant constraints. Compared by identity; `key` orders and equates."""
+    """A satisfiable conjunction without redundant constraints, but for `MAX_NEAR`.
+
+    Compared by identity; `key` orders and equates.
+    """
 
     terms: dict[str, list[Term]]
     """By attribute; attributes, and the terms of each, in canonical order."""
@@ -115,9 +122,10 @@ def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> C
         if constraint.attribute == TYPE and region.is_all_strings:
             continue  # every event has a type
         terms = kept.setdefault(constraint.attribute, [])
-        effort.spend(1 + len(terms))
-        if not any(other.region.within(region) for other in terms):
-            terms[:] = [other for other in terms if not region.within(other.region)]
+        near = terms[-MAX_NEAR:]
+        effort.spend(1 + len(near))
+        if not any(other.region.within(region) for other in near):
+            terms[-MAX_NEAR:] = [other for other in near if not region.within(other.region)]
             terms.append(Term(constraint, region))
     conjunction = tuple(term.constraint for terms in kept.values() for term in terms)
     key = tuple(constraint.key for constraint in conjunction)

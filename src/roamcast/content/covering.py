@@ -13,7 +13,7 @@ import bisect
 import functools
 import itertools
 from collections import defaultdict
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable, Iterator, Sequence
 from typing import Any, Final, NamedTuple
 
 import msgspec
@@ -42,12 +42,16 @@ EFFORT_PER_CONSTRAINT: Final = 400
 
 def covers(a: Filter, b: Filter) -> bool:
     """Whether it can be seen, with bounded effort, that every event that matches `b` matches `a`."""
-    effort = _effort([a, b])
+    effort = effort_for([a, b])
     try:
-        wide, narrow = clauses_of([a], effort), clauses_of([b], effort)
-        return all(any(_covers(one, other, effort) for one in wide) for other in narrow)
+        return clauses_cover(clauses_of([a], effort), clauses_of([b], effort), effort)
     except EffortSpent:
         return False
+
+
+def clauses_cover(wide: Sequence[Clause], narrow: Sequence[Clause], effort: Effort) -> bool:
+    """`covers` of filters that are made ready, to be compared many times. Raises `EffortSpent`."""
+    return all(any(_covers(one, other, effort) for one in wide) for other in narrow)
 
 
 def _covers(wide: Clause, narrow: Clause, effort: Effort) -> bool:
@@ -58,7 +62,8 @@ def _covers(wide: Clause, narrow: Clause, effort: Effort) -> bool:
     return wide.covers(narrow)
 
 
-def _effort(filters: Iterable[Filter]) -> Effort:
+def effort_for(filters: Iterable[Filter]) -> Effort:
+    """What comparing or merging these filters may cost together."""
     return Effort(EFFORT + EFFORT_PER_CONSTRAINT * sum(map(len, _conjunctions(filters))))
 
 
@@ -75,7 +80,7 @@ def merge(a: Filter, b: Filter) -> Filter:
     return _filter(simplified(clauses_of([a, b])))
 
 
-def summarise(filters: Iterable[Filter], budget: int) -> Filter:
+def summarise(filters: Iterable[Filter], budget: int, effort: int | None = None) -> Filter:
     """One filter that covers them all, whose encoding has at most `budget` bytes.
 
     It is the exact union if that fits. Otherwise it is widened step by step: two alternatives are joined, or a
@@ -83,16 +88,17 @@ def summarise(filters: Iterable[Filter], budget: int) -> Filter:
     beyond those still to be saved not counted. What a step lets through is estimated as `_Estimate` says. Bytes that
     are left over are spent on constraints again. The result does not depend on the order of the filters.
 
-    The effort is bounded by a multiple of the filters' constraints. Filters that would take more, which nobody writes
-    but an attacker, are covered by what all their alternatives have in common, or by a filter that matches everything.
+    The effort is bounded by a multiple of the filters' constraints, or by `effort` (about a microsecond each). Filters
+    that would take more, which nobody writes but an attacker, are covered by what all their alternatives have in
+    common, or by a filter that matches everything.
     """
     if budget < MIN_BUDGET:
         raise ContentError(f"a summary needs a budget of at least {MIN_BUDGET} bytes, not {budget}")
     filters = list(filters)
     try:
-        return _summarised(filters, budget, _effort(filters))
+        return _summarised(filters, budget, effort_for(filters) if effort is None else Effort(effort))
     except EffortSpent:
-        return _shared(filters, budget)
+        return shared(filters, budget)
 
 
 def _summarised(filters: list[Filter], budget: int, effort: Effort) -> Filter:
@@ -105,7 +111,7 @@ def _summarised(filters: list[Filter], budget: int, effort: Effort) -> Filter:
     return _filter(_tightened(in_order(clauses), exact, budget, effort))
 
 
-def _shared(filters: Iterable[Filter], budget: int) -> Filter:
+def shared(filters: Iterable[Filter], budget: int) -> Filter:
     """One alternative of the constraints that all alternatives have, as many as fit: wide, and made in one pass."""
     first, *others = _conjunctions(filters)
     common_to_all = set(first).intersection(*others)

@@ -213,7 +213,7 @@ class Lab:
         process = self.processes[node]
         process.wanted = False
         self._forkserver.signal(process, signal.SIGKILL)
-        await process.ended
+        await process.wait()
 
     async def revive(self, node: int) -> None:
         """Starts a killed node again, with what it had stored; its client is a new one."""

@@ -46,6 +46,10 @@ class Process:
     def alive(self) -> bool:
         return not self.ended.done()
 
+    async def wait(self) -> int:
+        """Waits for its end; whoever is cancelled meanwhile leaves it to the others who wait."""
+        return await asyncio.shield(self.ended)
+
     def last_words(self) -> str:
         """The end of what it wrote to stderr."""
         with contextlib.suppress(OSError):
@@ -110,7 +114,7 @@ class Processes:
         late = [process for process in processes if process.alive]
         for process in late:
             self.signal(process, signal.SIGKILL)
-        await asyncio.gather(*ends)
+        await asyncio.gather(*(process.wait() for process in processes))
         return late
 
     def signal(self, process: Process, number: signal.Signals) -> None:

@@ -10,6 +10,7 @@ iterator has been entered (or `await`ed); reading slowly holds nobody up, since 
 and tells how many it left out (`Events.missed`). Nothing is queued here beyond what the socket holds.
 """
 
+import asyncio
 import contextlib
 import os
 import ssl
@@ -29,6 +30,7 @@ from roamcast.content.xml import Schema
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.publisher import LONGEST, Publisher
 from roamcast.live.settings import (
     API_VARIABLE,
     CERTIFICATE_VARIABLE,
@@ -102,7 +104,7 @@ class Events:
         """Waits until the subscription is in force."""
         if self._socket is not None:
             return self
-        self._socket = await self._client._listen()
+        self._socket = await self._client._websocket("/subscribe", 2 * MAX_REQUEST)
         try:
             await self._socket.send_bytes(encode(self._ask, MSGPACK))
             told = await self._next()
@@ -169,8 +171,8 @@ class Client:
     def __init__(
         self, address: str | None = None, token: str | None = None, *, tls_cert: Path | str | None = None
     ) -> None:
-        said = address or os.environ.get(API_VARIABLE)
-        self._address = Address.parse(said) if said else find_address()
+        named = address or os.environ.get(API_VARIABLE)
+        self._address = Address.parse(named) if named else find_address()
         if token is None and TOKEN_VARIABLE in os.environ:
             token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
@@ -179,6 +181,12 @@ class Client:
         self._base = "http://localhost" if self._address.path else f"{scheme}://{self._address}"
         self._session: aiohttp.ClientSession | None = None
         self._open: list[Events] = []
+        self._published = False
+        self._publisher = Publisher(
+            lambda: self._websocket("/publish", MAX_REQUEST),
+            ClientError,
+            lambda: Unreachable(f"the node at {self._address} ended before it had answered"),
+        )
 
     async def __aenter__(self) -> Self:
         connector: aiohttp.BaseConnector
@@ -197,6 +205,8 @@ class Client:
             with contextlib.suppress(aiohttp.ClientError, OSError):
                 await events.close()
         self._open.clear()
+        with contextlib.suppress(aiohttp.ClientError, OSError):
+            await self._publisher.close()
         if self._session is not None:
             await self._session.close()
             self._session = None
@@ -223,6 +233,14 @@ class Client:
         form.lifetime = lifetime
         form.relevance, form.subscription_domain = _text(relevance), _text(subscription_domain)
         body = encode(form, MSGPACK)
+        # Whoever publishes once needs no connection that stays.
+        if self._published and len(body) <= LONGEST:
+            try:
+                async with asyncio.timeout(_PATIENCE):
+                    return await self._publisher.publish(body)
+            except TimeoutError:
+                raise self._silent() from None
+        self._published = True
         answer = await self._request("POST", "/publish", body, MSGPACK)
         return decode(answer, Named, MSGPACK).id
 
@@ -308,7 +326,7 @@ class Client:
                 if answer.status < 300:
                     return content
         except TimeoutError:
-            raise Unreachable(f"the node at {self._address} did not answer for {_PATIENCE:g} s") from None
+            raise self._silent() from None
         except (aiohttp.ClientError, OSError) as problem:
             raise self._unreachable(problem) from None
         try:
@@ -316,10 +334,13 @@ class Client:
         except (msgspec.MsgspecError, KeyError, TypeError):
             raise ClientError(f"{self._address} answered {answer.status}: is it a node?") from None
 
-    async def _listen(self) -> aiohttp.ClientWebSocketResponse:
+    def _silent(self) -> ClientError:
+        return Unreachable(f"the node at {self._address} did not answer for {_PATIENCE:g} s")
+
+    async def _websocket(self, path: str, longest: int) -> aiohttp.ClientWebSocketResponse:
         try:
             return await self._connected().ws_connect(
-                f"{self._base}/subscribe", max_msg_size=2 * MAX_REQUEST, heartbeat=20.0, autoping=True
+                self._base + path, max_msg_size=longest, heartbeat=20.0, autoping=True
             )
         except aiohttp.WSServerHandshakeError as problem:
             words = "a token is needed, or another one" if problem.status == 401 else f"it answered {problem.status}"

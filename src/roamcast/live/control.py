@@ -28,6 +28,7 @@ from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.mailbox import Mailbox
 from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
+from roamcast.live.publishing import PublishingStream
 from roamcast.live.senses import Senses
 from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
@@ -67,7 +68,7 @@ class Control:
         self._address = address
         self._token = token
         self._tls = tls
-        self._listening: dict[asyncio.Task[Any] | None, web.WebSocketResponse] = {}
+        self._connected: dict[asyncio.Task[Any] | None, web.WebSocketResponse] = {}
         self._server: asyncio.Server | None = None
         self.gate: Gate | None = None
         app = web.Application(middlewares=[self._guard], client_max_size=MAX_REQUEST)
@@ -75,6 +76,7 @@ class Control:
         app.router.add_get("/health", self._health)
         app.router.add_get("/metrics", self._metrics)
         app.router.add_post("/publish", self._publish)
+        app.router.add_get("/publish", self._publish_many)
         app.router.add_get("/subscribe", self._subscribe)
         app.router.add_get("/subscriptions", self._subscriptions)
         app.router.add_delete("/subscriptions/{id}", self._unsubscribe)
@@ -127,7 +129,7 @@ class Control:
             self._server.close()
         if self.gate is not None:
             self.gate.close()
-        for listener in list(self._listening.values()):
+        for listener in list(self._connected.values()):
             with contextlib.suppress(Exception):
                 await asyncio.wait_for(listener.close(code=1001, message=b"the node ends"), 1.0)
         await self._runner.cleanup()
@@ -213,20 +215,31 @@ class Control:
     # --- Listeners --------------------------------------------------------------------------------------------------
 
     async def _subscribe(self, request: web.Request) -> web.StreamResponse:
+        return await self._over_websocket(request, _MAX_ASK, self._serve)
+
+    async def _publish_many(self, request: web.Request) -> web.StreamResponse:
+        publish = self._node.host.publish_then
+        return await self._over_websocket(
+            request, MAX_REQUEST, lambda socket: PublishingStream(socket, publish).serve()
+        )
+
+    async def _over_websocket(
+        self, request: web.Request, longest: int, serve: Callable[[web.WebSocketResponse], Awaitable[None]]
+    ) -> web.StreamResponse:
         # Uncompressed: on one machine compressing costs more than it saves.
-        listener = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=_MAX_ASK, compress=False)
-        if not listener.can_prepare(request).ok:
+        socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=longest, compress=False)
+        if not socket.can_prepare(request).ok:
             return _problem(426, "a WebSocket is expected here")
-        if len(self._listening) >= MAX_LISTENERS:
+        if len(self._connected) >= MAX_LISTENERS:
             raise Busy(f"{MAX_LISTENERS} listeners are connected, and no more are taken")
-        await listener.prepare(request)
+        await socket.prepare(request)
         task = asyncio.current_task()
-        self._listening[task] = listener
+        self._connected[task] = socket
         try:
-            await self._serve(listener)
+            await serve(socket)
         finally:
-            self._listening.pop(task, None)
-        return listener
+            self._connected.pop(task, None)
+        return socket
 
     async def _serve(self, listener: web.WebSocketResponse) -> None:
         try:

@@ -83,6 +83,13 @@ class Named(msgspec.Struct):
     id: int
 
 
+class Published(msgspec.Struct, omit_defaults=True):
+    """The answer to one of many publications: the id of the event, or why there is none."""
+
+    id: int = 0
+    error: str | None = None
+
+
 def encode(thing: Any, kind: str) -> bytes:  # noqa: ANN401  # any of the above
     return msgspec.msgpack.encode(thing) if kind == MSGPACK else msgspec.json.encode(thing)
 

@@ -1,39 +1,24 @@
-"""How long a filter in a frame may be: shorter than one that an application gives to its own node.
+"""Filters in the messages of a protocol: found, and widened where they are too long for a frame.
 
-What a node does with a neighbour's filter, it does for free. The rules this file owns:
+The rules this file owns:
 
-* A message with a filter of more than `MAX_IN_FRAME` constraints is dropped.
-* No honest node sends one: of a longer subscription the broker gets a wider filter (`widened`), and the host looks at
-  the exact one before it delivers; a filter that a broker has put together from many is widened when it is sent.
+* A message with a filter of more than `widening.MAX_IN_FRAME` constraints is dropped.
+* No honest node sends one: of a longer subscription the broker gets a wider filter (`widening.widened`), and the host
+  looks at the exact one before it delivers; a filter that a broker has put together from many is widened when it is
+  sent.
 """
 
 import typing
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, TypeVar
+from typing import Any, TypeVar
 
 import msgspec
 
-from roamcast.content.covering import MIN_BUDGET, summarise
-from roamcast.content.filter import EVERYTHING, Filter
+from roamcast.content.filter import Filter
+from roamcast.content.widening import too_long, widened
 from roamcast.protocols.messages import Message
 
-MAX_IN_FRAME: Final = 256
-"""Constraints; `content.filter.MAX_CONSTRAINTS` has those of a local one."""
-
 M = TypeVar("M")
-
-
-def too_long(filter: Filter) -> bool:
-    return max(sum(map(len, filter.alternatives)), len(filter.alternatives)) > MAX_IN_FRAME
-
-
-def widened(filter: Filter) -> Filter:
-    """The filter, or one that covers it and may be sent."""
-    budget = len(msgspec.msgpack.encode(filter))
-    while too_long(filter):
-        budget //= 2
-        filter = summarise([filter], budget) if budget >= MIN_BUDGET else EVERYTHING
-    return filter
 
 
 class FramedFilters:

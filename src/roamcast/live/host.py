@@ -27,12 +27,13 @@ from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
+from roamcast.content.widening import widened
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
 from roamcast.live.facts import Facts
-from roamcast.live.filters import FramedFilters, widened
+from roamcast.live.filters import FramedFilters
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort
 from roamcast.live.senses import Senses
@@ -178,6 +179,25 @@ class Host:
 
     async def publish(self, form: EventForm) -> int:
         """Publishes an event, and gives its id when it is on disk."""
+        number = self._accept(form)
+        try:
+            await self._store.committed()
+        finally:
+            self._unstored -= 1
+        return number
+
+    def publish_then(self, form: EventForm, stored: Callable[[BaseException | None], None]) -> int:
+        """Publishes an event, gives its id at once, and calls back when it is on disk."""
+
+        def told(problem: BaseException | None) -> None:
+            self._unstored -= 1
+            stored(problem)
+
+        number = self._accept(form)
+        self._store.then(told)
+        return number
+
+    def _accept(self, form: EventForm) -> int:
         if form.id:
             raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
@@ -197,10 +217,6 @@ class Host:
         self.counters["published"] += 1
         self._hand_over(self._serial, publication, now)
         self._unstored += 1
-        try:
-            await self._store.committed()
-        finally:
-            self._unstored -= 1
         return event.id
 
     def _refuse_unsupported(self, asked: Publication | Subscription) -> None:

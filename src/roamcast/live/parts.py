@@ -127,8 +127,8 @@ class Parts:
         if not read:
             return
         merged = pa.concat_tables(read)
-        said = {**(merged.schema.metadata or {}), _MERGED: b"%d %d" % (parts[0].first, level)}
-        last.size = _write(last.path, merged.replace_schema_metadata(said))
+        metadata = {**(merged.schema.metadata or {}), _MERGED: b"%d %d" % (parts[0].first, level)}
+        last.size = _write(last.path, merged.replace_schema_metadata(metadata))
         last.first, last.level = parts[0].first, level
         _to_disk(self._folder)  # the new one is there before the old ones go
         for part in parts[:-1]:

@@ -6,7 +6,10 @@ The rules this file owns:
   tell when everything queued so far is on disk; the node lets nothing out of the house that depends on a write before
   that. What was queued and not committed is as if it had never happened.
 * **Durability.** With `sync` "full" a commit has reached the disk (it survives a loss of power); with "normal" it has
-  reached the operating system (it survives `kill -9`).
+  reached the operating system (it survives `kill -9`). With "off" nothing waits for a commit, which comes a little
+  later: only what was there when the node was stopped in order survives for sure. Two promises hold even so, if not
+  through a loss of power: no frame is accepted twice, and ids never repeat, since a store that was not closed numbers
+  on from `SKIPPED` farther.
 * **Bounded.** Of publications that the broker has got, the last `LOGGED` are kept, and of these at most `LOGGED_BYTES`;
   those it has not got stay until it has.
 * **Fail-stop.** A store that cannot be written ends the node: it could no longer keep its promises. `on_failure` is
@@ -36,7 +39,12 @@ APPLICATION: Final = 0x726F616D
 LOGGED: Final = 10_000
 LOGGED_BYTES: Final = 64 * 2**20
 
-Sync = Literal["full", "normal"]
+SKIPPED: Final = 1_000_000
+"""Serials that are left out after a life with `sync` "off" that did not end in order: more than it can have lost."""
+BEHIND: Final = 0.2
+"""Seconds for which writes are collected with `sync` "off"."""
+
+Sync = Literal["full", "normal", "off"]
 
 _SCHEMA: Final = """
 CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
@@ -55,9 +63,10 @@ CREATE TABLE session (
     key TEXT, sender INTEGER, salt BLOB, block INTEGER NOT NULL, PRIMARY KEY (key, sender, salt)
 );
 """
-_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries")
+_NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries", "behind")
 """`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` that of the last which is
-a fact, `subscriptions` counts those numbered here, `deliveries` is the number of the last that had to wait."""
+a fact, `subscriptions` counts those numbered here, `deliveries` is the number of the last that had to wait, `behind` is
+1 during a life with `sync` "off"."""
 NOTHING_RECORDED: Final = 2**62
 """For `recorded`: the latest life wrote no facts, so none are owed."""
 
@@ -105,6 +114,7 @@ class Store:
         self._waiting: list[Callable[[BaseException | None], None]] = []
         self._writing: asyncio.Task[None] | None = None
         self._failure: StoreError | None = None
+        self._closing = False
         self.before_commit: Callable[[], None] = lambda: None
         """Called before a batch is taken: what it queues goes with it."""
         self.on_failure: Callable[[StoreError], None] = lambda problem: None
@@ -223,6 +233,12 @@ class Store:
             raise StoreError(
                 f"{self.path}: is the store of node {numbers.get('node')}, not of node {node}: choose another"
             )
+        if numbers.get("behind") or self._sync == "off":
+            numbers["serial"] = numbers.get("serial", 0) + SKIPPED * numbers.get("behind", 0)
+            numbers["behind"] = int(self._sync == "off")
+            connection.execute("BEGIN")
+            connection.executemany("INSERT OR REPLACE INTO number VALUES (?, ?)", numbers.items())
+            connection.execute("COMMIT")
         # What waited for a subscription that ended in the moment when the node did.
         connection.executescript(
             "BEGIN; DELETE FROM waiting WHERE subscription NOT IN (SELECT id FROM subscription);"
@@ -298,7 +314,7 @@ class Store:
             self._queue("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", *session, block)
         for session in forgotten:
             self._queue("DELETE FROM session WHERE key = ? AND sender = ? AND salt = ?", *session)
-        self.then(done)
+        self._when_written(done)
 
     def _cannot_write(self, problem: Exception) -> StoreError:
         return StoreError(
@@ -314,7 +330,16 @@ class Store:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     def then(self, callback: Callable[[BaseException | None], None]) -> None:
-        """Calls back on the loop when all that was queued is on disk, in order; or with the error if it cannot be."""
+        """Calls back on the loop when all that was queued is on disk, in order; or with the error if it cannot be.
+
+        With `sync` "off" it calls back at once.
+        """
+        if self._sync == "off":
+            callback(self._failure)
+        else:
+            self._when_written(callback)
+
+    def _when_written(self, callback: Callable[[BaseException | None], None]) -> None:
         if self._failure is not None or self.clean:
             callback(self._failure)
         else:
@@ -341,6 +366,8 @@ class Store:
         while self._pending:
             waiting: list[Callable[[BaseException | None], None]] = []
             try:
+                if self._sync == "off" and not self._closing:
+                    await asyncio.sleep(BEHIND)
                 self.before_commit()
                 batch, self._pending = self._pending, []
                 waiting, self._waiting = self._waiting, []
@@ -383,6 +410,9 @@ class Store:
 
     async def close(self) -> None:
         """Commits what is queued and lets go of the file."""
+        self._closing = True
+        if self._sync == "off":
+            self.set_number("behind", 0)
         while self._writing is not None:
             await self._writing
         self._writer.shutdown()

@@ -5,9 +5,9 @@ from typing import Final
 
 from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
+from roamcast.content.widening import too_long
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import EventForm, Told
-from roamcast.live.filters import too_long
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
 MAX_SUBSCRIPTIONS: Final = 1024

@@ -101,6 +101,9 @@ def test_nothing_shorter_is_accepted() -> None:
     datagram = sealer(3).seal(SAY, BROADCAST, b"hello")
     reasons = [reason(sealer(5), datagram[:length]) for length in range(len(datagram))]
     assert reasons == ["short"] * (HEADER_SIZE + TAG_SIZE) + ["key"] * 5
+    empty = sealer(3, None).seal(SAY, BROADCAST, b"")
+    assert [reason(sealer(5, None), empty[:length]) for length in range(HEADER_SIZE)] == ["short"] * HEADER_SIZE
+    assert sealer(5, None).open(empty).payload == b""
 
 
 @pytest.mark.parametrize(
@@ -115,6 +118,7 @@ def test_nothing_shorter_is_accepted() -> None:
         (header(2, 5, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, SAY, ASK, 3, BROADCAST, 1) + bytes(16), "malformed"),
         (header(2, ACK, PART, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, SKIP, PART, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, TELL, 4, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
         (header(2, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
@@ -228,6 +232,8 @@ def test_counters_only_rise_and_follow_the_minutes() -> None:
     now = [0]
     node = Sealer(KEY, 1, counter=5, clock=lambda: now[0])
     assert [node.take(), node.take()] == [5, 6]
+    now[0] = 60 * 10**9 - 1
+    assert node.take() == 7, "the first minute is not over"
     now[0] = 180 * 10**9 + 1  # three minutes
     assert [node.take(), node.take()] == [3 * BLOCK, 3 * BLOCK + 1]
     now[0] = 0
@@ -241,6 +247,24 @@ def test_a_skip_goes_forward_by_two_blocks_at_most_and_for_this_session_only() -
     assert not node.skip(SALT, 5 + 2 * BLOCK + 1)
     assert node.skip(SALT, BLOCK - 1)
     assert node.take() == BLOCK
+    assert node.skip(SALT, BLOCK + 1), "the very next"
+    assert node.take() == BLOCK + 2
+    assert node.skip(SALT, BLOCK + 3 + 2 * BLOCK), "the farthest"
+    assert node.take() == 3 * BLOCK + 4
+
+
+def test_a_life_begins_anywhere_in_the_first_half_of_a_block(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("secrets.randbelow", lambda bound: bound - 1)
+    assert Sealer(KEY, 1).take() == BLOCK // 2 - 1
+
+
+def test_nodes_count_in_blocks_of_one_size() -> None:
+    """A receiver writes blocks to its disk that are the sender's."""
+    assert BLOCK == 65536
+
+
+def test_the_highest_number_is_a_nodes() -> None:
+    assert sealer(5).open(sealer(MAX_NODE).seal(SAY, BROADCAST, b"x")).sender == MAX_NODE
 
 
 def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
@@ -251,6 +275,10 @@ def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
     new = NetworkKey(bytes(32))
     other = Sealer((new, KEY), 5, replay=receiver.replay)
     assert other.open(sealer(3, new, counter=7, salt=SALT).seal(SAY, BROADCAST, b"a new key")).payload == b"a new key"
+
+
+def test_a_node_with_a_key_seals_and_one_without_does_not() -> None:
+    assert (sealer(1).sealed, sealer(1, None).sealed) == (True, False)
 
 
 def test_two_keys_are_opened_and_the_first_seals() -> None:
@@ -270,7 +298,9 @@ def test_a_sealer_that_cannot_be(node: int, counter: int) -> None:
 
 def test_a_payload_that_does_not_fit() -> None:
     node = sealer(1)
-    assert len(node.seal(SAY, BROADCAST, bytes(9000 - node.overhead))) == 9000
+    longest = node.seal(SAY, BROADCAST, bytes(9000 - node.overhead))
+    assert len(longest) == 9000
+    assert sealer(5).open(longest).payload == bytes(9000 - node.overhead)
     with pytest.raises(ValueError, match="do not fit"):
         node.seal(SAY, BROADCAST, bytes(9000 - node.overhead + 1))
 

@@ -70,7 +70,7 @@ def test_a_broadcast_and_a_unicast() -> None:
     assert ear.hear(three.seal(SAY, BROADCAST, b"to all"), tell(three, b"to you", 7)) == [3, 3]
     assert ear.messages == [(3, b"to all"), (3, b"to you")]
     assert ear.answers == [(3, ANYWHERE, Answer(7, 1, 1))]
-    assert ear.receiver.heard.times() == {3: 0}
+    assert ear.receiver.neighbours.times() == {3: 0}
 
 
 def test_a_repetition_is_acknowledged_again_but_handed_up_once() -> None:
@@ -154,7 +154,7 @@ def test_a_flood_of_garbage_leaves_no_trace_and_stops_nobody() -> None:
         if number % 100 == 0:
             ear.hear(three.seal(SAY, BROADCAST, b"%d" % number))
     assert ear.messages == [(3, b"%d" % number) for number in range(0, 2000, 100)]
-    assert (len(ear.receiver.heard), len(ear.receiver.reassembly), len(ear.receiver._sealer.replay)) == (1, 0, 1)
+    assert (len(ear.receiver.neighbours), len(ear.receiver.reassembly), len(ear.receiver._sealer.replay)) == (1, 0, 1)
 
 
 def test_a_neighbour_that_is_too_fast_is_held_to_its_rate_and_others_are_heard() -> None:
@@ -194,7 +194,7 @@ def test_an_insider_of_many_names_does_not_push_out_who_keeps_talking() -> None:
     for number in range(200):
         ear.hear(node(1000 + number).seal(SAY, BROADCAST, b"spam"), friend.seal(SAY, BROADCAST, b"hi"), now=number / 10)
     assert ear.messages.count((3, b"hi")) == 200
-    assert len(ear.receiver.heard) == 10
+    assert len(ear.receiver.neighbours) == 10
     assert ear.drops() == {"crowded": 191}
 
 

@@ -152,6 +152,20 @@ def test_restoring_after_hearing_is_a_mistake() -> None:
         replay.restore({ONE: 5})
 
 
+def test_a_window_does_not_grow() -> None:
+    replay = Replay()
+    for counter in range(3 * WINDOW):
+        replay.accept(ONE, counter)
+    assert replay._seen[ONE].window.bit_length() == WINDOW
+
+
+def test_a_table_for_one_has_room_for_one() -> None:
+    replay = Replay(capacity=1)
+    assert replay.accept(ONE, 1)
+    assert replay.accept(TWO, 1)
+    assert [replay.knows(each) for each in (ONE, TWO)] == [False, True]
+
+
 def test_a_table_for_nobody_is_refused() -> None:
     with pytest.raises(ValueError, match="at least one session, not 0"):
         Replay(capacity=0)

@@ -105,7 +105,7 @@ class Link:
     @property
     def neighbours(self) -> dict[int, float]:
         """When each neighbour was last heard, by the clock."""
-        return self._receiver.heard.times()
+        return self._receiver.neighbours.times()
 
     @property
     def longest_message(self) -> int:
@@ -291,7 +291,7 @@ class Link:
 
     def _where(self, letter: Letter) -> Address:
         """Where the neighbour was heard last. A restarted one has a new address: every other late try goes to all."""
-        neighbour = self._receiver.heard.get(letter.to)
+        neighbour = self._receiver.neighbours.get(letter.to)
         by_all = neighbour is None or self._settings.air is not None or (letter.tries > 2 and letter.tries % 2)
         return self._target if neighbour is None or by_all else neighbour.address
 

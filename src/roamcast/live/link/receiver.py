@@ -45,7 +45,7 @@ class Receiver:
         """`hand_up` gets the messages; `answer` acknowledges one, or parts of it, to a node at an address; `answered`
         gets the acknowledgements of others, and says whether one was of use; `skip` tells a node from where on we
         listen to it; `failed` hears of the store's troubles. None of them may raise."""
-        self.heard = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
+        self.neighbours = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
         self.reassembly = Reassembly(settings.partials, settings.partial_octets, settings.partial_lifetime, counters)
         self._sealer = sealer
         self._counters = counters
@@ -111,10 +111,10 @@ class Receiver:
 
     def _open(self, now: float, datagram: bytes, address: Address) -> tuple[Frame, Neighbour]:
         header = self._sealer.look(datagram)
-        if self.heard.too_fast(now, header.sender):
+        if self.neighbours.too_fast(now, header.sender):
             raise FrameRefused("rate")
         frame = self._sealer.unseal(header, datagram)
-        neighbour = self.heard.hear(now, frame.sender, address, len(datagram))
+        neighbour = self.neighbours.hear(now, frame.sender, address, len(datagram))
         if neighbour is None:
             raise FrameRefused("crowded")
         if neighbour.session != frame.session:

@@ -55,6 +55,8 @@ _PERIOD: Final = "period"
 _LIVES: Final = "odmrp/lives"
 """Under which a node keeps how often it has begun: its Join Requests must not look like those of its former life."""
 
+MAX_KNOWN: Final = 512
+"""Wishes that are looked at for an event."""
 _MAX_TOLD: Final = 4 * MAX_MEMBERS
 """Members that a node is told of before it sends a Join Table; beyond `MAX_MEMBERS` it speaks for them all."""
 
@@ -241,9 +243,13 @@ class OdmrpBroker(Broker[Odmrp]):
             self._send(now, offer, event)
 
     def _known(self, now: Time) -> list[bytes]:
-        """What the members of this source's groups want, each wish once."""
-        wishes = (wanted for group in self._sending for wanted in self._members.of(now, group))
-        return [wanted for wanted in dict.fromkeys(wishes) if wanted]
+        """What the members of this source's groups want, each wish once, of the latest groups if these are too many."""
+        wishes: dict[bytes, None] = {}
+        for group in reversed(self._sending):
+            wishes.update(dict.fromkeys(self._members.of(now, group)))
+            if len(wishes) > MAX_KNOWN:
+                break
+        return [wanted for wanted in wishes if wanted]
 
     def _send(self, now: Time, offer: Offer, event: Event) -> None:
         sending = self._sending.get(offer.group)

@@ -15,24 +15,29 @@ The rules this file owns:
   made by digests too, members then join for some events and miss others of the same group. It is there to be measured.
 * A digest carries the prefixes and suffixes for which a known member asks, since without them a string passes. The
   number of a group never depends on them.
-* What cannot be decoded joins nothing and wants nothing.
+* What cannot be decoded joins nothing and wants nothing; nor does an attachment with a filter that is longer than one
+  in a frame may be.
+* What others attach costs a bounded effort. If comparing filters would take more, the answer is the one that loses
+  nobody: a node joins, the event makes a group by its digest, the merged filter is wider.
 """
 
 import functools
 from collections.abc import Callable, Iterable, Sequence
 from hashlib import blake2b
-from typing import Final
+from typing import Final, TypeVar
 
 import msgspec
 
 from roamcast.bounded import put
-from roamcast.content.covering import covers, summarise
+from roamcast.content.clauses import Clause, EffortSpent, clauses_of
+from roamcast.content.covering import clauses_cover, effort_for, shared, summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.content.summary.columns import Columns
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.hashing import type_hash
 from roamcast.content.summary.summary import Summary
+from roamcast.content.widening import length, too_long, widened
 from roamcast.protocols.api import Work
 from roamcast.protocols.odmrp.extension import Extension, Known, Offer
 from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
@@ -40,8 +45,16 @@ from roamcast.protocols.odmrp.parameters import Odmrp
 
 MAX_FILTER: Final = 4096
 """Bytes of a filter in an attachment: comparing filters costs more than reading them."""
+MAX_COMPARED: Final = 1024
+"""Constraints of all the filters that are merged, or compared with each other, at one time."""
+MAX_OWN: Final = 4096
+"""The same, of this node's own subscriptions: they change less often."""
 _REMEMBERED: Final = 256
 """Answers to the latest different Join Requests."""
+_DECODED: Final = 2 * 2**20
+"""Bytes of the latest attachments whose decoding is kept, each with"""
+_ENTRY: Final = 64
+"""bytes more for its entry."""
 _NO_AFFIXES: Final = Affixes()
 
 
@@ -64,28 +77,53 @@ _WANTED: Final = msgspec.msgpack.Decoder(Wanted)
 _encode: Final = msgspec.msgpack.encode
 
 
-# The same bytes arrive at many nodes, and again with every refresh.
+A = TypeVar("A")
 
 
-@functools.lru_cache(maxsize=1024)
+def _remembered(decode: Callable[[bytes], A]) -> Callable[[bytes], A]:
+    """The same bytes arrive at many nodes, and again with every refresh; strangers may send long ones."""
+    known: dict[bytes, A] = {}
+    octets = 0
+
+    @functools.wraps(decode)
+    def look_up(attachment: bytes) -> A:
+        nonlocal octets
+        if attachment in known:
+            return known[attachment]
+        answer = known[attachment] = decode(attachment)
+        octets += len(attachment) + _ENTRY
+        while octets > _DECODED:
+            oldest = next(iter(known))
+            del known[oldest]
+            octets -= len(oldest) + _ENTRY
+        return answer
+
+    return look_up
+
+
+@_remembered
 def about_of(attachment: bytes) -> About | None:
     try:
         about = _ABOUT.decode(attachment)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return about if about.filter is None or len(attachment) <= MAX_FILTER else None
+    return about if _acceptable(attachment, about.filter) else None
 
 
-@functools.lru_cache(maxsize=1024)
+@_remembered
 def wanted_of(attachment: bytes) -> Wanted | None:
     try:
         wanted = _WANTED.decode(attachment)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
         return None
-    return wanted if wanted.filter is None or len(attachment) <= MAX_FILTER else None
+    return wanted if _acceptable(attachment, wanted.filter) else None
 
 
-@functools.lru_cache(maxsize=1024)
+def _acceptable(attachment: bytes, filter: Filter | None) -> bool:
+    return filter is None or (len(attachment) <= MAX_FILTER and not too_long(filter))
+
+
+@_remembered
 def affixes_of(attachment: bytes) -> Affixes:
     """The prefixes and suffixes that a member asks for."""
     wanted = wanted_of(attachment)
@@ -105,7 +143,7 @@ class Content(Extension):
         self._params = params
         self._columns = _columns(params.columns)
         self._filters = params.grouping == "subscription"
-        self._alternatives: list[Filter] = []
+        self._alternatives: list[list[Clause]] = []  # each made ready to be compared
         self._summary = Summary()
         self._wanted = b""
         self._joins: dict[bytes, bool] = {}  # by what was said of a group; forgotten when subscriptions change
@@ -115,12 +153,12 @@ class Content(Extension):
 
     def change(self, filters: Sequence[Filter]) -> None:
         self._joins.clear()
-        self._alternatives = _alternatives(filters)
+        self._alternatives = [clauses_of([alternative]) for alternative in _alternatives(filters)]
         self._summary = Summary.of(filters, self._params.summary, self._columns)
         if not filters:
             self._wanted = b""
         elif self._filters:
-            self._wanted = _encode(Wanted(filter=summarise(filters, self._budget)))
+            self._wanted = _encode(Wanted(filter=self._merged(filters, MAX_OWN)))
         else:
             self._wanted = _encode(Wanted(summary=self._summary))
 
@@ -147,7 +185,16 @@ class Content(Extension):
             return True
         if about.digest is not None and self._passes(self._summary, about.digest):
             return True
-        return about.filter is not None and any(covers(about.filter, mine) for mine in self._alternatives)
+        return about.filter is not None and self._covers_own(about.filter)
+
+    def _covers_own(self, filter: Filter) -> bool:
+        """Whether a filter covers an alternative of this node's subscriptions, or it takes too long to see."""
+        effort = effort_for([filter])
+        try:
+            wide = clauses_of([filter], effort)
+            return any(clauses_cover(wide, mine, effort) for mine in self._alternatives)
+        except EffortSpent:
+            return True
 
     # --- Those of others --------------------------------------------------------------------------------------------
 
@@ -155,9 +202,14 @@ class Content(Extension):
         known = [one for one in map(wanted_of, wanted) if one is not None]
         if self._filters:
             filters = [one.filter for one in known if one.filter is not None]
-            return _encode(Wanted(filter=summarise(filters, self._budget) if filters else NOTHING))
+            return _encode(Wanted(filter=self._merged(filters, MAX_COMPARED) if filters else NOTHING))
         summaries = [one.summary for one in known if one.summary is not None]
         return _encode(Wanted(summary=Summary().union(*summaries, budget=self._params.summary.budget)))
+
+    def _merged(self, filters: Sequence[Filter], longest: int) -> Filter:
+        """One filter for all of these; in one pass if they have more than `longest` constraints together."""
+        merge = summarise if sum(map(length, filters)) <= longest else shared
+        return widened(merge(filters, self._budget))
 
     def wants(self, wanted: bytes, event: Event) -> bool:
         known = wanted_of(wanted)
@@ -215,17 +267,36 @@ class Content(Extension):
         return Digest.of(event, self._columns, _NO_AFFIXES)
 
     def _least_constrained(self, event: Event, known: Sequence[bytes]) -> list[Filter]:
-        """Of the alternatives that match the event, those that no other covers."""
+        """Of the alternatives that match the event, those that no other covers; none if it takes too long to see."""
         members = map(wanted_of, known)
         filters = [one.filter for one in members if one is not None and one.filter is not None]
         self._spend("match")
-        matching = [alternative for alternative in _alternatives(filters) if alternative.matches(event)]
-        least: list[Filter] = []
-        for one in matching:
-            if not any(covers(other, one) for other in least):
-                least = [other for other in least if not covers(one, other)]
-                least.append(one)
-        return least
+        matching: dict[Filter, None] = {}
+        constraints = 0
+        for filter in filters:
+            for conjunction in filter.alternatives:
+                alternative = Filter((conjunction,))
+                if alternative not in matching and alternative.matches(event):
+                    matching[alternative] = None
+                    constraints += max(1, len(conjunction))
+            if constraints > MAX_COMPARED:
+                return []
+        return _widest(_alternatives(matching))
+
+
+def _widest(alternatives: Sequence[Filter]) -> list[Filter]:
+    """Those that no other covers; none if it takes too long to see."""
+    effort = effort_for(alternatives)
+    widest: list[tuple[Filter, list[Clause]]] = []
+    try:
+        for alternative in alternatives:
+            clauses = clauses_of([alternative], effort)
+            if not any(clauses_cover(other, clauses, effort) for _, other in widest):
+                widest = [other for other in widest if not clauses_cover(clauses, other[1], effort)]
+                widest.append((alternative, clauses))
+    except EffortSpent:
+        return []
+    return [alternative for alternative, _ in widest]
 
 
 def _alternatives(filters: Iterable[Filter]) -> list[Filter]:

@@ -12,7 +12,8 @@ from msgspec import Meta
 from roamcast.content.event import MAX_NODE, Event
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
 
-MAX_ATTACHMENT: Final = 1 << 17
+MAX_ATTACHMENT: Final = (1 << 16) + 64
+"""Bytes: a summary of the greatest budget, and what is around it."""
 MAX_ROWS: Final = 64
 MAX_MEMBERS: Final = 64
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
-from typing import ClassVar
+from typing import ClassVar, Final
 
 from roamcast.bounded import put
 from roamcast.content.event import Event
@@ -11,7 +11,9 @@ from roamcast.protocols.facts import Fact
 from roamcast.protocols.odmrp.extension import Offer
 from roamcast.protocols.odmrp.messages import MAX_MEMBERS
 
-MAX_UPSTREAM = 8
+MAX_UPSTREAM: Final = 8
+MAX_WISHES: Final = 16 * 2**20
+"""Bytes."""
 
 
 class MeshChanged(Fact, frozen=True):
@@ -122,18 +124,42 @@ class Flags:
 class Members:
     """Who belongs to a group, as far as Join Tables have told: at its source all of them, at a forwarder those below.
 
-    By group and node: when it was last heard of, and what it attached.
+    By group and node: when it was last heard of, and what it attached. Different attachments take `MAX_WISHES` bytes
+    together at most; the group that was told of longest ago makes room.
     """
 
     def __init__(self, lifetime: Time, capacity: int) -> None:
         self._lifetime = lifetime
         self._capacity = capacity
         self._groups: dict[int, dict[Node, tuple[Time, bytes]]] = {}
+        self._wishes: dict[bytes, int] = {}  # how many members have attached each
+        self._octets = 0
 
     def hear(self, now: Time, group: int, node: Node, wanted: bytes) -> None:
-        members = self._groups.get(group, {})
-        put(members, node, (now, wanted), MAX_MEMBERS)
-        put(self._groups, group, members, self._capacity)
+        members = self._groups.pop(group, {})
+        self._groups[group] = members
+        self._count(wanted)
+        former = members.pop(node, None)
+        members[node] = now, wanted
+        if former is not None:
+            self._discount(former[1])
+        if len(members) > MAX_MEMBERS:
+            self._discount(members.pop(next(iter(members)))[1])
+        while len(self._groups) > self._capacity or (self._octets > MAX_WISHES and len(self._groups) > 1):
+            for _, wish in self._groups.pop(next(iter(self._groups))).values():
+                self._discount(wish)
+
+    def _count(self, wish: bytes) -> None:
+        if wish not in self._wishes:
+            self._wishes[wish] = 0
+            self._octets += len(wish)
+        self._wishes[wish] += 1
+
+    def _discount(self, wish: bytes) -> None:
+        self._wishes[wish] -= 1
+        if not self._wishes[wish]:
+            del self._wishes[wish]
+            self._octets -= len(wish)
 
     def of(self, now: Time, group: int) -> list[bytes]:
         """What the members of a group have attached, one each."""

@@ -52,6 +52,9 @@ RETRY: Final = SECOND
 MAX_SUMMARY: Final = 1024
 """Most bytes of the filter that stands for all that a neighbour wants, when that is more than the table holds."""
 
+SUMMARY_EFFORT: Final = 200_000
+"""Of making it, for filters that are at most an attacker's (`content.clauses.Effort`)."""
+
 MAX_LOST: Final = 64
 """Most lost links whose routes are kept; the one lost first makes room."""
 
@@ -336,7 +339,7 @@ class SubscriptionForwarding(_Forwarder):
         if self._interests.weight(neighbour) > most:
             self.port.note("summarised")
             wanted = self._interests.wanted(neighbour)
-            summary = summarise(wanted, MAX_SUMMARY)
+            summary = summarise(wanted, MAX_SUMMARY, SUMMARY_EFFORT)
             self._want([summary], neighbour)
             self._unwant([filter for filter in wanted if filter != summary], neighbour)
 

@@ -1,0 +1,103 @@
+"""What somebody with the key can attach: its work and its memory are bounded, and nobody loses an event by that."""
+
+import random
+from time import process_time
+
+import msgspec
+import pytest
+
+from roamcast.content.event import Event
+from roamcast.content.filter import Constraint, Filter, Operator
+from roamcast.content.text import parse_filter
+from roamcast.content.widening import MAX_IN_FRAME
+from roamcast.protocols.odmrp.content import MAX_FILTER, About, Content, Wanted, wanted_of
+from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
+from roamcast.protocols.odmrp.parameters import Odmrp
+from roamcast.protocols.odmrp.tables import MAX_WISHES, Members
+
+BUDGET = 2.0
+"""Seconds of CPU. Without bounds these took from six seconds to hours."""
+EVENT = Event.of("t", {"a": [5, "ab" * 20]}, b"", 1)
+
+
+def content(*filters: Filter) -> Content:
+    made = Content(5, Odmrp(grouping="subscription", request="group", merge=True), lambda work: None)
+    made.change(filters)
+    return made
+
+
+def hostile(seed: int, alternatives: int, each: int) -> Filter:
+    """It matches `EVENT`, and no constraint of it follows from another."""
+    numbers = random.Random(seed).sample(range(100, 60000), alternatives * each)
+    unequal = [Constraint("a", Operator.NE, number) for number in numbers]
+    return Filter(tuple(tuple(unequal[start : start + each]) for start in range(0, len(unequal), each)))
+
+
+def wanting(filter: Filter) -> bytes:
+    attached = msgspec.msgpack.encode(Wanted(filter=filter))
+    assert len(attached) <= MAX_FILTER
+    return attached
+
+
+@pytest.mark.parametrize(("alternatives", "each"), [(1, 257), (257, 1)])
+def test_a_filter_that_is_too_long_for_a_frame_wants_nothing_and_joins_nobody(alternatives: int, each: int) -> None:
+    long, node = hostile(1, alternatives, each), content(hostile(1, alternatives, each))
+    assert long.matches(EVENT)
+    assert not node.wants(wanting(long), EVENT)
+    assert not node.joins(1, msgspec.msgpack.encode(About(None, long)))
+    shorter = Filter((hostile(1, 1, MAX_IN_FRAME).alternatives[0],))
+    assert node.wants(wanting(shorter), EVENT)
+
+
+def test_a_longer_subscription_is_widened_before_it_is_attached() -> None:
+    node = content(parse_filter(" or ".join(f"a = {number}" for number in range(300))))
+    wanted = wanted_of(node.wanted())
+    assert wanted is not None
+    assert wanted.filter is not None
+    assert sum(map(len, wanted.filter.alternatives)) <= MAX_IN_FRAME
+    assert all(node.wants(node.wanted(), Event.of("t", {"a": number}, b"", 1)) for number in range(300))
+
+
+@pytest.mark.parametrize("each", [1, 4, 64])
+def test_merging_what_many_want_takes_no_longer_than_it_may(each: int) -> None:
+    wishes = [wanting(hostile(seed, 256 // each, each)) for seed in range(64)]
+    node, started = content(), process_time()
+    merged = node.merge(wishes)
+    assert process_time() - started < BUDGET
+    assert node.wants(merged, EVENT)
+
+
+@pytest.mark.parametrize("each", [1, 4, 64])
+def test_publishing_among_many_wishes_takes_no_longer_than_it_may(each: int) -> None:
+    wishes = [wanting(hostile(seed, 256 // each, each)) for seed in range(64)]
+    node, honest, started = content(), content(parse_filter("a = 5")), process_time()
+    offers = node.offers(EVENT, lambda: wishes)
+    assert process_time() - started < BUDGET
+    assert [offer.filter for offer in offers] == [None], "by its digest, which a node with any wish understands"
+    assert honest.joins(offers[0].group, node.about(EVENT, offers[0], lambda: wishes))
+
+
+def test_comparing_a_group_with_own_subscriptions_takes_no_longer_than_it_may() -> None:
+    node = content(*(hostile(seed, 1, 64) for seed in range(20)))
+    about = msgspec.msgpack.encode(About(None, hostile(999, 4, 64)))
+    started = process_time()
+    assert node.joins(1, about), "in doubt"
+    assert process_time() - started < BUDGET
+
+
+def test_attachments_of_members_have_a_budget_of_bytes_together() -> None:
+    members, attached = Members(lifetime=100, capacity=512), MAX_ATTACHMENT // 2
+    for group in range(512):
+        for node in range(16):
+            members.hear(1, group, node, (group * 16 + node).to_bytes(4, "big") + bytes(attached - 4))
+    held = {wish for group in range(512) for wish in members.of(1, group)}
+    assert 0.9 * MAX_WISHES < len(held) * attached <= MAX_WISHES
+    assert len(members.of(1, 511)) == 16, "the latest are there"
+
+
+def test_an_attachment_that_many_share_counts_once() -> None:
+    members, wish = Members(lifetime=100, capacity=512), bytes(MAX_ATTACHMENT)
+    for group in range(512):
+        for node in range(64):
+            members.hear(1, group, node, wish)
+    assert all(len(members.of(1, group)) == 64 for group in range(512))
