@@ -46,11 +46,13 @@ _ROUNDING: Final = 1e-12
 
 def metres(value: float, what: str, most: float = MAX_COORDINATE) -> float:
     """A coordinate or a length as a float. Raises `ContentError`, naming `what`, if it cannot be one."""
+    if type(value) is float and -most <= value <= most:  # a host says often where it is
+        return value + 0.0  # -0.0 becomes 0.0
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ContentError(f"{what} must be a number of metres, not {value!r}")
     if not -most <= value <= most:  # NaN is not
         raise ContentError(f"{what} must be within ±{most:g} m, not {value!r}")
-    return float(value) + 0.0  # -0.0 becomes 0.0
+    return float(value) + 0.0
 
 
 def _outwards(value: float, by: float) -> float:

@@ -5,7 +5,7 @@ from typing import Annotated, ClassVar, Final
 
 from msgspec import Meta
 
-from roamcast.content.event import Event
+from roamcast.content.event import Event, EventId
 from roamcast.content.subscription import Publication
 from roamcast.protocols.api import Broker, Node, Parameters, Port, Time
 from roamcast.protocols.entry import Entry
@@ -22,6 +22,10 @@ class Data(Message, frozen=True, tag="data"):
     event: Event
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
     """How many times it was transmitted before, 0 from its publisher."""
+
+    @property
+    def event_id(self) -> EventId:
+        return self.event.id
 
     def onward(self) -> "Data":
         """The message as whoever hears it passes it on."""

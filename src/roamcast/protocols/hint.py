@@ -196,10 +196,13 @@ class HintBroker(Broker[Hint]):
         """
         least = None
         for node in self._interests.match(event):
-            missed = self.missed(now, node)
-            if missed is None or node == self.node:
+            listed = destinations.get(node)
+            if listed == 0 or node == self.node:  # no hint is lower
                 continue
-            if _has_place(node, destinations) and (node not in destinations or missed < destinations[node]):
+            missed = self.missed(now, node)
+            if missed is None or not _has_place(node, destinations):
+                continue
+            if listed is None or missed < listed:
                 destinations[node] = missed
                 least = missed if least is None else min(least, missed)
         return least

@@ -76,6 +76,8 @@ class LocalSubscriptions:
 
     def deliver(self, event: Event, hops: int, via: str) -> bool:
         """Hands an event that has arrived to the subscriptions that match, if none had it; whether any matches."""
+        if not self._filters:
+            return False
         wanted_by = self._matching(event)
         if wanted_by and event.id not in self._delivered:
             self._hand_over(event, (), tuple(wanted_by), hops, via)

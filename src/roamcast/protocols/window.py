@@ -5,8 +5,6 @@ Bounded: it remembers the `capacity` ids that came last, and forgets the oldest 
 
 from collections.abc import Iterator
 
-from roamcast.bounded import put
-
 
 class DuplicateWindow:
     def __init__(self, capacity: int) -> None:
@@ -22,7 +20,11 @@ class DuplicateWindow:
         seen = self._seen
         if event_id in seen:
             return False
-        self.evicted = put(seen, event_id, None, self._capacity)
+        seen[event_id] = None
+        self.evicted = None
+        if len(seen) > self._capacity:
+            self.evicted = next(iter(seen))
+            del seen[self.evicted]
         return True
 
     def __contains__(self, event_id: int) -> bool:

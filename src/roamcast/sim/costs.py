@@ -28,12 +28,12 @@ class Costs:
         self._kinds = kinds
         self._by_cause: dict[tuple[int, int, int], list[int]] = {}  # node, kind, cause; since last written
         self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
-        self._sent: Counter[tuple[int, int]] = Counter()  # messages, by node and kind
-        self._second: Counter[int] = Counter()  # by kind, since last taken
+        self._sent: list[Counter[int]] = [Counter() for _ in kinds]  # messages, by kind and node
+        self._second = [0] * len(kinds)  # by kind, since last taken
 
     def count(self, node: int, kind: int, messages: int) -> None:
         """So many messages were sent."""
-        self._sent[node, kind] += messages
+        self._sent[kind][node] += messages
         self._second[kind] += messages
 
     def charge(self, node: int, kind: int, cause: int, messages: int, spent: Sequence[int]) -> None:
@@ -47,8 +47,7 @@ class Costs:
 
     def take_second(self) -> list[int]:
         """Messages of the whole network by kind since the last call."""
-        sent = [self._second[kind] for kind in range(len(self._kinds))]
-        self._second.clear()
+        sent, self._second = self._second, [0] * len(self._kinds)
         return sent
 
     def write_if_many(self) -> None:
@@ -65,7 +64,7 @@ class Costs:
         self._write_causes()
         for node, kinds in enumerate(totals):
             for kind, frames in enumerate(kinds):
-                counted = [self._sent[node, kind], *frames]
+                counted = [self._sent[kind][node], *frames]
                 for place, amount in enumerate(self._in_all.get((node, kind), ())):
                     counted[place] -= amount
                 if any(counted):

@@ -33,8 +33,8 @@ class FirstCopies:
         self._known_until: dict[
             EventId, array[int]
         ] = {}  # by event and node: how many it may learn before forgetting it
-        self._skipped: list[int] = []  # nodes, one entry for each copy
-        self._counts: Counter[int] = Counter()
+        self._came: list[int] = []  # nodes, one entry for each copy of an event that is followed
+        self._counts: Counter[int] = Counter()  # such copies by node, without those that woke it
 
     def begin_again(self, node: int) -> None:
         """Its broker is new, and knows nothing."""
@@ -53,25 +53,25 @@ class FirstCopies:
         """Those of the receivers of a copy that must be woken; the others are counted."""
         known_until, learnt = self._known_until.get(event), self._learnt
         if known_until is None:
-            woken = receivers
-        else:
-            woken = [node for node in receivers if learnt[node] >= known_until[node]]
-            if len(woken) < len(receivers):
-                self._skip([node for node in receivers if learnt[node] < known_until[node]] if woken else receivers)
+            for node in receivers:
+                self.learn(node, event)
+            return receivers
+        came, window = self._came, self._window
+        came.extend(receivers)
+        if len(came) > _MAX_HELD:
+            self._count()
+        woken = [node for node in receivers if learnt[node] >= known_until[node]]
         for node in woken:
-            self.learn(node, event)
+            self._counts[node] -= 1
+            learnt[node] = count = learnt[node] + 1
+            known_until[node] = count + window
         return woken
 
-    def _skip(self, nodes: Sequence[int]) -> None:
-        self._skipped.extend(nodes)
-        if len(self._skipped) > _MAX_HELD:
-            self._count()
-
     def _count(self) -> None:
-        self._counts.update(self._skipped)
-        self._skipped.clear()
+        self._counts.update(self._came)
+        self._came.clear()
 
     def skipped(self) -> Counter[int]:
         """Copies that woke nobody, by node."""
         self._count()
-        return self._counts
+        return +self._counts  # without those of which no copy was skipped

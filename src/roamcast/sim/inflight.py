@@ -56,7 +56,8 @@ class MessagesInFlight:
 
     def finish(self, handle: int) -> Message | Bulk:
         """A message is over: its handle is free, and whoever still holds it holds nothing."""
-        message = self.message(handle)
+        message = self._messages[handle]
+        assert message is not None, f"handle {handle} is free"
         self._messages[handle] = None
         self._generation[handle] += 1
         self._free.append(handle)

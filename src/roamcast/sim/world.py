@@ -174,13 +174,14 @@ class World:
         self._plan_next_act()
         for broker in self.brokers:
             broker.start(0, {})
-        advance, agenda = self.core.advance, self._agenda
+        core, agenda, broadcast, reached = self.core, self._agenda, Upcall.BROADCAST, Upcall.REACHED
         while True:
-            upcall = advance(min(agenda[0][0], end))
-            self.now = self.core.now
-            if upcall is Upcall.BROADCAST:
+            until = agenda[0][0]
+            upcall = core.advance(until if until < end else end)
+            self.now = core.now
+            if upcall is broadcast:
                 self._arrived_everywhere()
-            elif upcall is Upcall.REACHED:
+            elif upcall is reached:
                 if self.now >= end:
                     break
                 self._work()
@@ -362,15 +363,18 @@ class World:
         return self._codec.decode(self._codec.encode(message)) if self._through_codec else message
 
     def _arrived_everywhere(self) -> None:
-        core, now, brokers = self.core, self.now, self.brokers
+        core = self.core
         sender, sent = core.sender, self._messages.finish(core.handle)
         if not isinstance(sent, Message):
             self._bulk_arrived(sender, sent)
             return
         self._charge(sender, sent)
-        message = self._received(sent)
-        for node in self._to_wake(sent, core.receivers):
-            brokers[node].receive(now, sender, message)
+        woken = self._to_wake(sent, core.receivers)
+        if woken:
+            now, brokers = self.now, self.brokers
+            message = self._received(sent) if self._through_codec else sent
+            for node in woken:
+                brokers[node].receive(now, sender, message)
         if sent.tracked:
             self._tell_left(sender, sent)
 
@@ -380,8 +384,11 @@ class World:
         self._first_copies[kind].begin_again(node)
 
     def _to_wake(self, sent: Message, receivers: Sequence[int]) -> Sequence[int]:
-        copies, event = self._first_copies.get(type(sent)), sent.event_id
-        return receivers if copies is None or event is None else copies.choose(event, receivers)
+        copies = self._first_copies.get(type(sent))
+        if copies is None:
+            return receivers
+        event = sent.event_id
+        return receivers if event is None else copies.choose(event, receivers)
 
     def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
         core = self.core
