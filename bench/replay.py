@@ -13,7 +13,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.recorded import RecordedRun, run_in
 from roamcast.facts.sinks import ParquetSink
 from roamcast.report.replay import write_replay
 from roamcast.sim.run import run as simulate
@@ -109,7 +109,7 @@ def record(folder: Path, nodes: int, frames: int) -> RecordedRun:
     sink = ParquetSink(folder)
     simulate(scenario, sink)
     sink.close()
-    return RecordedRun(folder, None, scenario, {file.stem: file for file in folder.glob("*.parquet")})
+    return run_in(folder, scenario)
 
 
 if __name__ == "__main__":

@@ -98,9 +98,14 @@ def _own_folder(place: Path) -> RecordedRun:
         apply(change, raw)
     # Decoded and not checked: files that the scenario names, such as a protocol's, may be gone, and are not needed.
     scenario = decode(raw, Scenario, str(place / SCENARIO_FILE), ScenarioError, whole="the scenario")
-    names = frozenset(file.stem for file in place.glob("*.parquet"))
+    return run_in(place, scenario)
+
+
+def run_in(folder: Path, scenario: Scenario) -> RecordedRun:
+    """The run whose facts are the folder's files."""
+    names = frozenset(file.stem for file in folder.glob("*.parquet"))
     return RecordedRun(
-        place, None, scenario, names, lambda table: pq.read_table(place / f"{table}.parquet", partitioning=None)
+        folder, None, scenario, names, lambda table: pq.read_table(folder / f"{table}.parquet", partitioning=None)
     )
 
 
