@@ -102,7 +102,7 @@ def _turned(link: re.Match[str], page: Path, source: Path) -> str:
     back = "../" * len(page.relative_to(ROOT).parts[:-1])
     if name == Path("README.md"):
         return f"{back}index.md"
-    if name.is_relative_to("src"):
+    if name.is_relative_to("src") and (target.suffix == ".py" or (target / "__init__.py").exists()):
         module = module_of(target)
         package = module if target.is_dir() or target.name == "__init__.py" else module.rpartition(".")[0]
         # A heading's anchor is its text without the dots.
