@@ -102,9 +102,11 @@ def _turned(link: re.Match[str], page: Path, source: Path) -> str:
     back = "../" * len(page.relative_to(ROOT).parts[:-1])
     if name == Path("README.md"):
         return f"{back}index.md"
-    if name.is_relative_to("src"):
-        module = ".".join(name.relative_to("src").with_suffix("").parts).removesuffix(".__init__")
-        return f"{back}api/{module}.md"
+    if name.is_relative_to("src") and (target.suffix == ".py" or (target / "__init__.py").exists()):
+        module = module_of(target)
+        package = module if target.is_dir() or target.name == "__init__.py" else module.rpartition(".")[0]
+        # A heading's anchor is its text without the dots.
+        return f"{back}api/{package}.md" + (f"#{module.replace('.', '')}" if package != module else "")
     if name.suffix in (".md", ".svg", ".png"):
         return link[0]
     _show(target, source)
@@ -150,25 +152,26 @@ def helps(command: click.Command, name: str, parent: click.Context | None = None
 
 
 def write_reference(source: Path) -> None:
-    """A page per module; a package lists what is in it."""
+    """A page per package, with a section for each of its modules."""
     (source / "api").mkdir()
-    package = ROOT / "src/roamcast"
-    for file in sorted(package.rglob("*.py")):
-        if file.name == "__main__.py":
-            continue
-        parts = ("roamcast", *file.relative_to(package).with_suffix("").parts)
-        name = ".".join(parts).removesuffix(".__init__")
-        inside = _inside(file.parent, name) if file.name == "__init__.py" else []
+    for init in sorted((ROOT / "src/roamcast").rglob("__init__.py")):
+        name = module_of(init)
+        modules = [file for file in sorted(init.parent.glob("*.py")) if not file.stem.startswith("__")]
+        sections = [f"# {name}\n\n{_automodule(name)}"]
+        sections += [f"## {module_of(file)}\n\n{_automodule(module_of(file))}" for file in modules]
+        inside = [module_of(inner) for inner in sorted(init.parent.glob("*/__init__.py"))]
         listed = "\n".join(inside)
-        contents = f"\n```{{toctree}}\n:maxdepth: 1\n\n{listed}\n```\n" if inside else ""
-        module = f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :undoc-members:\n```\n"
-        (source / f"api/{name}.md").write_text(f"# {name}\n\n{module}{contents}")
+        sections += [f"```{{toctree}}\n:hidden:\n\n{listed}\n```\n"] if inside else []
+        (source / f"api/{name}.md").write_text("\n".join(sections))
 
 
-def _inside(folder: Path, name: str) -> list[str]:
-    modules = [file.stem for file in folder.glob("*.py") if not file.stem.startswith("__")]
-    packages = [file.parent.name for file in folder.glob("*/__init__.py")]
-    return [f"{name}.{one}" for one in sorted(modules + packages)]
+def module_of(file: Path) -> str:
+    """The dotted name of a file or folder below src."""
+    return ".".join(file.relative_to(ROOT / "src").with_suffix("").parts).removesuffix(".__init__")
+
+
+def _automodule(name: str) -> str:
+    return f"```{{eval-rst}}\n.. automodule:: {name}\n   :members:\n   :undoc-members:\n```\n"
 
 
 # --- Dead links ---
