@@ -38,6 +38,7 @@ HARMLESS: Final = {
         "if ahead < WINDOW else 0",
         "ahead < WINDOW  ->  ahead <= WINDOW",
     ): "a shift by a whole window leaves nothing either",
+    ("if ahead < WINDOW else 0", "0  ->  1"): "that bit is set in any case",
     ("self._doubted.get(session, -1)", "1  ->  2"): _NOT_NEGATIVE,
     ("self._doubted.pop(session, -1)", "1  ->  2"): _NOT_NEGATIVE,
     (
