@@ -358,3 +358,13 @@ def test_the_page_has_every_request(tmp_path: Path) -> None:
             assert told == {f"{route.method} {route.resource.canonical}" for route in routes if route.method != "HEAD"}  # type: ignore[union-attr]
 
     run(test)
+
+
+def test_no_answer_leaves_a_browser_to_guess_what_it_is(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with served(tmp_path) as (_, http):
+            for asked in (http.get("/status"), http.get("/metrics"), http.get("/no"), http.post("/publish", json={})):
+                async with asked as got:
+                    assert got.headers["X-Content-Type-Options"] == "nosniff", got.url
+
+    run(test)

@@ -379,6 +379,16 @@ def test_with_sync_off_nothing_waits_and_an_orderly_end_keeps_everything(tmp_pat
     assert look(tmp_path / "s", lambda store: (store.publications(), store.serial)) == ([(1, b"event", 0)], 1)
 
 
+def test_with_sync_off_what_waits_for_a_subscription_is_found_before_it_is_on_disk(tmp_path: Path) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, "off")
+        store.add_delivery(7, b"packed", [1])
+        assert await store.delivery(7) == b"packed"
+        await store.close()
+
+    run(test)
+
+
 def test_with_sync_off_a_crash_repeats_no_id_and_accepts_no_frame_again(tmp_path: Path) -> None:
     program = (
         "import asyncio, os, sys\nfrom pathlib import Path\nfrom roamcast.live.link.replay import Session\n"

@@ -58,6 +58,10 @@ class Controlled(Protocol):
     def failure(self) -> str | None: ...
 
 
+# No browser is served; one that gets here all the same must not guess what an answer is.
+_HEADERS: Final = {"X-Content-Type-Options": "nosniff"}
+
+
 class Control:
     def __init__(
         self, node: Controlled, address: Address, token: str | None, tls: ssl.SSLContext | None = None
@@ -187,13 +191,15 @@ class Control:
         return _answer({"healthy": True}) if failure is None else _problem(503, failure)
 
     async def _metrics(self, request: web.Request) -> web.Response:
-        return web.Response(body=exposition(self._node.status()), headers={"Content-Type": CONTENT_TYPE_LATEST})
+        return web.Response(
+            body=exposition(self._node.status()), headers={"Content-Type": CONTENT_TYPE_LATEST} | _HEADERS
+        )
 
     async def _publish(self, request: web.Request) -> web.Response:
         kind = _kind(request)
         form = decode(await _body(request), EventForm, kind)
         number = await self._node.host.publish(form)
-        return web.Response(body=encode(Named(number), kind), content_type=kind, status=201)
+        return web.Response(body=encode(Named(number), kind), content_type=kind, status=201, headers=_HEADERS)
 
     async def _set_here(self, request: web.Request) -> web.Response:
         self._node.senses.set_here(decode(await _body(request), object, _kind(request)))
@@ -325,9 +331,7 @@ def _kind(request: web.Request) -> str:
 
 
 def _answer(content: Any, status: int = 200) -> web.Response:  # noqa: ANN401  # JSON
-    # No browser is served; one that gets here all the same must not guess what this is.
-    headers = {"X-Content-Type-Options": "nosniff"}
-    return web.Response(body=encode(content, JSON) + b"\n", content_type=JSON, status=status, headers=headers)
+    return web.Response(body=encode(content, JSON) + b"\n", content_type=JSON, status=status, headers=_HEADERS)
 
 
 def _problem(status: int, words: str) -> web.Response:

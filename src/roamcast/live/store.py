@@ -186,6 +186,8 @@ class Store:
 
     async def delivery(self, number: int) -> bytes | None:
         """One that waits. Read by the writer's thread, since the loop does not wait for the disk."""
+        if self._sync == "off":  # it may be on its way to the disk still
+            await _called(self._when_written)
         statement = "SELECT packed FROM delivery WHERE number = ?"
         loop = asyncio.get_running_loop()
         rows = await loop.run_in_executor(self._writer, lambda: self._read(statement, number))
@@ -347,18 +349,7 @@ class Store:
 
     async def committed(self) -> None:
         """Waits until all that was queued is on disk."""
-        done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
-
-        def tell(problem: BaseException | None) -> None:
-            if done.cancelled():
-                return
-            if problem is None:
-                done.set_result(None)
-            else:
-                done.set_exception(problem)
-
-        self.then(tell)
-        await done
+        await _called(self.then)
 
     async def _write_all(self) -> None:
         """Batch after batch, until nothing is left."""
@@ -417,6 +408,22 @@ class Store:
             await self._writing
         self._writer.shutdown()
         self._connection.close()
+
+
+async def _called(register: Callable[[Callable[[BaseException | None], None]], None]) -> None:
+    """Waits for a callback; raises the problem that it gets."""
+    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+
+    def tell(problem: BaseException | None) -> None:
+        if done.cancelled():
+            return
+        if problem is None:
+            done.set_result(None)
+        else:
+            done.set_exception(problem)
+
+    register(tell)
+    await done
 
 
 def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem: BaseException | None) -> None:

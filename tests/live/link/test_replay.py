@@ -124,6 +124,17 @@ def test_after_a_restart_the_rest_of_the_block_is_refused_and_what_follows_is_ta
     assert after.accept(session(1, life=1), 0)
 
 
+def test_the_next_block_of_a_session_from_an_earlier_life_is_written_down_too() -> None:
+    replay = Replay()
+    replay.restore({ONE: 3})
+    assert replay.accept(ONE, 4 * BLOCK)
+    assert not replay.safe(ONE)
+    replay.secure(lambda problem: None)
+    assert replay.safe(ONE)
+    assert replay.accept(ONE, 5 * BLOCK)
+    assert not replay.safe(ONE)
+
+
 def test_a_full_table_gives_room_back() -> None:
     """Invented senders lock nobody out, and who keeps talking keeps his place."""
     disk = Disk()
