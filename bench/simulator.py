@@ -104,11 +104,13 @@ def run_beside_ns3() -> None:
             ("A  100 nodes, flooding", scenario_a(), _message_size(scenario_a())),
             ("B  75 nodes, all flood", scenario_b(), 256),
         ):
-            theirs, sent = ns3.cost(name[0], size, Path(folder))
-            here = Cost(scenario, repeat=5)
-            rate = here.packets / scenario.duration
-            ratio = theirs / here.a_second
-            print(f"{name:<22}{here.a_second:>10.2f}{theirs:>10.1f}{ratio:>7.0f}{rate:>28.0f}{sent:>8.0f}")
+            ours, theirs = [], []
+            for _ in range(3):  # in turns, and the best of each, since the machine is shared
+                theirs.append(ns3.cost(name[0], size, Path(folder)))
+                ours.append(Cost(scenario))
+            here, (there, sent) = min(cost.a_second for cost in ours), min(theirs)
+            rate = ours[0].packets / scenario.duration
+            print(f"{name:<22}{here:>10.2f}{there:>10.1f}{there / here:>7.0f}{rate:>28.0f}{sent:>8.0f}")
 
 
 def _message_size(scenario: Scenario) -> int:

@@ -45,14 +45,25 @@ new: Any = structref.new
 F = TypeVar("F", bound=Callable[..., Any])
 
 
+_OPTIONS: Final[dict[str, Any]] = {"fastmath": False, "error_model": "numpy"}
+"""No fastmath, so that the arithmetic is the reference's to the last bit."""
+_INSIDE: Final[dict[str, Any]] = {"no_cpython_wrapper": True, "no_cfunc_wrapper": True}
+"""What only compiled code calls is part of its callers' machine code: by itself it is neither called nor cached."""
+
+
+def entry(function: F) -> F:
+    """`njit`, typed, for what Python calls."""
+    return cast(F, njit(cache=True, **_OPTIONS)(function))
+
+
 def compiled(function: F) -> F:
-    """`njit`, typed: no fastmath, so that the arithmetic is the reference's to the last bit."""
-    return cast(F, njit(cache=True, fastmath=False, error_model="numpy")(function))
+    """The same for what only compiled code calls."""
+    return cast(F, njit(**_OPTIONS, **_INSIDE)(function))
 
 
 def inlined(function: F) -> F:
-    """The same for what is called in one place, very often: its body is put there."""
-    return cast(F, njit(cache=True, fastmath=False, error_model="numpy", inline="always")(function))
+    """The same for what is called in one place: its body is put there, and is not compiled by itself as well."""
+    return cast(F, njit(**_OPTIONS, **_INSIDE, inline="always")(function))
 
 
 # --- Constants -----------------------------------------------------------------------------------------------------
@@ -95,6 +106,7 @@ UNDECIDED = IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED
 SEND, WITHDRAW = range(2)
 COMMAND_WIDTH = 10
 COMMANDS = 256
+_COMMAND_BYTES = 8 * COMMAND_WIDTH
 
 GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
 U0, U1, S30, S27, S31, S11 = np.uint64(0), np.uint64(1), np.uint64(30), np.uint64(27), np.uint64(31), np.uint64(11)
@@ -117,24 +129,36 @@ _SETTING_FLOATS = ("width", "height", "sense", "range_low", "range_high", "thres
 
 
 def _record_of(ints: str, floats: str = "") -> np.dtype[Any]:
-    return np.dtype([(name, np.int64) for name in ints.split()] + [(name, np.float64) for name in floats.split()])
+    return np.dtype([*_typed(np.int64, ints), *_typed(np.float64, floats)])
 
 
-_NODE = _record_of(
-    # First what every frame that starts or ends at a node asks for, so that it shares cache lines: how often the node
-    # has been switched off (what began in another era is not its business any more), the foreign frames present, their
-    # number and the first of them; the serial and time of its access; the message it serves; the medium as it sees it
-    "era present first_present transmitting eifs access access_time served backoff idle_from busy_from nav phase on "
-    # The serial of its wait for an acknowledgement; how many messages wait; where it is
-    "window retry wait waiting made room",
-    "range",
+def _typed(kind: Any, names: str) -> list[tuple[str, Any]]:
+    return [(name, kind) for name in names.split()]
+
+
+# A number of 32 bits that becomes an argument is made one of 64 bits first: for another type numba compiles the callee,
+# and all that it calls, once more.
+_NODE = np.dtype(
+    [
+        # First what every frame that starts or ends at a node asks for: 64 bytes, the size of a cache line. The serial
+        # and time of its access; the medium as it sees it; how often the node has been switched off (what began in
+        # another era is not its business any more); the foreign frames present, their number and the first of them; the
+        # message it serves.
+        *_typed(np.int64, "access access_time idle_from busy_from nav"),
+        *_typed(np.int32, "era present first_present served backoff"),
+        *_typed(np.int8, "transmitting eifs phase on"),
+        # The serial of its wait for an acknowledgement; how many messages wait; where it is. Another 64 bytes, so that
+        # the first part of every node is in a line of its own.
+        *_typed(np.int64, "wait window retry waiting made room unused"),
+        *_typed(np.float64, "range"),
+    ]
 )
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime"
 )
 _TRANSMISSION = _record_of("sender message to kind size packets start first count block next era")
-_RECEPTION = _record_of("node flags next_present era", "power d2 reach2")
+_RECEPTION = np.dtype([*_typed(np.int32, "node flags next_present era"), *_typed(np.float64, "power d2 reach2")])
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
 _LINK = _record_of("receiver next", "loss")
@@ -151,7 +175,9 @@ _FIELDS = [
     *_fields(_I, " ".join(_SETTING_INTS)),
     *_fields(_F, " ".join(_SETTING_FLOATS)),
     *_fields(_I, "now serial h_size m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
-    *_fields(_I, "u_count u_taken received recorded seen_size overheard_size small_network g_columns g_rows g_time"),
+    *_fields(
+        _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
+    ),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
     *_fields(_I[::1], "start place node_at near found r_free first_link g_first"),
@@ -252,17 +278,17 @@ def _address_of(typing_context: Any, state: Any) -> Any:
     return types.int64(STATE), generate
 
 
-@compiled
+@entry
 def _new_state() -> Any:
     return new(STATE)
 
 
-@compiled
+@entry
 def _address(state: Any) -> int:
     return _address_of(state)
 
 
-@compiled
+@entry
 def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int) -> None:
     s = _state_at(address)
     s.nodes, s.kinds, s.record, s.links, s.surroundings, s.capture, s.ideal = ints[:7]
@@ -508,7 +534,7 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
         s.vx[first:after],
         s.vy[first:after],
     )
-    now, room, limit = s.now, s.n[i].room, s.sense * reach
+    now, limit = s.now, s.sense * reach
     d2s, found = s.scratch, s.found
     for k in range(after - first):
         age = now - starts[k]
@@ -518,19 +544,21 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
     for k in range(after - first):  # without a branch that nobody could predict
         found[hits] = k
         hits += d2s[k] <= limit * limit
+    near, distance2, nodes, node_at, plain = s.near, s.distance2, s.n, s.node_at, not (s.rooms or s.surroundings)
     for hit in range(hits):
-        j, d2 = s.node_at[first + found[hit]], d2s[found[hit]]
-        node = s.n[j]
-        if j == i or not node.on or node.room != room:
-            continue
-        if s.surroundings and node.range < reach:
-            least = s.sense * node.range
-            if d2 > least * least:
-                continue
-        s.near[count] = j
-        s.distance2[j] = d2
-        count += 1
+        j, d2 = node_at[first + found[hit]], d2s[found[hit]]
+        if j != i and nodes[j].on and (plain or _is_open(s, i, nodes[j], reach, d2)):
+            near[count] = j
+            distance2[j] = d2
+            count += 1
     return count
+
+
+@compiled
+def _is_open(s: Any, i: int, node: Any, reach: float, d2: float) -> bool:
+    """Whether walls and surroundings let a frame of i be sensed at a node."""
+    least = s.sense * node.range
+    return node.room == s.n[i].room and not (s.surroundings and node.range < reach and d2 > least * least)
 
 
 @compiled
@@ -639,18 +667,20 @@ def _transmit(
             r = s.r[r].next_present
     count = _find_sensing(s, i, reach)
     first = _take_block(s, tx, count)
-    receptions = s.r
+    # What does not change in the loop is taken out of the state before it: the compiler cannot know that.
+    receptions, nodes, near, distance2 = s.r, s.n, s.near, s.distance2
+    links, surroundings, ideal = s.links, s.surroundings, s.ideal
     for k in range(count):
-        j = s.near[k]
-        reception, other = receptions[first + k], s.n[j]
+        j = near[k]
+        reception, other = receptions[first + k], nodes[j]
         reception.node, reception.next_present, reception.era = j, -1, other.era
-        if s.links:
-            reception.flags, reception.power = IS_RECEIVABLE, s.distance2[j]  # without positions it is the loss
+        if links:
+            reception.flags, reception.power = IS_RECEIVABLE, distance2[j]  # without positions it is the loss
         else:
-            least, d2 = min(reach, other.range) if s.surroundings else reach, s.distance2[j]
+            least, d2 = min(reach, other.range) if surroundings else reach, distance2[j]
             reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
             reception.flags = IS_RECEIVABLE if d2 <= least * least else 0
-        if not s.ideal:
+        if not ideal:
             _frame_starts(s, receptions, j, other, first + k)
     _push(s, s.now + airtime, TX_END, t)
 
@@ -732,7 +762,7 @@ def _draw_loss(s: Any, i: int, reception: Any) -> None:
         reception.flags |= IS_LOST
 
 
-@compiled
+@inlined
 def _end_transmission(s: Any, t: int) -> None:
     """A transmission ends (7). Chance, counting and the end at each node go in one loop: none is another's business."""
     tx = s.t[t]
@@ -742,16 +772,16 @@ def _end_transmission(s: Any, t: int) -> None:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
     s.received, s.recorded = 0, 0
-    receptions = s.r
+    receptions, nodes, ideal, kind = s.r, s.n, s.ideal, tx.kind
     for r in range(tx.first, tx.first + tx.count):
         reception = receptions[r]
-        j = reception.node
-        node = s.n[j]
+        j: Any = np.int64(reception.node)
+        node = nodes[j]
         if reception.era == node.era:  # else it has been off since
             if reception.flags & IS_RECEIVABLE and to in (EVERYONE, j):
                 _draw_loss(s, i, reception)
-                _count_reception(s, j, tx.kind, _outcome(reception.flags))
-            if not s.ideal:
+                _count_reception(s, j, kind, _outcome(reception.flags))
+            if not ideal:
                 _frame_ends(s, receptions, j, node, r, tx)
     if s.record:
         _record(s, tx)
@@ -769,7 +799,7 @@ def _end_transmission(s: Any, t: int) -> None:
     _respond(s, i, to, message, discarded)
 
 
-@compiled
+@inlined
 def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discarded: bool) -> None:
     """The sender no longer transmits."""
     node = s.n[i]
@@ -785,7 +815,7 @@ def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discard
     _fall_idle(s, i, node)
 
 
-@compiled
+@inlined
 def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
     """What follows from a transmission where it was received."""
     if message < 0:
@@ -1014,7 +1044,7 @@ def _cut(s: Any, message: int, size: int, pieces: int, last: int) -> None:
     m.packets, m.bits, m.airtime = 0, 0, 0
 
 
-@compiled
+@inlined
 def _background_due(s: Any, i: int) -> None:
     if s.n[i].on:
         s.n[i].made += 1
@@ -1152,13 +1182,14 @@ def _serve_next(s: Any, i: int, node: Any) -> None:
             return
 
 
-@compiled
+@inlined
 def _access(s: Any, i: int) -> None:
     """Channel access (6)."""
     node = s.n[i]
     node.access, node.backoff = -1, -1
-    if node.served >= 0:
-        _transmit_fragment(s, i, node.served)
+    message: Any = np.int64(node.served)
+    if message >= 0:
+        _transmit_fragment(s, i, message)
 
 
 @compiled
@@ -1181,7 +1212,7 @@ def _transmit_fragment(s: Any, i: int, message: int) -> None:
     _transmit(s, i, message, m.to, m.kind, size, ONE, 192 + 8 * whole, airtime)
 
 
-@compiled
+@inlined
 def _transmit_whole(s: Any, i: int, message: int) -> None:
     """Transmits a unicast of the ideal MAC."""
     m = s.m[message]
@@ -1192,7 +1223,7 @@ def _transmit_whole(s: Any, i: int, message: int) -> None:
     _transmit(s, i, message, m.to, m.kind, size, count, bits, airtime)
 
 
-@compiled
+@inlined
 def _after_ideal(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
     received = s.received > 0
     if to == EVERYONE:
@@ -1217,7 +1248,7 @@ def _give_up(s: Any, message: int) -> None:
     _over(s, UNREACHABLE, message)
 
 
-@compiled
+@inlined
 def _ack_due(s: Any, i: int, to: int) -> None:
     node = s.n[i]
     if node.transmitting or not node.on:
@@ -1231,7 +1262,7 @@ def _ack_due(s: Any, i: int, to: int) -> None:
 def _acknowledged(s: Any, i: int, by: int) -> None:
     """An acknowledgement has arrived at node i."""
     node = s.n[i]
-    message = node.served
+    message: Any = np.int64(node.served)
     if node.phase != AWAITING_ACK or s.m[message].to != by:
         return
     node.wait = -1
@@ -1246,22 +1277,23 @@ def _acknowledged(s: Any, i: int, by: int) -> None:
     _schedule(s, i, node)
 
 
-@compiled
+@inlined
 def _next_fragment(s: Any, i: int) -> None:
     node = s.n[i]
+    message: Any = np.int64(node.served)
     if node.transmitting:
         _timed_out(s, i)
         return
     node.phase, node.wait = CONTENDING, -1
     _cancel_access(s, i, node, s.now)
-    _transmit_fragment(s, i, node.served)
+    _transmit_fragment(s, i, message)
 
 
 @compiled
 def _timed_out(s: Any, i: int) -> None:
     """The wait for an acknowledgement times out, or the next fragment cannot go."""
     node = s.n[i]
-    message = node.served
+    message: Any = np.int64(node.served)
     node.wait = -1
     node.idle_from = max(node.idle_from, s.now)
     node.eifs = 0
@@ -1346,7 +1378,7 @@ def _switch_on(s: Any, i: int) -> None:
     _schedule(s, i, node)
 
 
-@compiled
+@entry
 def _set_on(address: int, node: int, on: bool, keep_queue: bool) -> None:
     s = _state_at(address)
     if not on:
@@ -1384,7 +1416,7 @@ def _accept(s: Any, c: Any) -> None:
     s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message)
 
 
-@compiled
+@inlined
 def _work(s: Any, what: int, subject: int, serial: int) -> None:
     """One event. Access, release, wait and next fragment may have been called off: the serial tells."""
     if what == TX_END:
@@ -1407,12 +1439,12 @@ def _work(s: Any, what: int, subject: int, serial: int) -> None:
         _background_due(s, subject)
 
 
-@compiled
+@entry
 def _commands(address: int, count: int) -> None:
     _take_commands(_state_at(address), count)
 
 
-@compiled
+@entry
 def _advance(address: int, until: int, count: int) -> int:
     s = _state_at(address)
     _take_commands(s, count)
@@ -1435,7 +1467,7 @@ def _advance(address: int, until: int, count: int) -> int:
     return s.u_code[k]
 
 
-@compiled
+@entry
 def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
     s = _state_at(address)
     k = s.place[node]
@@ -1448,7 +1480,7 @@ def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float,
     s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
 
 
-@compiled
+@entry
 def _set_range(address: int, node: int, reach: float) -> None:
     s = _state_at(address)
     s.n[node].range = reach
@@ -1456,12 +1488,13 @@ def _set_range(address: int, node: int, reach: float) -> None:
         s.farthest, s.g_jumps = max(reach, s.range_high), np.inf
 
 
-@compiled
+@entry
 def _set_room(address: int, node: int, room: int) -> None:
-    _state_at(address).n[node].room = room
+    s = _state_at(address)
+    s.n[node].room, s.rooms = room, 1
 
 
-@compiled
+@entry
 def _set_link(address: int, sender: int, receiver: int, loss: float) -> None:
     """The links of a sender are a list, by number of the receiver."""
     s = _state_at(address)
@@ -1502,7 +1535,7 @@ def _new_link(s: Any) -> int:
     return link
 
 
-@compiled
+@entry
 def _overheard_at(address: int, node: int, sender: int) -> int:
     """When, or -1."""
     s = _state_at(address)
@@ -1510,7 +1543,7 @@ def _overheard_at(address: int, node: int, sender: int) -> int:
     return entry.value if entry.key != 0 else -1
 
 
-@compiled
+@entry
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
@@ -1520,8 +1553,8 @@ def _buffers(address: int) -> Any:
 class Core:
     """See `core.Core`."""
 
-    _ROW: Final = struct.Struct(f"={COMMAND_WIDTH}q")
-    _ANSWER: Final = struct.Struct("=4q")
+    _write_command: Final = struct.Struct(f"={COMMAND_WIDTH}q").pack_into
+    _read_answer: Final = struct.Struct("=4q").unpack_from
 
     def __init__(self, settings: Settings) -> None:
         self._state = _new_state()
@@ -1567,30 +1600,39 @@ class Core:
         _set_room(self._address, node, room)
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
-        _commands(self._address, self._queued)
-        self._queued = 0
+        self._commit()
         _set_on(self._address, node, on, keep_queue)
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
         _set_link(self._address, sender, receiver, NO_LINK if loss is None else loss)
 
-    def _command(self, *row: int) -> None:
+    def _commit(self) -> None:
+        _commands(self._address, self._queued)
+        self._queued = 0
+
+    def _next_command(self) -> int:
+        """Where it goes."""
         if self._queued == COMMANDS:
-            _commands(self._address, COMMANDS)
-            self._queued = 0
-        self._ROW.pack_into(self._commands, self._queued * COMMAND_WIDTH * 8, *row)
-        self._queued += 1
+            self._commit()
+        row = self._queued
+        self._queued = row + 1
+        return row * _COMMAND_BYTES
 
     def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        self._command(SEND, node, 2 * handle, to, size, kind, release, urgent, 0, 0)
+        row = self._next_command()
+        self._write_command(self._commands, row, SEND, node, 2 * handle, to, size, kind, release, urgent, 0, 0)
 
     def send_bulk(
         self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
     ) -> None:
-        self._command(SEND, node, 2 * handle, EVERYONE, size, kind, release, urgent, pieces, last)
+        row, message = self._next_command(), 2 * handle
+        self._write_command(
+            self._commands, row, SEND, node, message, EVERYONE, size, kind, release, urgent, pieces, last
+        )
 
     def withdraw(self, handle: int) -> None:
-        self._command(WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0, 0, 0)
+        row = self._next_command()
+        self._write_command(self._commands, row, WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0, 0, 0)
 
     def advance(self, until: int) -> Upcall:
         code = _advance(self._address, until, self._queued)
@@ -1598,7 +1640,7 @@ class Core:
         if code == _REACHED:
             self.now = until
             return Upcall.REACHED
-        self.now, self.sender, self.handle, count = self._ANSWER.unpack_from(self._out)
+        self.now, self.sender, self.handle, count = self._read_answer(self._out)
         if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
         elif code == _FRAME:
