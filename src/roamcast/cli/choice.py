@@ -53,17 +53,19 @@ def answer(result: dict[str, Any], unit: str) -> str:
     wanted = f"{goal['words']} of at least {goal['at_least']:g}"
     if not left:
         return f"No answer: {ended}."
-    if not result["race"]:
+    if left[0] not in result["race"]:
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
     if not result["goal_reachable"]:
         could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
         limit = f" Any protocol could have delivered {sum(could) / len(could):.3f} at most." if could else ""
         return f"Nothing meets the goal, {wanted}. Closest to it: {', '.join(left)}.{limit}"
+    figures = result["fresh"].get(left[0]) or result["race"][left[0]]
+    reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {unit}"
+    if result["decided"] and figures["goal"][0] >= goal["at_least"]:
+        return f"Use {left[0]}, the cheapest that reaches {wanted}: {reached}."
     if result["decided"]:
-        return f"Use {left[0]}: the cheapest that reaches {wanted}."
-    figures = result["fresh"].get(left[0]) or result["race"].get(left[0])
-    best = f"{left[0]}, {_interval(figures['goal'])} at {_interval(figures['cost'])} {unit}" if figures else left[0]
-    line = f"Not decided for {wanted}: {ended}. Best so far: {best}."
+        return f"{left[0]} comes closest to {wanted}, and may just miss it: {reached}. All others were dropped."
+    line = f"Not decided for {wanted}: {ended}. Best so far: {left[0]}, {reached}."
     if left[1:]:
         line += f" Not separated from it: {', '.join(left[1:])}."
     if result["time_was_up"]:
