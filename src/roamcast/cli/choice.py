@@ -14,6 +14,8 @@ from roamcast.cli.campaign_options import ABSENT
 RESULT_FILE: Final = "choice.json"
 FIGURE_FILE: Final = "choice.svg"
 WINNER_FILE: Final = "winner.toml"
+_NAME: Final = 30
+"""Columns that a name may take before others are folded."""
 
 
 def show(result: dict[str, Any], unit: str, out: Path) -> None:
@@ -35,7 +37,7 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
 def _table(result: dict[str, Any], unit: str) -> Table:
     """Those left first, by rank. It fits a screen of 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {unit} per delivery", caption_justify="left")
-    table.add_column("candidate", overflow="fold")
+    table.add_column("candidate", overflow="fold", min_width=min(_NAME, max(map(len, result["race"]), default=0)))
     for name in (result["goal"]["words"], "cost", "seeds", ""):
         table.add_column(name, justify="left" if not name else "right", overflow="fold")
     for name in [*result["left"], *(name for name in result["race"] if name not in result["left"])]:
