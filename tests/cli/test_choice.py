@@ -58,7 +58,7 @@ def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JS
         ),
         ({"left": [], "ended": "no candidate could be run"}, "No answer: no candidate could be run."),
         (
-            {"race": {}},
+            {"race": {"hint credits=0": HINT}},
             "No answer: the time was up before a single look at all candidates. Give it more --minutes.",
         ),
     ],

@@ -24,7 +24,7 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
     click.echo(answer(result, unit))
-    for name in [name for name in result["left"] if name in result["race"]][:1]:
+    for name in result["left"][:1] if looked(result) else ():
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
         click.echo(
@@ -49,13 +49,18 @@ def _table(result: dict[str, Any], unit: str) -> Table:
     return table
 
 
+def looked(result: dict[str, Any]) -> bool:
+    """Whether all candidates ran: before that none of them is the best."""
+    return all(name in result["race"] for name in result["left"])
+
+
 def answer(result: dict[str, Any], unit: str) -> str:
     """A sentence or two."""
     left, goal, ended = result["left"], result["goal"], result["ended"]
     wanted = f"{goal['words']} of at least {goal['at_least']:g}"
     if not left:
         return f"No answer: {ended}."
-    if left[0] not in result["race"]:
+    if not looked(result):
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
     if not result["goal_reachable"]:
         could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
