@@ -14,6 +14,8 @@ from roamcast.cli.campaign_options import ABSENT
 RESULT_FILE: Final = "choice.json"
 FIGURE_FILE: Final = "choice.svg"
 WINNER_FILE: Final = "winner.toml"
+_NAME: Final = 30
+"""Columns that a name may take before others are folded."""
 
 
 def show(result: dict[str, Any], unit: str, out: Path) -> None:
@@ -22,7 +24,7 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
     click.echo(answer(result, unit))
-    for name in [name for name in result["left"] if name in result["race"]][:1]:
+    for name in result["left"][:1] if looked(result) else ():
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
         click.echo(
@@ -35,7 +37,7 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
 def _table(result: dict[str, Any], unit: str) -> Table:
     """Those left first, by rank. It fits a screen of 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {unit} per delivery", caption_justify="left")
-    table.add_column("candidate", overflow="fold")
+    table.add_column("candidate", overflow="fold", min_width=min(_NAME, max(map(len, result["race"]), default=0)))
     for name in (result["goal"]["words"], "cost", "seeds", ""):
         table.add_column(name, justify="left" if not name else "right", overflow="fold")
     for name in [*result["left"], *(name for name in result["race"] if name not in result["left"])]:
@@ -47,23 +49,30 @@ def _table(result: dict[str, Any], unit: str) -> Table:
     return table
 
 
+def looked(result: dict[str, Any]) -> bool:
+    """Whether all candidates ran: before that none of them is the best."""
+    return all(name in result["race"] for name in result["left"])
+
+
 def answer(result: dict[str, Any], unit: str) -> str:
     """A sentence or two."""
     left, goal, ended = result["left"], result["goal"], result["ended"]
     wanted = f"{goal['words']} of at least {goal['at_least']:g}"
     if not left:
         return f"No answer: {ended}."
-    if not result["race"]:
+    if not looked(result):
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
     if not result["goal_reachable"]:
         could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
         limit = f" Any protocol could have delivered {sum(could) / len(could):.3f} at most." if could else ""
         return f"Nothing meets the goal, {wanted}. Closest to it: {', '.join(left)}.{limit}"
+    figures = result["fresh"].get(left[0]) or result["race"][left[0]]
+    reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {unit}"
+    if result["decided"] and figures["goal"][0] >= goal["at_least"]:
+        return f"Use {left[0]}, the cheapest that reaches {wanted}: {reached}."
     if result["decided"]:
-        return f"Use {left[0]}: the cheapest that reaches {wanted}."
-    figures = result["fresh"].get(left[0]) or result["race"].get(left[0])
-    best = f"{left[0]}, {_interval(figures['goal'])} at {_interval(figures['cost'])} {unit}" if figures else left[0]
-    line = f"Not decided for {wanted}: {ended}. Best so far: {best}."
+        return f"{left[0]} comes closest to {wanted}, and may just miss it: {reached}. All others were dropped."
+    line = f"Not decided for {wanted}: {ended}. Best so far: {left[0]}, {reached}."
     if left[1:]:
         line += f" Not separated from it: {', '.join(left[1:])}."
     if result["time_was_up"]:

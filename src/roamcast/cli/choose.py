@@ -26,7 +26,7 @@ from roamcast.campaign.candidates import (
 )
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import LOCAL, setting
-from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
+from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, looked, show
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
 from roamcast.sim.compilation import compile_if_needed
@@ -149,7 +149,7 @@ def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Vari
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if result["race"]:
         (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
-    for name in result["left"][:1] if result["race"] else ():
+    for name in result["left"][:1] if looked(result) else ():
         (out / WINNER_FILE).write_text(as_scenario(made, variants[name], out), encoding="utf-8")
 
 

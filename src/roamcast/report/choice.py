@@ -3,7 +3,7 @@
 import math
 from typing import Any, Final
 
-from roamcast.report.atlas.paint import mark, picture, text
+from roamcast.report.atlas.paint import COLOURS, mark, picture, text
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import Place
 
@@ -11,6 +11,9 @@ _LEFT: Final = 60
 _WIDE: Final = 560
 _TOP: Final = 70
 _HIGH: Final = 320
+_LINE: Final = 12.0
+_CHARACTER: Final = 6.5
+"""Height and width of a label's character, about."""
 
 
 def drawing(result: dict[str, Any]) -> str:
@@ -27,10 +30,11 @@ def drawing(result: dict[str, Any]) -> str:
     def y(share: float) -> float:
         return float(_TOP + _HIGH * (1 - (min(max(share, bottom), 1.0) - bottom) / (1 - bottom)))
 
-    points = [
-        _point(name, one, x, y, left=name in result["left"])
-        for name, one in figures.items()
-        if one["cost"][0] is not None
+    shown = {name: one for name, one in figures.items() if one["cost"][0] is not None}
+    labels = _apart({name: (x(one["cost"][0]) + 8, y(one["goal"][0]) - 6) for name, one in shown.items()})
+    points = [_point(name, one, x, y, left=name in result["left"]) for name, one in shown.items()]
+    points += [
+        text(name, *place, "small head" if name in result["left"] else "small") for name, place in labels.items()
     ]
     ticks = [bottom + (1 - bottom) * part / 5 for part in range(6)]
     axes = [join(_rule(y(tick)), text(f"{tick:.2f}", _LEFT - 8, y(tick) + 4, "end small")) for tick in ticks]
@@ -44,7 +48,7 @@ def drawing(result: dict[str, Any]) -> str:
         *axes,
         goal,
         *points,
-        text(result["goal"]["measure"], 16, _TOP - 18, "head"),
+        text(result["goal"]["words"], 16, _TOP - 18, "head"),
         text(
             f"{result['cost']} (logarithmic); filled: not dropped; dashed: the goal", _LEFT, _TOP + _HIGH + 38, "head"
         ),
@@ -61,9 +65,27 @@ def _point(name: str, one: dict[str, Any], x: Place, y: Place, *, left: bool) ->
         bars.append(f"M{across:.1f} {y(goal_low):.1f}V{y(goal_high):.1f}")
     return join(
         tag("path", d="".join(bars), stroke="#777") if bars else None,
-        mark(name.partition(" ")[0], across, up, hollow=not left),
-        text(name, across + 8, up - 6, "small" if not left else "small head"),
+        mark(_protocol(name), across, up, hollow=not left),
     )
+
+
+def _protocol(candidate: str) -> str:
+    """As the map's figures call it: a mode makes another protocol."""
+    named = candidate.replace(" mode=", " ")
+    return named if named in COLOURS else candidate.partition(" ")[0]
+
+
+def _apart(places: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
+    """Labels, from the top down, each moved below those that it would cover."""
+    found: dict[str, tuple[float, float]] = {}
+    for name, (x, wanted) in sorted(places.items(), key=lambda item: item[1][1]):
+        y = wanted
+        for other, (x_other, y_other) in sorted(found.items(), key=lambda item: item[1][1]):
+            beside = x + _CHARACTER * len(name) < x_other or x_other + _CHARACTER * len(other) < x
+            if not beside and abs(y - y_other) < _LINE:
+                y = y_other + _LINE
+        found[name] = x, y
+    return found
 
 
 def _rule(y: float) -> Markup:
