@@ -27,6 +27,7 @@ import pytest
 MODULES: Final = ("roamcast.live.link.frame", "roamcast.live.link.replay")
 TESTS: Final = tuple(f"tests/live/link/test_{name}.py" for name in ("frame", "replay", "receiver"))
 _NOT_NEGATIVE: Final = "counters are not negative: what is above -2 is above -1"
+_BLOCK_BEFORE: Final = "the block before is written again, and all its counters are refused anyway"
 HARMLESS: Final = {
     ("_CIPHERS: Final", "4096"): "how many ciphers are remembered: to make one anew takes longer, nothing else",
     ("return sessions[0]", "0  ->  -1"): "without a key there is one session, the first and the last",
@@ -45,6 +46,8 @@ HARMLESS: Final = {
         "(upto + 1) // BLOCK - 1)",
         "1  ->  2",
     ): "a block that ends at `upto` is the same, and one too early is written twice",
+    ("(upto + 1) // BLOCK - 1)", "upto + 1  ->  upto - 1"): _BLOCK_BEFORE,
+    ("(upto + 1) // BLOCK - 1)", "1  ->  0"): _BLOCK_BEFORE,
 }
 """By the line and how the change begins: why it is no mistake."""
 SECONDS: Final = 60
