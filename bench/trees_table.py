@@ -27,13 +27,13 @@ SEEDS: Final = range(1, 11)
 T_95: Final = 2.262
 """Of Student's distribution with nine degrees of freedom."""
 DURATION, WARMUP, SIDE, RANGE, SPEED = 300.0, 60.0, 750.0, 150.0, 1.0
-WAITS: Final = {"reply_wait": 1.0, "retry_wait": 1.0}
+ALL: Final = {"reply_wait": 1.0, "retry_wait": 1.0, "hearing": "any"}
 
 VARIANTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
     "coman": ("coman", {}),
     "coman, tie and readopt as maodv": ("coman", {"tie": "first", "readopt": False}),
-    "maodv": ("maodv", {}),
-    "maodv, tie by leader": ("maodv", {"tie": "leader"}),
+    "maodv": ("maodv", {"readopt": False}),
+    "maodv, tie by leader": ("maodv", {"tie": "leader", "readopt": False}),
     "maodv, readopt": ("maodv", {"readopt": True}),
     "maodv, stronger": ("maodv", {"tie": "leader", "readopt": True}),
     "coman, unicasts break nothing": ("coman", {"unicast_breaks": False}),
@@ -54,7 +54,7 @@ def measured(medium: str, protocol: str, parameters: dict[str, Any], seed: int) 
         "area": {"width": SIDE, "height": SIDE},
         "movement": {"model": "random-waypoint", "speed": [SPEED, SPEED]},
         "mac": {"model": medium, "rate": 2},
-        "protocol": {"name": protocol, "parameters": WAITS | parameters},
+        "protocol": {"name": protocol, "parameters": ALL | parameters},
     }
     sink = MemorySink()
     scenario = check(raw, "bench", Path())

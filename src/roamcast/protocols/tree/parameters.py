@@ -30,16 +30,20 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
         Literal["beacons", "any", "traffic"],
         Meta(
             description="what counts as hearing a neighbour: its beacons; any message of its broker; or any frame,"
-            " background traffic included"
+            " background traffic included, as in AODV (RFC 3561, section 6.9)"
         ),
-    ] = "any"
+    ] = "traffic"
     unicast_breaks: Annotated[
         bool,
         Meta(description="whether a unicast to the parent that was given up breaks the link, or only silence does"),
     ] = True
     readopt: Annotated[
-        bool, Meta(description="whether a parent takes back a child that names it in its beacons; not in MAODV's draft")
-    ] = False
+        bool,
+        Meta(
+            description="whether a parent takes back a child that names it in its beacons; MAODV's draft says nothing of"
+            " such a child"
+        ),
+    ] = True
     jitter: Annotated[float, Meta(ge=0, le=60, description="longest random wait before passing a flood on, s")] = 0.01
     group_hello: Annotated[
         float, Meta(ge=0.05, le=3600, description="between two group hellos, s (GROUP_HELLO_INTERVAL 5 s)")
@@ -72,9 +76,6 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
 class Coman(Maodv, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of a tree as COMAN keeps it: those of MAODV, and its five parts."""
 
-    readopt: Annotated[bool, Meta(description="whether a parent takes back a child that names it in its beacons")] = (
-        True
-    )
     tie: Annotated[
         Literal["first", "leader"],
         Meta(
