@@ -132,14 +132,17 @@ def test_the_parts_are_changed_one_by_one(experiments: dict[str, Experiment]) ->
     parts = experiments["coman-parts"]
     lead = "protocol.parameters."
     changed = {
-        variant.name: {field.removeprefix(lead): value for field, value in variant.set.items() if field.startswith(lead)}
+        variant.name: {
+            field.removeprefix(lead): value for field, value in variant.set.items() if field.startswith(lead)
+        }
         for variant in parts.variants
     }
     assert changed["all"] == {}
     assert changed["maodv"] == {"readopt": False}, "the draft's"
     assert changed["maodv, readopt"] == {"readopt": True}
     together = {"without A and D": {"ancestors", "election"}, "B and E as MAODV": {"rreq", "merging"}}
-    together |= dict.fromkeys(("tie and readopt as maodv", "maodv, tie by leader", "maodv, stronger"), {"tie", "readopt"})
+    both = ("tie and readopt as maodv", "maodv, tie by leader", "maodv, stronger")
+    together |= {name: {"tie", "readopt"} for name in both}
     for name, values in changed.items():
         if name != "all":
             assert set(values) == together.get(name, set(values))

@@ -40,8 +40,8 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
     readopt: Annotated[
         bool,
         Meta(
-            description="whether a parent takes back a child that names it in its beacons; MAODV's draft says nothing of"
-            " such a child"
+            description="whether a parent takes back a child that names it in its beacons; MAODV's draft does not speak"
+            " of such a child"
         ),
     ] = True
     jitter: Annotated[float, Meta(ge=0, le=60, description="longest random wait before passing a flood on, s")] = 0.01
