@@ -1,0 +1,157 @@
+"""Makes docs/ledger.md, and README's column of verdicts, from the verdicts in this folder.
+
+    python docs/ledger/make.py                         from the verdicts as they are
+    python docs/ledger/make.py out/hint out/coman      from measured papers, whose verdicts are written here first
+
+README says of each paper which claims hold between `<!-- PAPER -->` and `<!-- /PAPER -->`; the rest is written by hand.
+The same verdicts give the same bytes: the tests compare.
+"""
+
+import json
+import re
+import shlex
+import sys
+from collections import Counter
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow.parquet as pq
+
+from roamcast.papers import PAPERS
+
+HERE: Final = Path(__file__).parent
+PAGE: Final = HERE.parent / "ledger.md"
+README: Final = HERE.parents[1] / "README.md"
+WORDS: Final = {
+    "holds": ("holds", "hold"),
+    "does not hold": ("does not hold", "do not hold"),
+    "inconclusive": ("is inconclusive", "are inconclusive"),
+    "not measured": ("was not measured", "were not measured"),
+}
+"""Each verdict, said of one claim and of several."""
+HEAD: Final = """\
+# The ledger: what the papers claim, and what we measured
+
+Made from the verdicts in [`docs/ledger`](ledger), which `roamcast papers` wrote. [papers.md](papers.md) says how claims
+are judged. A preview has shorter runs, fewer points and fewer seeds: it shows where things are going, and decides
+nothing. In the tables, the main point of a claim is in bold, and an arrow is an experiment without the supposed cause
+of a miss.
+"""
+
+
+def take(out: Path) -> None:
+    """The verdicts of a measured campaign, paper by paper, and where they come from."""
+    campaign = json.loads((out / "campaign.json").read_bytes())
+    claims = json.loads((out / "claims.json").read_bytes())
+    runs = pq.read_table(out / "runs.parquet", columns=["run", "experiment", "variant", "axes", "seed"]).to_pylist()
+    papers = {one["name"]: one["paper"] for one in campaign["experiments"]}
+    for paper in dict.fromkeys(claim["paper"] for claim in claims):
+        mine = [run for run in runs if papers[run["experiment"]] == paper]
+        seeds = Counter((run["experiment"], run["variant"], run["axes"]) for run in mine)
+        about = {
+            "command": _public(campaign["command"]),
+            "date": campaign["date"],
+            "runs": len({run["run"] for run in mine}),
+            "seeds": [min(seeds.values()), max(seeds.values())],
+        }
+        kept = about | {"claims": [claim for claim in claims if claim["paper"] == paper]}
+        (HERE / f"{paper}.json").write_text(json.dumps(kept, indent=1, ensure_ascii=False) + "\n", encoding="utf-8")
+
+
+def _public(command: str) -> str:
+    """Without the folder that it wrote to, which is nobody else's business."""
+    words = shlex.split(command)
+    if "--out" in words:
+        at = words.index("--out")
+        del words[at : at + 2]
+    return shlex.join(words)
+
+
+def read() -> dict[str, dict[str, Any]]:
+    return {paper: json.loads(file.read_bytes()) for paper in PAPERS if (file := HERE / f"{paper}.json").is_file()}
+
+
+def in_short(claims: list[dict[str, Any]]) -> str:
+    """Which claims hold, and which do not."""
+    parts = []
+    for verdict, (one, several) in WORDS.items():
+        ids = [claim["id"] for claim in claims if claim["verdict"] == verdict]
+        if ids:
+            parts.append(f"{_listed(ids)} {one if len(ids) == 1 else several}")
+    return "; ".join(parts)
+
+
+def _listed(ids: list[str]) -> str:
+    return ids[0] if len(ids) == 1 else f"{', '.join(ids[:-1])} and {ids[-1]}"
+
+
+def _how(ledger: dict[str, Any]) -> str:
+    least, most = ledger["seeds"]
+    seeds = f"{most} seeds" if least == most else f"{least} to {most} seeds"
+    preview = ", a preview" if "--quick" in ledger["command"] else ""
+    return f"`{ledger['command']}`{preview}: {ledger['runs']:,} runs, {seeds} per point"
+
+
+def page(ledgers: dict[str, dict[str, Any]]) -> str:
+    lines = [HEAD]
+    for paper, ledger in ledgers.items():
+        lines += [f"## {paper}: {PAPERS[paper]}", "", f"{_how(ledger)}; {ledger['date']}.", ""]
+        lines += [f"{in_short(ledger['claims'])}.", ""]
+        for claim in ledger["claims"]:
+            lines += _claim(claim)
+    return "\n".join(lines).rstrip() + "\n"
+
+
+def _claim(claim: dict[str, Any]) -> Iterator[str]:
+    beside = f" ({claim['held']} of {claim['of']} checks hold)" if claim["of"] else ""
+    yield f"### {claim['id']}, figure {claim['figure']}: {claim['verdict']}{beside}"
+    yield ""
+    yield claim["text"]
+    yield ""
+    shown = [check for check in claim["checks"] if check["judged"] or check["explains"]]
+    if shown:
+        yield "| check | measured | verdict |"
+        yield "|---|---|---|"
+        yield from map(_row, shown)
+        yield ""
+    if claim["explanation"] and claim["verdict"] != "holds":
+        guess = "" if claim["tested"] else "A guess, not tested: "
+        yield f"{guess}{claim['explanation']}"
+        yield ""
+
+
+def _row(check: dict[str, Any]) -> str:
+    says = f"**{check['says']}**" if check["main"] else check["says"]
+    if check["judged"]:
+        missed = f"; misses by {check['misses']}" if check["misses"] else ""
+        verdict = f"{check['verdict']}{missed}"
+    else:
+        says, verdict = f"→ {says}", check["explains"]
+    return "| " + " | ".join(text.replace("|", "\\|") for text in (says, check["measured"], verdict)) + " |"
+
+
+def readme(written: str, ledgers: dict[str, dict[str, Any]]) -> str:
+    """README with its verdicts anew."""
+    for paper, ledger in ledgers.items():
+        made = f"{_how(ledger)}. {in_short(ledger['claims'])}."
+        written, found = re.subn(
+            rf"(<!-- {paper} -->).*?(<!-- /{paper} -->)",
+            lambda marks, made=made: f"{marks[1]}{made}{marks[2]}",
+            written,
+        )
+        if not found:
+            raise SystemExit(f"README has no place for the verdicts of {paper}: <!-- {paper} --><!-- /{paper} -->")
+    return written
+
+
+def main(arguments: list[str]) -> None:
+    for out in arguments:
+        take(Path(out))
+    ledgers = read()
+    PAGE.write_text(page(ledgers), encoding="utf-8")
+    README.write_text(readme(README.read_text(encoding="utf-8"), ledgers), encoding="utf-8")
+
+
+if __name__ == "__main__":
+    main(sys.argv[1:])

@@ -1,0 +1,86 @@
+"""The verdicts in the repository: docs/ledger.md and README say what they say."""
+
+import json
+import runpy
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pyarrow.parquet as pq
+
+DOCS = Path(__file__).parents[2] / "docs"
+MAKE = DOCS / "ledger" / "make.py"
+
+
+def claim(name: str, verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401  # fields of a verdict
+    """A claim of the first paper with no checks."""
+    made = {"id": name, "paper": "hint", "figure": "6", "text": f"Says {name}.", "verdict": verdict, "held": 0, "of": 0}
+    return made | {"explanation": "", "tested": None, "checks": []} | changes
+
+
+def test_page_and_readme_say_what_the_verdicts_say() -> None:
+    made = runpy.run_path(str(MAKE))
+    ledgers = made["read"]()
+    assert (DOCS / "ledger.md").read_text(encoding="utf-8") == made["page"](ledgers), "run python docs/ledger/make.py"
+    written = (DOCS.parent / "README.md").read_text(encoding="utf-8")
+    assert made["readme"](written, ledgers) == written, "run python docs/ledger/make.py"
+
+
+def test_in_short() -> None:
+    in_short = runpy.run_path(str(MAKE))["in_short"]
+    claims = [claim("H1", "inconclusive"), claim("H2", "holds"), claim("H3", "does not hold"), claim("H4", "holds")]
+    assert in_short(claims) == "H2 and H4 hold; H3 does not hold; H1 is inconclusive"
+    assert in_short(claims[:1] * 3) == "H1, H1 and H1 are inconclusive"
+
+
+def test_a_claim_as_a_table() -> None:
+    check = {"says": "less than half", "verdict": "does not hold", "measured": "0.6 | 0.1", "judged": True}
+    check |= {"main": True, "misses": "0.1", "explains": ""}
+    cause = check | {"says": "without load", "judged": False, "main": False, "explains": "explained by load"}
+    beside = cause | {"says": "elsewhere", "explains": ""}
+    one = claim("H1", "does not hold", of=1, checks=[check, cause, beside], explanation="Load.", tested=True)
+    ledger = {
+        "command": "roamcast papers hint --quick",
+        "date": "today",
+        "runs": 1234,
+        "seeds": [3, 5],
+        "claims": [one],
+    }
+    lines = runpy.run_path(str(MAKE))["page"]({"hint": ledger}).splitlines()
+    at = lines.index("`roamcast papers hint --quick`, a preview: 1,234 runs, 3 to 5 seeds per point; today.")
+    assert lines[at:] == [
+        "`roamcast papers hint --quick`, a preview: 1,234 runs, 3 to 5 seeds per point; today.",
+        "",
+        "H1 does not hold.",
+        "",
+        "### H1, figure 6: does not hold (0 of 1 checks hold)",
+        "",
+        "Says H1.",
+        "",
+        "| check | measured | verdict |",
+        "|---|---|---|",
+        "| **less than half** | 0.6 \\| 0.1 | does not hold; misses by 0.1 |",
+        "| → without load | 0.6 \\| 0.1 | explained by load |",
+        "",
+        "Load.",
+    ]
+
+
+def test_verdicts_are_taken_with_where_they_come_from(tmp_path: Path) -> None:
+    """Two seeds at one point; one at another, whose run is that of the first. The folder does not matter."""
+    about = {"command": "roamcast papers hint --out elsewhere/x --seeds 2", "date": "today"}
+    (tmp_path / "campaign.json").write_text(json.dumps(about | {"experiments": [{"name": "e", "paper": "hint"}]}))
+    (tmp_path / "claims.json").write_text(json.dumps([claim("H1", "holds")]))
+    columns = {"run": ["r", "s", "r"], "axes": ["a", "a", "b"], "seed": [1, 2, 1]}
+    rows = pa.table(columns | {"experiment": ["e"] * 3, "variant": ["v"] * 3})
+    pq.write_table(rows, tmp_path / "runs.parquet")
+    made = runpy.run_path(str(MAKE))
+    made["take"].__globals__["HERE"] = tmp_path
+    made["take"](tmp_path)
+    assert json.loads((tmp_path / "hint.json").read_bytes()) == {
+        "command": "roamcast papers hint --seeds 2",
+        "date": "today",
+        "runs": 2,
+        "seeds": [1, 2],
+        "claims": [claim("H1", "holds")],
+    }
