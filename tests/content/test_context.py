@@ -523,7 +523,7 @@ def test_mistakes(text: str, position: int, fragment: str) -> None:
         (lambda: is_("a", "=", math.nan), "NaN"),
         (lambda: is_("a", "<", True), "bools have no order"),
         (lambda: is_("a", "^=", 1), "looks at strings"),
-        (lambda: is_("a", "exists", 1), "'exists' is no comparison"),
+        (lambda: is_("a", "exists", 1), "'exists' is not a comparison"),
         (lambda: is_("a", "^=", Aggregate(Function.COUNT)), "looks at strings, and an aggregate is a number"),
         (lambda: is_(Aggregate(Function.COUNT), "^=", "a"), "looks at strings, and count is a number"),
         (lambda: is_(Aggregate(Function.COUNT), "=", "a"), "'count' is a number and cannot be compared with 'a'"),

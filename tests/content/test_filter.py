@@ -158,7 +158,7 @@ def test_constraints_that_cannot_exist(operator: Operator, value: Scalar | None,
 
 
 def test_an_unknown_operator_is_named() -> None:
-    with pytest.raises(ContentError, match="'=~' is no operator; there are = != < <= > >= "):
+    with pytest.raises(ContentError, match="'=~' is not an operator; there are = != < <= > >= "):
         Filter.where("a", "=~", "x")
 
 

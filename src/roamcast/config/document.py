@@ -1,4 +1,4 @@
-"""Writing TOML: what was read from a file, changed, as a file again. Comments are lost."""
+"""Writing TOML: turns values that were read from a file, and maybe changed, back into a file. Comments are lost."""
 
 import json
 import re
@@ -9,7 +9,7 @@ _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
 def document(values: Mapping[str, Any]) -> str:
-    """A whole file. Values are those that TOML and JSON share."""
+    """The text of a whole file. Values must be of types that both TOML and JSON have."""
     return "\n".join(_table(values, "")).strip() + "\n"
 
 
@@ -27,7 +27,7 @@ def _table(values: Mapping[str, Any], name: str) -> Iterator[str]:
 
 
 def _is_part(value: Any) -> bool:  # noqa: ANN401  # any value of TOML
-    """Whether it is written as tables of its own."""
+    """Whether the value is written as one or more tables of its own."""
     return isinstance(value, dict) or (
         isinstance(value, list) and bool(value) and all(isinstance(one, dict) for one in value)
     )

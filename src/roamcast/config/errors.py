@@ -1,8 +1,8 @@
-"""What is wrong with a value that a person wrote, in words: the field, what was expected, what was given.
+"""Explains what is wrong with a value that a person wrote: the field, what was expected, what was given.
 
-The rule this file owns: whether a value fits is for msgspec to say, and why it does not is said here, from the same
-types; a message of msgspec itself, which speaks of Python, reaches nobody. So that both agree, a value that does not
-fit is searched for its smallest part that msgspec refuses.
+The rule this file owns: msgspec decides whether a value fits its type; this file says why it does not, from the same
+types. Users never see msgspec's own messages, which are about Python types. To agree with msgspec, the search looks
+for the smallest part of the value that msgspec refuses.
 """
 
 import difflib
@@ -19,9 +19,9 @@ from roamcast.config.shapes import description, options, toml
 from roamcast.errors import RoamcastError
 
 _MAX_SHOWN: Final = 60
-"""Characters of a value in a message."""
+"""The most characters of a value that a message shows."""
 _INT_LOW, _INT_HIGH = -(2**63), 2**64 - 1
-"""What msgspec takes for a whole number."""
+"""The range of msgspec's whole numbers."""
 _PLAIN_NAME: Final = re.compile(r"[\w-]+")
 
 T = TypeVar("T")
@@ -32,7 +32,7 @@ class Misfit(NamedTuple):
     """Why a value does not fit its type."""
 
     path: str
-    """As people write it: `workload.publishers[0].rate`; empty for the whole."""
+    """As people write it: `workload.publishers[0].rate`; empty for the whole value."""
     rule: str
 
     def under(self, path: str) -> "Misfit":
@@ -43,7 +43,7 @@ class Misfit(NamedTuple):
 def decode(raw: Any, shape: type[T], source: str, error: type[RoamcastError], *, path: str = "", whole: str = "") -> T:  # noqa: ANN401  # any value of TOML or JSON
     """The value as `shape`, or an `error` that begins with `source`.
 
-    The value stands at `path` in the source; with no path, `whole` is what a message about all of it calls it.
+    `path` is where the value is in the source. Without a path, `whole` names the value in messages about all of it.
     """
     try:
         return msgspec.convert(raw, shape)
@@ -54,7 +54,7 @@ def decode(raw: Any, shape: type[T], source: str, error: type[RoamcastError], *,
 def decode_bytes(
     data: bytes, shape: type[T], source: str, error: type[RoamcastError], encoding: Literal["JSON", "MessagePack"]
 ) -> T:
-    """The same for a value in an encoding."""
+    """The same for an encoded value."""
     codec: Any = msgspec.json if encoding == "JSON" else msgspec.msgpack
     try:
         found: T = codec.decode(data, type=shape)
@@ -62,7 +62,7 @@ def decode_bytes(
         pass
     else:
         return found
-    # Only what is refused is decoded twice: the words need the value.
+    # Only a refused value is decoded a second time: the message must show it.
     try:
         raw = codec.decode(data)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:
@@ -70,7 +70,7 @@ def decode_bytes(
             raise error(f"{source}: a number is too large for {encoding}: at most about 1.8e308") from None
         place = re.search(r" \(byte \d+\)", str(problem))
         raise error(f"{source}: this is not {encoding}{place[0] if place else ''}") from None
-    # MessagePack has bytes of its own, so text is none there; in JSON, base64 is.
+    # MessagePack has a type for bytes; JSON has text in base64.
     raise refusal(raw, shape, source, error, native=() if encoding == "JSON" else (bytes,))
 
 
@@ -84,14 +84,14 @@ def refusal(
     whole: str = "",
     native: _Native = (),
 ) -> RoamcastError:
-    """What `decode` raises, for a value that is known not to fit."""
+    """The error that `decode` raises, for a value that is known not to fit."""
     found = misfit(raw, shape, native) or Misfit("", f"expected {expected(shape)}; got {shown(raw)}")
     place, rule = found.under(path)
     return error(": ".join(filter(None, (source, place or whole, rule))))
 
 
 def misfit(raw: Any, shape: Any, native: _Native = ()) -> Misfit | None:  # noqa: ANN401
-    """The first part of a value that does not fit; None if all fits. `native` are types that need no text in JSON."""
+    """The first part of a value that does not fit, or None. `native` are types that the encoding has without text."""
     return _misfit(raw, shape, "", native)
 
 
@@ -102,7 +102,7 @@ def nearest(name: str, known: Iterable[str]) -> str | None:
 
 
 def suggestion(name: str, known: Iterable[str], otherwise: str = "known are") -> str:
-    """`did you mean 'range'?`, or all that is known if nothing is near."""
+    """`did you mean 'range'?`, or the list of known names if none is close."""
     known = list(known)
     close = nearest(name, known)
     return f"{otherwise} {', '.join(known) or 'none'}" if close is None else f"did you mean {close!r}?"
@@ -125,7 +125,7 @@ def _misfit(value: Any, shape: Any, path: str, native: _Native) -> Misfit | None
 
 
 def _deeper(value: Any, shape: Any, path: str, native: _Native) -> Iterator[Misfit]:  # noqa: ANN401
-    """What is wrong inside a value, if its outside can be told to be of one of the shapes."""
+    """What is wrong inside a value, if the value as a whole is recognisably one of the shapes."""
     inner = list(_shapes(shape))
     if isinstance(value, dict):
         structs = [one for one in inner if _is_struct(one)]
@@ -164,7 +164,7 @@ def _is_struct(shape: Any) -> bool:  # noqa: ANN401
 
 
 def _tagged(value: dict[str, Any], structs: list[Any], path: str) -> Generator[Misfit, None, list[Any]]:
-    """The struct of a tagged union that is meant, if its tag can be read."""
+    """The struct of a tagged union that the value's tag names, if the tag can be read."""
     config = structs[0].__struct_config__
     tags = [struct.__struct_config__.tag for struct in structs]
     place = _inside(path, _name(config.tag_field))
@@ -181,7 +181,7 @@ def _fields(value: dict[str, Any], struct: type[msgspec.Struct], path: str, nati
     config = struct.__struct_config__
     fields = msgspec.structs.fields(struct)
     known = [field.encode_name for field in fields]
-    # Unknown names first: one that is mistyped is missing too, and its right name is the better help.
+    # Unknown names first: a mistyped field is also missing, and suggesting the right name helps more.
     if config.forbid_unknown_fields:
         for name in value:
             if name not in known and name != config.tag_field:
@@ -215,7 +215,7 @@ def _items(value: list[Any] | tuple[Any, ...], shape: Any, path: str, native: _N
 
 
 def _first_wrong(parts: list[Any], shape: Any, native: _Native) -> int | None:  # noqa: ANN401
-    """The number of the first part that does not fit, by halves: there may be 100 000, of which one is wrong."""
+    """The index of the first part that does not fit, by bisection: one of 100 000 may be wrong."""
 
     def fit(some: list[Any]) -> bool:
         try:
@@ -253,7 +253,7 @@ def expected(shape: Any) -> str:  # noqa: ANN401
 
 
 class _Table(NamedTuple):
-    """All structs of a union: a person sees one table."""
+    """Stands for all structs of a union, which a person sees as one table."""
 
 
 def _merged(info: Any) -> list[Any]:  # noqa: ANN401
@@ -332,8 +332,8 @@ def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
     if info.ge is not None and info.le is not None:
         return f" from {toml(info.ge)} to {toml(info.le)}"
     limits = (("of at least", info.ge), ("above", info.gt), ("at most", info.le), ("below", info.lt))
-    said = [f"{word} {toml(limit)}" for word, limit in limits if limit is not None]
-    return f" {' and '.join(said)}" if said else ""
+    bounds = [f"{word} {toml(limit)}" for word, limit in limits if limit is not None]
+    return f" {' and '.join(bounds)}" if bounds else ""
 
 
 def _text(info: inspect.StrType, about: str) -> str:
@@ -343,8 +343,8 @@ def _text(info: inspect.StrType, about: str) -> str:
     if low == 1 and high is None:
         return " that is not empty"
     limits = (("at least", low), ("at most", high))
-    said = [f"{word} {limit}" for word, limit in limits if limit is not None]
-    return f" of {' and '.join(said)} characters" if said else ""
+    bounds = [f"{word} {limit}" for word, limit in limits if limit is not None]
+    return f" of {' and '.join(bounds)} characters" if bounds else ""
 
 
 def _one_of(values: Iterable[Any]) -> str:
@@ -356,7 +356,7 @@ def _one_of(values: Iterable[Any]) -> str:
 
 
 def _given(value: Any, shape: Any) -> str:  # noqa: ANN401
-    """A value beside what was expected: a text is called one where something else was, and near words are named."""
+    """The value as the message shows it: text is called text if something else was expected, close words are named."""
     choices = [one for part in _shapes(shape) if get_origin(part) is Literal for one in get_args(part)]
     if isinstance(value, str) and choices:
         close = nearest(value, [one for one in choices if isinstance(one, str)])
@@ -369,7 +369,7 @@ def _given(value: Any, shape: Any) -> str:  # noqa: ANN401
 
 
 def shown(value: Any) -> str:  # noqa: ANN401
-    """A value as people know it, cut if it is long."""
+    """A value as people write it, shortened if it is long."""
     match value:
         case None:
             return "no value"

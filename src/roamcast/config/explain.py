@@ -1,7 +1,7 @@
-"""What a configuration may contain, in words, from the structs that decode it: no list of fields is kept twice.
+"""Describes what a configuration may contain, from the structs that decode it, so that fields are listed only once.
 
 A struct becomes a section, and so does every struct that it contains, headed as the table is written in TOML. A union
-of structs, such as the movement models, becomes a section for each, headed with the field that tells them apart.
+of structs, such as the movement models, becomes one section per struct, headed with the field that tells them apart.
 """
 
 import textwrap
@@ -22,7 +22,7 @@ class Field:
     """One field of a table."""
 
     path: str
-    """Its full name, with `[]` behind a list of tables."""
+    """Its full name, with `[]` after a list of tables."""
     values: str
     """Which values it takes."""
     default: str | None
@@ -41,12 +41,12 @@ class Section:
 
 
 def explain(struct: type[msgspec.Struct], path: str = "") -> list[Section]:
-    """The sections of a struct that stands at `path` in a file."""
+    """The sections of a struct that is at `path` in a file."""
     return list(_sections(inspect.type_info(struct), _Place(path, f"[{path}]" if path else "", "")))
 
 
 def as_text(sections: list[Section], width: int) -> str:
-    """For a screen of that many columns."""
+    """The sections as text, for a screen of `width` columns."""
     return "\n\n".join("\n".join(_section_lines(section, width)) for section in sections)
 
 
@@ -54,7 +54,7 @@ def as_text(sections: list[Section], width: int) -> str:
 
 
 class _Place(NamedTuple):
-    """Where a struct stands in a file."""
+    """Where a struct is in a file."""
 
     path: str
     heading: str
@@ -79,7 +79,7 @@ def _field(field: inspect.Field, place: _Place) -> Field:
 
 
 def _is_table(info: Any) -> bool:  # noqa: ANN401
-    """Whether a field is written as tables of its own, and needs no line in the table around it."""
+    """Whether a field is written as tables of its own, so that the table around it needs no line for it."""
     return all(
         isinstance(plain(option.item_type) if isinstance(option, inspect.VarTupleType) else option, inspect.StructType)
         for option in options(info)
@@ -87,7 +87,7 @@ def _is_table(info: Any) -> bool:  # noqa: ANN401
 
 
 def _structs(field: inspect.Field, place: _Place) -> Iterator[tuple[inspect.StructType, _Place]]:
-    """The structs in a field's type, and where each stands."""
+    """The structs in a field's type, each with its place in the file."""
     path = place.inside(field.encode_name)
     table = path.replace("[]", "")
     described = description(field.type) if _is_table(field.type) else ""

@@ -10,14 +10,14 @@ _STEP: Final = re.compile(r"([\w-]+)|\[(\d+)\]")
 
 
 def is_field(name: str) -> bool:
-    """Whether a name has the form of a field's; whether there is such a field, `scenario.check` knows."""
+    """Whether a name is well formed as a field's name; `scenario.check` knows whether there is such a field."""
     return _NAME.fullmatch(name) is not None
 
 
 def put(raw: dict[str, Any], name: str, value: Any, source: str) -> None:  # noqa: ANN401  # any value of TOML
-    """Sets a field of an unchecked scenario. Tables on the way are made; entries of lists must be there."""
+    """Sets a field of an unchecked scenario. Creates missing tables on the way; list entries must exist."""
     if not is_field(name):
-        raise ConfigError(f"{source}: {name!r} is no field: expected a name such as radio.range")
+        raise ConfigError(f"{source}: {name!r} is not a field: expected a name such as radio.range")
     place: Any = raw
     for match in _STEP.finditer(name):
         key, index = match.groups()

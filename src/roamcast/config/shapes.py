@@ -1,4 +1,4 @@
-"""What explaining a configuration and explaining an error in one have in common: types as msgspec describes them."""
+"""msgspec's descriptions of types: shared by explaining a configuration and explaining an error in one."""
 
 import json
 from typing import Any
@@ -23,7 +23,7 @@ def description(info: Any) -> str:  # noqa: ANN401
 
 
 def toml(value: Any) -> str:  # noqa: ANN401
-    """A value as TOML writes it; None, which TOML does not have, as a word."""
+    """A value as TOML writes it; None, which TOML lacks, as the word none."""
     match value:
         case None:
             return "none"

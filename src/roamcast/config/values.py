@@ -1,4 +1,4 @@
-"""Values as people type them on a command line: as in TOML, and what is none is text."""
+"""Values as people type them on a command line: TOML values, and anything else is text."""
 
 import tomllib
 from typing import Any

@@ -1,10 +1,9 @@
-"""A conjunction made ready to be compared and joined with many others.
+"""A conjunction prepared for comparing and joining with many others.
 
-What makes this sound on attributes with several values: two constraints of one conjunction may be satisfied by two
-different values, so a constraint follows only from **one** other constraint, never from two together:
-`p >= 5 and p <= 5` does not imply `p = 5`. For the same reason a join widens each constraint by itself, and one
-constraint may stand for two alternatives (`p < 5 or p = 5` is `p <= 5`) where two may not (`[1, 5] or [4, 9]` is not
-`[1, 9]`).
+Why this is sound on attributes with several values: two different values may satisfy two constraints of one
+conjunction, so a constraint follows only from **one** other constraint, never from two together: `p >= 5 and p <= 5`
+does not imply `p = 5`. For the same reason a join widens each constraint by itself. One constraint may replace two
+alternatives (`p < 5 or p = 5` is `p <= 5`), but two may not (`[1, 5] or [4, 9]` is not `[1, 9]`).
 """
 
 import bisect
@@ -23,29 +22,29 @@ from roamcast.content.filter import Conjunction, Constraint, Filter, Kind, Opera
 from roamcast.content.intervals import LEAST, Bound, Region, from_low, joined, plain, region_of, spelt, up_to_high
 
 MAX_HULLS: Final = 64
-"""How many pairs of constraints on one attribute a join looks at. What is left out makes the join wider, not wrong."""
+"""How many pairs of constraints on one attribute a join looks at. Skipping some makes the join wider, not wrong."""
 
 MAX_NEAR: Final = 32
-"""With how many constraints on the same attribute one is compared, to leave out what follows from another. More than
-so many are an attacker's; what is not left out is redundant, not wrong."""
+"""How many constraints on the same attribute one is compared with, to drop those that follow from another. Only an
+attacker sends more; a constraint that is not dropped is redundant, not wrong."""
 
 MAX_TEXT: Final = 32
-"""Characters of a text in which a common part is sought: the search takes the square of it."""
+"""Characters of a text that are searched for a common part: the search takes quadratic time."""
 
 
 _HULL: Final = 3
 _TEXT_HULL: Final = 100
-"""Units of effort for one hull, and for one in which a common text is sought."""
+"""Units of effort for one hull, and the addition for one that searches for a common text."""
 
 
 class EffortSpent(Exception):
-    """A comparison of filters would take longer than it may."""
+    """A comparison of filters exceeded its limit."""
 
 
 class Effort:
-    """What comparing filters may cost, in comparisons of two regions (about a microsecond each).
+    """The limit on comparing filters, in comparisons of two regions (about a microsecond each).
 
-    Filters come from strangers, and to simplify them takes more than their length: without a limit, one message could
+    Filters come from strangers, and simplifying them takes more than linear time: without a limit, one message could
     keep a node busy for hours. Counted, not timed, so that the same filters give the same result everywhere.
     """
 
@@ -62,7 +61,7 @@ NO_LIMIT: Final = Effort(math.inf)
 
 
 class Term(NamedTuple):
-    """A constraint, and what it accepts."""
+    """A constraint and the values it accepts."""
 
     constraint: Constraint
     region: Region
@@ -70,7 +69,7 @@ class Term(NamedTuple):
 
 @dataclass(frozen=True, slots=True, eq=False)
 class Clause:
-    """A satisfiable conjunction without redundant constraints, but for `MAX_NEAR`.
+    """A satisfiable conjunction without redundant constraints, except beyond `MAX_NEAR`.
 
     Compared by identity; `key` orders and equates.
     """
@@ -80,7 +79,7 @@ class Clause:
     conjunction: Conjunction
     key: tuple[tuple[str, int, Kind, Scalar], ...]
     size: int
-    """Of the conjunction's encoding, in bytes."""
+    """Bytes of the conjunction's encoding."""
 
     @property
     def depth(self) -> int:
@@ -88,7 +87,7 @@ class Clause:
         return max(map(len, self.terms.values()), default=0)
 
     def without(self, dropped: Constraint) -> "Clause":
-        """The clause without one of its constraints. What remains is still without redundancy."""
+        """The clause without one of its constraints; still without redundancy."""
         attribute = dropped.attribute
         terms = {name: held for name, held in self.terms.items() if name != attribute or len(held) > 1}
         if attribute in terms:
@@ -117,7 +116,7 @@ def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> C
     kept: dict[str, list[Term]] = {}
     for constraint in sorted(map(_canonical, constraints), key=lambda constraint: constraint.key):
         region = region_of(constraint)
-        if not region.parts:
+        if not region.intervals:
             return None
         if constraint.attribute == TYPE and region.is_all_strings:
             continue  # every event has a type
@@ -161,7 +160,7 @@ def in_order(clauses: Iterable[Clause]) -> list[Clause]:
 
 
 def simplified(clauses: list[Clause], effort: Effort = NO_LIMIT) -> list[Clause]:
-    """The same union with fewer clauses: the covered ones dropped, those that one clause can say exactly made one."""
+    """The same union with fewer clauses: drops covered ones, and unites pairs whose union is exactly one clause."""
     while True:
         kept = _uncovered(in_order(clauses), effort)
         clauses = _united(kept, effort)
@@ -184,9 +183,9 @@ def _uncovered(clauses: list[Clause], effort: Effort) -> list[Clause]:
 
 
 class _Lows:
-    """Which clauses one clause may cover, by the low ends of their regions: what lies in an interval begins in it.
+    """Finds the clauses that one clause may cover, by the low ends of their regions.
 
-    Without it, a thousand clauses are a million comparisons.
+    A region that lies in an interval begins in it. Without this, a thousand clauses need a million comparisons.
     """
 
     def __init__(self, clauses: list[Clause]) -> None:
@@ -195,8 +194,8 @@ class _Lows:
         for position, clause in enumerate(clauses):
             for attribute, terms in clause.terms.items():
                 for _, region in terms:
-                    # Of the strings with a suffix or a text in them, the text itself is what bounds can exclude.
-                    low = region.has if region.asks else region.parts[0][0]
+                    # Of all strings with a certain suffix or part, bounds can exclude only that text itself.
+                    low = region.has if region.text_operator else region.intervals[0][0]
                     entries[attribute, region.kind].append((low, position))
         self._lows: dict[tuple[str, Kind], list[Bound]] = {}
         self._positions: dict[tuple[str, Kind], list[int]] = {}
@@ -207,12 +206,12 @@ class _Lows:
                 self._positions[place] = [position for _, position in pairs]
 
     def candidates(self, clause: Clause) -> Sequence[int]:
-        """The positions of all that `clause` covers, and of others; some may come twice."""
+        """The positions of all clauses that `clause` covers, and of some others; some may come twice."""
         best: Sequence[int] = self._everyone
         for attribute, terms in clause.terms.items():
             for _, region in terms:
                 if region.kind is not Kind.NOTHING:
-                    low, high = region.parts[0][0], region.parts[-1][1]
+                    low, high = region.intervals[0][0], region.intervals[-1][1]
                     lows = self._lows[attribute, region.kind]
                     start = bisect.bisect_left(lows, low)
                     end = len(lows) if high is None else bisect.bisect_left(lows, high)
@@ -222,10 +221,10 @@ class _Lows:
 
 
 def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
-    """One pass over the clauses that differ in a single constraint on the same attribute.
+    """Unites clauses that differ in a single constraint on the same attribute, in one pass.
 
-    The union of two regions of one attribute is exact as one constraint: some value lies in one or in the other just
-    when some value lies in their union.
+    One constraint says the union of two regions of one attribute exactly: some value lies in one of them if and only
+    if some value lies in their union.
     """
     alike: dict[tuple[str, Conjunction], list[tuple[Clause, Term]]] = defaultdict(list)
     for clause in clauses:
@@ -238,8 +237,8 @@ def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
     made: list[Clause] = []
     for (_, rest), members in alike.items():
         free = [(clause, term) for clause, term in members if clause not in gone]
-        # Only what touches can be one interval, so only neighbours by their low ends are tried.
-        free.sort(key=lambda member: (member[1].region.kind, member[1].region.parts[0][0]))
+        # Only regions that touch can become one interval, so only neighbours in the order of their low ends are tried.
+        free.sort(key=lambda member: (member[1].region.kind, member[1].region.intervals[0][0]))
         for (first, one), (second, other) in itertools.pairwise(free):
             union = None if first in gone else _union(one, other)
             if union is not None:
@@ -249,11 +248,11 @@ def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
 
 
 def _union(one: Term, other: Term) -> Constraint | None:
-    """The constraint that accepts what one of the two does, and nothing else; None if there is none."""
+    """The constraint that accepts exactly the values that one of the two accepts; None if there is none."""
     first, second = one.region, other.region
-    if first.kind is not second.kind or first.kind is Kind.NOTHING or first.asks or second.asks:
+    if first.kind is not second.kind or first.kind is Kind.NOTHING or first.text_operator or second.text_operator:
         return None
-    return spelt(one.constraint.attribute, joined(first.parts, second.parts), _values(one, other))
+    return spelt(one.constraint.attribute, joined(first.intervals, second.intervals), _values(one, other))
 
 
 def _values(*terms: Term) -> list[Scalar]:
@@ -261,7 +260,7 @@ def _values(*terms: Term) -> list[Scalar]:
 
 
 def join(one: Clause, other: Clause, effort: Effort = NO_LIMIT) -> Clause:
-    """A clause that covers both, as tight as single constraints can say it. What only one of them asks is dropped."""
+    """A clause that covers both, as tight as single constraints allow. Drops what only one of them constrains."""
     return satisfiable(
         (
             constraint
@@ -274,8 +273,10 @@ def join(one: Clause, other: Clause, effort: Effort = NO_LIMIT) -> Clause:
 
 
 def _hull(one: Term, other: Term, effort: Effort) -> Iterator[Constraint]:
-    """Constraints that both imply: the tightest of each sort."""
-    effort.spend(_HULL + (_TEXT_HULL if Operator.CONTAINS in (one.region.asks, other.region.asks) else 0))
+    """Constraints that both imply: the tightest of each kind."""
+    effort.spend(
+        _HULL + (_TEXT_HULL if Operator.CONTAINS in (one.region.text_operator, other.region.text_operator) else 0)
+    )
     first, second = one.region, other.region
     if first.within(second):
         yield other.constraint
@@ -306,10 +307,10 @@ def _widened(one: Term, other: Term) -> Iterator[Constraint]:
 
 def _bounds(one: Term, other: Term) -> Iterator[Constraint]:
     """The lower of the low ends and the higher of the high ends, where there are such ends."""
-    low = min(one.region.parts[0][0], other.region.parts[0][0])
+    low = min(one.region.intervals[0][0], other.region.intervals[0][0])
     if low != LEAST[one.region.kind]:
         yield from_low(one.constraint.attribute, low, _values(one, other))
-    first, second = one.region.parts[-1][1], other.region.parts[-1][1]
+    first, second = one.region.intervals[-1][1], other.region.intervals[-1][1]
     if first is not None and second is not None:
         yield up_to_high(one.constraint.attribute, max(first, second), _values(one, other))
 
@@ -324,8 +325,8 @@ def _common_beginning(one: str, other: str) -> str:
 
 
 def _common_text(one: Region, other: Region) -> str:
-    """The longest text that the strings of both contain, sought only where one of them asks for such a text."""
-    if Operator.CONTAINS not in (one.asks, other.asks):
+    """The longest text that the strings of both contain; searched for only if one of them is a `contains`."""
+    if Operator.CONTAINS not in (one.text_operator, other.text_operator):
         return ""
     first, second = one.has[:MAX_TEXT], other.has[:MAX_TEXT]
     match = difflib.SequenceMatcher(None, first, second, autojunk=False).find_longest_match()

@@ -3,10 +3,10 @@
 `covers(a, b)` is sound: if it says so, every event that matches b matches a. Between two conjunctions it is also
 complete, but for the type, which has a single value: `type >= "a" and type <= "a"` is not seen to imply `type = "a"`,
 nor `type = "a" and type = "b"` to be impossible. (And for one oddity of strings, in `intervals.py`.) What it does not
-see is that several alternatives of a cover one of b only together: `p < 5 or p >= 5` covers `p != 7`, and `covers` says
-no. `merge` finds some of those unions and makes them one.
+see is when only several alternatives of a together cover one of b: `p < 5 or p >= 5` covers `p != 7`, and `covers` says
+no. `merge` finds some of those unions and makes them one alternative.
 
-Everything here works on what `clauses.py` makes of a conjunction; the reasons why it is sound stand there.
+Everything here works on clauses; `clauses.py` explains why that is sound.
 """
 
 import bisect
@@ -26,22 +26,22 @@ from roamcast.errors import ContentError
 MIN_BUDGET: Final = len(msgspec.msgpack.encode(EVERYTHING))
 
 FEW: Final = 40
-"""Up to so many clauses, every pair is considered for a join; above, only neighbours in some attribute's order."""
+"""Up to this many clauses, every pair is a candidate for a join; above, only neighbours in some attribute's order."""
 
 ROUND: Final = 8
-"""Above `FEW`, one clause in so many is joined before the candidates are looked for again."""
+"""Above `FEW`, one in this many clauses is joined before the candidates are searched again."""
 
 SHARE_OF_KIND: Final = 0.9
-"""The share of an attribute's values that are of the kind most asked for. Only its being below 1 matters."""
+"""The assumed share of an attribute's values that are of the kind most filters ask for. It only has to be below 1."""
 
 
 EFFORT: Final = 100_000
 EFFORT_PER_CONSTRAINT: Final = 400
-"""What comparing filters may cost, in units of `Effort`."""
+"""The limit on comparing filters, in units of `Effort`."""
 
 
 def covers(a: Filter, b: Filter) -> bool:
-    """Whether it can be seen, with bounded effort, that every event that matches `b` matches `a`."""
+    """Whether bounded effort shows that every event that matches `b` matches `a`."""
     effort = effort_for([a, b])
     try:
         return clauses_cover(clauses_of([a], effort), clauses_of([b], effort), effort)
@@ -50,7 +50,7 @@ def covers(a: Filter, b: Filter) -> bool:
 
 
 def clauses_cover(wide: Sequence[Clause], narrow: Sequence[Clause], effort: Effort) -> bool:
-    """`covers` of filters that are made ready, to be compared many times. Raises `EffortSpent`."""
+    """`covers` for filters prepared as clauses, to compare them many times. Raises `EffortSpent`."""
     return all(any(_covers(one, other, effort) for one in wide) for other in narrow)
 
 
@@ -63,7 +63,7 @@ def _covers(wide: Clause, narrow: Clause, effort: Effort) -> bool:
 
 
 def effort_for(filters: Iterable[Filter]) -> Effort:
-    """What comparing or merging these filters may cost together."""
+    """The limit on comparing or merging these filters."""
     return Effort(EFFORT + EFFORT_PER_CONSTRAINT * sum(map(len, _conjunctions(filters))))
 
 
@@ -72,10 +72,10 @@ def _conjunctions(filters: Iterable[Filter]) -> Iterator[Conjunction]:
 
 
 def merge(a: Filter, b: Filter) -> Filter:
-    """A filter that matches exactly what `a` or `b` matches, without what is seen to be superfluous.
+    """A filter that matches exactly what `a` or `b` matches, without what is visibly redundant.
 
-    Covered alternatives and constraints that can never or always hold are gone; two alternatives that differ in one
-    constraint are one where one constraint says the union exactly: `p < 5 or p = 5` becomes `p <= 5`.
+    It drops covered alternatives and constraints that never or always hold, and unites two alternatives that differ in
+    one constraint if one constraint says their union exactly: `p < 5 or p = 5` becomes `p <= 5`.
     """
     return _filter(simplified(clauses_of([a, b])))
 
@@ -83,14 +83,14 @@ def merge(a: Filter, b: Filter) -> Filter:
 def summarise(filters: Iterable[Filter], budget: int, effort: int | None = None) -> Filter:
     """One filter that covers them all, whose encoding has at most `budget` bytes.
 
-    It is the exact union if that fits. Otherwise it is widened step by step: two alternatives are joined, or a
-    constraint is dropped. Each time it is the step that lets through least in addition for each byte it saves, bytes
-    beyond those still to be saved not counted. What a step lets through is estimated as `_Estimate` says. Bytes that
-    are left over are spent on constraints again. The result does not depend on the order of the filters.
+    It is the exact union if that fits. Otherwise it is widened step by step: each step joins two alternatives or drops
+    a constraint, whichever lets through the least additional traffic per byte saved, not counting bytes beyond those
+    still to be saved; `_Estimate` estimates the traffic. Leftover bytes are spent on constraints again. The result
+    does not depend on the order of the filters.
 
-    The effort is bounded by a multiple of the filters' constraints, or by `effort` (about a microsecond each). Filters
-    that would take more, which nobody writes but an attacker, are covered by what all their alternatives have in
-    common, or by a filter that matches everything.
+    The effort is bounded by a multiple of the number of constraints, or by `effort` (about a microsecond each). Filters
+    that would take more, which only an attacker writes, are covered by what all their alternatives have in common, or
+    by a filter that matches everything.
     """
     if budget < MIN_BUDGET:
         raise ContentError(f"a summary needs a budget of at least {MIN_BUDGET} bytes, not {budget}")
@@ -112,7 +112,7 @@ def _summarised(filters: list[Filter], budget: int, effort: Effort) -> Filter:
 
 
 def shared(filters: Iterable[Filter], budget: int) -> Filter:
-    """One alternative of the constraints that all alternatives have, as many as fit: wide, and made in one pass."""
+    """One alternative with the constraints that all alternatives share, as many as fit: wide, but made in one pass."""
     first, *others = _conjunctions(filters)
     common_to_all = set(first).intersection(*others)
     chosen: list[Constraint] = []
@@ -129,7 +129,7 @@ def _filter(clauses: list[Clause]) -> Filter:
 
 
 def _size(clauses: list[Clause]) -> int:
-    """Of the encoding of their filter."""
+    """Bytes of their filter's encoding."""
     count = len(clauses)
     # MessagePack: one byte before up to 15 elements of an array, three before up to 65,535, five before more.
     header = 1 if count < 16 else 3 if count < 65536 else 5
@@ -141,14 +141,14 @@ def _fits(clauses: list[Clause], budget: int) -> bool:
 
 
 def _tightened(clauses: list[Clause], exact: list[Clause], budget: int, effort: Effort) -> list[Clause]:
-    """The clauses with as many constraints more as fit, of those that all they stand for have in common.
+    """The clauses with constraints added back as far as they fit: those shared by all clauses that each one replaces.
 
-    A step drops a constraint to save bytes that a later step may save anyway; this makes good for it.
+    A step may drop a constraint to save bytes that a later step saves anyway; this repairs that.
     """
     members: dict[Clause, list[Clause]] = {clause: [] for clause in clauses}
     for narrow in exact:
         members[next(clause for clause in clauses if _covers(clause, narrow, effort))].append(narrow)
-    # A clause that stands for nothing, since others cover it all, is not needed.
+    # A clause that replaces nothing, since others cover all of it, is not needed.
     result = [clause for clause in clauses if members[clause]]
     for position, clause in enumerate(tuple(result)):
         for constraint in functools.reduce(lambda one, other: join(one, other, effort), members[clause]).conjunction:
@@ -161,12 +161,12 @@ def _tightened(clauses: list[Clause], exact: list[Clause], budget: int, effort: 
 
 
 class _Estimate:
-    """How much of the traffic a clause lets through, from 0 to 1.
+    """Estimates how much of the traffic a clause lets through, from 0 to 1.
 
-    Nothing is known of the events. So it is assumed that an attribute has one value, independent of the others, and
-    that values fall evenly between the bounds that the filters themselves name: where subscribers make distinctions,
-    events differ. An interval then has the share of the bounds that lie in it, and no unit of measure matters. A text
-    that must be at the end or anywhere has a share that falls with its length.
+    Nothing is known about the events. The estimate assumes that an attribute has one value, independent of the others,
+    and that values fall evenly between the bounds that the filters themselves name: where subscribers make
+    distinctions, events differ. The share of an interval is then the share of the bounds that lie in it, whatever the
+    unit. The share of a suffix or a contained text falls with its length.
     """
 
     def __init__(self, clauses: list[Clause]) -> None:
@@ -174,7 +174,7 @@ class _Estimate:
         for clause in clauses:
             for attribute, terms in clause.terms.items():
                 for term in terms:
-                    ends = itertools.chain.from_iterable(term.region.parts)
+                    ends = itertools.chain.from_iterable(term.region.intervals)
                     marks[attribute, term.region.kind].update(end for end in ends if end is not None)
         for (_, kind), values in marks.items():
             if kind is not Kind.NOTHING:
@@ -182,7 +182,7 @@ class _Estimate:
         self._marks = {place: sorted(values) for place, values in marks.items()}
 
     def share(self, *clauses: Clause) -> float:
-        """Of the events for which all these clauses hold."""
+        """The share of events for which all these clauses hold."""
         regions: dict[str, list[Region]] = defaultdict(list)
         for clause in clauses:
             for attribute, terms in clause.terms.items():
@@ -196,18 +196,18 @@ class _Estimate:
         typed = [region for region in regions if region.kind is not Kind.NOTHING]
         if not typed:
             return 1.0
-        kind, parts = typed[0].kind, typed[0].parts
+        kind, intervals = typed[0].kind, typed[0].intervals
         if any(region.kind is not kind for region in typed):
             return 0.0
         for region in typed[1:]:
-            parts = common(parts, region.parts)
+            intervals = common(intervals, region.intervals)
         marks = self._marks[attribute, kind]
         inside = 0
-        for low, high in parts:
+        for low, high in intervals:
             end = len(marks) if high is None else bisect.bisect_left(marks, high)
             inside += end - bisect.bisect_left(marks, low)
         share = SHARE_OF_KIND * inside / len(marks)
-        for text in sorted({region.has for region in typed if region.asks}):
+        for text in sorted({region.has for region in typed if region.text_operator}):
             share /= 1 + len(text)
         return share
 
@@ -216,15 +216,15 @@ class _Step(NamedTuple):
     """Some clauses replaced by one that covers them."""
 
     loss: float
-    """The share of the traffic that it lets through in addition."""
+    """The share of the traffic that it additionally lets through."""
     saved: int
-    """Bytes, always some: so the steps come to an end."""
+    """Bytes; never 0, so the steps come to an end."""
     replaced: tuple[Clause, ...]
     result: Clause
 
 
 class _Widening:
-    """The steps from one set of clauses to a smaller one, and what is remembered of them between rounds."""
+    """The steps from one set of clauses to a smaller one, remembered between rounds."""
 
     def __init__(self, clauses: list[Clause], effort: Effort) -> None:
         self._effort = effort
@@ -233,7 +233,7 @@ class _Widening:
         self._steps: dict[tuple[Clause, ...], tuple[_Step, ...]] = {}
 
     def round(self, clauses: list[Clause], budget: int) -> list[Clause]:
-        """The clauses after the best step; after the best several that do not touch each other if there are many."""
+        """The clauses after the best step, or, if there are many clauses, after the best several disjoint steps."""
         clauses = in_order(clauses)
         number = {clause: position for position, clause in enumerate(clauses)}
         self._effort.spend(len(clauses))
@@ -255,7 +255,7 @@ class _Widening:
             if untouched.issuperset(step.replaced):
                 untouched.difference_update(step.replaced)
                 self._effort.spend(len(clauses) * (1 + len(step.result.conjunction)))
-                # None of the others covers the result: it would cover what was replaced, and that was not covered.
+                # No other clause covers the result: it would cover the replaced clauses, and those were not covered.
                 clauses = [clause for clause in clauses if not step.result.covers(clause)]
                 clauses.append(step.result)
                 untouched.intersection_update(clauses)
@@ -310,4 +310,4 @@ def _groups(clauses: list[Clause]) -> Iterator[tuple[Clause, ...]]:
 
 def _place(region: Region) -> tuple[Any, ...]:
     """An order in which regions that have much in common are neighbours."""
-    return region.kind, region.parts[0][0] if region.kind is not Kind.NOTHING else 0, region.ends[::-1], region.has
+    return region.kind, region.intervals[0][0] if region.kind is not Kind.NOTHING else 0, region.ends[::-1], region.has

@@ -1,11 +1,11 @@
-"""Events that carry the XML document they were made of, as the odmrp paper's do (section III.A).
+"""Events that carry the XML document they were made from, as in the odmrp paper (section III.A).
 
-The document is the event's payload, "in byte stream or compressed format". What is matched is the event's attributes,
-so an event does without its document where no subscriber reads it. The rules this file owns:
+The document is the event's payload, "in byte stream or compressed format". Filters match the event's attributes, so an
+event needs no document if no subscriber reads it. The rules this file owns:
 
-* A compressed document is a zlib stream (RFC 1950), whose first byte is 0x78. No XML document begins with that: so a
-  payload says by itself which of the two it is.
-* Whoever unpacks a stranger's document stops at `MAX_DOCUMENT` bytes.
+* A compressed document is a zlib stream (RFC 1950), whose first byte is 0x78. No XML document begins with that, so the
+  first byte tells the two apart.
+* Unpacking stops at `MAX_DOCUMENT` bytes: documents come from strangers.
 """
 
 import codecs
@@ -19,7 +19,7 @@ from roamcast.content.xml import MAX_DOCUMENT, Schema, event_from_xml
 from roamcast.errors import ContentError
 
 Carry = Literal["plain", "compressed", "none"]
-"""What becomes of the document: it goes along as it is, or compressed, or not at all."""
+"""Whether the event carries the document as it is, compressed, or not at all."""
 
 _ZLIB: Final = b"\x78"
 _STARTS: Final = (b"<", codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)
@@ -35,7 +35,7 @@ def event_of_document(document: bytes | str, carry: Carry = "plain", schema: Sch
 
 
 def document_of(event: Event) -> bytes | None:
-    """The document that an event carries; None if its payload is none."""
+    """The document that an event carries; None if its payload is not a document."""
     payload = event.payload
     if payload.startswith(_ZLIB):
         return _unpacked(payload, event.id)

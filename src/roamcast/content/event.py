@@ -25,7 +25,7 @@ EventId = int
 """A 64-bit integer, unique in a network: `event_id(node, serial)`. 0 means "not named yet"."""
 
 TYPE: Final = ""
-"""The attribute name under which an event's type answers, so that the type is matched like everything else.
+"""The attribute name that stands for an event's type, so that the type is matched like any attribute.
 
 No attribute can have it: names are not empty. In text it is written `type`.
 """
@@ -34,7 +34,7 @@ INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 
 MAX_NODE: Final = 2**31 - 1
-"""The greatest number of a node: with 32 bits for a serial, an event's id is a positive int64."""
+"""The largest node number: with 32 bits for a serial, an event's id is a positive int64."""
 
 
 def event_id(node: int, serial: int) -> EventId:
@@ -60,7 +60,7 @@ def check_text(text: str, what: str) -> None:
 
 
 def plain(value: Scalar) -> Scalar:
-    """A value of a subclass (an enum's member, numpy's float64) as the plain value it stands for."""
+    """The plain value of an instance of a subclass (an enum's member, numpy's float64)."""
     for base in (bool, int, float, str):
         if isinstance(value, base):
             return base(value)
@@ -68,7 +68,7 @@ def plain(value: Scalar) -> Scalar:
 
 
 def check_scalar(value: Scalar, what: str) -> None:
-    """Raises `ContentError`, naming `what`, unless `value` may stand in an event or a constraint."""
+    """Raises `ContentError`, naming `what`, unless an event or a constraint may hold `value`."""
     kind = type_(value)
     if kind is str:
         check_text(cast(str, value), what)
@@ -128,5 +128,5 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def size(self) -> int:
-        """The length of the event's encoding in bytes: what it adds to a message that carries it."""
+        """Bytes of the event's encoding: what it adds to a message that carries it."""
         return len(msgspec.msgpack.encode(self))

@@ -1,10 +1,9 @@
 """A filter: a disjunction of conjunctions of constraints.
 
-The rules of matching, which the index, the rows and covering must agree with:
+The rules of matching, which the index, the rows and covering must follow:
 
 * A constraint holds if **one** of the attribute's values satisfies it. So on an attribute with several values
-  `p > 5 and p < 3` can hold, and `p != 1` is not the negation of `p = 1`. An attribute that is missing satisfies
-  nothing.
+  `p > 5 and p < 3` can hold, and `p != 1` is not the negation of `p = 1`. A missing attribute satisfies nothing.
 * int and float compare as numbers, exactly: `9007199254740993` is not `9007199254740992.0`. Every other comparison of
   unlike types does not hold, `!=` included. A bool is not a number, and has no order.
 * Strings order by code point. Prefix, suffix and contains look at strings only; the empty string is a prefix of all.
@@ -21,11 +20,11 @@ from roamcast.content.event import Event, Scalar, check_scalar, check_text, plai
 from roamcast.errors import ContentError
 
 MAX_CONSTRAINTS: Final = 1024
-"""A filter with more is refused: distributing `and` over `or` grows exponentially, and frames come from strangers."""
+"""Filters with more are refused: distributing `and` over `or` grows exponentially, and frames come from strangers."""
 
 
 class Operator(enum.StrEnum):
-    """What a constraint asks of a value, in the spelling of the text language."""
+    """The operators of constraints, spelt as in the filter language."""
 
     EQ = "="
     NE = "!="
@@ -146,7 +145,7 @@ class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
     def where(cls, attribute: str, operator: str, value: Scalar | None = None) -> "Filter":
         """A filter of one constraint: `Filter.where("price", "<", 20)`. Combine filters with `&` and `|`."""
         if operator not in _RANK:
-            raise ContentError(f"{operator!r} is no operator; there are {' '.join(Operator)}")
+            raise ContentError(f"{operator!r} is not an operator; there are {' '.join(Operator)}")
         return cls(((Constraint(attribute, Operator(operator), None if value is None else plain(value)),),))
 
     def __and__(self, other: "Filter") -> "Filter":

@@ -1,8 +1,8 @@
 """Points and segments in the plane, with the predicates that regions need decided exactly.
 
 The rule this file owns: **`orientation` has the exact sign** for all finite coordinates up to the bound of
-`region.py`. Whether a point is on a border and whether two segments touch is built on that sign alone, so that the
-answers never contradict each other. Lengths and positions along a segment are floats and are rounded.
+`region.py`. Whether a point is on a border and whether two segments touch follows from that sign alone, so that the
+answers never contradict each other. Lengths and positions along a segment are rounded floats.
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Final
 
 Point = tuple[float, float]
 Interval = tuple[float, float]
-"""A stretch of a movement, as parameters in 0..1; both ends belong to it. A touch is a stretch without length."""
+"""A part of a movement, as parameters in 0..1, ends included. A touch is an interval of length 0."""
 
 WHOLE: Final[Interval] = (0.0, 1.0)
 
@@ -22,13 +22,13 @@ _NORMAL: Final = 1e-280
 """Products below may have lost bits to underflow."""
 _SMALLEST: Final = 5e-324
 _MERGED: Final = 1e-12
-"""Stretches of a movement with a smaller gap between them are one: the gap is rounding."""
+"""Intervals of a movement with a smaller gap between them are merged: the gap is rounding."""
 
 
 def orientation(a: Point, b: Point, p: Point) -> float:
     """Above 0 if p lies left of the line from a to b, below 0 if right, 0 if on it. The sign is exact.
 
-    The amount is twice the area of the triangle, rounded.
+    The absolute value is twice the area of the triangle, rounded.
     """
     left = (b[0] - a[0]) * (p[1] - a[1])
     right = (b[1] - a[1]) * (p[0] - a[0])
@@ -81,7 +81,7 @@ def distance_to_segment(a: Point, b: Point, p: Point) -> float:
 def meetings(start: Point, end: Point, a: Point, b: Point) -> tuple[float, ...]:
     """Where a movement from start to end meets the segment a-b: parameters in 0..1.
 
-    One, or two in order where it runs along the segment: the ends of what they share.
+    One parameter, or, where the movement runs along the segment, two in order: the ends of the common part.
     """
     if not segments_touch(start, end, a, b):
         return ()
@@ -109,7 +109,7 @@ def position(start: Point, end: Point, p: Point) -> float:
 
 
 def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
-    """The union of stretches, in order."""
+    """The union of intervals, in order."""
     union: list[Interval] = []
     for begin, end in sorted(intervals):
         if union and begin <= union[-1][1] + _MERGED:
@@ -120,7 +120,7 @@ def merged(intervals: Iterable[Interval]) -> tuple[Interval, ...]:
 
 
 def is_simple(corners: Sequence[Point]) -> bool:
-    """Whether the closed line through the corners neither crosses nor touches itself, and turns back nowhere."""
+    """Whether the closed line through the corners neither crosses nor touches itself, nor turns back on itself."""
     edges = [(corners[i - 1], corners[i]) for i in range(len(corners))]
     last = len(edges) - 1
     for i, (a, b) in enumerate(edges):

@@ -1,21 +1,21 @@
-"""One event against many filters: the answer that asking each filter in turn would give, for a fraction of the work.
+"""Matches one event against many filters: the same answer as asking each filter in turn, for a fraction of the work.
 
 Each conjunction is filed under one of its constraints, its *access*: the one thought to hold for the fewest events.
 An event looks up the accesses that it satisfies, and only the conjunctions filed there are verified, constraint by
 constraint. A constraint that many conjunctions hold is one entry.
 
-Counting how many constraints of each conjunction hold is the usual alternative. It touches every holder of every
+The usual alternative counts how many constraints of each conjunction hold. It visits every conjunction with a
 constraint that holds, and half of all `<` and `>` hold for any event; measured, it was several times slower.
 
-What one match costs, none of it for an attribute that the event lacks or no filter names:
+The cost of one match (attributes that the event lacks or no filter names cost nothing):
 
-* Finding the accesses: a lookup a value (`=`), a bisection (orderings), a lookup for each length in use (prefix,
-  suffix), a test for each different text (contains) or value (`!=`) that is an access; and a step for each one found.
-* Verifying the conjunctions filed under those found, each constraint once. This is what grows: with the accesses that
-  hold, not with the filters held. At worst all hold, and the cost is that of asking one by one.
-* Sorting what matched, so that the order is that of adding.
+* Finding the accesses: a lookup per value (`=`), a bisection (orderings), a lookup per length in use (prefix, suffix),
+  a test per different text (contains) or value (`!=`) that is an access; and a step for each access found.
+* Verifying the conjunctions filed under the accesses found, each constraint once. This part grows with the accesses
+  that hold, not with the number of filters. At worst all hold, and it costs as much as asking each filter.
+* Sorting the matches into the order in which they were added.
 
-Adding and removing cost some dictionary operations a constraint, and for an ordering an insertion into a sorted list.
+Adding and removing take a few dictionary operations per constraint, and for orderings an insertion into a sorted list.
 """
 
 import operator
@@ -33,28 +33,28 @@ K = TypeVar("K", bound=Hashable)
 _Test = Callable[[Any, Any], bool]
 
 _ALWAYS: Final = (Constraint(TYPE, Operator.EXISTS),)
-"""What the empty conjunction is held as: every event has a type."""
+"""Stands for the empty conjunction: every event has a type."""
 
 
 @dataclass(slots=True, eq=False)
 class _Entry:
-    """One constraint, however many conjunctions hold it, with those of them that are filed under it.
+    """One constraint, shared by all conjunctions that contain it, with those filed under it.
 
-    These are grouped by a second constraint, so that one look rules out the whole group.
+    They are grouped by a second constraint, so that one test rules out a whole group.
     """
 
     constraint: Constraint
-    value: Any  # the constraint's: of the table's kind, which a type checker cannot know
+    value: Any  # the constraint's value; it is of the table's kind, which a type checker cannot know
     table: "_Table"
     holders: int = 0
     groups: dict["_Entry", dict["_Filed", None]] = field(default_factory=dict)  # the inner one is an ordered set
-    asked: int = 0  # the match in which it was last verified, and
-    held: bool = False  # with what result: many conjunctions ask the same
+    verified_in: int = 0  # the match in which it was last verified:
+    held: bool = False  # the result is reused, since many conjunctions share constraints
 
 
 @dataclass(slots=True, eq=False)
 class _Filed:
-    """One conjunction of the filter with this serial: where it is filed, and what else must hold."""
+    """One conjunction of the filter with this serial: where it is filed, and which other constraints must hold."""
 
     serial: int
     access: _Entry
@@ -65,12 +65,12 @@ class _Filed:
 class _Table:
     """The constraints with one attribute, one operator and one kind of value.
 
-    `values` are those that an event has for the attribute, of the kind only. This table tries every access, for the
-    operators that allow nothing better (`contains`); the tables below look them up.
+    `values` are the event's values of the attribute that are of this kind. This class tries every access, for the
+    operators that allow nothing better (`contains`); its subclasses look them up.
     """
 
     def __init__(self, test: _Test) -> None:
-        self.holders = 0  # of all its constraints together, accesses or not
+        self.holders = 0  # conjunctions with one of the table's constraints, whether it is their access or not
         self._test = test
         self._accesses: dict[Any, _Entry] = {}
 
@@ -81,14 +81,14 @@ class _Table:
         del self._accesses[access.value]
 
     def share(self, entry: _Entry) -> float:
-        """The share of events thought to satisfy the entry: they have a value as often as filters ask for it.
+        """The estimated share of events that satisfy the entry: as large as the share of constraints that ask for it.
 
-        So a type that all filters name is known to say nothing.
+        So a type that all filters name is known to be a bad access.
         """
         return entry.holders / self.holders
 
     def holds(self, entry: _Entry, values: Sequence[Any]) -> bool:
-        for value in values:  # a match is mostly this, and any() of a generator takes twice as long
+        for value in values:  # most of a match is spent here, and any() of a generator takes twice as long
             if self._test(value, entry.value):
                 return True
         return False
@@ -99,7 +99,7 @@ class _Table:
 
 
 class _Unequal(_Table):
-    """`!=`: almost every value satisfies it, so that trying each wastes nothing, and it is a bad access."""
+    """`!=`: almost every value satisfies it, so trying each wastes nothing, and it is a bad access."""
 
     def share(self, entry: _Entry) -> float:
         return 1.0
@@ -137,7 +137,7 @@ class _Affixes(_Equal):
 
 
 class _Bounds(_Table):
-    """One ordering: bounds are sorted, so that those satisfied are all after (upper) or all before a place."""
+    """One ordering: bounds are sorted, so that the satisfied ones are all after (upper) or all before one place."""
 
     def __init__(self, test: _Test, place: Callable[[list[Any], Any], int], *, upper: bool) -> None:
         super().__init__(test)
@@ -156,7 +156,7 @@ class _Bounds(_Table):
         del self._bounds[place], self._sorted[place]
 
     def share(self, entry: _Entry) -> float:
-        """Values are thought to lie where bounds do; a half as long as nothing is known."""
+        """Assumes that values lie where bounds do; a half while nothing is known."""
         below = (bisect_left(self._bounds, entry.value) + 1) / (len(self._bounds) + 2)
         return below if self._upper else 1 - below
 
@@ -182,7 +182,7 @@ _TABLES: Final[dict[Operator, Callable[[], _Table]]] = {
 
 
 def _by_kind(values: tuple[Scalar, ...]) -> dict[Kind, list[Any]]:
-    """What the tables of each kind are to look at. `exists`, of no kind, looks at a None."""
+    """The values for the tables of each kind. `exists`, which has no kind, gets a None."""
     kinds: dict[Kind, list[Any]] = {Kind.NOTHING: [None]}
     for value in values:
         kinds.setdefault(kind_of(value), []).append(value)
@@ -190,7 +190,7 @@ def _by_kind(values: tuple[Scalar, ...]) -> dict[Kind, list[Any]]:
 
 
 class FilterIndex(Generic[K]):
-    """Filters under keys, and the keys of those that match an event."""
+    """Holds filters under keys, and finds the keys of those that match an event."""
 
     def __init__(self) -> None:
         self._filters: dict[K, tuple[int, list[_Filed]]] = {}
@@ -208,11 +208,11 @@ class FilterIndex(Generic[K]):
 
     @property
     def constraints(self) -> int:
-        """How many different constraints are held; the empty conjunction counts as one."""
+        """The number of different constraints; the empty conjunction counts as one."""
         return len(self._entries)
 
     def add(self, key: K, filter: Filter) -> None:
-        """Holds the filter under the key. A key that is held already gets the new filter and keeps its place."""
+        """Adds the filter under the key. A key that is already there gets the new filter and keeps its place."""
         if key in self._filters:
             serial, replaced = self._filters[key]
             self._unfile(replaced)
@@ -223,7 +223,7 @@ class FilterIndex(Generic[K]):
         self._filters[key] = serial, [self._file(serial, conjunction) for conjunction in filter.alternatives]
 
     def remove(self, key: K) -> None:
-        """Forgets the key and its filter; `KeyError` if the key is not held."""
+        """Removes the key and its filter; `KeyError` if the key is not there."""
         serial, conjunctions = self._filters.pop(key)
         del self._keys[serial]
         self._unfile(conjunctions)
@@ -237,15 +237,15 @@ class FilterIndex(Generic[K]):
         for table, values in present.items():
             for access in table.satisfied(values):
                 for second, group in access.groups.items():
-                    if second.asked != match:
-                        second.asked = match
+                    if second.verified_in != match:
+                        second.verified_in = match
                         second.held = second.table.holds(second, present.get(second.table, ()))
                     if not second.held:
                         continue
                     for filed in group:
                         for entry in filed.others:
-                            if entry.asked != match:
-                                entry.asked = match
+                            if entry.verified_in != match:
+                                entry.verified_in = match
                                 entry.held = entry.table.holds(entry, present.get(entry.table, ()))
                             if not entry.held:
                                 break
@@ -254,7 +254,7 @@ class FilterIndex(Generic[K]):
         return [self._keys[serial] for serial in sorted(found)]
 
     def _present(self, event: Event) -> dict[_Table, list[Any]]:
-        """The tables that the event has values for, with these values."""
+        """The tables that the event has values for, with those values."""
         present = {}
         for attribute in (TYPE, *event.attributes):
             if attribute in self._tables:
@@ -266,9 +266,10 @@ class FilterIndex(Generic[K]):
 
     def _file(self, serial: int, conjunction: Conjunction) -> _Filed:
         entries = [self._hold(constraint) for constraint in conjunction or _ALWAYS]
-        entries.sort(key=lambda entry: entry.table.share(entry))  # the others too: verifying is to fail early
+        entries.sort(key=lambda entry: entry.table.share(entry))  # all of them: verification should fail early
         access, *others = entries
-        # Of the rest, the one that most conjunctions hold makes the largest groups. Alone, the access is its own group.
+        # Of the rest, the constraint that most conjunctions share makes the largest groups. A single constraint is
+        # both access and group.
         second = max(others, key=lambda entry: entry.holders, default=access)
         if not access.groups:
             access.table.add(access)
@@ -284,7 +285,7 @@ class FilterIndex(Generic[K]):
                 del access.groups[second]
             if not access.groups:
                 access.table.remove(access)
-            for entry in dict.fromkeys((access, second, *filed.others)):  # alone, the access is its own group
+            for entry in dict.fromkeys((access, second, *filed.others)):  # one constraint: access and group
                 self._release(entry)
 
     def _hold(self, constraint: Constraint) -> _Entry:

@@ -1,18 +1,18 @@
-"""The values one constraint accepts, in a form in which two constraints can be compared without any event.
+"""The values one constraint accepts, in a form that allows comparing two constraints without an event.
 
 Three rules make the comparison exact:
 
-* Every kind of value has an order, a least value and, for each value but the greatest, a next one: a string's is itself
-  with U+0000 appended; a number's is whichever is nearer, the next double or the next 64-bit integer. So every
-  comparison, strict or not, is one or two half-open intervals `[low, high)`, with None for "no upper end".
-  (An interval with both ends in the domain lies in another if and only if its ends do.)
+* Every kind of value has an order, a least value and, for each value but the greatest, a next one: after a string
+  comes the string with U+0000 appended; after a number comes the next double or the next 64-bit integer, whichever is
+  nearer. So every comparison, strict or not, is one or two half-open intervals `[low, high)`, with None for "no upper
+  end". (An interval with both ends in the domain lies in another if and only if its ends do.)
 * A prefix is an interval too: it ends before the prefix with its last character replaced by the next one.
-* Suffix and contains are not intervals. Their parts are all strings, and `asks` says what the parts leave out.
+* Suffix and contains are not intervals. Their interval is all strings, and `text_operator` narrows it.
 
-The type of an event is a single string that is always there: on `TYPE`, `exists` is "any string", and what looks for
+The type of an event is a single string that is always there: on `TYPE`, `exists` is "any string", and a constraint of
 another kind accepts nothing.
 
-One thing is not seen: that a string bound beginning with U+10FFFE may force U+10FFFF to occur further on.
+One implication is missed: a string bound beginning with U+10FFFE may force U+10FFFF to occur further on.
 """
 
 import math
@@ -23,69 +23,69 @@ from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Scalar
 from roamcast.content.filter import Constraint, Kind, Operator, kind_of
 
 Bound = Any
-"""A value of the kind at hand, or None above all: never two kinds in one comparison, which types cannot say."""
+"""A value of one kind, or None above all values. Kinds are never mixed in a comparison, which types cannot express."""
 
-Part = tuple[Bound, Bound]
-Parts = tuple[Part, ...]
+Interval = tuple[Bound, Bound]
+Intervals = tuple[Interval, ...]
 
 LEAST: Final[dict[Kind, Scalar]] = {Kind.BOOL: False, Kind.NUMBER: -math.inf, Kind.STRING: ""}
 LAST_CHARACTER: Final = "\U0010ffff"
-ALL_STRINGS: Final[Parts] = (("", None),)
+ALL_STRINGS: Final[Intervals] = (("", None),)
 
 
 class Region(NamedTuple):
-    """The values a constraint accepts. No parts: none at all. Kind NOTHING: all of every kind."""
+    """The values a constraint accepts. No intervals: none at all. Kind NOTHING: all values of every kind."""
 
     kind: Kind
-    parts: Parts
+    intervals: Intervals
     begins: str = ""
     """Every accepted string begins with this, ends with `ends` and contains `has`."""
     ends: str = ""
     has: str = ""
-    asks: Operator | None = None
-    """SUFFIX or CONTAINS, where the parts alone would accept too much."""
+    text_operator: Operator | None = None
+    """SUFFIX or CONTAINS, where the intervals alone would accept too much."""
 
     @property
     def is_all_strings(self) -> bool:
-        return self.parts == ALL_STRINGS and self.asks is None
+        return self.intervals == ALL_STRINGS and self.text_operator is None
 
     def within(self, other: "Region") -> bool:
         """Whether `other` accepts every value that this region accepts."""
-        if not self.parts or other.kind is Kind.NOTHING:
+        if not self.intervals or other.kind is Kind.NOTHING:
             return True
         if self.kind is not other.kind:
             return False
-        if other.asks is Operator.SUFFIX:
+        if other.text_operator is Operator.SUFFIX:
             return self.ends.endswith(other.ends)
-        if other.asks is Operator.CONTAINS:
+        if other.text_operator is Operator.CONTAINS:
             return other.has in self.has
-        if self.asks is not None:
-            return self._scattered_within(other.parts)
-        for low, high in self.parts:
-            for other_low, other_high in other.parts:
+        if self.text_operator is not None:
+            return self._scattered_within(other.intervals)
+        for low, high in self.intervals:
+            for other_low, other_high in other.intervals:
                 if other_low <= low and (other_high is None or (high is not None and high <= other_high)):
                     break
             else:
                 return False
         return True
 
-    def _scattered_within(self, parts: Parts) -> bool:
-        """`within` for the strings that end with, or contain, the text `has`: they are found all over the order.
+    def _scattered_within(self, intervals: Intervals) -> bool:
+        """`within` for the strings that end with, or contain, the text `has`: they are scattered over the order.
 
-        Above every string lies one of them (U+10FFFF as often as needed before the text), and below every string but
-        those of U+0000 alone lies one (U+0000 before the text). So only two shapes of parts hold them all: all
-        strings but one, and all strings from a low end of U+0000 alone, when the text, their least, is not below it.
+        One of them lies above every string (U+10FFFF as often as needed before the text), and one below every string
+        except those of U+0000 alone (U+0000 before the text). So only two shapes of intervals hold them all: all
+        strings but one, and all strings from a low end of U+0000 alone, if the text, their least, is not below it.
         """
-        if len(parts) == 2:
-            missing = parts[0][1]
-            return not (missing.endswith(self.has) if self.asks is Operator.SUFFIX else self.has in missing)
-        return any(high is None and not low.strip("\0") and self.has >= low for low, high in parts)
+        if len(intervals) == 2:
+            missing = intervals[0][1]
+            return not (missing.endswith(self.has) if self.text_operator is Operator.SUFFIX else self.has in missing)
+        return any(high is None and not low.strip("\0") and self.has >= low for low, high in intervals)
 
 
 def implies(given: Constraint, wanted: Constraint) -> bool:
-    """Whether every event for which `given` holds is one for which `wanted` holds."""
+    """Whether `wanted` holds for every event for which `given` holds."""
     narrow, wide = region_of(given), region_of(wanted)
-    if not narrow.parts or (wanted.attribute == TYPE and wide.is_all_strings):
+    if not narrow.intervals or (wanted.attribute == TYPE and wide.is_all_strings):
         return True
     return given.attribute == wanted.attribute and narrow.within(wide)
 
@@ -108,7 +108,7 @@ def following(value: Scalar) -> Bound:
 
 
 def prefix_end(prefix: str) -> str | None:
-    """The least string above all that begin with `prefix`; None if there is none above them."""
+    """The least string above all that begin with `prefix`; None if there is none."""
     stem = prefix.rstrip(LAST_CHARACTER)
     if not stem:
         return None
@@ -117,14 +117,14 @@ def prefix_end(prefix: str) -> str | None:
 
 
 def plain(value: Scalar) -> Scalar:
-    """The one spelling of a value that has several: an integral double is the integer it equals."""
+    """The canonical form of a value: an integral double becomes the integer it equals."""
     if isinstance(value, float) and value.is_integer() and INT_MIN <= value <= INT_MAX:
         return int(value)
     return value
 
 
 def region_of(constraint: Constraint) -> Region:
-    """What `constraint` accepts."""
+    """The values that `constraint` accepts."""
     operator, value = constraint.operator, constraint.value
     if constraint.attribute == TYPE:
         if value is None:
@@ -134,49 +134,49 @@ def region_of(constraint: Constraint) -> Region:
     if value is None:
         return Region(Kind.NOTHING, ((None, None),))
     if not isinstance(value, str):
-        return Region(kind_of(value), _parts(operator, value))
+        return Region(kind_of(value), _intervals(operator, value))
     match operator:
         case Operator.SUFFIX | Operator.CONTAINS if value:
             return Region(Kind.STRING, ALL_STRINGS, "", value if operator is Operator.SUFFIX else "", value, operator)
         case Operator.EQ:
-            return Region(Kind.STRING, _parts(operator, value), value, value, value)
+            return Region(Kind.STRING, _intervals(operator, value), value, value, value)
         case Operator.PREFIX:
-            return Region(Kind.STRING, _parts(operator, value), value, "", value)
+            return Region(Kind.STRING, _intervals(operator, value), value, "", value)
         case Operator.GT | Operator.GE:
-            # What is above a string that begins with the last character can begin with no other.
+            # A string above one that begins with the last character begins with that character too.
             begins = value[: len(value) - len(value.lstrip(LAST_CHARACTER))]
-            return Region(Kind.STRING, _parts(operator, value), begins, "", begins)
+            return Region(Kind.STRING, _intervals(operator, value), begins, "", begins)
         case _:
-            return Region(Kind.STRING, _parts(operator, value))
+            return Region(Kind.STRING, _intervals(operator, value))
 
 
-def _parts(operator: Operator, value: Scalar) -> Parts:
+def _intervals(operator: Operator, value: Scalar) -> Intervals:
     least, after = LEAST[kind_of(value)], following(value)
-    parts: Parts
+    intervals: Intervals
     match operator:
         case Operator.EQ:
-            parts = ((value, after),)
+            intervals = ((value, after),)
         case Operator.NE:
-            parts = ((least, value), (after, None))
+            intervals = ((least, value), (after, None))
         case Operator.LT:
-            parts = ((least, value),)
+            intervals = ((least, value),)
         case Operator.LE:
-            parts = ((least, after),)
+            intervals = ((least, after),)
         case Operator.GT:
-            parts = ((after, None),)
+            intervals = ((after, None),)
         case Operator.GE:
-            parts = ((value, None),)
+            intervals = ((value, None),)
         case Operator.PREFIX:
-            parts = ((value, prefix_end(str(value))),)
+            intervals = ((value, prefix_end(str(value))),)
         case _:  # SUFFIX and CONTAINS of the empty string
-            parts = ALL_STRINGS
+            intervals = ALL_STRINGS
     # `after` is None above the greatest value, where nothing lies.
-    return tuple((low, high) for low, high in parts if low is not None and low != high)
+    return tuple((low, high) for low, high in intervals if low is not None and low != high)
 
 
-def joined(first: Parts, second: Parts) -> Parts:
-    """The union of two sets of intervals, with those that touch made one."""
-    result: list[Part] = []
+def joined(first: Intervals, second: Intervals) -> Intervals:
+    """The union of two sets of intervals; intervals that touch become one."""
+    result: list[Interval] = []
     for low, high in sorted(first + second, key=lambda part: part[0]):
         if result and (result[-1][1] is None or low <= result[-1][1]):
             start, end = result[-1]
@@ -186,9 +186,9 @@ def joined(first: Parts, second: Parts) -> Parts:
     return tuple(result)
 
 
-def common(first: Parts, second: Parts) -> Parts:
+def common(first: Intervals, second: Intervals) -> Intervals:
     """The intersection of two sets of intervals."""
-    result: list[Part] = []
+    result: list[Interval] = []
     for low, high in first:
         for other_low, other_high in second:
             start = max(low, other_low)
@@ -214,12 +214,12 @@ def up_to_high(attribute: str, high: Bound, values: Iterable[Scalar]) -> Constra
     return Constraint(attribute, Operator.LT, high)
 
 
-def spelt(attribute: str, parts: Parts, values: Iterable[Scalar]) -> Constraint | None:
-    """The one constraint that accepts exactly these parts, if there is one; `values` as for `from_low`.
+def spelt(attribute: str, intervals: Intervals, values: Iterable[Scalar]) -> Constraint | None:
+    """The constraint that accepts exactly these intervals, or None; `values` as for `from_low`.
 
-    A single value, which has such a constraint too, is never the union of two different regions.
+    A single value would have a constraint too, but is never the union of two different regions.
     """
-    (low, high), *rest = parts
+    (low, high), *rest = intervals
     kind = kind_of(low)
     if kind is Kind.BOOL or len(rest) > 1:
         return None

@@ -9,11 +9,12 @@ At an instant τ, in the system's configuration c at that instant, an event `[p,
 4. publication domain matching: the publisher is in the subscription's publication domain, p ∈ p̃;
 5. subscription domain matching: the subscriber is in the event's subscription domain, s ∈ s̃.
 
-All contexts refer to the configuration at τ, not to that when event or subscription were issued. A context that is not
-given holds for every host. Where a context asks hosts beyond one hop, situations must say what these answered.
+All contexts refer to the configuration at τ, not to the one when the event or the subscription was issued. A context
+that is not given holds for every host. If a context looks at hosts beyond one hop, situations must contain their
+answers.
 
-The conditions are functions of their own, since a protocol decides 1 to 3 on a host in the overlap, 4 on the publisher
-and 5 on the subscriber.
+Each condition is a function, since a protocol decides 1 to 3 on a host in the overlap, 4 on the publisher and 5 on the
+subscriber.
 """
 
 from collections.abc import Iterable
@@ -35,12 +36,12 @@ class Lifetime(NamedTuple):
     """0: instantaneous. None: for ever."""
 
     def covers(self, now: int) -> bool:
-        """Whether it is in force. The instant of expiry belongs to it, so that an instantaneous one has its instant."""
+        """Whether it is in force. The instant of expiry is included, so that length 0 is in force for one instant."""
         return self.since <= now and (self.length is None or now <= self.since + self.length)
 
 
 class ContextualEvent(NamedTuple):
-    """The paper's [p, e, τe, r, s̃], without p: the publisher is whoever is named so."""
+    """The paper's [p, e, τe, r, s̃], without p: the publisher is an argument of its own."""
 
     event: Event
     lifetime: Lifetime
@@ -58,12 +59,12 @@ class ContextualSubscription(NamedTuple):
 
 
 def in_context(context: Context | None, situation: Situation) -> bool:
-    """Conditions 4 and 5: whether a publisher or a subscriber is in the domain; always if there is none."""
+    """Conditions 4 and 5: whether a publisher or a subscriber is in the domain. True if there is no domain."""
     return context is None or holds(context, situation)
 
 
 def in_overlap(event: ContextualEvent, subscription: ContextualSubscription, host: Situation) -> bool:
-    """Whether this host is in the context of relevance and in that of interest: by condition 3 one is enough."""
+    """Whether this host is in both the context of relevance and that of interest. Condition 3 needs one such host."""
     return in_context(event.relevance, host) and in_context(subscription.interest, host)
 
 
@@ -77,8 +78,8 @@ def matches(
 ) -> bool:
     """All five conditions at the instant `now`.
 
-    `hosts` are all those of the configuration, publisher and subscriber included; those surely outside of one
-    of the two contexts may be left out.
+    `hosts` are all hosts of the configuration, publisher and subscriber included; hosts that are surely outside one of
+    the two contexts may be left out.
     """
     return (
         event.lifetime.covers(now)

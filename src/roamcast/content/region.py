@@ -2,12 +2,12 @@
 
 The rules this file owns:
 
-* A border belongs to its region. Whether a point is in a rectangle or a polygon is decided exactly, in a circle as
-  exactly as a float holds its distance from the centre.
+* A border belongs to its region. Containment in a rectangle or a polygon is exact; in a circle it is as exact as a
+  float holds the distance from the centre.
 * Sizes are above 0. Coordinates are at most `MAX_COORDINATE` from 0, radii at most `MAX_RADIUS`, so that no product of
   two overflows; a polygon has at most `MAX_CORNERS` corners, and its border neither crosses nor touches itself.
-* What is made to contain something (`box`, `enlarged`) is rounded outwards, by some units of the last place. It ends
-  where coordinates do: nothing lies beyond.
+* Regions made to contain something (`box`, `enlarged`) are rounded outwards, by some units of the last place, but not
+  beyond the largest coordinate: nothing lies there.
 
 `str` gives the text form, `circle(50, 50, 10)`, which `context/text.py` reads.
 """
@@ -34,19 +34,19 @@ from roamcast.content.geometry import (
 from roamcast.errors import ContentError
 
 MAX_COORDINATE: Final = 1e9
-"""Metres, in each direction: farther than the Moon."""
+"""Metres in each direction: farther than the Moon."""
 MAX_RADIUS: Final = 4e9
-"""Metres. A circle of that radius around any point holds all that have coordinates."""
+"""Metres. A circle of this radius around any point contains all valid points."""
 MAX_CORNERS: Final = 32
-"""Of a polygon. Checking that it is simple takes time with the square, and regions arrive from strangers."""
+"""Corners of a polygon. Checking that it is simple takes quadratic time, and regions arrive from strangers."""
 
 _ROUNDING: Final = 1e-12
-"""Relative; far above what the few operations of a distance lose."""
+"""Relative; far above the rounding error of a distance."""
 
 
 def metres(value: float, what: str, most: float = MAX_COORDINATE) -> float:
     """A coordinate or a length as a float. Raises `ContentError`, naming `what`, if it cannot be one."""
-    if type(value) is float and -most <= value <= most:  # a host says often where it is
+    if type(value) is float and -most <= value <= most:  # the common case: hosts report their location often
         return value + 0.0  # -0.0 becomes 0.0
     if isinstance(value, bool) or not isinstance(value, int | float):
         raise ContentError(f"{what} must be a number of metres, not {value!r}")
@@ -56,7 +56,7 @@ def metres(value: float, what: str, most: float = MAX_COORDINATE) -> float:
 
 
 def _outwards(value: float, by: float) -> float:
-    """`value + by` and a little more, away from where it was, but not beyond the greatest coordinate."""
+    """`value + by` and a little more in the same direction, but not beyond the largest coordinate."""
     slack = 4 * math.ulp(max(abs(value), abs(by)))
     moved = value + by + math.copysign(slack, by)
     return min(max(moved, -MAX_COORDINATE), MAX_COORDINATE)
@@ -65,7 +65,7 @@ def _outwards(value: float, by: float) -> float:
 def _growth(value: float) -> float:
     if not 0 <= value < math.inf:
         raise ContentError(f"a region grows by 0 m or more, not by {value!r}")
-    return min(float(value), MAX_RADIUS)  # a float: its 0 has the sign that says which way is outwards
+    return min(float(value), MAX_RADIUS)  # a float: the sign of its 0 says which way is outwards
 
 
 def text_of(number: float) -> str:
@@ -132,7 +132,7 @@ class Rectangle(msgspec.Struct, frozen=True, array_like=True, tag="rect"):
     def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
-        A touch counts, as a stretch without length; one at a corner may be lost to rounding.
+        A touch counts, as an interval of length 0; one at a corner may be lost to rounding.
         """
         begin, finish = WHOLE
         for axis, low, high in ((0, self.x0, self.x1), (1, self.y0, self.y1)):
@@ -198,7 +198,7 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
     def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
-        A touch counts, as a stretch without length, unless it is lost to rounding.
+        A touch counts, as an interval of length 0, unless it is lost to rounding.
         """
         starts, ends = self.contains(*start), self.contains(*end)
         if starts and ends:
@@ -224,7 +224,7 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
 
 
 class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
-    """What a closed line through the corners encloses. It may be concave, and go round either way."""
+    """The area enclosed by a closed line through the corners. It may be concave, and run in either direction."""
 
     corners: tuple[Point, ...]
 
@@ -251,7 +251,7 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
 
     @property
     def centre(self) -> Point:
-        """That of the bounding box; a concave polygon need not contain it."""
+        """The centre of the bounding box; a concave polygon need not contain it."""
         return self.box.centre
 
     @property
@@ -282,32 +282,32 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
     def enlarged(self, by: float) -> Rectangle:
         """A region that contains every point within that distance: the bounding box enlarged, so a good deal more."""
         box = self.box
-        # Distances to slanting edges are rounded by what their corners' coordinates cannot hold.
+        # The rounding error of a distance to a slanting edge grows with the corners' coordinates.
         slack = 16 * math.ulp(max(abs(box.x0), abs(box.y0), abs(box.x1), abs(box.y1)))
         return box.enlarged(_growth(by) + slack)
 
     def shifted(self, dx: float, dy: float) -> "Polygon":
         """The region moved. Raises `ContentError` if that leads beyond `MAX_COORDINATE`.
 
-        So far out that corners which are close together become one by rounding, it is refused as well.
+        Also refused: so far out that rounding makes one corner of two that are close together.
         """
         return Polygon(tuple((x + dx, y + dy) for x, y in self.corners))
 
     def inside_during(self, start: Point, end: Point) -> tuple[Interval, ...]:
         """When a point that moves straight from start to end is in the region: parameters in 0..1, in order.
 
-        A touch counts, as a stretch without length. Between two meetings with the border nothing changes, so one
-        point in the middle decides.
+        A touch counts, as an interval of length 0. Between two meetings with the border nothing changes, so one point
+        in the middle decides.
         """
         shared = [met for a, b in self.edges if (met := meetings(start, end, a, b))]
-        stretches = [(met[0], met[-1]) for met in shared]  # along an edge, no rounded point would tell
+        intervals = [(met[0], met[-1]) for met in shared]  # along an edge: no rounded point can tell
         times = sorted({*WHOLE, *(t for met in shared for t in met)})
         for begin, finish in pairwise(times):
             middle = (begin + finish) / 2
             x, y = (start[axis] + middle * (end[axis] - start[axis]) for axis in (0, 1))
             if self.contains(x, y):
-                stretches.append((begin, finish))
-        return merged(stretches)
+                intervals.append((begin, finish))
+        return merged(intervals)
 
 
 Region = Rectangle | Circle | Polygon
@@ -325,7 +325,7 @@ def bounding_box(regions: Iterable[Region]) -> Rectangle:
 
 
 def may_intersect(a: Region, b: Region) -> bool:
-    """Whether two regions have a point in common. Never says no if they have; exact where no circle is involved.
+    """Whether two regions have a point in common. Never wrongly says no; exact if no circle is involved.
 
     With a circle, a gap that is smaller than rounding (1e-12 of the sizes involved) counts as none.
     """

@@ -1,10 +1,10 @@
 """A filter and an event as rows, so that matching is a join and a count.
 
-The rule this file owns: **a row of a filter is only ever compared with values of one machine type.** An engine that
-compares a 64-bit integer with a double by rounding the integer would otherwise disagree with `Filter.matches`. So a
-numeric constraint gives one row for integers and one for doubles, under the same constraint number, and each has the
-bound converted exactly: for integers `< 2.5` is `<= 2`. Where every value of the type satisfies the constraint, the row
-is `exists` of that kind; where none can, there is no row.
+The rule this file owns: **a row of a filter is only ever compared with values of one machine type.** Otherwise an
+engine that compares a 64-bit integer with a double by rounding the integer would disagree with `Filter.matches`. So a
+numeric constraint gives one row for integers and one for doubles, under the same constraint number, each with the
+bound converted exactly: for integers `< 2.5` is `<= 2`. If every value of the type satisfies the constraint, the row
+is `exists` of that kind; if none can, there is no row.
 
 How to match:
 
@@ -13,8 +13,8 @@ How to match:
 3. A conjunction matches an event when `needed` *distinct* constraint numbers are left. A filter matches when one of its
    conjunctions does.
 
-Nothing else is special. The empty conjunction, which holds always, asks for the type to exist, which every event has. A
-constraint that nothing can satisfy has no rows but is counted in `needed`. The empty filter has no rows.
+Nothing else is special. The empty conjunction, which always holds, becomes `exists` of the type, which every event has.
+A constraint that nothing can satisfy has no rows but counts in `needed`. The empty filter has no rows.
 """
 
 import math
@@ -32,7 +32,7 @@ BOOL: Final = "bool"
 
 
 class Row(NamedTuple):
-    """One constraint for values of one kind. Of the last four columns the one of `kind` is set, or none for exists."""
+    """One constraint for values of one kind. Of the last four columns, only that of `kind` is set; none for exists."""
 
     subscription: int
     conjunction: int
@@ -106,7 +106,7 @@ def _comparisons(constraint: Constraint) -> Iterator[tuple[Operator, Columns]]:
 
 
 Nearest = tuple[int | float | None, int | float | None, int | float | None]
-"""Of one machine type: the greatest value below a number, the value equal to it, the least above; None if none is."""
+"""The values of one machine type around a number: the greatest below, the equal one, the least above; None if none."""
 
 
 def _nearest_integers(number: int | float) -> Nearest:

@@ -30,7 +30,7 @@ _NO_NEGATION: Final = "there is no negation; write != or the opposite comparison
 
 
 def parse_filter(text: str) -> Filter:
-    """The filter that `text` says. Raises `SyntaxProblem` at the first character that cannot be read."""
+    """Parses a filter. Raises `SyntaxProblem` at the first character that cannot be read."""
     return Filter(tuple(_Parser(text).everything()))
 
 
@@ -59,8 +59,9 @@ def _format_attribute(name: str) -> str:
 class _Parser(TokenReader):
     """Recursive descent, one token ahead.
 
-    A part of the text becomes the list of its alternatives; only the whole is made a `Filter`, since sorting at every
-    level would let a hostile text take minutes. Each step that grows a list is bounded at the word that asked for it.
+    Each part of the text becomes a list of alternatives; only the whole becomes a `Filter`, since sorting at every
+    level would let a hostile text take minutes. Each step that grows a list checks the bound, and refuses the word that
+    exceeds it.
     """
 
     MEANT: ClassVar[Mapping[str, str]] = {"not": _NO_NEGATION, "!": _NO_NEGATION}
@@ -90,8 +91,8 @@ class _Parser(TokenReader):
         return product
 
     def multiply(self, left: list[Conjunction], right: list[Conjunction], place: Token) -> list[Conjunction]:
-        # Apart from `true`, a factor either empties the product or makes it larger by its own length at least: with
-        # `true` out of the way, the bound on the size is a bound on the time.
+        # Apart from `true`, a factor either empties the product or makes it larger by at least its own length. So,
+        # with `true` handled first, the bound on the size also bounds the time.
         if right == [()]:
             return left
         if left == [()]:

@@ -1,4 +1,4 @@
-r"""What the languages that people type have in common: words, names, values, quotes, and how a mistake is told.
+r"""The tokens that the filter and context languages share: words, names, values, quotes; and how mistakes are reported.
 
 The filter language (`text.py`) and the context language (`context/text.py`) are grammars over these tokens:
 
@@ -6,10 +6,10 @@ The filter language (`text.py`) and the context language (`context/text.py`) are
   other name, and one spelled like a keyword, stands in backquotes, with a backquote inside doubled.
 * **Keywords** are lower case: and, or, not, exists, true, false, inf.
 * **Values.** `true`, `false`; strings in double or single quotes; integers of 64 bits (`-12`, `+5`); floats, rounded
-  to the nearest there is (`1.5`, `.5`, `5.`, `1e3`, `inf`, `-inf`).
+  to the nearest double (`1.5`, `.5`, `5.`, `1e3`, `inf`, `-inf`).
 * **Escapes**, in all three kinds of quotes: `\\`, `\n`, `\r`, `\t`, `\"`, `\'`, `` \` ``, `\uXXXX`, `\UXXXXXXXX`.
-  Unescaped control characters are accepted; printing escapes whatever is not printable, in names as in strings, since
-  what came from a stranger may end on a terminal.
+  Unescaped control characters are accepted; printing escapes everything that is not printable, in names as in strings,
+  since text from a stranger may end up on a terminal.
 * **Bounds.** `MAX_LENGTH` characters. No lone surrogates.
 """
 
@@ -24,8 +24,8 @@ from roamcast.errors import SyntaxProblem
 
 MAX_LENGTH: Final = 65536
 
-# Runs are taken whole and judged afterwards, so that a message can name `==`, `&&`, `20x` or `2024-01-05` as they
-# were typed. Possessive quantifiers keep an unclosed quote from being searched again and again.
+# Runs of characters are one token and checked afterwards, so that a message can name `==`, `&&`, `20x` or `2024-01-05`
+# as typed. Possessive quantifiers avoid searching for an unclosed quote again and again.
 _TOKEN: Final = re.compile(
     r"""\s*+(?:
         (?P<word>     [\w@/.:+-]++ )
@@ -77,7 +77,7 @@ def format_name(name: str) -> str:
 
 
 def format_value(value: Scalar) -> str:
-    # The base classes' own repr: that of a subclass, such as numpy's float64, need not be a number.
+    # The base classes' own repr: the repr of a subclass, such as numpy's float64, need not be a number.
     if isinstance(value, bool):
         return "true" if value else "false"
     if isinstance(value, int):
@@ -117,7 +117,7 @@ class Token(NamedTuple):
 
     @property
     def shown(self) -> str:
-        """The text, fit for a message: not too long, and printable."""
+        """The text, shortened and printable, for a message."""
         shown = self.text if len(self.text) <= 40 else self.text[:39] + "…"
         return "".join(c if c.isprintable() else _escape_code(c) for c in shown)
 
@@ -129,9 +129,9 @@ class TokenReader:
     """The part of a recursive-descent parser, one token ahead, that does not depend on the grammar."""
 
     KEYWORDS: ClassVar[frozenset[str]] = RESERVED
-    """The words of the language, those that are names elsewhere included."""
+    """The words of the language, including those that may also be names."""
     MEANT: ClassVar[Mapping[str, str]] = {}
-    """What to say about words that other languages have and this one has not."""
+    """Hints for words of other languages that this one lacks."""
 
     def __init__(self, text: str) -> None:
         if len(text) > MAX_LENGTH:
@@ -155,7 +155,7 @@ class TokenReader:
         return token
 
     def meant(self, token: Token) -> str:
-        """What the writer probably meant by a token that does not belong where it is; often nothing is known."""
+        """A hint at what the writer probably meant by a misplaced token; often empty."""
         word = token.text.lower()
         known = self.MEANT.get(word) or _MEANT.get(word)
         if known:
@@ -163,7 +163,7 @@ class TokenReader:
         return f"keywords are lower case: write {word}" if word in self.KEYWORDS and word != token.text else ""
 
     def problem(self, expected: str, hint: str = "") -> SyntaxProblem:
-        """The refusal of the token at hand. If that is a quote never closed, nothing else matters."""
+        """The error for the current token. If that is an unclosed quote, the error is about the quote."""
         token = self.token
         if token.kind == "unclosed":
             return SyntaxProblem(f"expected a closing {token.text} for this one", self.text, token.position)
@@ -238,7 +238,7 @@ class TokenReader:
         return value
 
     def unquote(self, token: Token) -> str:
-        """What stands between the quotes of a string or a name."""
+        """The text between the quotes of a string or a name."""
 
         def replace(match: re.Match[str]) -> str:
             place = token.position + 1 + match.start()

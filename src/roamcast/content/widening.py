@@ -1,7 +1,7 @@
 """How long a filter in a frame may be: shorter than one that an application gives to its own node.
 
-What a node does with a neighbour's filter, it does for free. So a frame with a filter of more than `MAX_IN_FRAME`
-constraints is not listened to, and no honest node sends one: a longer filter is widened before it leaves.
+A node's work on a neighbour's filter costs the neighbour nothing. So nodes ignore a frame with a filter of more than
+`MAX_IN_FRAME` constraints, and no honest node sends one: a longer filter is widened before it is sent.
 """
 
 from typing import Final
@@ -12,11 +12,11 @@ from roamcast.content.covering import MIN_BUDGET, summarise
 from roamcast.content.filter import EVERYTHING, Filter
 
 MAX_IN_FRAME: Final = 256
-"""Constraints; `content.filter.MAX_CONSTRAINTS` has those of a local one."""
+"""Constraints; `content.filter.MAX_CONSTRAINTS` is the limit for a local filter."""
 
 
 def length(filter: Filter) -> int:
-    """Constraints, or alternatives if these are more."""
+    """The number of constraints, or of alternatives if that is larger."""
     return max(sum(map(len, filter.alternatives)), len(filter.alternatives))
 
 
@@ -25,7 +25,7 @@ def too_long(filter: Filter) -> bool:
 
 
 def widened(filter: Filter) -> Filter:
-    """The filter, or one that covers it and may be sent."""
+    """The filter, or one that covers it and is short enough to send."""
     budget = len(msgspec.msgpack.encode(filter))
     while too_long(filter):
         budget //= 2

@@ -1,11 +1,11 @@
 """Events from XML documents, with types from an XML schema or from the form of each value.
 
-The odmrp paper (section III.A) sends events as XML whose root element names the event's type. This file owns the way
-from such a document to an event, and the refusal of every document that could harm its reader.
+The odmrp paper (section III.A) sends events as XML whose root element names the event's type. This file turns such a
+document into an event, and refuses every document that could harm its reader.
 
 Names. The root's local name is the event's type. Each *leaf* (an element without child elements) and each XML attribute
 becomes an attribute of the event, named by the local names on the way from below the root: `info/label`, `@id`,
-`info/@year`. Prefixes and `xmlns` declarations are dropped, and so are `xsi:` attributes, which speak to validators.
+`info/@year`. Prefixes, `xmlns` declarations and `xsi:` attributes, which are for validators, are dropped.
 A root that is itself a leaf gives its text under the name `.`. Repeated leaves are several values, in document order.
 
 Text. Comments and processing instructions are left out; CDATA is text; an empty leaf is the empty string. White space
@@ -20,11 +20,11 @@ Types. Without a schema a value's form decides, surrounding white space aside:
 * everything else is a string, `NaN` and `INF` too, and a string keeps its white space as it stands, as in XPath.
 
 With a schema the document must be valid, and each value has its declared type: booleans, the integers, decimal, float
-and double (all read as 64-bit floats, infinities allowed), and strings for all else, dates included. A value that no
-event can hold, an integer beyond 64 bits or NaN, is refused. Defaults in a schema are not filled in.
+and double (all read as 64-bit floats, infinities allowed), and strings for everything else, dates included. A value
+that no event can hold (an integer beyond 64 bits, NaN) is refused. Defaults in a schema are not filled in.
 
 Documents may come from strangers: no DOCTYPE, so no entities; no network; bounds on size, depth, names and values.
-A schema is read with the same care, but it is the reader's own: how long libxml2 compiles it is not bounded.
+A schema is read with the same care, but it comes from the reader: the time libxml2 takes to compile it is not bounded.
 """
 
 import itertools
@@ -48,13 +48,13 @@ MAX_VALUES: Final = 10_000
 """Values of an event from one document."""
 
 MAX_ATTRIBUTES: Final = 1000
-"""XML attributes of one element: lxml takes a time that grows with their square to read them."""
+"""XML attributes of one element: lxml reads them in quadratic time."""
 
 MAX_PATH: Final = 4096
 """Characters of an attribute's name. Without it, one deep path over many leaves would multiply a document's size."""
 
 MAX_NAMES: Final = 1000
-"""Names that are taken from a schema: types used in several places can make them exponentially many."""
+"""Names taken from a schema: types used in several places can produce exponentially many."""
 
 ROOT_LEAF: Final = "."
 """The attribute that holds the text of a root without children."""
@@ -68,7 +68,7 @@ _FLOAT_FORM: Final = re.compile(r"(?=[^.eE]*[.eE])[+-]?(?:(?:0|[1-9][0-9]*)(?:\.
 _BOOL_FORM: Final = {"true": True, "false": False}
 
 Reader = Callable[[str], Scalar]
-"""From the text of a valid document to a value."""
+"""Turns the text of a valid document into a value."""
 
 
 def value_from_form(text: str) -> Scalar:
@@ -110,7 +110,7 @@ def _parser(encoding: str | None) -> etree.XMLParser:
 
 
 _BYTES_PARSER: Final = _parser(None)
-_STR_PARSER: Final = _parser("utf-8")  # a str is already decoded: what it declares of its encoding no longer counts
+_STR_PARSER: Final = _parser("utf-8")  # a str is already decoded: ignore the encoding that it declares
 
 
 def _parse(source: bytes | str, what: str) -> etree._Element:
@@ -143,7 +143,7 @@ def _place(element: etree._Element) -> str:
 
 
 def _values(root: etree._Element, declared: "_Declared | None") -> Iterator[tuple[str, Scalar]]:
-    """Names and values in document order. `declared` is what a schema says of the root."""
+    """Names and values in document order. `declared` is what a schema says about the root."""
     pending = [(root, "", 1, declared)]
     while pending:
         element, path, depth, declared = pending.pop()
@@ -160,7 +160,7 @@ def _values(root: etree._Element, declared: "_Declared | None") -> Iterator[tupl
             read = value_from_form if declared is None else declared.read
             yield path or ROOT_LEAF, _read(read, element.text or "", "the text", element)
             continue
-        _check_count(len(pending) + len(element))  # each holds a value or more: refused before their paths are made
+        _check_count(len(pending) + len(element))  # each has a value or more: refuse before building their paths
         _check_unmixed(element)
         for child in reversed(element):
             name = _local(child.tag)
@@ -246,13 +246,13 @@ _SHAPES: Final = "schema element attribute complexType simpleType simpleContent 
 _FACETS: Final = (
     "enumeration pattern length minLength maxLength minInclusive maxInclusive minExclusive maxExclusive "
     "totalDigits fractionDigits whiteSpace unique key keyref selector field"
-)  # they narrow what is valid, which is libxml2's affair, and leave types as they are
+)  # they narrow what is valid, which libxml2 checks, and do not change types
 _UNDERSTOOD: Final = _GROUPS.union(_SHAPES.split(), _FACETS.split())
 _NOT_UNDERSTOOD_KEYS: Final = ("substitutionGroup", "abstract")
 
 
 class _Declared:
-    """What a schema says of an element: how its text and its attributes are read, and what is said of its children."""
+    """What a schema says about an element: how to read its text and its attributes, and the same for its children."""
 
     def __init__(self) -> None:
         self.read: Reader = str
@@ -261,11 +261,11 @@ class _Declared:
 
 
 class Schema:
-    """An XML schema: what documents must be like, and of which types their values are. Make it once, use it often.
+    """An XML schema: which documents are valid, and the types of their values. Make it once, use it often.
 
-    Understood are global and local elements and attributes, `ref`, named and inline types, sequence, choice and all in
-    each other, simple types by restriction, and simple content by extension. Elements go by their local names. Anything
-    that could change a type unseen (import, include, groups, lists, unions, derived complex types) is refused by name.
+    It supports global and local elements and attributes, `ref`, named and inline types, nested sequence, choice and
+    all, simple types by restriction, and simple content by extension. Elements go by their local names. Anything that
+    could change a type unnoticed (import, include, groups, lists, unions, derived complex types) is refused by name.
     """
 
     def __init__(self, validator: etree.XMLSchema, roots: dict[str, _Declared]) -> None:
@@ -283,7 +283,7 @@ class Schema:
         return cls(validator, _SchemaReader(root).read())
 
     def check(self, root: etree._Element) -> _Declared:
-        """What is declared of `root`. Raises `ContentError` unless the document below it is valid."""
+        """The declaration of `root`. Raises `ContentError` unless the document below it is valid."""
         try:
             self._validator.assertValid(root.getroottree())
         except etree.DocumentInvalid as problem:  # its message ends with the line
@@ -293,7 +293,7 @@ class Schema:
     def names(self, root: str, most: int = MAX_NAMES) -> tuple[str, ...]:
         """The attributes that an event of type `root` can have, in the order of the schema, at most `most` of them.
 
-        An element inside itself is left out, at any depth: it would have no end.
+        An element inside itself is left out, at any depth: the list would never end.
         """
         if root not in self._roots:
             raise ContentError(f"the schema has no root element {root!r}; it has {', '.join(sorted(self._roots))}")
@@ -331,7 +331,7 @@ def _check_understood(root: etree._Element) -> None:
 
 
 class _SchemaReader:
-    """From the nodes of a schema to declarations. Types may contain themselves, so declarations form a graph."""
+    """Turns the nodes of a schema into declarations. Types may contain themselves, so declarations form a graph."""
 
     def __init__(self, root: etree._Element) -> None:
         self._elements = {str(node.get("name")): node for node in root.iterchildren(_XS + "element")}

@@ -5,10 +5,10 @@
     predicate   = "[" condition "]"                             condition of "and", "or", "(" ")" over
     comparison  = path | path operator literal | literal operator path       operator: = != < <= > >=
 
-A literal is a string in quotes or a number, which may have a minus sign and no exponent. All else is refused by name.
+A literal is a quoted string or a number, which may have a minus sign but no exponent. All else is refused by name.
 
-A comparison becomes constraints on the typed values that `xml.event_from_xml` makes of a document, so that a filter
-decides as XPath 1.0 does on the document wherever values and literals are written in their shortest form:
+A comparison becomes constraints on the typed values that `xml.event_from_xml` extracts from a document, so that a
+filter agrees with XPath 1.0 on the document if values and literals are written in their shortest form:
 
 * `=` and `!=` with a quoted literal compare strings in XPath. Here a literal that has the form of a number or a bool
   also equals that number or bool. So `price = "18.0"` finds `18.00`, which XPath proper does not, and `"1"` does not
@@ -24,8 +24,9 @@ Where it differs on purpose:
 
 * Names are local names. XPath proper would not let `/CD` find an element in a default namespace, as the paper's are.
 * Only leaves and attributes have values. A path to an element with children never holds, by itself or compared.
-* Conditions are per path, for an event keeps no association of repeated elements: `info[label = "X" and year = 1959]`
-  holds if one `info` has the label and another the year. Such documents may match too often, never too rarely.
+* Conditions are per path, since an event does not keep which repeated elements belong together:
+  `info[label = "X" and year = 1959]` holds if one `info` has the label and another the year. Such documents may match
+  too often, never too rarely.
 """
 
 import math
@@ -86,10 +87,10 @@ _ALL_OF_KIND: Final[dict[Kind, tuple[tuple[Operator, Scalar], ...]]] = {
     Kind.NUMBER: ((Operator.GE, -math.inf),),
     Kind.BOOL: ((Operator.EQ, True), (Operator.EQ, False)),
 }
-"""Questions of which one holds exactly if a value is of that kind."""
+"""Constraints of which one holds if and only if a value is of that kind."""
 
 Alternatives = tuple[Conjunction, ...]
-"""A filter in the making. `Filter` sorts: built anew at every step, a long expression would take quadratic time."""
+"""A filter in the making. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
 
 
 class _Token(NamedTuple):
@@ -107,13 +108,13 @@ class _Literal(NamedTuple):
 class _Path(NamedTuple):
     attribute: str
     conditions: list[Alternatives]
-    """Those of its predicates."""
+    """The conditions of its predicates."""
     ends_in_predicate: bool
 
     def exists(self) -> list[Alternatives]:
-        """The conditions under which the path leads somewhere.
+        """The conditions under which the path finds something.
 
-        There is no negation, so a predicate can only hold on an element that is there. The root is always there.
+        There is no negation, so a predicate can hold only on an element that exists. The root always exists.
         """
         if self.ends_in_predicate or self.attribute == "":
             return self.conditions
@@ -121,7 +122,7 @@ class _Path(NamedTuple):
 
 
 def filter_from_xpath(expression: str) -> Filter:
-    """The filter that an XPath expression stands for. `SyntaxProblem` names what it cannot express, and where."""
+    """Parses an XPath expression. `SyntaxProblem` names what a filter cannot express, and where."""
     check_text(expression, "an XPath expression")
     if len(expression) > MAX_EXPRESSION:
         raise ContentError(f"an XPath expression may have {MAX_EXPRESSION} characters, not {len(expression)}")
@@ -136,7 +137,7 @@ def filter_from_xpath(expression: str) -> Filter:
 def _all_of(parts: list[Alternatives]) -> Alternatives:
     result: Alternatives = (tuple(constraint for part in parts if len(part) == 1 for constraint in part[0]),)
     for part in parts:
-        if len(part) > 1:  # so that each turn at least doubles the result, and there are few
+        if len(part) > 1:  # each turn at least doubles the result, so there are few turns
             size = len(result) * sum(map(len, part)) + len(part) * sum(map(len, result))
             _check_size(max(size, len(result) * len(part)))
             result = tuple(mine + theirs for mine in result for theirs in part)
@@ -262,7 +263,7 @@ class _Parser:
                 self._problem("an attribute has nothing below it", self._now)
 
     def _compared(self, path: _Path, operator: Operator, literal: _Literal) -> Alternatives:
-        """One of several constraints, since the value's type decides how XPath's comparison is to be read."""
+        """Alternatives, one per type: the type of the event's value decides how XPath compares it."""
         name = path.attribute or ROOT_LEAF
         values: list[Scalar] = []
         if literal.quoted and operator not in ORDERING:
@@ -277,12 +278,12 @@ class _Parser:
                     f"'{operator}' compares numbers, and {literal.text!r} is none: it can never hold", literal.token
                 )
             values.append(_number(form))
-        questions = [(operator, value) for value in values]
+        comparisons = [(operator, value) for value in values]
         if operator is Operator.NE:
-            told_apart = {kind_of(value) for value in values}
-            questions.extend(pair for kind, all_of in _ALL_OF_KIND.items() if kind not in told_apart for pair in all_of)
-        comparison = tuple((Constraint(name, asked, value),) for asked, value in questions)
-        return _all_of([*path.conditions, comparison])
+            compared = {kind_of(value) for value in values}
+            comparisons.extend(pair for kind, all_of in _ALL_OF_KIND.items() if kind not in compared for pair in all_of)
+        alternatives = tuple((Constraint(name, sign, value),) for sign, value in comparisons)
+        return _all_of([*path.conditions, alternatives])
 
     # Tokens
 

@@ -2,15 +2,15 @@
 
 The rules this file owns:
 
-* **What cannot be answered is false, and `not` of it is true**: a comparison with a missing attribute or of unlike
-  types, a region for a host whose location is unknown, `min`, `max` or `mean` over a group in which nobody has a number
-  under that name. So `not speed > max(neighbours.speed)` holds for a host that is alone. `count` is always a number.
+* **What cannot be answered is false, and its `not` is true**: a comparison with a missing attribute or of unlike types,
+  a region for a host whose location is unknown, `min`, `max` or `mean` over a group in which nobody has a number under
+  that name. So `not speed > max(neighbours.speed)` holds for a host that is alone. `count` is always a number.
 * Comparisons are those of filters: numbers compare exactly, unlike types never, `!=` included.
-* `min`, `max` and `mean` look at numbers only; who has something else there, or nothing, does not take part. A mean is
-  the float nearest to the exact one; of infinities of both signs there is none.
+* `min`, `max` and `mean` skip hosts without a number under that name. A mean is the float nearest to the exact one;
+  infinities of both signs have no mean.
 * The order of a group never changes an answer.
-* As long as nobody has asked the hosts beyond one hop, what depends on them is *unknown*, and an answer is given only
-  if it is the same whatever they would say.
+* Until the hosts beyond one hop have been queried, what depends on them is *unknown*, and an answer is given only if it
+  is the same whatever they would answer.
 """
 
 import enum
@@ -38,7 +38,7 @@ from roamcast.content.event import Scalar
 from roamcast.content.filter import Kind, compare, kind_of
 
 Truth = bool | None
-"""None: it depends on hosts that nobody has asked."""
+"""None: it depends on hosts that have not been queried."""
 
 
 class _Unknown(enum.Enum):
@@ -49,9 +49,9 @@ _UNKNOWN: Final = _Unknown.UNKNOWN
 
 
 def evaluate(context: Context, situation: Situation) -> Truth:
-    """Whether the situation's host is in the context; None if that depends on hosts that nobody has asked.
+    """Whether the situation's host is in the context; None if that depends on hosts that have not been queried.
 
-    Takes time with the size of the context times the number of hosts around.
+    The time is proportional to the size of the context times the number of hosts around.
     """
     return _truth(context.expression, situation, None)
 
@@ -62,7 +62,7 @@ def holds(context: Context, situation: Situation) -> bool:
 
 
 def _truth(expression: Expression, situation: Situation, distance: float | None) -> Truth:
-    """`distance` is that of a host of a group, which `where` looks at."""
+    """`distance`, of a host in a group, is for a `where`."""
     match expression:
         case Within():
             location = situation.host.location

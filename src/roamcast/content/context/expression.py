@@ -4,11 +4,11 @@ The rules this file owns:
 
 * An *individual* property is about the host alone: where it is (`Within`), its attributes, its `x`, `y` and `speed`. A
   *relational* one compares an `Aggregate` over the hosts around it. They combine with `And`, `Or` and `Not`.
-* An aggregate's `where` is an individual property of each host of the group: there is no aggregate in an aggregate. So
-  evaluating a context takes time with its size times the hosts around.
-* `size` counts every node, each aggregate and each corner of a polygon; `depth` counts what the text shows inside each
-  other: parentheses, nots and aggregates. Both are bounded, for contexts come from strangers.
-* `And` of nothing is true and `Or` of nothing false. Of one part there is neither: that part says it.
+* An aggregate's `where` is an individual property of each host of the group: aggregates do not nest. So evaluating a
+  context takes time proportional to its size times the hosts around.
+* `size` counts every node, each aggregate and each corner of a polygon; `depth` counts how deep parentheses, nots and
+  aggregates nest in the text. Both are bounded, since contexts come from strangers.
+* `And` of nothing is true and `Or` of nothing false. Neither may have just one part: use the part itself.
 
 Printing (`str`) gives the text that `context/text.py` reads back as an equal expression.
 """
@@ -29,11 +29,11 @@ MAX_SIZE: Final = 256
 MAX_DEPTH: Final = 32
 
 DISTANCE: Final = "distance"
-"""The name under which a host of a group answers how far it is from the one that looks at the group, in metres."""
+"""The name that, for a host of a group, gives its distance in metres from the host that looks at the group."""
 
 
 class Function(enum.StrEnum):
-    """What an aggregate makes of a group."""
+    """What an aggregate computes over a group."""
 
     COUNT = "count"
     MIN = "min"
@@ -47,7 +47,7 @@ class Scope(enum.StrEnum):
     NEIGHBOURS = "neighbours"
     """Those one hop away."""
     HOSTS = "hosts"
-    """All within a distance, however many hops away: somebody must ask them."""
+    """All within a distance, however many hops away: they must be queried."""
 
 
 def _check_attribute(name: str) -> None:
@@ -78,7 +78,7 @@ class Exists(msgspec.Struct, frozen=True, array_like=True, tag="exists"):
 
 
 class Aggregate(msgspec.Struct, frozen=True, array_like=True):
-    """A number that a group of hosts gives."""
+    """A number computed over a group of hosts."""
 
     function: Function
     attribute: str | None = None
@@ -121,11 +121,11 @@ class Comparison(msgspec.Struct, frozen=True, array_like=True, tag="is", eq=Fals
         if isinstance(self.left, str):
             _check_attribute(self.left)
         if self.operator is Operator.EXISTS:
-            raise ContentError("'exists' is no comparison")
+            raise ContentError("'exists' is not a comparison")
         if isinstance(self.right, Aggregate):
             self._check_numeric("an aggregate")
             return
-        Constraint("compared", self.operator, self.right)  # its rules are these
+        Constraint("compared", self.operator, self.right)  # the same rules as a constraint's
         if isinstance(self.left, Aggregate):
             self._check_numeric(str(self.left.function))
             if kind_of(self.right) is not Kind.NUMBER:
@@ -220,7 +220,7 @@ def _parts(node: Node) -> tuple[Node, ...]:
 
 
 def nodes(expression: Node) -> Iterator[Node]:
-    """The expression and all that is in it. A loop, not a recursion: what a stranger nests may be deep."""
+    """The expression and everything in it. A loop, not a recursion: a stranger's expression may be deep."""
     pending: list[Node] = [expression]
     while pending:
         node = pending.pop()

@@ -1,7 +1,7 @@
 """What a context looks at: a host as others know it, and the hosts around it.
 
-The paper's configuration (section 2.1) gives each host a location and a vector of attributes. A `HostView` is that of
-one host, as it knows itself or as its last beacon told it.
+The paper's configuration (section 2.1) gives each host a location and a vector of attributes. A `HostView` is these of
+one host, as it knows them itself or as its last beacon said.
 """
 
 import math
@@ -19,11 +19,11 @@ X: Final = "x"
 Y: Final = "y"
 SPEED: Final = "speed"
 MEASURED: Final = frozenset({X, Y, SPEED})
-"""Names that answer with what is measured. It hides an attribute of that name; where it is unknown, that answers."""
+"""Names of measured values. A measured value hides an attribute of the same name, unless it is unknown."""
 
 
 class HostView(msgspec.Struct, frozen=True, array_like=True):
-    """A host: where it is and how it moves, if that is known, and its attributes, of which each has one value."""
+    """A host: where it is and how it moves, if known, and its attributes, each with one value."""
 
     location: Point | None = None
     """Metres."""
@@ -66,4 +66,4 @@ class Situation(NamedTuple):
     neighbours: Sequence[HostView] = ()
     """Those in radio range: one hop away."""
     hosts: Sequence[HostView] | None = None
-    """Those that a query found, neighbours included; None if nobody has asked."""
+    """Those that a query found, neighbours included; None if there was no query."""

@@ -1,11 +1,11 @@
-"""Where which context may be used, and what is known about one without looking at a host.
+"""Which contexts may be used where, and what is known about a context without looking at a host.
 
-The rules of the paper (section 3.1), with the names under which they are told:
+The rules of the paper (section 3.1):
 
 * The contexts of relevance and of interest have a *region*, since events and subscriptions are sent there. Their
-  relational properties look one hop far and at *key attributes* only: those are what beacons carry, besides location
-  and movement, so that any host can decide for itself without asking.
-* The publication and the subscription domain may use every attribute and look farther, as far as hosts can be asked.
+  relational properties look at neighbours only, and at *key attributes* only: beacons carry those, besides location
+  and movement, so that any host can decide for itself without a query.
+* The publication and the subscription domain may use every attribute and look farther, as far as queries reach.
 """
 
 import math
@@ -35,10 +35,10 @@ SUBSCRIPTION_DOMAIN = "subscription domain"
 
 
 def region_of(context: Context) -> Region | None:
-    """A region outside of which the context is surely false; None if there is none or it is not seen.
+    """A region outside of which the context is surely false; None if there is none, or none is found.
 
-    Only `within` gives one: comparisons of `x` and `y` are not looked at, nor is what stands under a `not`. An `and`
-    has the smallest region of its parts, an `or` the bounding box of all of them, if each has one.
+    Only `within` gives one; comparisons of `x` and `y`, and everything under a `not`, are ignored. An `and` has the
+    smallest region of its parts, an `or` the bounding box of all of them, if each has one.
     """
     return _region(context.expression)
 
@@ -60,16 +60,16 @@ def _region(expression: Expression) -> Region | None:
 
 
 def query_distance(context: Context) -> float:
-    """How far away, in metres, hosts must be asked before the context can be decided; 0 if none beyond one hop."""
-    return max((_asked(aggregate) for aggregate in context.aggregates), default=0.0)
+    """How far, in metres, a query must reach before the context can be decided; 0 if neighbours are enough."""
+    return max((_queried(aggregate) for aggregate in context.aggregates), default=0.0)
 
 
-def _asked(aggregate: Aggregate) -> float:
+def _queried(aggregate: Aggregate) -> float:
     return aggregate.within if aggregate.scope is Scope.HOSTS and aggregate.within is not None else 0.0
 
 
 def check_relevance(context: Context, key_attributes: Collection[str], name: str = RELEVANCE) -> None:
-    """Raises `ContentError` unless the context may be one of relevance or, as `name` then says, of interest."""
+    """Raises `ContentError` unless the context may be one of relevance, or of interest if `name` says so."""
     if region_of(context) is None:
         raise ContentError(f"the {name} has no region, and needs one: write within(...) and ...; it is {context}")
     for aggregate in context.aggregates:
@@ -90,17 +90,17 @@ def check_interest(context: Context, key_attributes: Collection[str]) -> None:
 
 
 def check_domain(context: Context, name: str, farthest: float = math.inf) -> None:
-    """Raises `ContentError` if the domain asks hosts that are farther away than hosts can be asked, in metres.
+    """Raises `ContentError` if the domain queries hosts farther away than `farthest`, in metres.
 
-    0 means that nobody can be asked, so that only neighbours can be looked at.
+    0 means that there are no queries, so that a domain can only look at neighbours.
     """
     for aggregate in context.aggregates:
-        if _asked(aggregate) > farthest:
+        if _queried(aggregate) > farthest:
             raise ContentError(f"the {name} may ask hosts within {farthest:g} m; {aggregate} asks farther")
 
 
 def _attributes(aggregate: Aggregate) -> Iterator[str]:
-    """The attributes that others must tell, in the order of the text."""
+    """The attributes that it reads from other hosts, in the order of the text."""
     asked = [] if aggregate.attribute is None else [aggregate.attribute]
     for node in nodes(aggregate):
         if isinstance(node, Exists):

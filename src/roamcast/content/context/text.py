@@ -13,11 +13,11 @@ This file owns the grammar. `parse_context(str(context)) == context` for every c
     region      = "rect" "(" X0 "," Y0 "," X1 "," Y1 ")" | "circle" "(" X "," Y "," RADIUS ")"
                 | "polygon" "(" X Y { "," X Y } ")"
 
-Names, values, operators and quotes are those of the filter language (`tokens.py`). The words that it lacks are keywords
-only in their places, so that a host may have an attribute `count`; `type` is an attribute like any other. An attribute
-stands on the left only: on the right, a word without quotes is most likely a text that lost them. `count` takes a group
-without a name, the others take one with it. `where` reaches up to the aggregate's parenthesis, and has no aggregate in
-it. The bounds are those of `expression.py`, and `MAX_LENGTH` characters.
+Names, values, operators and quotes are those of the filter language (`tokens.py`). Words that the filter language lacks
+are keywords only in their places, so that a host may have an attribute `count`; `type` is an attribute like any other.
+An attribute is allowed on the left only: on the right, a word without quotes is most likely text whose quotes were
+forgotten. `count` takes a group without an attribute, the others one with it. `where` extends to the aggregate's
+closing parenthesis, and contains no aggregate. The bounds are those of `expression.py`, and `MAX_LENGTH` characters.
 """
 
 from collections.abc import Mapping
@@ -49,7 +49,7 @@ _EXAMPLE: Final = "a property such as speed < 20 or within(rect(0, 0, 100, 100))
 
 
 def parse_context(text: str) -> Context:
-    """The context that `text` says. Raises `SyntaxProblem` at the first character that cannot be read."""
+    """Parses a context. Raises `SyntaxProblem` at the first character that cannot be read."""
     parser = _Parser(text)
     expression = parser.alternatives()
     parser.end("'and', 'or' or the end of the text")
@@ -57,7 +57,7 @@ def parse_context(text: str) -> Context:
 
 
 def parse_region(text: str) -> Region:
-    """The region that `text` says, as `str(region)` writes it."""
+    """Parses a region, as `str(region)` writes it."""
     parser = _Parser(text)
     region = parser.region()
     parser.end("the end of the text")
@@ -65,7 +65,7 @@ def parse_region(text: str) -> Region:
 
 
 class _Parser(TokenReader):
-    """Recursive descent, one token ahead. Size and depth are counted on the way, to say where they are too large."""
+    """Recursive descent, one token ahead. Counts size and depth on the way, to say where they become too large."""
 
     KEYWORDS: ClassVar[frozenset[str]] = RESERVED.union(_REGIONS, Function, Scope, ("within", "where"))
     MEANT: ClassVar[Mapping[str, str]] = {
@@ -93,7 +93,7 @@ class _Parser(TokenReader):
             self.refuse(place, f"a context of a size of at most {MAX_SIZE}")
 
     def refuse(self, place: Token, expected: str, hint: str = "") -> NoReturn:
-        """Refuses a token that was taken already."""
+        """Refuses a token that was already taken."""
         self.token = place
         raise self.problem(expected, hint)
 
@@ -149,7 +149,7 @@ class _Parser(TokenReader):
         return Not(part)
 
     def close(self, opened: Token, others: str = "", hint: str = "") -> None:
-        """Leaves what `deeper` entered at this parenthesis."""
+        """Takes the parenthesis that closes `opened`, and leaves the level that `deeper` entered there."""
         self.depth -= 1
         self.closing(opened, others, hint)
 
@@ -159,7 +159,7 @@ class _Parser(TokenReader):
         self.take()
 
     def is_call(self, *words: str) -> bool:
-        """Whether the token at hand is one of the words, with a parenthesis after it."""
+        """Whether the current token is one of the words, with a parenthesis after it."""
         return self.token.kind == "word" and self.token.text in words and self.read(self.token.end).kind == "open"
 
     def within(self) -> Within:

@@ -4,12 +4,12 @@ As in the paper there are two arrays: disjoint ranges, and the values of equalit
 this file owns:
 
 * Numbers compare exactly. A bound is a *cut* between numbers, just before or just after one of them, so that `< 20`
-  and `<= 20` are told apart without a neighbouring number that would take nine bytes to write.
+  and `<= 20` differ without a neighbouring number, which would take nine bytes to write.
 * An element with several values is tested by the hull of its numbers. `p >= 1 and p <= 5` is one range here, but 0 and
-  9 satisfy it together, each one bound. The hull of the numbers meets the range whenever they do. An equality is one
-  constraint, which one value has to satisfy: no hull is needed.
-* Of bounds that no single number satisfies (`p < 3 and p > 5`) the lower bound is kept, as an empty range: the hull of
-  numbers on both sides of it, as 2 and 7, goes across, and no single number does.
+  9 satisfy it together, one bound each. If the numbers satisfy the bounds, their hull meets the range. An equality is
+  one constraint, which one value has to satisfy: no hull is needed.
+* Bounds that no single number satisfies (`p < 3 and p > 5`) are kept as an empty range at the lower bound: the hull of
+  numbers on both sides of it, such as 2 and 7, crosses it, and no single number does.
 * With more than `MAX_RANGES` ranges the narrowest gaps are closed; more than `MAX_EQUALITIES` values become ranges.
 """
 
@@ -139,7 +139,7 @@ def arithmetic(ranges: Iterable[Range], equalities: Iterable[Number], bools: int
 
 
 def _merged(ranges: Iterable[Range]) -> list[Range]:
-    """Disjoint and ascending: those that overlap or touch made one."""
+    """The ranges, disjoint and ascending: those that overlap or touch become one."""
     result: list[Range] = []
     for low, high in sorted(ranges):
         if result and low <= result[-1][1]:

@@ -1,12 +1,12 @@
-"""Bloom vectors (Bloom, CACM 13(7), 1970): sets of hashes, in which what is in is always found, and some other too.
+"""Bloom vectors (Bloom, CACM 13(7), 1970): sets of hashes with false positives and without false negatives.
 
-A vector is bytes, a power of two of them, and no bytes at all for the empty set. The k positions of a hash come from
-two halves of it (Kirsch and Mitzenmacher 2006, "Less hashing, same performance"). Two properties make any two vectors
-unite without a false negative, whatever their parameters:
+A vector is a power of two of bytes, or no bytes at all for the empty set. The k positions of a hash come from its two
+halves (Kirsch and Mitzenmacher 2006, "Less hashing, same performance"). Two properties allow uniting any two vectors
+without a false negative, whatever their parameters:
 
 * sizes are powers of two, so a vector folds onto one of half its size: a position modulo 2m, taken modulo m, is the
   position in the smaller one;
-* the positions for fewer hashes are the first of those for more, so the smaller k can be asked of both.
+* the positions for fewer hashes are the first of those for more, so both can be tested with the smaller k.
 """
 
 from collections.abc import Iterator
@@ -23,7 +23,7 @@ _SPREAD: Final = 0x9E3779B97F4A7C15
 
 
 def positions(item: bytes, hashes: int) -> Iterator[int]:
-    """Where a hash sets its bits, to be taken modulo the size of the vector."""
+    """The positions of a hash's bits, before taking them modulo the size of the vector."""
     place, step = _start(item)
     for _ in range(hashes):
         yield place
@@ -40,7 +40,7 @@ def contains(vector: bytes, item: bytes, hashes: int) -> bool:
         return False
     last = len(vector) * 8 - 1
     place, step = _start(item)
-    for _ in range(hashes):  # `positions`, without the price of a generator: this is most of a comparison
+    for _ in range(hashes):  # `positions` without the cost of a generator: a comparison spends most of its time here
         if not vector[(place & last) >> 3] >> (place & 7) & 1:
             return False
         place += step

@@ -1,12 +1,12 @@
-"""Columns: the elements that a network agreed on, so that a small number stands for each.
+"""Columns: the elements that a network agreed on, so that a small number can replace each name.
 
-The paper takes them from the XML schema, an ordered set of elements and attributes. `Columns(schema.names("CD"))` does;
-the names of several schemas make one list. An element outside the list, and every element where there is no list, goes
-by the hash of its name. So both kinds of key have their place in one summary, and an event may have more than its
-schema says.
+The paper takes them from the XML schema, an ordered set of elements and attributes. `Columns(schema.names("CD"))` does
+that; the names of several schemas make one list. An element outside the list, and every element if there is no list,
+goes by the hash of its name. So one summary can have both kinds of key, and an event may have more elements than its
+schema.
 
-Keys mean something only under the same list. Summaries and digests carry its fingerprint, and where two differ only
-the type is compared: that lets more through, never less.
+Keys mean something only under the same list. Summaries and digests carry its fingerprint; if two differ, only the type
+is compared: that lets more through, never less.
 """
 
 from collections.abc import Iterable

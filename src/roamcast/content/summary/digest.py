@@ -1,9 +1,9 @@
-"""The digest of an event: enough of it to ask a summary whether somebody may want it.
+"""The digest of an event: enough of it to test against a summary whether somebody may want it.
 
-A digest has the type's hash and, for each element, its values: numbers and booleans as they are, since no hash can
-answer a range, and strings as hashes. It is made without knowing any summary. So a publisher chooses which prefixes and
-suffixes to carry: those of all strings, or those of the elements for which the summaries it has heard ask (`Affixes`).
-What is not carried passes, so a publisher that knows too little floods more, and loses nobody.
+A digest has the type's hash and, for each element, its values: numbers and booleans as they are, since ranges cannot be
+tested on hashes, and strings as hashes. A publisher makes it and chooses which prefixes and suffixes to include: those
+of all strings, or those of the elements that the summaries it received ask for (`Affixes`). What is not included
+passes, so a publisher that knows too little floods more, but loses no subscriber.
 
 What does not fit passes as well: an element with more than `MAX_VALUES` values is present with its values unknown, and
 an event with more than `MAX_ELEMENTS` elements says that there are others.
@@ -23,37 +23,37 @@ from roamcast.content.summary.strings import Text
 from roamcast.errors import ContentError
 
 MAX_ELEMENTS: Final = 256
-"""Of an event's digest, and of one type in a summary."""
+"""Elements of a digest, and of one type in a summary."""
 
 MAX_VALUES: Final = 16
 """Different values of one element."""
 
 Value = int | float | bool | bytes | Text
-"""A number, a boolean, the hash of a string, or that with hashes of its affixes."""
+"""A number, a boolean, the hash of a string, or a hash with the hashes of its affixes."""
 
 Values = tuple[Value, ...]
 """The values of one element; none if they are unknown."""
 
 
 class Affixes(NamedTuple):
-    """The keys of the elements for whose prefixes and suffixes somebody asks."""
+    """The keys of the elements whose prefixes and suffixes somebody asks for."""
 
     prefix: frozenset[int] = frozenset()
     suffix: frozenset[int] = frozenset()
 
 
 class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """What a Join Request says of an event."""
+    """What a Join Request says about an event."""
 
     type: int
     columns: int = 0
-    """The fingerprint of the columns that `present` means."""
+    """The fingerprint of the columns that `present` refers to."""
     present: bytes = b""
     """Bit i, the lowest first: the event has the element of column i."""
     names: bytes = b""
     """The hashes of the names of all other elements, 4 bytes each, ascending."""
     values: tuple[Values, ...] = ()
-    """Of the elements in `present`, then of those in `names`."""
+    """The values of the elements in `present`, then of those in `names`."""
     more: bool = False
     """Whether the event has elements that are not listed."""
 
@@ -74,7 +74,7 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @classmethod
     def of(cls, event: Event, columns: Columns = BY_NAME, affixes: Affixes | None = None) -> "Digest":
-        """The digest of an event, with all prefixes and suffixes, or with those of some elements."""
+        """The digest of an event, with all prefixes and suffixes, or only with those of some elements."""
         found: dict[int, list[Scalar]] = {}
         for name, values in event.attributes.items():
             found.setdefault(columns.key(name), []).extend(values)  # names whose hashes collide are one element
@@ -106,7 +106,7 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def elements(self) -> dict[int, Values]:
-        """The values of each element, by its key: made when the digest is, since a digest meets many summaries."""
+        """The values of each element, by its key. Computed once, since a digest is tested against many summaries."""
         elements: dict[int, Values] = self.__dict__["elements"]
         return elements
 

@@ -1,10 +1,10 @@
 """One element in a summary: its AEC and its SEC, and what they keep of a conjunction's constraints on it.
 
-A structure is shared by all subscriptions that name the element. Of what one conjunction asks of it, one condition is
-kept, the most selective that a structure can hold: an equality, a boolean, the longest prefix or suffix, or all bounds
-together as a range. That condition follows from the conjunction, so no event is lost; keeping two would only let more
-through, as a value passes by either. Where no structure can hold anything (`!=`, `exists`, `contains`, the order of
-strings, an empty prefix, or a structure that is switched off), the element has to be present, and passes.
+All subscriptions that name the element share its structures. Each conjunction adds one condition, the most selective
+that a structure can hold: an equality, a boolean, the longest prefix or suffix, or all bounds together as a range. That
+condition follows from the conjunction, so no event is lost; adding two would only let more through, as a value passes
+if it satisfies either. If no structure can hold anything (`!=`, `exists`, `contains`, the order of strings, an empty
+prefix, or a structure that is switched off), an event that has the element passes.
 """
 
 from collections.abc import Sequence
@@ -23,8 +23,8 @@ from roamcast.content.summary.strings import Strings
 from roamcast.errors import ContentError
 
 ElementId = tuple[int, bool]
-"""An element's key, and whether a structure holds anything of it. The two are told apart: a subscription that only asks
-whether an element is present must not open it for those that ask for its value."""
+"""An element's key, and whether a structure holds anything of it. Both matter: a subscription that only asks whether an
+element is present must not weaken it for those that ask for its value."""
 
 
 class Condition(NamedTuple):
@@ -35,7 +35,7 @@ class Condition(NamedTuple):
 
     @property
     def equality(self) -> Scalar | None:
-        """The one value that is asked for, if it is one."""
+        """The value of an equality; None for other conditions."""
         constraint = self.constraint
         return constraint.value if constraint is not None and constraint.operator is Operator.EQ else None
 
@@ -81,7 +81,7 @@ def _is_number(constraint: Constraint) -> bool:
 
 
 class Element(msgspec.Struct, frozen=True, array_like=True):
-    """An element that subscriptions name. Without a structure, it has to be present and that is all."""
+    """An element that subscriptions name. Without a structure, it only has to be present."""
 
     key: int
     aec: Arithmetic | None = None
@@ -98,7 +98,7 @@ class Element(msgspec.Struct, frozen=True, array_like=True):
         return self.key, self.aec is not None or self.sec is not None
 
     def accepts(self, values: Values, hashes: int) -> bool:
-        """Whether an event that has these values for the element may satisfy what is asked of it."""
+        """Whether an event with these values of the element may satisfy a condition on it."""
         aec, sec = self.aec, self.sec
         if not values or (aec is None and sec is None):
             return True

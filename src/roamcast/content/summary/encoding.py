@@ -1,4 +1,4 @@
-"""The bytes of a summary or a digest by itself, as a field of a message has them inside the message's own."""
+"""Decoding a summary or a digest by itself, outside a message."""
 
 from typing import TypeVar
 
@@ -10,7 +10,7 @@ T = TypeVar("T")
 
 
 def decoded(decoder: msgspec.msgpack.Decoder[T], encoded: bytes) -> T:
-    """What the bytes stand for; whatever is wrong with them is a `ContentError`."""
+    """The decoded value. Raises `ContentError` if anything is wrong with the bytes."""
     try:
         return decoder.decode(encoded)
     except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError) as problem:

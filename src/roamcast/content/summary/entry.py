@@ -3,15 +3,15 @@
 The rules this file owns:
 
 * The EAL is an array of bits: a column for each element that a subscription names, a row for each different set of
-  elements that one conjunction names. An event passes if it passes all elements of **some row**. All elements of all
-  rows would be too much to ask, since subscriptions name different ones.
+  elements that one conjunction names. An event passes if it passes all elements of **some row**: subscriptions name
+  different elements, so nothing need pass all rows.
 * An entry without elements passes every event of its type. An entry with elements and without rows (the EAL is switched
   off, or there were too many rows) passes what passes one element: every conjunction has one.
 * Rows recombine: `category = "jazz" and composer = "Evans"` and `category = "classic" and composer = "Bach"` share a
   row, which passes jazz by Bach. The *association*, an option, is a Bloom vector of the values that a conjunction's
   equalities ask for together. A row then has a second mask, of the elements whose values it looks up.
-* What does not fit is widened: of more than `MAX_ELEMENTS`, those that the fewest rows name are left out of the rows,
-  and a row with nothing left passes everything; more than `MAX_ROWS` rows are given up together.
+* What does not fit is widened: of more than `MAX_ELEMENTS`, those that the fewest rows name are dropped, and a row with
+  nothing left passes everything; if there are more than `MAX_ROWS` rows, all rows are dropped.
 """
 
 import functools
@@ -36,11 +36,11 @@ MAX_JOINT: Final = 8
 """Elements of a row whose values are looked up together."""
 
 MAX_COMBINATIONS: Final = 16
-"""Of an event's values that are looked up in an association for one row. With more, the row passes."""
+"""Combinations of an event's values to look up in an association for one row. With more, the row passes."""
 
 
 class Entry(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """What of one type, or of every type, passes."""
+    """Which events of one type, or of any type, pass."""
 
     type: int | None
     """The hash of the type; None if the type is not asked for."""
@@ -75,7 +75,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, dict=True):
         return self._width * (1 if self.association is None else 2)
 
     def masks(self) -> Iterator[tuple[int, int]]:
-        """Of each row: its elements, and those whose values are looked up in the association."""
+        """For each row: its elements, and those whose values are looked up in the association."""
         width, stride = self._width, self._stride
         for start in range(0, len(self.rows), stride or 1):
             middle = start + width
@@ -139,7 +139,7 @@ class EntryBuilder:
         self._everything = False
 
     def add(self, conditions: Mapping[int, list[Condition]]) -> None:
-        """Adds a conjunction: what is kept of it for each element. Several conditions on a key: their names collide."""
+        """Adds a conjunction, as conditions per element. A key has several if the hashes of names collide."""
         ids: set[ElementId] = set()
         equalities: dict[ElementId, bytes] = {}
         for key, kept in conditions.items():

@@ -7,8 +7,8 @@ The rules this file owns:
 * Prefixes and suffixes have the lengths `AFFIX_LENGTHS`, in characters. A digest is made before anybody knows which
   lengths subscribers ask for, so both sides cut to the longest of these that fits: `^= "Evans"` is kept as `^= "Evan"`.
 * A nested element's name is its path from the root, and it is hashed in one piece: linear in the event's size, for the
-  names are part of it. Step by step from the root, in Python, would take 200 steps for each leaf 200 levels down; and
-  continuing from the state that a name shares with the one before took longer than hashing all of it anew.
+  names are part of it. Hashing step by step from the root, in Python, would take 200 steps for each leaf 200 levels
+  down; continuing from the state that a name shares with the one before took longer than hashing all of it again.
 """
 
 import struct
@@ -25,7 +25,7 @@ AFFIX: Final = 2
 """Bytes of the hash of a prefix or a suffix."""
 
 AFFIX_LENGTHS: Final = (1, 2, 4, 8)
-"""Each doubles the one before: of a prefix of up to 15 characters more than half are kept, for four hashes a string."""
+"""Each doubles the one before: more than half of a prefix of up to 15 characters stays, for four hashes per string."""
 
 NAMED: Final = 1 << 31
 """Set in the key of an element that goes by the hash of its name; the keys of agreed columns are below."""

@@ -1,7 +1,7 @@
 """SEC, the string element constraint: three Bloom vectors for one element, of whole strings, prefixes and suffixes.
 
-A string passes if one of the vectors has it. A digest that carries no prefixes of a string leaves the question open,
-so the string passes where there is any prefix to ask for; suffixes likewise.
+A string passes if one of the vectors has it. If a digest carries no prefixes of a string, the string passes if the
+vector of prefixes is not empty; suffixes likewise.
 """
 
 import msgspec
@@ -12,7 +12,7 @@ from roamcast.errors import ContentError
 
 
 class Text(msgspec.Struct, frozen=True, array_like=True):
-    """A string in a digest: its hash, and where they are carried the hashes of its prefixes and suffixes."""
+    """A string in a digest: its hash, and the hashes of its prefixes and suffixes if the digest has them."""
 
     whole: bytes
     prefixes: bytes | None = None

@@ -2,12 +2,12 @@
 
 The rules this file owns:
 
-* A digest passes if the entry of its type passes it, or the entry of every type. A conjunction without `type = ...`
+* A digest passes if the entry of its type passes it, or the entry of any type. A conjunction without `type = ...`
   belongs to the latter; other constraints on the type are not kept.
-* The union of summaries passes whatever one of them passes. It is the summary of all their filters together, as long as
-  nothing had to be widened to fit; the order never matters then.
-* A summary has at most `MAX_TYPES` entries and a budget of bytes. To keep within it the largest entries lose their
-  elements first, so that of these types everything passes; if that is not enough, everything does.
+* The union of summaries passes everything that one of them passes. As long as nothing was widened to fit, it equals
+  the summary of all their filters together, in any order.
+* A summary has at most `MAX_TYPES` entries and a budget of bytes. To keep within it, the largest entries lose their
+  elements first, so that all events of these types pass; if that is not enough, all events pass.
 * A summary without elements fits any columns. Two with different columns have no common keys: their union keeps the
   types alone.
 """
@@ -34,13 +34,13 @@ MAX_TYPES: Final = 256
 
 
 class Summary(msgspec.Struct, frozen=True, array_like=True):
-    """What a broker wants, or a forwarder knows to be wanted below it. `Summary()` wants nothing."""
+    """What a broker wants, or what a forwarder knows is wanted downstream. `Summary()` wants nothing."""
 
     entries: tuple[Entry, ...] = ()
-    """That of every type first, then by the type's hash."""
+    """The entry of any type first, then by the type's hash."""
     hashes: int = DEFAULTS.hashes
     columns: int = 0
-    """The fingerprint of the columns that the elements' keys mean."""
+    """The fingerprint of the columns that the elements' keys refer to."""
 
     def __post_init__(self) -> None:
         if not (1 <= self.hashes <= MAX_HASHES and 0 <= self.columns < 1 << 64):
@@ -79,7 +79,7 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
 
     @property
     def affixes(self) -> Affixes:
-        """The elements for whose prefixes and suffixes the summary asks: what a digest should carry."""
+        """The elements whose prefixes and suffixes the summary asks for: what a digest should carry."""
         asked = [(element.key, element.sec) for entry in self.entries for element in entry.elements if element.sec]
         return Affixes(
             frozenset(key for key, sec in asked if sec.prefix), frozenset(key for key, sec in asked if sec.suffix)
@@ -147,7 +147,7 @@ def _order(type: int | None) -> int:
 
 
 def _is_possible(types: list[Constraint]) -> bool:
-    """Whether an event can satisfy these constraints on its type, which is one string. Some that it cannot are kept."""
+    """Whether an event's type, which is one string, may satisfy these constraints. Not all contradictions are found."""
     if any(one.operator is not Operator.EXISTS and not isinstance(one.value, str) for one in types):
         return False
     name = next((one.value for one in types if one.operator is Operator.EQ), None)
@@ -167,10 +167,10 @@ def _conditions(conjunction: Conjunction, keys: dict[str, int], params: SummaryP
 
 
 def _fitting(entries: list[Entry], budget: int) -> list[Entry]:
-    """The entries, without the elements of the largest if they would be too long."""
+    """The entries; if they are too long, without the elements of the largest."""
     sizes = [len(msgspec.msgpack.encode(entry)) for entry in entries]
     excess = _HEADER + sum(sizes) - budget
-    # The entry of every type goes last: without elements it lets everything through.
+    # The entry of any type comes last: without elements it lets everything through.
     for position in sorted(
         range(len(entries)), key=lambda position: (entries[position].type is None, -sizes[position])
     ):
