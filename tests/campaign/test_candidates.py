@@ -1,13 +1,12 @@
 """Candidates of a race: from text, fit or not, and as commands."""
 
-import json
 import tomllib
 from pathlib import Path
 from typing import Any
 
 import pytest
 
-from roamcast.campaign.around import around_trace, moved
+from roamcast.campaign.around import moved
 from roamcast.campaign.candidates import (
     able,
     as_node,
@@ -98,25 +97,3 @@ def test_toml_comes_back() -> None:
         "table": {"x": 1, "inner": {"y": [1, 2]}, "many": [{"z": 1}, {"z": {"deep": "q"}}]},
     }
     assert tomllib.loads(document(values)) == values
-
-
-def test_a_scenario_around_a_trace(tmp_path: Path) -> None:
-    about = {
-        "version": 1,
-        "kind": "positions",
-        "format": "csv",
-        "source": "x",
-        "nodes": 250,
-        "begins": 0,
-        "span": 100.0,
-    }
-    folder = tmp_path / "rides.trace"
-    folder.mkdir()
-    (folder / "trace.json").write_text(json.dumps({**about, "width": 799.2, "height": 0.0, "rows": 5}))
-    made = check(around_trace(folder), "x", tmp_path)
-    assert (made.name, made.nodes, made.duration, made.warmup) == ("rides", 100, 80.0, 16.0)
-    assert (made.area.width, made.area.height) == (800, 1)  # type: ignore[union-attr]
-    assert (made.workload.subscribers[0].count, made.workload.publishers[0].count) == (20, 5)
-    (folder / "trace.json").write_text(json.dumps({**about, "kind": "contacts", "nodes": 12, "rows": 5}))
-    made = check(around_trace(folder), "x", tmp_path)
-    assert (made.nodes, made.radio.propagation) == (12, "links")

@@ -1,7 +1,8 @@
 """A scenario around a recorded trace, for those who have nothing but the trace; and scenarios in another folder.
 
-The rules of the former: at most a hundred of the trace's nodes, drawn by the seed; a window of it, drawn too, since one
-movement says nothing about others; a fifth of the nodes want everything, and a twentieth publish 256 bytes every 5 s.
+The rules of the former: a window of the trace, drawn by the seed, since one movement says nothing about others; as many
+nodes as every window has, at most a hundred, drawn too, so that no seed draws a window with too few; a fifth of the
+nodes want everything, and a twentieth publish 256 bytes every 5 s.
 """
 
 import copy
@@ -9,34 +10,60 @@ import os
 from pathlib import Path
 from typing import Any, Final
 
-from roamcast.sim.mobility.trace import read_about
+from roamcast.sim.mobility import ScenarioError
+from roamcast.sim.mobility.presence import least_present
+from roamcast.sim.mobility.trace import About, read_about
 
 MOST_NODES: Final = 100
 LONGEST: Final = 300.0
 """Seconds of a run."""
 _SHARE_OF_WINDOW: Final = 0.8
 """A shorter window than the trace: else the seed could draw only one."""
+_RATE: Final = 0.2
+_SIZE: Final = 256
 
 
 def around_trace(trace: Path) -> dict[str, Any]:
     """The scenario, as read from a file in the folder of the trace."""
     about = read_about(trace)
-    nodes = min(about.nodes, MOST_NODES)
     window = round(min(LONGEST, about.span * _SHARE_OF_WINDOW), 1)
-    drawn = {"file": trace.name, "window": window, "subset": "drawn"}
-    world: dict[str, Any]
-    if about.kind == "contacts":
-        world = {"radio": {"propagation": "links"}, "mac": {"model": "ideal"}, "links": drawn}
-    else:
-        width, height = (max(1, -int(-side // 1)) for side in (about.width, about.height))
-        world = {"area": {"width": width, "height": height}, "movement": {"model": "recorded", **drawn}}
+    nodes = min(least_present(trace, window), MOST_NODES)
+    if nodes < 2:
+        raise ScenarioError(
+            f"{trace}: some {window:g} s of it have {nodes} of its {about.nodes} nodes, too few for a network: import "
+            "a busier part (--from, --to), or write a scenario with the trace"
+        )
     workload = {
         "subscribers": [{"count": max(1, nodes // 5), "filter": "true"}],
-        "publishers": [{"count": max(1, nodes // 20), "rate": 0.2, "size": 256}],
+        "publishers": [{"count": max(1, nodes // 20), "rate": _RATE, "size": _SIZE}],
     }
-    return {"name": trace.stem, "nodes": nodes, "duration": window, "warmup": round(window / 5, 1), **world} | {
-        "workload": workload
+    return {
+        "name": trace.stem,
+        "nodes": nodes,
+        "duration": window,
+        "warmup": round(window / 5, 1),
+        **_movement(about, {"file": trace.name, "window": window, "subset": "drawn"}),
+        "workload": workload,
     }
+
+
+def _movement(about: About, drawn: dict[str, Any]) -> dict[str, Any]:
+    if about.kind == "contacts":
+        return {"radio": {"propagation": "links"}, "mac": {"model": "ideal"}, "links": drawn}
+    width, height = (max(1, -int(-side // 1)) for side in (about.width, about.height))
+    return {"area": {"width": width, "height": height}, "movement": {"model": "recorded", **drawn}}
+
+
+def in_words(scenario: dict[str, Any], trace: Path) -> str:
+    """What `around_trace` made, and why not with more nodes."""
+    about = read_about(trace)
+    subscribers, publishers = (scenario["workload"][role][0]["count"] for role in ("subscribers", "publishers"))
+    nodes, window = scenario["nodes"], scenario["duration"]
+    limit = "the most that are taken" if nodes == MOST_NODES else f"as many as any {window:g} s of it have"
+    return (
+        f"each seed draws {window:g} s of {trace} and {nodes} of its {about.nodes} nodes ({limit}); "
+        f"{subscribers} want everything, {publishers} publish {_SIZE} bytes every {1 / _RATE:g} s"
+    )
 
 
 def moved(scenario: dict[str, Any], folder: Path, to: Path) -> dict[str, Any]:

@@ -12,7 +12,7 @@ from typing import Any, Final
 import click
 from rich.console import Console
 
-from roamcast.campaign.around import around_trace
+from roamcast.campaign.around import around_trace, in_words
 from roamcast.campaign.candidates import (
     able,
     as_node,
@@ -100,8 +100,7 @@ def choose(
     the answer says so.
     """
     measure, share = _goal(at_least)
-    read_from = around_trace if network.is_dir() else read
-    made = race_experiment(read_from(network), str(network), network.parent)
+    made = race_experiment(_scenario(network), str(network), network.parent)
     wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *usual()]
     fit, refused = able(made, distinct(wanted))
     if not fit:
@@ -118,6 +117,15 @@ def choose(
         click.echo(json.dumps(result))
     else:
         show(result, COST_UNITS[cost], out)
+
+
+def _scenario(network: Path) -> dict[str, Any]:
+    """As it stands in the file, or made around the trace."""
+    if not network.is_dir():
+        return read(network)
+    scenario = around_trace(network)
+    say(in_words(scenario, network))
+    return scenario
 
 
 @dataclass(frozen=True)
