@@ -77,7 +77,9 @@ def run(nodes: int = 200, frames: int = 100_000) -> None:
 
 def percentiles(browser: Browser, speed: float) -> tuple[float, float]:
     """The 95th, ms, of the script alone, and of a picture's least CPU time in the page's thread."""
-    scripts, least, times = [], [], []
+    scripts: list[float] = []
+    least: list[float] = []
+    times: list[float] = []
     for number in range(PICTURES):
         order = _NEXT.replace("SPEED", str(speed)).replace("NUMBER", str(number))
         waited, spent_here = zip(*(timed(browser, order) for _ in range(REPEATS)), strict=True)
