@@ -32,6 +32,11 @@ def test_fresh_seeds_decide_the_order() -> None:
     assert (choice.left, choice.decided) == (["b", "a"], False)
 
 
+def test_those_left_rank_before_those_dropped() -> None:
+    race = {"dropped": figures(0.99, 9.0), "left": figures(0.95, 2.0), "poor": figures(0.2, 1.0)}
+    assert Choice(["left"], True, "", 5, [], race).ranking(0.9) == ["left", "dropped", "poor"]
+
+
 @pytest.mark.parametrize(("looked", "decided"), [(0, False), (5, True)])
 def test_one_that_nobody_has_looked_at_is_no_winner(looked: int, decided: bool) -> None:
     assert Choice(["a"], True, "", looked, [], {}).decided == decided

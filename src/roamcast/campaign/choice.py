@@ -8,6 +8,9 @@ from typing import Final
 from roamcast.campaign.race import Dropped, Race, Seen
 from roamcast.campaign.statistics import Estimate, interval
 
+COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
+"""What a delivery may cost."""
+
 ONE_LEFT: Final = "one candidate is left"
 THE_SAME: Final = "those left meet the goal at the same cost, within 5 %"
 TIME_IS_UP: Final = "the time was up"
@@ -61,6 +64,11 @@ class Choice:
     def sort(self, at_least: float) -> None:
         """Those left by rank, on fresh seeds if there are any."""
         self.left = ranked(self.left, self.race | self.fresh, self.reachable, at_least)
+
+    def ranking(self, at_least: float) -> list[str]:
+        """All that ran: those left, then those dropped, both by rank."""
+        others = [arm for arm in self.race if arm not in self.left]
+        return [arm for arm in self.left if arm in self.race] + ranked(others, self.race, self.reachable, at_least)
 
 
 def ranked(arms: Iterable[str], figures: Mapping[str, Figures], reachable: bool, at_least: float) -> list[str]:

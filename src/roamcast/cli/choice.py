@@ -18,12 +18,12 @@ _NAME: Final = 30
 """Columns that a name may take before others are folded."""
 
 
-def show(result: dict[str, Any], unit: str, out: Path) -> None:
-    """`result` is what `choice.json` has; `unit` that of the cost."""
-    Console(markup=False, highlight=False).print(_table(result, unit))
+def show(result: dict[str, Any], out: Path) -> None:
+    """`result` is what `choice.json` has."""
+    Console(markup=False, highlight=False).print(_table(result))
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
-    click.echo(answer(result, unit))
+    click.echo(answer(result))
     for name in result["left"][:1] if result["looked"] else ():
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
@@ -34,27 +34,23 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
     click.echo(f"all of it:        {shlex.quote(str(out / RESULT_FILE))}")
 
 
-def _table(result: dict[str, Any], unit: str) -> Table:
+def _table(result: dict[str, Any]) -> Table:
     """Those left first, then the others, both by rank. It fits a screen of 80 columns."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {unit} per delivery", caption_justify="left")
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {result['cost']['words']}", caption_justify="left"
+    )
     table.add_column("candidate", overflow="fold", min_width=min(_NAME, max(map(len, result["race"]), default=0)))
     for name in (result["goal"]["words"], "cost", "seeds", ""):
         table.add_column(name, justify="left" if not name else "right", overflow="fold")
-    least, figures = result["goal"]["at_least"], result["race"] | result["fresh"]
-
-    def rank(name: str) -> tuple[bool, float]:
-        (goal, *_), (cost, *_) = figures[name]["goal"], figures[name]["cost"]
-        return (False, cost) if cost is not None and goal >= least else (True, -goal)
-
-    left = [name for name in result["left"] if name in figures]
-    for name in [*left, *sorted((name for name in figures if name not in left), key=rank)]:
-        one = figures[name]
-        seeds = f"{one['seeds']} fresh" if name in result["fresh"] else str(one["seeds"])
-        table.add_row(name, _interval(one["goal"]), _interval(one["cost"]), seeds, "" if name in left else "dropped")
+    for name in result["ranking"]:
+        figures = result["fresh"].get(name) or result["race"][name]
+        seeds = f"{figures['seeds']} fresh" if name in result["fresh"] else str(figures["seeds"])
+        state = "" if name in result["left"] else "dropped"
+        table.add_row(name, _interval(figures["goal"]), _interval(figures["cost"]), seeds, state)
     return table
 
 
-def answer(result: dict[str, Any], unit: str) -> str:
+def answer(result: dict[str, Any]) -> str:
     """Some sentences."""
     left, ended = result["left"], result["ended"]
     if not left:
@@ -62,14 +58,14 @@ def answer(result: dict[str, Any], unit: str) -> str:
     if not result["looked"]:
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
     more = " The same command with more --minutes goes on from here." if result["time_was_up"] else ""
-    return f"{_verdict(result, unit)}{_not_separated(left)}{more}"
+    return f"{_verdict(result)}{_not_separated(left)}{more}"
 
 
-def _verdict(result: dict[str, Any], unit: str) -> str:
+def _verdict(result: dict[str, Any]) -> str:
     best, goal = result["left"][0], result["goal"]
     wanted = f"{goal['words']} of at least {goal['at_least']:g}"
     figures = result["fresh"].get(best) or result["race"][best]
-    reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {unit}"
+    reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {result['cost']['words']}"
     if not result["goal_reachable"]:
         return f"Nothing meets the goal, {wanted}. Closest to it: {best}, {reached}.{_limit(result)}"
     if not result["decided"]:

@@ -7,7 +7,7 @@ import time
 from collections.abc import Mapping, Sequence
 from dataclasses import asdict
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -25,7 +25,7 @@ from roamcast.campaign.candidates import (
     usual,
     with_candidates,
 )
-from roamcast.campaign.choice import TIME_IS_UP, Choice
+from roamcast.campaign.choice import COST_UNITS, TIME_IS_UP, Choice
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import LOCAL, setting
 from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
@@ -36,8 +36,6 @@ from roamcast.sim.scenario import read
 
 if TYPE_CHECKING:  # it imports Spark
     from roamcast.pipeline.goal import Goal
-
-COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
 
 
 @click.command()
@@ -120,12 +118,12 @@ def choose(
     _say_who(fit, refused)
     until = time.monotonic() + 60 * minutes
     choice = _race(with_candidates(made, fit), wanted, out, until, master, dict(map(setting, settings)))
-    result = _result(choice, wanted, made.source, out, fit, refused)
+    result = _result(choice, wanted, COST_UNITS[cost], out, fit) | {"scenario": made.source, "refused": refused}
     _write(result, made, fit, out)
     if as_json:
         click.echo(json.dumps(result))
     else:
-        show(result, COST_UNITS[cost], out)
+        show(result, out)
 
 
 def _measure_and_share(text: str) -> tuple[str, float]:
@@ -170,14 +168,11 @@ def _race(
         return Chooser(spark, experiment, wanted, out, until=until, on_progress=report, tell=tell).choose()
 
 
-def _result(
-    choice: Choice, wanted: "Goal", source: str, out: Path, candidates: Sequence[Variant], refused: Mapping[str, str]
-) -> dict[str, Any]:
-    """What `choice.json` has."""
+def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Sequence[Variant]) -> dict[str, Any]:
+    """What `choice.json` has of the choice."""
     return {
-        "scenario": source,
         "goal": {"measure": wanted.measure, "at_least": wanted.at_least, "words": wanted.words},
-        "cost": wanted.cost,
+        "cost": {"measure": wanted.cost, "words": f"{unit} per delivery"},
         "left": choice.left,
         "decided": choice.decided,
         "goal_reachable": choice.reachable,
@@ -185,7 +180,7 @@ def _result(
         "time_was_up": choice.ended == TIME_IS_UP,
         "looked": choice.looked,
         "dropped": [one._asdict() for one in choice.dropped],
-        "refused": refused,
+        "ranking": choice.ranking(wanted.at_least),
         "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
         "fresh": {name: _finite(asdict(figures)) for name, figures in choice.fresh.items()},
         "run": {name: f"roamcast run {shlex.quote(str(out / WINNER_FILE))}" for name in choice.left[:1]},
