@@ -32,9 +32,10 @@ def test_a_protocol_with_parameters() -> None:
     assert as_node(one) == "roamcast node --id 1 --key network.key --protocol hint --set credits=2 --set beaconing=all"
 
 
-def test_what_is_no_parameter() -> None:
+@pytest.mark.parametrize("text", ["gossip 0.7", "gossip p='0.7"])
+def test_what_is_no_parameter(text: str) -> None:
     with pytest.raises(ConfigError, match="expected NAME or NAME PARAMETER=VALUE"):
-        candidate("gossip 0.7")
+        candidate(text)
 
 
 def test_who_cannot_run_the_scenario_is_left_out_with_the_reason() -> None:

@@ -64,8 +64,45 @@ def test_equal_values_are_no_certainty() -> None:
     assert race.look({"a": [Seen(0.945, 1.0)] * 5, "b": [Seen(0.99, 1.0)] * 5}) == []
 
 
-def test_one_arm_needs_no_race() -> None:
-    assert Race(["a"], Rules(0.9)).over
+def test_a_reason_names_the_goal_and_the_cheapest_rival() -> None:
+    race = Race(["poor", "dear", "dearer", "good"], Rules(0.9, "delivery within 5 s"))
+    arms = {"poor": runs(0.5, 1), "dear": runs(0.99, 20), "dearer": runs(0.99, 40), "good": runs(0.99, 10)}
+    reasons = {one.arm: one.reason for one in race.look(arms)}
+    assert reasons == {
+        "poor": "delivery within 5 s 0.5002 ± 0.0014, below 0.9",
+        "dear": "costs 2 times as much as good",
+        "dearer": "costs 4 times as much as good",
+    }
+
+
+def test_if_nothing_meets_the_goal_who_was_dropped_for_it_comes_back() -> None:
+    """At first only `even` misses the goal for sure; then `unsteady` does, by more."""
+    race = Race(["even", "unsteady"], Rules(0.9))
+    even, unsteady = runs(0.8, 1), runs(0.7, 1, spread=0.2)
+    assert [one.arm for one in race.look({"even": even, "unsteady": unsteady})] == ["even"]
+    assert (race.left, race.over) == (["unsteady"], False)
+    unsteady += runs(0.6, 1, 13)
+    assert race.look({"even": even, "unsteady": unsteady}) == []
+    assert (race.left, race.reachable, race.dropped, race.over) == (["unsteady", "even"], False, [], False)
+    even += runs(0.8, 1, 22)
+    unsteady += runs(0.6, 1, 9)
+    assert [one.arm for one in race.look({"even": even, "unsteady": unsteady})] == ["unsteady"]
+    assert (race.left, race.over) == (["even"], True)
+
+
+def test_one_that_may_miss_the_goal_goes_on_alone() -> None:
+    race = Race(["a"], Rules(0.9))
+    race.look({"a": runs(0.91, 1, spread=0.02)})
+    assert (race.left, race.over) == (["a"], False)
+    race.look({"a": runs(0.91, 1, 18, spread=0.001)})
+    assert (race.left, race.over, race.reachable) == (["a"], True, True)
+
+
+def test_who_withdraws_does_not_come_back() -> None:
+    race = Race(["a", "b", "c"], Rules(0.9))
+    race.withdraw({"b": "seed 3 failed"})
+    race.look({"a": runs(0.5, 1), "b": [], "c": runs(0.6, 1)})
+    assert (race.left, race.reachable) == (["c"], False)
 
 
 # --- By simulation --------------------------------------------------------------------------------------------------
@@ -84,11 +121,13 @@ def raced(best: int, goals: np.ndarray, costs: np.ndarray) -> tuple[float, float
         goal = goals + 0.03 * common[0] + 0.02 * rng.standard_normal((LOOKS[-1], ARMS))
         cost = np.exp(np.log(costs) + 0.2 * common[1] + 0.1 * rng.standard_normal((LOOKS[-1], ARMS)))
         race = Race([str(arm) for arm in range(ARMS)], Rules(0.9))
+        seeds: dict[str, int] = {}
         for n in LOOKS:
+            seeds |= dict.fromkeys(race.left, n)
             race.look(
                 {
-                    arm: [Seen(*pair) for pair in zip(goal[:n, int(arm)], cost[:n, int(arm)], strict=True)]
-                    for arm in race.left
+                    arm: [Seen(*pair) for pair in zip(goal[:ran, int(arm)], cost[:ran, int(arm)], strict=True)]
+                    for arm, ran in seeds.items()
                 }
             )
             if race.over:
@@ -116,3 +155,11 @@ def test_plain_differences_are_found() -> None:
     lost, alone = raced(3, goals, costs)
     assert lost <= 0.05
     assert alone >= 0.9
+
+
+def test_the_closest_is_kept_where_nothing_meets_the_goal() -> None:
+    """Also if it was the first to miss the goal for sure, because its rivals vary more."""
+    goals = np.array([0.5, 0.55, 0.6, 0.62, 0.7, 0.7, 0.75, 0.78, 0.8])
+    lost, alone = raced(8, goals, np.full(ARMS, 10.0))
+    assert lost <= 0.05
+    assert alone >= 0.75

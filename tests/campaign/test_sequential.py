@@ -14,6 +14,10 @@ def test_the_budget_is_spent_by_the_square_of_the_share_of_seeds() -> None:
     assert Looks(20, level=0.9).level_at(20, before=10) == pytest.approx(1 - 0.075)
 
 
+def test_or_by_the_share_itself() -> None:
+    assert Looks(10, power=1).levels([5, 10]) == pytest.approx([1 - 0.025, 1 - 0.025])
+
+
 def test_looks_that_were_not_planned_spend_no_more() -> None:
     for looks in ([3, 4, 20], [2, 5, 6, 7, 19, 20], list(range(2, 21))):
         assert sum(1 - level for level in Looks(20).levels(looks)) == pytest.approx(0.05)

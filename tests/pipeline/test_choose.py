@@ -1,4 +1,4 @@
-"""A race on Spark: a network whose winner is plain, and one for which there is no time."""
+"""A race on Spark: a network whose winner is plain, one for which there is no time, and a candidate that fails."""
 
 import time
 from pathlib import Path
@@ -8,10 +8,13 @@ import pytest
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.candidates import candidate, race_experiment, with_candidates
+from roamcast.campaign.choice import ONE_LEFT, TIME_IS_UP
 from roamcast.campaign.experiment import Experiment
+from roamcast.campaign.plan import CampaignError
+from roamcast.campaign.progress import State
 from roamcast.campaign.race import Rules
-from roamcast.campaign.statistics import Estimate
-from roamcast.pipeline.choose import FRESH, ONE_LEFT, TIME_IS_UP, Chooser, Figures, _rank, goal
+from roamcast.pipeline.choose import FRESH_SEED, Chooser
+from roamcast.pipeline.goal import goal
 
 # Four nodes in a row. Flooding reaches the far end; gossip that hardly ever forwards does not.
 LINE: dict[str, Any] = {
@@ -37,18 +40,18 @@ def test_the_one_that_meets_the_goal_wins(spark: SparkSession, line: Experiment,
     said: list[str] = []
     wanted = goal("delivery", 0.9, 5, "packets")
     choice = Chooser(
-        spark, line, wanted, tmp_path, until=time.monotonic() + 3600, rules=Rules(0.9, looks=(3, 6)), tell=said.append
+        spark, line, wanted, tmp_path, until=time.monotonic() + 3600, rules=Rules(0.9, looks=(5, 8)), tell=said.append
     ).choose()
     assert (choice.left, choice.decided, choice.ended) == (["flooding"], True, ONE_LEFT)
-    assert [(one.arm, one.seeds) for one in choice.dropped] == [("gossip p=0.01", 3)]
+    assert [(one.arm, one.seeds) for one in choice.dropped] == [("gossip p=0.01", 5)]
     assert choice.race["flooding"].goal.mean == 1.0
     assert choice.race["flooding"].cost.mean == pytest.approx(4.0)  # each of the four sends an event once
     assert choice.race["flooding"].possible == 1.0
-    assert choice.fresh["flooding"].seeds == 3
-    assert any("gossip p=0.01 dropped after 3 seeds" in line for line in said)
+    assert choice.fresh["flooding"].seeds == 5
+    assert any("gossip p=0.01 dropped after 5 seeds" in line for line in said)
     fresh = sorted(path.name for path in (tmp_path / "fresh" / "facts" / "deliver").iterdir())
-    assert len(fresh) == 3
-    assert f'"seed":{FRESH}' not in (tmp_path / "race" / "campaign.json").read_text().replace(" ", "")
+    assert len(fresh) == 5
+    assert f'"seed":{FRESH_SEED}' not in (tmp_path / "race" / "campaign.json").read_text().replace(" ", "")
 
 
 def test_without_time_nothing_is_decided(spark: SparkSession, line: Experiment, tmp_path: Path) -> None:
@@ -57,16 +60,92 @@ def test_without_time_nothing_is_decided(spark: SparkSession, line: Experiment, 
     assert choice.left == ["flooding", "gossip p=0.01"]
 
 
-def test_who_meets_the_goal_comes_before_who_is_only_cheap() -> None:
-    def figures(goal: float, cost: float) -> Figures:
-        return Figures(3, Estimate(goal, goal, goal), Estimate(cost, cost, cost), 1.0)
+class Clock:
+    """In place of `time`; `stop` lets all the time pass."""
 
-    arms = {
-        "cheap": figures(0.5, 1.0),
-        "good": figures(0.96, 4.0),
-        "better": figures(0.99, 8.0),
-        "poor": figures(0.1, 2.0),
-    }
-    assert sorted(arms, key=lambda arm: _rank(arms[arm], True, 0.9)) == ["good", "better", "cheap", "poor"]
-    assert sorted(arms, key=lambda arm: _rank(arms[arm], False, 0.9)) == ["better", "good", "cheap", "poor"]
-    assert _rank(None, True, 0.9) > _rank(arms["poor"], True, 0.9)
+    def __init__(self) -> None:
+        self.now = 0.0
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def stop(self) -> None:
+        self.now = 1e9
+
+
+@pytest.fixture
+def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
+    fake = Clock()
+    monkeypatch.setattr("roamcast.pipeline.choose.time", fake)
+    return fake
+
+
+def test_what_ran_is_told_if_the_first_look_is_cut_short(
+    spark: SparkSession, line: Experiment, tmp_path: Path, clock: Clock
+) -> None:
+    def watch(state: State) -> None:
+        if state.done:
+            clock.stop()
+
+    wanted = goal("delivery", 0.9, None, "packets")
+    choice = Chooser(spark, line, wanted, tmp_path, until=100.0, on_progress=watch).choose()
+    assert (choice.decided, choice.ended, choice.looked, choice.fresh) == (False, TIME_IS_UP, 0, {})
+    assert 0 < sum(figures.seeds for figures in choice.race.values()) < 10
+
+
+def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
+    spark: SparkSession, line: Experiment, tmp_path: Path, clock: Clock
+) -> None:
+    """With rules that are sure of nothing after five seeds."""
+    wanted, rules = goal("delivery", 0.9, None, "packets"), Rules(0.9, looks=(5, 8), level=1 - 1e-12)
+
+    def watch(state: State) -> None:
+        if state.done > 10:
+            clock.stop()
+
+    choice = Chooser(spark, line, wanted, tmp_path, until=100.0, rules=rules, on_progress=watch).choose()
+    assert (choice.ended, choice.looked, len(choice.left)) == (TIME_IS_UP, 5, 2)
+    assert [figures.seeds for figures in choice.race.values()] == [5, 5]
+    choice = Chooser(spark, line, wanted, tmp_path, until=2e9, rules=rules).choose()
+    assert (choice.ended, choice.looked, choice.left) == (ONE_LEFT, 8, ["flooding"])
+    assert [figures.seeds for figures in choice.race.values()] == [8, 8]
+
+
+def test_who_fails_is_out_with_the_error(spark: SparkSession, line: Experiment, tmp_path: Path) -> None:
+    """A protocol of somebody's own that breaks when something is published."""
+    (tmp_path / "broken.py").write_text(
+        "import dataclasses\n"
+        "from roamcast.protocols.catalogue import CATALOGUE\n"
+        "class Broker(CATALOGUE['flooding'].broker):\n"
+        "    def publish(self, now, publication):\n"
+        "        raise RuntimeError('broken on purpose')\n"
+        "BROKEN = dataclasses.replace(CATALOGUE['flooding'], name='broken', broker=Broker)\n"
+    )
+    made = race_experiment(LINE, "line.toml", tmp_path)
+    both = with_candidates(made, [candidate("flooding"), candidate("broken.py:BROKEN")])
+    wanted, rules = goal("delivery", 0.9, None, "packets"), Rules(0.9, looks=(5, 8))
+    choice = Chooser(spark, both, wanted, tmp_path / "out", until=time.monotonic() + 3600, rules=rules).choose()
+    assert (choice.left, choice.decided) == (["flooding"], True)
+    assert [(one.arm, one.seeds) for one in choice.dropped] == [("broken.py:BROKEN", 5)]
+    assert "broken on purpose" in choice.dropped[0].reason
+
+
+def test_goals() -> None:
+    plain, timed = goal("of-possible", 0.8, None, "bits"), goal("delivery", 0.9, 7, "airtime")
+    assert plain.read == ("delivered_of_possible", "bits_per_delivery", "possible")
+    assert timed.read == ("satisfaction_7", "airtime_per_delivery", "possible_7")
+    assert (plain.words, timed.words) == ("delivery of what was possible", "delivery within 7 s")
+
+
+@pytest.mark.parametrize(
+    ("measure", "deadline", "words"),
+    [
+        ("delivary", None, "--at-least delivary: is no measure; did you mean 'delivery'?"),
+        ("overhead", None, "--at-least overhead: is not a share to be high; known are delivery, of-possible, "),
+        ("possible_60", 5.0, "--within goes with delivery and of-possible, not with possible_60"),
+    ],
+)
+def test_what_is_no_goal(measure: str, deadline: float | None, words: str) -> None:
+    with pytest.raises(CampaignError) as problem:
+        goal(measure, 0.9, deadline, "airtime")
+    assert str(problem.value).startswith(words)

@@ -1,12 +1,10 @@
-"""The figures of a map and of a race: that they show what their tables say."""
+"""The figures of a map: that they show what their tables say."""
 
-import itertools
 import xml.etree.ElementTree as ET
 
 from roamcast.papers.atlas import tables
 from roamcast.report.atlas import drawings
 from roamcast.report.atlas.paint import NOBODY, colour
-from roamcast.report.choice import drawing
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORLD = dict.fromkeys(tables.WORLD, "1")
@@ -71,35 +69,3 @@ def test_what_is_dominated_is_hollow_and_what_delivers_nothing_is_not_drawn() ->
 def test_every_figure_is_a_picture_with_a_title() -> None:
     for drawn in drawings(ATLAS).values():
         assert ET.fromstring(drawn).find(f"{SVG}title") is not None
-
-
-def test_a_race_in_a_picture() -> None:
-    def figures(cost: float | None, goal: float) -> dict[str, object]:
-        return {"seeds": 5, "goal": [goal, goal - 0.01, None], "cost": [cost, None, None], "possible": 1.0}
-
-    race = {"hint": figures(2.0, 0.97), "flooding": figures(8.0, 1.0), "maodv": figures(None, 0.0)}
-    drawn = drawing(
-        {
-            "goal": {"measure": "satisfaction_10", "at_least": 0.95, "words": "delivery within 10 s"},
-            "cost": "airtime_per_delivery",
-            "left": ["hint"],
-            "race": race,
-            "fresh": {"hint": figures(2.2, 0.96)},
-        }
-    )
-    assert {"hint", "flooding", "delivery within 10 s"} <= set(texts(drawn))
-    assert "maodv" not in texts(drawn)  # it has no cost
-    assert fills(drawn, "path").count(colour("hint")) == 1
-    assert fills(drawn, "path").count("#fff") == 1  # flooding was dropped
-
-
-def test_labels_of_a_race_do_not_cover_each_other_and_modes_have_their_colours() -> None:
-    names = ("flooding", "odmrp mode=extended", "odmrp mode=one-channel", "gossip p=0.9")
-    race = {name: {"seeds": 5, "goal": [0.99] * 3, "cost": [7.5] * 3, "possible": 1.0} for name in names}
-    goal = {"measure": "satisfaction_10", "at_least": 0.95, "words": "delivery within 10 s"}
-    drawn = drawing({"goal": goal, "cost": "airtime", "left": list(names), "race": race, "fresh": {}})
-    labels = [element for element in ET.fromstring(drawn).iter(f"{SVG}text") if element.text in names]
-    heights = sorted(float(element.get("y", "")) for element in labels)
-    assert len(heights) == 4
-    assert min(b - a for a, b in itertools.pairwise(heights)) >= 12
-    assert colour("odmrp extended") in fills(drawn, "path")

@@ -12,7 +12,7 @@ from typing import Any, Final
 import msgspec
 
 from roamcast.campaign.around import moved
-from roamcast.campaign.experiment import Experiment, Variant, experiment
+from roamcast.campaign.experiment import CampaignError, Experiment, Variant, experiment
 from roamcast.campaign.race import LOOKS
 from roamcast.config.document import document
 from roamcast.config.values import typed_value
@@ -26,12 +26,16 @@ _PARAMETERS: Final = "protocol.parameters"
 
 def candidate(text: str) -> Variant:
     """A candidate from its text."""
-    name, *words = shlex.split(text) or [""]
+    problem = ConfigError(f"candidate {text!r}: expected NAME or NAME PARAMETER=VALUE, such as 'gossip p=0.7'")
+    try:
+        name, *words = shlex.split(text) or [""]
+    except ValueError:  # a quotation that does not end
+        raise problem from None
     parameters: dict[str, Any] = {}
     for word in words:
         parameter, equals, value = word.partition("=")
         if not (parameter and equals):
-            raise ConfigError(f"candidate {text!r}: expected NAME or NAME PARAMETER=VALUE, such as 'gossip p=0.7'")
+            raise problem
         parameters[parameter] = typed_value(value)
     return Variant(name=" ".join((name, *words)), set={_NAME: name, _PARAMETERS: parameters})
 
@@ -81,6 +85,20 @@ def race_experiment(scenario: dict[str, Any], source: str, folder: Path) -> Expe
     """The experiment that a race is: one scenario, as many seeds as its last look has. Candidates are its variants."""
     refuse_experiment(scenario, source)
     return experiment({"name": "choose", "seeds": max(LOOKS), "scenario": scenario}, source, folder)
+
+
+def refuse_nothing_to_deliver(one: Experiment, variant: Variant, deadline: float | None) -> None:
+    """Raises `CampaignError` where no protocol could do anything for the goal."""
+    scenario = one.at(variant, {})
+    for role, verb in (("publishers", "publishes"), ("subscribers", "subscribes")):
+        if not getattr(scenario.workload, role):
+            raise CampaignError(f"{one.source}: workload.{role}: nobody {verb}: there is nothing to deliver")
+    counted = scenario.duration - scenario.warmup
+    if deadline is not None and deadline >= counted:
+        raise CampaignError(
+            f"--within {deadline:g}: {one.source} runs for {counted:g} s after its warm-up, so nothing that is "
+            "published in it can be that old: give less, or a longer duration"
+        )
 
 
 def with_candidates(one: Experiment, candidates: Sequence[Variant]) -> Experiment:

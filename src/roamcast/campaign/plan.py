@@ -116,7 +116,7 @@ def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
     axes = [
         {
             "label": axis.name,
-            "field": axis.targets[0],
+            "field": None if axis.puts else axis.targets[0],  # whose unit the values have
             "fields": list(axis.targets),
             "values": list(axis.values),
             "template": axis.template,

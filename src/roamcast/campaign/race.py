@@ -5,33 +5,42 @@ The rules this file owns, from Maron and Moore's racing and the corrections that
 * **Common seeds.** All arms run the same seeds at full length, and are compared seed by seed. A short run would be
   unfair to protocols that build a tree first or carry documents.
 * **The goal first.** An arm is dropped when its goal, a share such as the delivery within ten seconds, is surely below
-  `at_least`. If that would drop every arm, nothing meets the goal: then the arms race for the highest goal instead.
+  `at_least`.
 * **Then the cost.** An arm is dropped when it surely costs more than a rival that surely meets the goal. Costs are
   compared as logarithms of ratios; an arm that delivered nothing in some run has an infinite cost there, and stays in
   the race until its goal is judged.
-* **Surely** means: by a one-sided t-bound whose level is divided by the looks (`sequential.Looks`), half each for goal
-  and cost, and by the arms or the pairs of arms. So the best arm is lost in at most 1 − `level` of all races.
+* **If nothing meets the goal**, since every arm that is left is surely below it, the arms race for the highest goal
+  instead. Those dropped before come back: they missed the goal no more than the others did.
+* **Surely** means: by a one-sided t-bound that is wrong with a small chance. What must not happen is that the best arm
+  is lost, and it is lost only if its own goal is misjudged, or if one of its rivals is: that it meets the goal, or that
+  it is cheaper. So half of the chance of an error goes to the arm itself, and half is divided by its rivals; both are
+  spread over the looks (`sequential.Looks`). The best arm is then lost in at most 1 − `level` of all races.
 * **No variance is no certainty.** Five equal values have no spread, but the sixth may differ: a standard deviation
   counts as at least half of the difference that matters.
-* The race is over when one arm is left, when all that are left meet the goal and cost the same within `SAME_COST`, or
-  when the seeds are used up. Those left are then *not separated*.
+* The race is over when one arm is left and surely meets the goal, when all that are left do and cost the same within
+  `SAME_COST`, or when the seeds are used up. Several that are left are then *not separated*. One that is left and may
+  miss the goal goes on alone: if it turns out to miss it, nothing meets the goal, and another may come closer.
 
 The winner's figures in the race are too good, since it won by them: they are measured again on fresh seeds.
 """
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from dataclasses import dataclass
+from functools import partial
 from typing import Final, NamedTuple
 
-from roamcast.campaign.sequential import Looks
+from roamcast.campaign.sequential import LEAST, Looks
 from roamcast.campaign.statistics import LEVEL, interval, t_quantile
 
 LOOKS: Final = (5, 8, 12, 18, 27, 40)
 """Seeds at which the race is looked at."""
+_POWER: Final = 1.0
+"""An early look that drops an arm saves all its later runs: each look gets its share of the error."""
 SAME_GOAL: Final = 0.01
 SAME_COST: Final = 0.05
 """Differences that do not matter: one point of a share, 5 % of a cost."""
+_SAME_LOG_COST: Final = math.log1p(SAME_COST)
 
 
 class Seen(NamedTuple):
@@ -41,6 +50,10 @@ class Seen(NamedTuple):
     """A share, 0 to 1."""
     cost: float
     """Above 0; infinite if nothing was delivered."""
+
+
+Runs = Mapping[str, Sequence[Seen]]
+"""By arm, in the order of their seeds."""
 
 
 class Dropped(NamedTuple):
@@ -54,6 +67,8 @@ class Dropped(NamedTuple):
 @dataclass(frozen=True)
 class Rules:
     at_least: float
+    words: str = "goal"
+    """What the goal measures, for the reasons."""
     looks: tuple[int, ...] = LOOKS
     level: float = LEVEL
 
@@ -67,87 +82,118 @@ class Race:
         self.dropped: list[Dropped] = []
         self.reachable = True
         """Whether some arm may still meet the goal."""
-        self.over = len(self.left) < 2
-        self._arms = len(arms)
-        self._looks = Looks(max(rules.looks), rules.level)
-        self._before = 0
+        self.over = False
+        self._rivals = max(1, len(arms) - 1)
+        self._looks = Looks(max(rules.looks), rules.level, _POWER)
+        self.seeds = 0
+        """At the last look."""
 
-    def look(self, seen: Mapping[str, Sequence[Seen]]) -> list[Dropped]:
-        """Judges the arms that are left by all seeds so far, in the same order for each; gives those it drops."""
+    def withdraw(self, arms: Container[str]) -> None:
+        """These cannot go on."""
+        self.left = [arm for arm in self.left if arm not in arms]
+
+    def look(self, seen: Runs) -> list[Dropped]:
+        """Judges the arms that are left by all seeds so far; gives those it drops. `seen` has the dropped ones too."""
         seeds = len(seen[self.left[0]])
-        risk = (1 - self._looks.level_at(seeds, self._before)) / 2
-        self._before = seeds
-        goals = {arm: [run.goal for run in seen[arm]] for arm in self.left}
-        risk_arm, risk_pair = risk / self._arms, risk / max(1, self._arms * (self._arms - 1))
-        out = self._below_goal(goals, risk_arm) if self.reachable else []
-        if len(out) == len(self.left):
-            self.reachable, out = False, []
-        if self.reachable:
-            left = [arm for arm in self.left if arm not in {one.arm for one in out}]
-            out += self._dearer(left, goals, seen, risk_arm, risk_pair)
-        else:
-            out = self._further_from_goal(goals, risk_pair)
+        if seeds < LEAST or seeds == self.seeds:
+            return []
+        risk = (1 - self._looks.level_at(seeds, self.seeds)) / 2
+        self.seeds = seeds
+        sure = _Sure(seen, self.rules.at_least, risk, risk / self._rivals)
+        if self.reachable and all(map(sure.below, self.left)):
+            self.reachable = False
+            self.left += [one.arm for one in self.dropped]
+            self.dropped = []
+        out = self._losers(sure) if self.reachable else self._further_from_goal(sure)
         self.left = [arm for arm in self.left if arm not in {one.arm for one in out}]
         self.dropped += out
-        self.over = len(self.left) == 1 or seeds >= max(self.rules.looks) or self._same(goals, seen, risk_pair)
+        settled = sure.same(self.left) if self.reachable else len(self.left) == 1
+        self.over = settled or seeds >= max(self.rules.looks)
         return out
 
-    def _below_goal(self, goals: Mapping[str, list[float]], risk: float) -> list[Dropped]:
-        least = self.rules.at_least
-        return [
-            Dropped(arm, len(values), f"goal {interval(values)}, below {least:g}")
-            for arm, values in goals.items()
-            if _bound(values, risk, SAME_GOAL, +1) < least
-        ]
-
-    def _dearer(
-        self,
-        left: Sequence[str],
-        goals: Mapping[str, list[float]],
-        seen: Mapping[str, Sequence[Seen]],
-        risk_arm: float,
-        risk_pair: float,
-    ) -> list[Dropped]:
-        """Arms that cost more than one that surely meets the goal. The cheaper of two drops the dearer, never both."""
-        sure = [arm for arm in left if _bound(goals[arm], risk_arm, SAME_GOAL, -1) >= self.rules.at_least]
-        out = []
+    def _losers(self, sure: "_Sure") -> list[Dropped]:
+        """Who misses the goal, and who costs more than one that meets it: of two, the cheaper drops the dearer."""
+        below = [arm for arm in self.left if sure.below(arm)]
+        least = f"below {self.rules.at_least:g}"
+        out = [Dropped(arm, sure.seeds(arm), f"{self.rules.words} {sure.goal(arm)}, {least}") for arm in below]
+        left = [arm for arm in self.left if arm not in below]
+        rivals = [arm for arm in left if sure.meets(arm)]
         for arm in left:
-            for rival in sure:
-                ratios = _log_ratios(seen[arm], seen[rival])
-                if rival != arm and _bound(ratios, risk_pair, math.log1p(SAME_COST), -1) > 0:
-                    times = math.exp(math.fsum(ratios) / len(ratios)) if math.inf not in ratios else math.inf
-                    out.append(Dropped(arm, len(ratios), f"costs {times:.3g} times as much as {rival}"))
-                    break
+            cheaper = [rival for rival in rivals if sure.dearer(arm, rival)]
+            if cheaper:
+                better = max(cheaper, key=partial(sure.times, arm))
+                words = f"costs {sure.times(arm, better):.3g} times as much as {better}"
+                out.append(Dropped(arm, sure.seeds(arm), words))
         return out
 
-    def _further_from_goal(self, goals: Mapping[str, list[float]], risk: float) -> list[Dropped]:
+    def _further_from_goal(self, sure: "_Sure") -> list[Dropped]:
         out = []
-        for arm, values in goals.items():
-            for rival, better in goals.items():
-                ahead = [one - other for one, other in zip(better, values, strict=True)]
-                if rival != arm and _bound(ahead, risk, SAME_GOAL, -1) > 0:
-                    out.append(Dropped(arm, len(values), f"goal {interval(values)}, less than {rival}"))
-                    break
+        for arm in self.left:
+            closer = [rival for rival in self.left if sure.further(arm, rival)]
+            if closer:
+                words = f"{self.rules.words} {sure.goal(arm)}, less than {max(closer, key=sure.mean)}"
+                out.append(Dropped(arm, sure.seeds(arm), words))
         return out
 
-    def _same(self, goals: Mapping[str, list[float]], seen: Mapping[str, Sequence[Seen]], risk: float) -> bool:
-        """Whether it does not matter which of those left one takes."""
-        for arm in self.left:
-            if not self.reachable or _bound(goals[arm], risk, SAME_GOAL, -1) < self.rules.at_least:
-                return False
-            for rival in self.left:
-                ratios = _log_ratios(seen[arm], seen[rival])
-                if rival != arm and _bound(ratios, risk, math.log1p(SAME_COST), +1) > math.log1p(SAME_COST):
-                    return False
-        return True
 
+@dataclass(frozen=True)
+class _Sure:
+    """What is sure at one look."""
 
-def _log_ratios(one: Sequence[Seen], other: Sequence[Seen]) -> list[float]:
-    """Logarithms of one's costs over the other's, seed by seed; infinite where only the one delivered nothing."""
-    return [_log_ratio(a.cost, b.cost) for a, b in zip(one, other, strict=True)]
+    seen: Runs
+    at_least: float
+    risk: float
+    """Of an error about an arm itself."""
+    risk_rival: float
+    """Of an error about one of its rivals."""
+
+    def seeds(self, arm: str) -> int:
+        return len(self.seen[arm])
+
+    def goal(self, arm: str) -> str:
+        return str(interval(self._goals(arm)))
+
+    def mean(self, arm: str) -> float:
+        return interval(self._goals(arm)).mean
+
+    def below(self, arm: str) -> bool:
+        return _bound(self._goals(arm), self.risk, SAME_GOAL, +1) < self.at_least
+
+    def meets(self, arm: str) -> bool:
+        return _bound(self._goals(arm), self.risk_rival, SAME_GOAL, -1) >= self.at_least
+
+    def dearer(self, arm: str, rival: str) -> bool:
+        return arm != rival and _bound(self._ratios(arm, rival), self.risk_rival, _SAME_LOG_COST, -1) > 0
+
+    def further(self, arm: str, rival: str) -> bool:
+        """From the goal, on the seeds that both have: an arm that came back has fewer."""
+        ahead = [more - less for more, less in zip(self._goals(rival), self._goals(arm), strict=False)]
+        return arm != rival and _bound(ahead, self.risk_rival, SAME_GOAL, -1) > 0
+
+    def same(self, arms: Sequence[str]) -> bool:
+        """Whether it does not matter which of them one takes."""
+        return all(map(self.meets, arms)) and all(
+            _bound(self._ratios(one, other), self.risk_rival, _SAME_LOG_COST, +1) <= _SAME_LOG_COST
+            for one in arms
+            for other in arms
+            if one != other
+        )
+
+    def times(self, arm: str, rival: str) -> float:
+        """As much, on the mean."""
+        ratios = self._ratios(arm, rival)
+        return math.inf if math.inf in ratios else math.exp(math.fsum(ratios) / len(ratios))
+
+    def _goals(self, arm: str) -> list[float]:
+        return [run.goal for run in self.seen[arm]]
+
+    def _ratios(self, one: str, other: str) -> list[float]:
+        """Logarithms of one's costs over the other's, seed by seed."""
+        return [_log_ratio(a.cost, b.cost) for a, b in zip(self.seen[one], self.seen[other], strict=True)]
 
 
 def _log_ratio(one: float, other: float) -> float:
+    """Infinite where only the one delivered nothing."""
     if math.isinf(one) or math.isinf(other):
         return math.inf if math.isfinite(other) else (-math.inf if math.isfinite(one) else 0.0)
     return math.log(one / other)

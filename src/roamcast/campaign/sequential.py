@@ -2,13 +2,13 @@
 
 The rule this file owns: whoever looks at a 95 % interval after every few seeds, and stops when it excludes 0, is wrong
 far more often than 5 % of the time. So the chance of an error is a budget, spent over the looks: of 1 − `level`, the
-share (n / most) ** POWER is spent when n of at most `most` seeds are in, and each look has what was not spent at the
+share (n / most) ** power is spent when n of at most `most` seeds are in, and each look has what was not spent at the
 one before. Errors of all looks together then stay within the budget, whatever the looks have to do with each other
 (the sum bounds the union), with Student's t, and for as many quantities as the judge corrects for. Looks need not be
 planned: only `most` must stand before the first, and what was seen may decide when the next one is.
 
-What it costs: the last look of many has a wider interval than a single one would have. With POWER = 2 little is spent
-on early looks, which decide only what is plain, and most of it is left for the last.
+What it costs: the last look of many has a wider interval than a single one would have. With a power of 2 little is
+spent on early looks, which decide only what is plain, and most of it is left for the last.
 K. K. G. Lan, D. L. DeMets, Discrete Sequential Boundaries for Clinical Trials, 1983, have the idea of spending; the sum
 in place of their integral is a little stricter and needs no normal distribution.
 """
@@ -30,6 +30,8 @@ class Looks:
 
     most: int
     level: float = LEVEL
+    power: float = POWER
+    """2 keeps most of the budget for the last look; 1 gives every seed the same."""
 
     def __post_init__(self) -> None:
         if self.most < LEAST:
@@ -50,5 +52,5 @@ class Looks:
         return [self.level_at(seeds, before) for before, seeds in zip((0, *looks), looks, strict=False)]
 
     def _spent(self, seeds: int) -> float:
-        share: float = (seeds / self.most) ** POWER
+        share: float = (seeds / self.most) ** self.power
         return (1 - self.level) * share

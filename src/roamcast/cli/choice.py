@@ -18,13 +18,13 @@ _NAME: Final = 30
 """Columns that a name may take before others are folded."""
 
 
-def show(result: dict[str, Any], unit: str, out: Path) -> None:
-    """`result` is what `choice.json` has; `unit` that of the cost."""
-    Console(markup=False, highlight=False).print(_table(result, unit))
+def show(result: dict[str, Any], out: Path) -> None:
+    """`result` is what `choice.json` has."""
+    Console(markup=False, highlight=False).print(_table(result))
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
-    click.echo(answer(result, unit))
-    for name in result["left"][:1] if looked(result) else ():
+    click.echo(answer(result))
+    for name in result["left"][:1] if result["looked"] else ():
         click.echo(f"simulate it:      {result['run'][name]}")
         click.echo(f"run it on a node: {result['node'][name]}")
         click.echo(
@@ -34,50 +34,57 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
     click.echo(f"all of it:        {shlex.quote(str(out / RESULT_FILE))}")
 
 
-def _table(result: dict[str, Any], unit: str) -> Table:
-    """Those left first, by rank. It fits a screen of 80 columns."""
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {unit} per delivery", caption_justify="left")
+def _table(result: dict[str, Any]) -> Table:
+    """Those left first, then the others, both by rank. It fits a screen of 80 columns."""
+    table = Table(
+        box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {result['cost']['words']}", caption_justify="left"
+    )
     table.add_column("candidate", overflow="fold", min_width=min(_NAME, max(map(len, result["race"]), default=0)))
     for name in (result["goal"]["words"], "cost", "seeds", ""):
         table.add_column(name, justify="left" if not name else "right", overflow="fold")
-    for name in [*result["left"], *(name for name in result["race"] if name not in result["left"])]:
-        figures = result["fresh"].get(name) or result["race"].get(name)
-        if figures is None:
-            continue
-        state = "dropped" if name not in result["left"] else "fresh seeds" if name in result["fresh"] else ""
-        table.add_row(name, _interval(figures["goal"]), _interval(figures["cost"]), str(figures["seeds"]), state)
+    for name in result["ranking"]:
+        figures = result["fresh"].get(name) or result["race"][name]
+        seeds = f"{figures['seeds']} fresh" if name in result["fresh"] else str(figures["seeds"])
+        state = "" if name in result["left"] else "dropped"
+        table.add_row(name, _interval(figures["goal"]), _interval(figures["cost"]), seeds, state)
     return table
 
 
-def looked(result: dict[str, Any]) -> bool:
-    """Whether all candidates ran: before that none of them is the best."""
-    return all(name in result["race"] for name in result["left"])
-
-
-def answer(result: dict[str, Any], unit: str) -> str:
-    """A sentence or two."""
-    left, goal, ended = result["left"], result["goal"], result["ended"]
-    wanted = f"{goal['words']} of at least {goal['at_least']:g}"
+def answer(result: dict[str, Any]) -> str:
+    """Some sentences."""
+    left, ended = result["left"], result["ended"]
     if not left:
         return f"No answer: {ended}."
-    if not looked(result):
+    if not result["looked"]:
         return f"No answer: {ended} before a single look at all candidates. Give it more --minutes."
+    more = " The same command with more --minutes goes on from here." if result["time_was_up"] else ""
+    return f"{_verdict(result)}{_not_separated(left)}{more}"
+
+
+def _verdict(result: dict[str, Any]) -> str:
+    best, goal = result["left"][0], result["goal"]
+    wanted = f"{goal['words']} of at least {goal['at_least']:g}"
+    figures = result["fresh"].get(best) or result["race"][best]
+    reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {result['cost']['words']}"
     if not result["goal_reachable"]:
-        could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
-        limit = f" Any protocol could have delivered {sum(could) / len(could):.3f} at most." if could else ""
-        return f"Nothing meets the goal, {wanted}. Closest to it: {', '.join(left)}.{limit}"
-    figures = result["fresh"].get(left[0]) or result["race"][left[0]]
-    reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {unit}"
-    if result["decided"] and figures["goal"][0] >= goal["at_least"]:
-        return f"Use {left[0]}, the cheapest that reaches {wanted}: {reached}."
-    if result["decided"]:
-        return f"{left[0]} comes closest to {wanted}, and may just miss it: {reached}. All others were dropped."
-    line = f"Not decided for {wanted}: {ended}. Best so far: {left[0]}, {reached}."
-    if left[1:]:
-        line += f" Not separated from it: {', '.join(left[1:])}."
-    if result["time_was_up"]:
-        line += " The same command with more --minutes goes on from here."
-    return line
+        return f"Nothing meets the goal, {wanted}. Closest to it: {best}, {reached}.{_limit(result)}"
+    if not result["decided"]:
+        return f"Not decided for {wanted}: {result['ended']}. Best so far: {best}, {reached}."
+    if figures["goal"][0] >= goal["at_least"]:
+        return f"Use {best}, the cheapest that reaches {wanted}: {reached}."
+    return (
+        f"{best} comes closest to {wanted}, and may just miss it: {reached}. All others were dropped.{_limit(result)}"
+    )
+
+
+def _limit(result: dict[str, Any]) -> str:
+    """What was possible at all."""
+    could = [one["possible"] for one in (result["fresh"] or result["race"]).values() if one["possible"] is not None]
+    return f" Any protocol could have delivered {sum(could) / len(could):.3f} of all pairs at most." if could else ""
+
+
+def _not_separated(left: list[str]) -> str:
+    return f" Not separated from it: {', '.join(left[1:])}." if left[1:] else ""
 
 
 def _interval(estimate: list[float | None]) -> str:

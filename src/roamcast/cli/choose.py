@@ -4,10 +4,10 @@ import json
 import math
 import shlex
 import time
-from collections.abc import Mapping
-from dataclasses import asdict, dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import asdict
 from pathlib import Path
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any
 
 import click
 from rich.console import Console
@@ -21,18 +21,21 @@ from roamcast.campaign.candidates import (
     distinct,
     own,
     race_experiment,
+    refuse_nothing_to_deliver,
     usual,
     with_candidates,
 )
+from roamcast.campaign.choice import COST_UNITS, TIME_IS_UP, Choice
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import LOCAL, setting
-from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, looked, show
+from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
 from roamcast.sim.compilation import compile_if_needed
 from roamcast.sim.scenario import read
 
-COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
+if TYPE_CHECKING:  # it imports Spark
+    from roamcast.pipeline.goal import Goal
 
 
 @click.command()
@@ -63,7 +66,7 @@ COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "
     type=click.FloatRange(0, min_open=True),
     default=10,
     show_default=True,
-    help="Time limit for everything.",
+    help="Time limit for everything, in minutes.",
 )
 @click.option(
     "--candidate",
@@ -99,24 +102,39 @@ def choose(
     measured on seeds that had no part in the choice. Exits with 0 even if nothing is decided or nothing meets the goal:
     the answer says so.
     """
-    measure, share = _goal(at_least)
+    from roamcast.pipeline.goal import goal  # it imports Spark
+
+    wanted = goal(*_measure_and_share(at_least), within, cost)
     made = race_experiment(_scenario(network), str(network), network.parent)
-    wanted: list[Variant | None] = [candidate(text) for text in candidates] or [own(made), *usual()]
-    fit, refused = able(made, distinct(wanted))
-    if not fit:
-        reasons = "; ".join(dict.fromkeys(refused.values()))
-        raise CampaignError(f"{network}: none of the candidates can run it: {reasons}")
+    fit, refused = able(made, distinct([candidate(text) for text in candidates] or [own(made), *usual()]))
+    if refused and (candidates or not fit):
+        reasons = "; ".join(f"{name}: {why}" for name, why in refused.items())
+        raise CampaignError(f"{network}: cannot be run by {reasons}")
+    refuse_nothing_to_deliver(made, fit[0], within)
     out = out or Path("out") / f"choose-{network.stem}"
-    if (master or LOCAL).startswith("local"):
+    master = master or LOCAL
+    if master.startswith("local"):
         compile_if_needed(say)
+    _say_who(fit, refused)
     until = time.monotonic() + 60 * minutes
-    asked = Request(measure, share, within, cost, until, out, master or LOCAL, dict(map(setting, settings)))
-    result = _race(with_candidates(made, fit), asked, refused)
-    _write(result, made, {variant.name: variant for variant in fit}, out)
+    choice = _race(with_candidates(made, fit), wanted, out, until, master, dict(map(setting, settings)))
+    result = _result(choice, wanted, COST_UNITS[cost], out, fit) | {"scenario": made.source, "refused": refused}
+    _write(result, made, fit, out)
     if as_json:
         click.echo(json.dumps(result))
     else:
-        show(result, COST_UNITS[cost], out)
+        show(result, out)
+
+
+def _measure_and_share(text: str) -> tuple[str, float]:
+    measure, equals, share = text.partition("=")
+    try:
+        value = float(share)
+    except ValueError:
+        value = math.nan
+    if not (measure and equals and 0 <= value <= 1):
+        raise click.BadParameter(f"{text!r}: expected MEASURE=SHARE, such as delivery=0.95", param_hint="--at-least")
+    return measure, value
 
 
 def _scenario(network: Path) -> dict[str, Any]:
@@ -128,28 +146,49 @@ def _scenario(network: Path) -> dict[str, Any]:
     return scenario
 
 
-@dataclass(frozen=True)
-class Request:
-    """The request."""
-
-    measure: str
-    share: float
-    within: float | None
-    cost: str
-    until: float
-    """The deadline, by `time.monotonic`."""
-    out: Path
-    master: str
-    settings: dict[str, str]
-
-    @property
-    def words(self) -> str:
-        """The measure, as a person says it."""
-        named = {"of-possible": "delivery of what was possible"}.get(self.measure, self.measure)
-        return named if self.within is None else f"{named} within {self.within:g} s"
+def _say_who(fit: Sequence[Variant], refused: Mapping[str, str]) -> None:
+    say(f"{len(fit)} candidates: {', '.join(variant.name for variant in fit)}")
+    for name, why in refused.items():
+        say(f"left out: {name}: {why}")
 
 
-def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Variant], out: Path) -> None:
+def _race(
+    experiment: Experiment, wanted: "Goal", out: Path, until: float, master: str, settings: dict[str, str]
+) -> Choice:
+    """Holds the race, with progress on the screen."""
+    from roamcast.pipeline.choose import Chooser  # they import Spark
+    from roamcast.pipeline.session import session
+
+    console = Console(stderr=True)
+
+    def tell(line: str) -> None:
+        console.print(line, markup=False, highlight=False, soft_wrap=True)
+
+    with shown(console) as report, session(master, settings) as spark:
+        return Chooser(spark, experiment, wanted, out, until=until, on_progress=report, tell=tell).choose()
+
+
+def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Sequence[Variant]) -> dict[str, Any]:
+    """What `choice.json` has of the choice."""
+    return {
+        "goal": {"measure": wanted.measure, "at_least": wanted.at_least, "words": wanted.words},
+        "cost": {"measure": wanted.cost, "words": f"{unit} per delivery"},
+        "left": choice.left,
+        "decided": choice.decided,
+        "goal_reachable": choice.reachable,
+        "ended": choice.ended,
+        "time_was_up": choice.ended == TIME_IS_UP,
+        "looked": choice.looked,
+        "dropped": [one._asdict() for one in choice.dropped],
+        "ranking": choice.ranking(wanted.at_least),
+        "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
+        "fresh": {name: _finite(asdict(figures)) for name, figures in choice.fresh.items()},
+        "run": {name: f"roamcast run {shlex.quote(str(out / WINNER_FILE))}" for name in choice.left[:1]},
+        "node": {one.name: as_node(one) for one in candidates if one.name in choice.left},
+    }
+
+
+def _write(result: dict[str, Any], made: Experiment, candidates: Sequence[Variant], out: Path) -> None:
     """The result, a figure, and the winner as a scenario; of several that are not separated, the first."""
     from roamcast.report.choice import drawing
 
@@ -157,64 +196,9 @@ def _write(result: dict[str, Any], made: Experiment, variants: Mapping[str, Vari
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if result["race"]:
         (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
-    for name in result["left"][:1] if looked(result) else ():
-        (out / WINNER_FILE).write_text(as_scenario(made, variants[name], out), encoding="utf-8")
-
-
-def _goal(text: str) -> tuple[str, float]:
-    measure, equals, share = text.partition("=")
-    try:
-        value = float(share)
-    except ValueError:
-        value = math.nan
-    if not (measure and equals and 0 <= value <= 1):
-        raise click.BadParameter(f"{text!r}: expected MEASURE=SHARE, such as delivery=0.95", param_hint="--at-least")
-    return measure, value
-
-
-def _race(experiment: Experiment, asked: Request, refused: dict[str, str]) -> dict[str, Any]:
-    """Runs the race, with progress on the screen; gives its result as JSON has it."""
-    from roamcast.pipeline.choose import TIME_IS_UP, Chooser, goal  # they import Spark
-    from roamcast.pipeline.measures import MEASURES
-    from roamcast.pipeline.session import session
-
-    measure, share = asked.measure, asked.share
-    wanted = goal(measure, share, asked.within, asked.cost)
-    about = MEASURES[wanted.measure].about if wanted.measure in MEASURES else None
-    if about is None or not about.share or about.good != "high":
-        raise CampaignError(f"--at-least {measure}={share:g}: {measure} is not a measure that is a share to be high")
-    console = Console(stderr=True)
-    names = [variant.name for variant in experiment.variants]
-    console.print(f"{len(names)} candidates: {', '.join(names)}", markup=False, highlight=False, soft_wrap=True)
-    for name, why in refused.items():
-        console.print(f"left out: {name}: {why}", markup=False, highlight=False, soft_wrap=True)
-    with shown(console) as report, session(asked.master, asked.settings) as spark:
-        choice = Chooser(
-            spark,
-            experiment,
-            wanted,
-            asked.out,
-            until=asked.until,
-            on_progress=report,
-            tell=lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True),
-        ).choose()
-    by_name = {variant.name: variant for variant in experiment.variants}
-    return {
-        "scenario": experiment.source,
-        "goal": {"measure": wanted.measure, "at_least": share, "words": asked.words},
-        "cost": wanted.cost,
-        "left": choice.left,
-        "decided": choice.decided,
-        "goal_reachable": choice.reachable,
-        "ended": choice.ended,
-        "time_was_up": choice.ended == TIME_IS_UP,
-        "dropped": [one._asdict() for one in choice.dropped],
-        "refused": refused,
-        "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
-        "fresh": {name: _finite(asdict(figures)) for name, figures in choice.fresh.items()},
-        "run": {name: f"roamcast run {shlex.quote(str(asked.out / WINNER_FILE))}" for name in choice.left[:1]},
-        "node": {name: as_node(by_name[name]) for name in choice.left},
-    }
+    for one in candidates:
+        if result["looked"] and one.name in result["left"][:1]:
+            (out / WINNER_FILE).write_text(as_scenario(made, one, out), encoding="utf-8")
 
 
 def _finite(value: Any) -> Any:  # noqa: ANN401  # any value of JSON

@@ -2,19 +2,21 @@
 
 Who is dropped when is the business of `campaign.race`. The rules this file owns:
 
-* The race and what is measured on fresh seeds are two campaigns, in `OUT/race` and `OUT/fresh`, which can be gone on
-  with, reported and verified like any other.
+* The race and what is measured on fresh seeds are two campaigns, in `OUT/race` and `OUT/fresh`, which can be continued,
+  reported and verified like any other.
 * Fresh seeds begin where those of the race can never come.
 * Time is kept: no look is begun that would not leave room for the fresh seeds, and whatever runs when the time is up is
-  stopped. What was done by then is measured all the same, and the result says that it is undecided.
+  stopped. A look that was not finished counts for nothing, since its candidates have not run the same seeds; before the
+  first is finished, the result has whatever ran.
+* A seed in which nothing was expected, or nothing possible, says nothing about the goal and is left out, for all
+  candidates alike: it is the world that decides it, not the protocol.
 * A candidate of which a run fails is out of the race, with the error as the reason.
 """
 
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass, field
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -22,90 +24,34 @@ import msgspec
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
+from roamcast.campaign.choice import (
+    NO_MORE_SEEDS,
+    NONE_RAN,
+    NOTHING_TO_DELIVER,
+    TIME_IS_UP,
+    Choice,
+    Figures,
+    ranked,
+    why_over,
+)
 from roamcast.campaign.experiment import Experiment
 from roamcast.campaign.plan import Plan, plan
 from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.race import Dropped, Race, Rules, Seen
-from roamcast.campaign.statistics import Estimate, interval
 from roamcast.pipeline import measures, simulate
-from roamcast.pipeline.measures.deadlines import within
+from roamcast.pipeline.goal import Goal
 
-FRESH: Final = 1_000_000
+RACE: Final = "race"
+FRESH: Final = "fresh"
+"""Folders of the two campaigns."""
+FRESH_SEED: Final = 1_000_000
 """The first of the fresh seeds."""
 MOST_FRESH: Final = 10
 LEAST_FRESH: Final = 2
 RESERVED_FRESH: Final = 3
-"""No look is begun that would not leave time for so many fresh seeds of those left now."""
+"""Every look leaves time for so many fresh seeds of those left before it."""
 _RESERVE: Final = 1.3
-"""How much longer than the last look, by seed and candidate, the next one may take."""
-
-COSTS: Final = {"airtime": "airtime_per_delivery", "packets": "overhead", "bits": "bits_per_delivery"}
-
-
-@dataclass(frozen=True)
-class Goal:
-    """What has to be reached, and what it is paid in: names of measures."""
-
-    measure: str
-    at_least: float
-    cost: str
-    possible: str
-    """What any protocol could have reached."""
-
-    @property
-    def read(self) -> tuple[str, str, str]:
-        """What is read of every run."""
-        return self.measure, self.cost, self.possible
-
-
-def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Goal:
-    """`delivery` and `of-possible` are by the deadline, if there is one; other measures are taken as they are."""
-    if deadline is not None:
-        for one in within(deadline):
-            measures.MEASURES.setdefault(one.name, one)
-    by = "" if deadline is None else f"_{deadline:g}"
-    named = {
-        "delivery": f"satisfaction{by}" if by else "delivery",
-        "of-possible": f"delivered_of_possible{by}",
-    }
-    return Goal(named.get(measure, measure), at_least, COSTS[cost], f"possible{by}")
-
-
-@dataclass(frozen=True)
-class Figures:
-    """What a candidate came to over some seeds."""
-
-    seeds: int
-    goal: Estimate
-    cost: Estimate
-    """The geometric mean and its interval; infinite where some run delivered nothing."""
-    possible: float | None
-
-
-@dataclass
-class Choice:
-    """The result of a race."""
-
-    left: list[str]
-    """The winner, or those that are not separated: the cheapest first, of those whose mean meets the goal."""
-    reachable: bool
-    """Whether some candidate may meet the goal."""
-    ended: str
-    """Why it ended, in words."""
-    dropped: list[Dropped]
-    race: dict[str, Figures]
-    fresh: dict[str, Figures] = field(default_factory=dict)
-    """Of those left, on seeds that had no part in the choice."""
-
-    @property
-    def decided(self) -> bool:
-        return len(self.left) == 1 and self.ended == ONE_LEFT
-
-
-ONE_LEFT: Final = "one candidate is left"
-THE_SAME: Final = "those left meet the goal at the same cost, within 5 %"
-TIME_IS_UP: Final = "the time was up"
-NO_MORE_SEEDS: Final = "the seeds were used up"
+"""How much longer than those before a run may take."""
 
 Tell = Callable[[str], None]
 
@@ -125,9 +71,8 @@ class Chooser:
         out: Path,
         *,
         until: float,
-        command: str = "",
         rules: Rules | None = None,
-        on_progress: OnProgress | None = None,
+        on_progress: OnProgress = lambda _: None,
         tell: Tell = lambda _: None,
     ) -> None:
         """`experiment` has the candidates as its variants; `until` is a time of `time.monotonic`."""
@@ -135,100 +80,141 @@ class Chooser:
         self._experiment = experiment
         self._wanted = wanted
         self._out = out
-        self._until = until
-        self._command = command
-        self._rules = rules or Rules(wanted.at_least)
+        self._until = self._stop = until
+        self._race = Race(
+            [variant.name for variant in experiment.variants], rules or Rules(wanted.at_least, wanted.words)
+        )
         self._on_progress = on_progress
         self._tell = tell
+        self._pace = 0.0
+        """Seconds for each run, lately."""
+        self._seeds: dict[str, int] = {}
+        """That each candidate has run."""
+        self._found = _Found({}, {}, {})
+        self._failed: list[Dropped] = []
 
     def choose(self) -> Choice:
-        race = Race([variant.name for variant in self._experiment.variants], self._rules)
-        seeds: dict[str, int] = {}
-        found = _Found({}, {}, {})
-        failed: list[Dropped] = []
-        ended, pace, before = TIME_IS_UP, 0.0, 0
-        for n in self._rules.looks:
-            if time.monotonic() + pace * (n - before + RESERVED_FRESH) * len(race.left) * _RESERVE > self._until:
-                break
-            started = time.monotonic()
-            seeds |= dict.fromkeys(race.left, n)
-            whole = self._simulate(self._experiment, "race", seeds)
-            found = self._found("race", seeds)
-            failed += [Dropped(arm, seeds[arm], why) for arm, why in found.failures.items() if arm in race.left]
-            race.left = [arm for arm in race.left if arm not in found.failures]
-            if not whole or not race.left:
-                ended = TIME_IS_UP if race.left else "no candidate could be run"
-                break
-            pace = (time.monotonic() - started) / ((n - before) * len(race.left))
-            before = n
-            for out in race.look({arm: found.runs[arm] for arm in race.left}):
-                self._tell(f"{out.arm} dropped after {out.seeds} seeds: {out.reason}")
-            self._tell(f"{n} seeds: {self._ranking(race.left, found)}")
-            if race.over:
-                ended = _why_over(race, n)
-                break
-        choice = Choice(race.left, race.reachable, ended, [*failed, *race.dropped], found.figures())
-        self._sort(choice)
-        if before:
-            self._measure_afresh(choice, pace, min(before, MOST_FRESH))
+        race, ended = self._race, self._hold()
+        choice = Choice(
+            race.left, race.reachable, ended, race.seeds, [*self._failed, *race.dropped], self._found.figures()
+        )
+        choice.sort(self._wanted.at_least)
+        if choice.looked:
+            self._measure_afresh(choice)
         return choice
 
-    def _sort(self, choice: Choice) -> None:
-        """The best of those left first, by fresh seeds if there are any."""
-        figures = choice.race | choice.fresh
-        choice.left.sort(key=lambda arm: _rank(figures.get(arm), choice.reachable, self._wanted.at_least))
+    def _hold(self) -> str:
+        """Holds the race, look after look; says why it ended."""
+        race = self._race
+        for n in race.rules.looks:
+            seeds = self._seeds | dict.fromkeys(race.left, n)
+            planned = _planned(self._experiment, seeds)
+            self._stop = self._until - self._seconds(RESERVED_FRESH * len(race.left))
+            if not self._time_for(planned, RACE):
+                return TIME_IS_UP
+            whole = self._run(planned, seeds)
+            if not race.left:
+                return NONE_RAN
+            if not whole:
+                return TIME_IS_UP
+            if not self._found.runs[race.left[0]]:
+                return NOTHING_TO_DELIVER
+            self._look()
+            if race.over:
+                return why_over(race)
+        return NO_MORE_SEEDS
 
-    def _measure_afresh(self, choice: Choice, pace: float, wanted: int) -> None:
+    def _time_for(self, planned: Plan, place: str) -> bool:
+        """Whether there is time for what of the plan is not done yet."""
+        survey = simulate.look(planned, self._out / place)
+        missing = len(planned.distinct) - len(survey.ok) - len(survey.failed)
+        return time.monotonic() + self._seconds(missing) <= self._stop
+
+    def _seconds(self, runs: int) -> float:
+        """That so many runs take, with some reserve."""
+        return runs * self._pace * _RESERVE
+
+    def _run(self, planned: Plan, seeds: dict[str, int]) -> bool:
+        """Runs the candidates up to these seeds; False if the time was up before all were done."""
+        race = self._race
+        whole = self._simulate(planned, RACE)
+        found = self._read(RACE, seeds)
+        self._failed += [Dropped(arm, seeds[arm], why) for arm, why in found.failures.items() if arm in race.left]
+        race.withdraw(found.failures)
+        if whole or not race.seeds:
+            self._seeds, self._found = seeds, found
+        return whole
+
+    def _look(self) -> None:
+        race, reachable = self._race, self._race.reachable
+        for out in race.look(self._found.runs):
+            self._tell(f"{out.arm} dropped after {out.seeds} seeds: {out.reason}")
+        if reachable and not race.reachable:
+            self._tell("nothing meets the goal: all that were dropped for it race again, for the closest to it")
+        figures = self._found.figures()
+        ranking = ", ".join(
+            f"{arm} {figures[arm].goal.mean:.3f} at {figures[arm].cost.mean:.3g}"
+            for arm in ranked(race.left, figures, race.reachable, self._wanted.at_least)
+        )
+        self._tell(f"{race.seeds} seeds: {ranking}")
+
+    def _measure_afresh(self, choice: Choice) -> None:
         """Those left on new seeds, as many as there is time for."""
-        room = self._until - time.monotonic()
-        n = min(wanted, int(room / (pace * len(choice.left) * _RESERVE))) if choice.left else 0
-        if n < LEAST_FRESH:
-            return
-        self._tell(f"measuring {', '.join(choice.left)} on {n} fresh seeds")
         variants = tuple(one for one in self._experiment.variants if one.name in choice.left)
         spec = msgspec.structs.replace(
-            self._experiment.spec, seeds=tuple(range(FRESH, FRESH + MOST_FRESH)), variants=variants
+            self._experiment.spec, seeds=tuple(range(FRESH_SEED, FRESH_SEED + MOST_FRESH)), variants=variants
         )
-        seeds = dict.fromkeys(choice.left, n)
         afresh = dataclasses.replace(self._experiment, spec=spec)
-        self._simulate(afresh, "fresh", seeds)
-        fresh = self._found("fresh", seeds).figures()
-        choice.fresh = {arm: figures for arm, figures in fresh.items() if figures.seeds >= LEAST_FRESH}
-        self._sort(choice)
+        self._stop = self._until
+        for n in range(min(choice.looked, MOST_FRESH), LEAST_FRESH - 1, -1):
+            seeds = dict.fromkeys(choice.left, n)
+            planned = _planned(afresh, seeds)
+            if self._time_for(planned, FRESH):
+                self._tell(f"measuring {', '.join(choice.left)} on {n} fresh seeds")
+                self._simulate(planned, FRESH)
+                fresh = self._read(FRESH, seeds).figures()
+                choice.fresh = {arm: figures for arm, figures in fresh.items() if figures.seeds >= LEAST_FRESH}
+                choice.sort(self._wanted.at_least)
+                return
 
     # --- Runs -------------------------------------------------------------------------------------------------------
 
-    def _simulate(self, experiment: Experiment, place: str, seeds: Mapping[str, int]) -> bool:
-        """Runs and measures so many seeds of each candidate; False if the time was up before all were done."""
-        planned = plan([experiment], max(seeds.values()))
-        first = min(row["seed"] for row in planned.rows)
-        planned = planned.only(lambda row: row["seed"] - first < seeds.get(row["variant"], 0))
+    def _simulate(self, planned: Plan, place: str) -> bool:
+        """Runs and measures; False if the time was up before all were done."""
+        folder, started = self._out / place, time.monotonic()
+        before = simulate.look(planned, folder)
         whole = True
         try:
-            self._run(planned, place)
+            simulate.simulate(self._spark, planned, folder, self._watch)
         except _TimeUp:
             whole = False
-            survey = simulate.look(planned, self._out / place)
+            survey = simulate.look(planned, folder)
             planned = planned.only(lambda row: row["run"] in survey.ok or row["run"] in survey.failed)
             if planned.rows:
-                self._run(planned, place)  # nothing is left to do: it writes the tables of what is done
+                simulate.simulate(self._spark, planned, folder)  # it only writes the tables of what is done
         if planned.rows:
-            measures.measure(self._spark, self._out / place, tuple(dict.fromkeys(self._wanted.read)))
+            measures.measure(self._spark, folder, tuple(dict.fromkeys(self._wanted.read)))
+        self._keep_pace(planned, before, time.monotonic() - started)
         return whole
 
-    def _run(self, planned: Plan, place: str) -> None:
-        simulate.simulate(self._spark, planned, self._out / place, self._watch, command=self._command)
-
     def _watch(self, state: State) -> None:
-        if self._on_progress is not None:
-            self._on_progress(state)
-        if time.monotonic() > self._until and state.done + state.failed < state.total:
+        self._on_progress(state)
+        if time.monotonic() > self._stop and state.done + state.failed < state.total:
             raise _TimeUp
+
+    def _keep_pace(self, planned: Plan, before: simulate.Survey, elapsed: float) -> None:
+        """Of a race that is continued, the first looks take no time: what their runs took once has to do."""
+        runs = len(planned.distinct) - len(before.ok) - len(before.failed)
+        if runs > 0:
+            self._pace = elapsed / runs
+        elif before.ok and not self._pace:
+            took = math.fsum(done["cpu"] for done in before.ok.values()) / len(before.ok)
+            self._pace = took / simulate.context_of(self._spark).defaultParallelism
 
     # --- What came of them ------------------------------------------------------------------------------------------
 
-    def _found(self, place: str, seeds: Mapping[str, int]) -> "_Found":
-        """Of the runs in a folder of results."""
+    def _read(self, place: str, seeds: Mapping[str, int]) -> "_Found":
+        """From a folder of results."""
         folder = self._out / place
         found = _Found({arm: [] for arm in seeds}, {arm: [] for arm in seeds}, {})
         if not (folder / "measures" / "run.parquet").is_file():
@@ -241,16 +227,19 @@ class Chooser:
             arm, run = row["variant"], row["run"]
             if errors.get(run):
                 found.failures.setdefault(arm, f"seed {row['seed']} failed: {errors[run]}")
-            elif run in values:
-                reached, cost, possible = (values[run][name] for name in self._wanted.read)
-                found.runs[arm].append(Seen(reached or 0.0, math.inf if cost is None else cost))
+                continue
+            reached, cost, possible = (values.get(run, {}).get(name) for name in self._wanted.read)
+            if reached is not None:
+                found.runs[arm].append(Seen(reached, math.inf if cost is None else cost))
                 found.possible[arm] += [] if possible is None else [possible]
         return found
 
-    def _ranking(self, left: Sequence[str], found: "_Found") -> str:
-        figures = found.figures()
-        ranked = sorted(left, key=lambda arm: _rank(figures[arm], True, self._wanted.at_least))
-        return ", ".join(f"{arm} {figures[arm].goal.mean:.3f} at {figures[arm].cost.mean:.3g}" for arm in ranked)
+
+def _planned(experiment: Experiment, seeds: Mapping[str, int]) -> Plan:
+    """So many seeds of each candidate."""
+    whole = plan([experiment], max(seeds.values()))
+    first = min(row["seed"] for row in whole.rows)
+    return whole.only(lambda row: row["seed"] - first < seeds.get(row["variant"], 0))
 
 
 class _Found(NamedTuple):
@@ -264,31 +253,4 @@ class _Found(NamedTuple):
 
     def figures(self) -> dict[str, Figures]:
         """Of those that ran at all."""
-        return {arm: _figures(runs, self.possible[arm]) for arm, runs in self.runs.items() if runs}
-
-
-def _why_over(race: Race, seeds: int) -> str:
-    if len(race.left) == 1:
-        return ONE_LEFT
-    return NO_MORE_SEEDS if seeds >= max(race.rules.looks) else THE_SAME
-
-
-def _figures(runs: Sequence[Seen], possible: Sequence[float]) -> Figures:
-    if any(math.isinf(run.cost) for run in runs):
-        cost = Estimate(math.inf, math.inf, math.inf)
-    else:
-        cost = Estimate(*map(_exp, interval([math.log(run.cost) for run in runs])))
-    could = math.fsum(possible) / len(possible) if possible else None
-    return Figures(len(runs), interval([run.goal for run in runs]), cost, could)
-
-
-def _exp(value: float) -> float:
-    return math.exp(min(value, 700.0))
-
-
-def _rank(figures: Figures | None, reachable: bool, at_least: float) -> tuple[bool, float]:
-    """The cheapest of those whose mean meets the goal first; then, or if nothing meets it, the closest to it."""
-    if figures is None:
-        return True, math.inf
-    meets = reachable and figures.goal.mean >= at_least
-    return not meets, figures.cost.mean if meets else -figures.goal.mean
+        return {arm: Figures.of(runs, self.possible[arm]) for arm, runs in self.runs.items() if runs}

@@ -6,7 +6,7 @@ it is decided; of everything else it says that the seeds do not decide it.
 
 import itertools
 import math
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
@@ -17,6 +17,8 @@ from roamcast.report.titles import first_upper
 
 _MANY: Final = 6
 """Up to this many variants get a clause each."""
+_FEW: Final = 4
+"""Up to this many variants are named where none of them leads."""
 
 
 def answer(question: Question, curves: Curves) -> str:
@@ -33,7 +35,11 @@ def in_words(found: Comparison) -> str:
     """A comparison of two or more variants, as sentences."""
     if found.seeds < 2:
         return f"One seed decides nothing about {measure_name(found.question)}; --seeds gives more."
-    return " ".join(first_upper(sentence) for sentence in (*_overall(found), *_where(found)))
+    sentences = [*_overall(found), *_where(found)]
+    for before, at in itertools.pairwise(range(len(sentences))):
+        if _these(found) in sentences[before]:
+            sentences[at] = sentences[at].replace(_these(found), "they")
+    return " ".join(map(first_upper, sentences))
 
 
 def measure_name(question: Question) -> str:
@@ -57,16 +63,19 @@ def _overall(found: Comparison) -> Iterator[str]:
     name, than = measure_name(question), quoted(question.reference)
     over = _over(found)
     if told:
-        parts = [_against(one, question, first=index == 0) for index, one in enumerate(_outermost(told))]
+        outermost = _outermost(told)
+        named = next((index for index, one in enumerate(outermost) if _price(one)), 0)
+        parts = [_against(one, question, index == 0, index <= named) for index, one in enumerate(outermost)]
         tail = f" ({len(told)} variants differ from it: these are the outermost)" if len(told) > _MANY else ""
         yield f"{over}{'; '.join(parts)}{tail}."
     if same:
         yield f"with {_listed(quoted(one.variant) for one in same)}, {name} is the same as with {than} in every seed."
     if rest:
-        shown = [f"{quoted(one.variant)}{_aside(one.difference)}" for one in rest[:_MANY]]
-        shown += [f"{len(rest) - _MANY} more"] if len(rest) > _MANY else []
-        lead = "" if told else over
-        yield f"{lead}{_these(found)} do not decide how {name} with {_listed(shown)} compares with {than}."
+        shown = [f"{quoted(one.variant)}{_aside(one.difference)}" for one in rest]
+        if len(shown) > _MANY + 1:
+            shown[_MANY:] = [f"{len(shown) - _MANY} more"]
+        lead = "" if told else f"{over}in {name}, "
+        yield f"{lead}{_these(found)} do not tell {_listed(shown)} from {than}."
 
 
 def _outermost(told: Sequence[Compared]) -> list[Compared]:
@@ -77,7 +86,7 @@ def _outermost(told: Sequence[Compared]) -> list[Compared]:
     return [ordered[0], ordered[-1]]
 
 
-def _against(one: Compared, question: Question, first: bool) -> str:
+def _against(one: Compared, question: Question, first: bool, names_price: bool) -> str:
     """Such as: with hint, overhead is 0.66 ± 0.04 of that with gossip, at 0.12 ± 0.05 more delivery."""
     name, than = measure_name(question), quoted(question.reference)
     begin = (
@@ -90,7 +99,7 @@ def _against(one: Compared, question: Question, first: bool) -> str:
     else:
         way = "higher" if one.difference.order > 0 else "lower"
         text = f"{begin} {size} {way}{f' than with {than}' if first else ''}"
-    return text + _paid(one, question)
+    return text + _paid(one, question, names_price)
 
 
 def _over(found: Comparison) -> str:
@@ -107,14 +116,19 @@ def _over(found: Comparison) -> str:
     return at + (f"averaged over {_listed(question.others)}, " if question.others else "")
 
 
-def _paid(one: Compared, question: Question) -> str:
-    """The difference in the companion measure, such as delivery beside a cost."""
-    if one.beside is None or question.beside is None or one.beside.found is None or one.beside.same:
+def _price(one: Compared) -> Difference | None:
+    """The difference in the companion measure, such as delivery beside a cost, where there is one to tell."""
+    return None if one.beside is None or one.beside.found is None or one.beside.same else one.beside
+
+
+def _paid(one: Compared, question: Question, named: bool) -> str:
+    """The price in words; the companion's name only where it comes first."""
+    if (price := _price(one)) is None:
         return ""
-    name = _short(question.beside.title)
-    if not one.beside.order:
-        return f" ({name}: not decided, {_found(one.beside)})"
-    return f", at {_size(one.beside)} {'more' if one.beside.order > 0 else 'less'} {name}"
+    name = _short(question.beside.title) if question.beside is not None and named else ""
+    if not price.order:
+        return f" ({name}{': ' if name else ''}{_found(price)}, not decided)"
+    return f", at {_size(price)} {'more' if price.order > 0 else 'less'} {name}".rstrip()
 
 
 def _size(difference: Difference) -> str:
@@ -135,7 +149,7 @@ def _found(difference: Difference) -> str:
     assert difference.found is not None
     mean, low, high = difference.found
     text = estimate(mean, low, high) if math.isfinite(high - low) else f"{number(mean)} in every seed"
-    return f"{text} of it" if difference.ratio else signed(text)
+    return f"{text} times" if difference.ratio else signed(text)
 
 
 # --- Who leads where ------------------------------------------------------------------------------------------------
@@ -164,8 +178,27 @@ def _where(found: Comparison) -> Iterator[str]:
         names = _listed(map(quoted, between))
         yield f"the {best} {name}{_at(leads, found)} is that of {names}, the same in every seed."
     if undecided:
-        parts = [f"between {_listed(map(quoted, between))}{_at(leads, found)}" for between, leads in undecided.items()]
-        yield f"{_these(found)} do not decide {', nor '.join(parts)}."
+        yield f"{_these(found)} do not decide which is {best}{_open(undecided, found)}."
+
+
+def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison) -> str:
+    """Where nobody leads, and who could: such as, at range 80 (flooding or hint) and 120 (5 of 8 variants)."""
+    count = len(found.question.variants)
+    who = [
+        f"probably {quoted(between[0])}"
+        if len(between) == 1
+        else _listed(map(quoted, between), "or")
+        if len(between) <= _FEW
+        else f"{len(between)} of {count} variants"
+        for between in undecided
+    ]
+    if len(found.leads) < 2:
+        return f": {who[0]}"
+    axis, all_places = found.question.axis, found.question.places
+    if len(undecided) == 1 and sum(map(len, undecided.values())) == len(found.leads) == len(all_places):
+        return f" at any value of {axis} ({who[0]})"
+    places = [_places([lead.place for lead in leads], all_places) for leads in undecided.values()]
+    return f" at {axis} {_listed(f'{at} ({names})' for at, names in zip(places, who, strict=True))}"
 
 
 def _at(leads: Sequence[Lead], found: Comparison) -> str:
@@ -221,6 +254,6 @@ def _these(found: Comparison) -> str:
     return f"these {found.seeds} seeds"
 
 
-def _listed(words: Iterable[str]) -> str:
+def _listed(words: Iterable[str], last: str = "and") -> str:
     found = list(words)
-    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} and {found[-1]}"
+    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} {last} {found[-1]}"

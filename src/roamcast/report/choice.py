@@ -1,98 +1,89 @@
-"""The figure of a race: what every candidate reached, and what it cost."""
+"""The figure of a race: a row for every candidate, by rank, with what it reached on the left and what it cost on the
+right. In rows no label covers another, however alike the candidates are."""
 
 import math
+from collections.abc import Sequence
 from typing import Any, Final
 
 from roamcast.report.atlas.paint import COLOURS, mark, picture, text
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import Place
 
-_LEFT: Final = 60
-_WIDE: Final = 560
-_TOP: Final = 70
-_HIGH: Final = 320
-_LINE: Final = 12.0
-_CHARACTER: Final = 6.5
-"""Height and width of a label's character, about."""
+_NAMES: Final = 190
+_PANEL: Final = 300
+_GAP: Final = 40
+_TOP: Final = 74
+_ROW: Final = 22
+_SHARES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
+_CROWDED: Final = 100.0
+"""A range of costs from which on only powers of ten are labelled."""
 
 
 def drawing(result: dict[str, Any]) -> str:
     """The figure, from the contents of `choice.json`."""
-    figures = {name: result["fresh"].get(name) or one for name, one in result["race"].items()}
-    costs: list[float] = [one["cost"][0] for one in figures.values() if one["cost"][0]]
-    low, high = 0.8 * min(costs, default=1.0), 1.6 * max(costs, default=1.0)
-    lowest: float = min([one["goal"][0] for one in figures.values()] + [result["goal"]["at_least"]])
-    bottom = max(0.0, math.floor(10 * lowest - 0.5) / 10)
-
-    def x(cost: float) -> float:
-        return _LEFT + _WIDE * math.log(min(max(cost, low), high) / low) / math.log(high / low)
-
-    def y(share: float) -> float:
-        return float(_TOP + _HIGH * (1 - (min(max(share, bottom), 1.0) - bottom) / (1 - bottom)))
-
-    shown = {name: one for name, one in figures.items() if one["cost"][0] is not None}
-    labels = _apart({name: (x(one["cost"][0]) + 8, y(one["goal"][0]) - 6) for name, one in shown.items()})
-    points = [_point(name, one, x, y, left=name in result["left"]) for name, one in shown.items()]
-    points += [
-        text(name, *place, "small head" if name in result["left"] else "small") for name, place in labels.items()
-    ]
-    ticks = [bottom + (1 - bottom) * part / 5 for part in range(6)]
-    axes = [join(_rule(y(tick)), text(f"{tick:.2f}", _LEFT - 8, y(tick) + 4, "end small")) for tick in ticks]
-    axes += [text(f"{cost:g}", x(cost), _TOP + _HIGH + 16, "middle small") for cost in _decades(low, high)]
-    wanted = y(result["goal"]["at_least"])
-    goal = tag("path", d=f"M{_LEFT} {wanted:.1f}H{_LEFT + _WIDE}", stroke="#222", stroke_dasharray="4 3")
+    figures = result["race"] | result["fresh"]
+    names = [name for name in result["ranking"] if name in figures]
+    rows = {name: _TOP + _ROW * (place + 0.5) for place, name in enumerate(names)}
+    bottom = _TOP + _ROW * len(names)
+    share, cost, ticks = _share, *_cost_scale([figures[name]["cost"][0] for name in names])
+    wanted = share(result["goal"]["at_least"])
     return picture(
-        "What the candidates reach, and at what cost",
-        _LEFT + _WIDE + 150,
-        _TOP + _HIGH + 50,
-        *axes,
-        goal,
-        *points,
-        text(result["goal"]["words"], 16, _TOP - 18, "head"),
-        text(
-            f"{result['cost']} (logarithmic); filled: not dropped; dashed: the goal", _LEFT, _TOP + _HIGH + 38, "head"
-        ),
+        f"{result['scenario']}: what the candidates reach, and at what cost",
+        _NAMES + 2 * _PANEL + _GAP + 30,
+        bottom + 60,
+        text(result["goal"]["words"], _NAMES, _TOP - 14, "head"),
+        text(result["cost"]["words"], _NAMES + _PANEL + _GAP, _TOP - 14, "head"),
+        *(_tick(share(tick), f"{tick:g}", bottom) for tick in _SHARES),
+        *(_tick(cost(tick), f"{tick:g}", bottom) for tick in ticks),
+        tag("path", d=f"M{wanted:.1f} {_TOP}V{bottom}", stroke="#222", stroke_dasharray="4 3"),
+        *(_row(name, figures[name], y, share, cost, left=name in result["left"]) for name, y in rows.items()),
+        text("filled: not dropped; dashed: the goal; bars: 95 % intervals over seeds", _NAMES, bottom + 44, "small"),
     )
 
 
-def _point(name: str, one: dict[str, Any], x: Place, y: Place, *, left: bool) -> Markup:
-    (cost, cost_low, cost_high), (goal, goal_low, goal_high) = one["cost"], one["goal"]
-    across, up = x(cost), y(goal)
-    bars = []
-    if cost_low is not None and cost_high is not None:
-        bars.append(f"M{x(cost_low):.1f} {up:.1f}H{x(cost_high):.1f}")
-    if goal_low is not None and goal_high is not None:
-        bars.append(f"M{across:.1f} {y(goal_low):.1f}V{y(goal_high):.1f}")
+def _share(value: float) -> float:
+    return _NAMES + _PANEL * min(max(value, 0.0), 1.0)
+
+
+def _cost_scale(costs: Sequence[float | None]) -> tuple[Place, list[float]]:
+    """A logarithmic scale around these costs, and its ticks."""
+    known = [cost for cost in costs if cost]
+    low, high = 0.7 * min(known, default=1.0), 1.4 * max(known, default=1.0)
+    first = _NAMES + _PANEL + _GAP
+
+    def place(cost: float) -> float:
+        return first + _PANEL * math.log(min(max(cost, low), high) / low) / math.log(high / low)
+
+    steps = (1, 2, 5) if high / low < _CROWDED else (1,)
+    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
+    ticks = [step * 10.0**power for power in powers for step in steps]
+    return place, [tick for tick in ticks if low <= tick <= high]
+
+
+def _tick(x: float, words: str, bottom: float) -> Markup:
     return join(
-        tag("path", d="".join(bars), stroke="#777") if bars else None,
-        mark(_protocol(name), across, up, hollow=not left),
+        tag("path", d=f"M{x:.1f} {_TOP}V{bottom:.1f}", class_="rule"), text(words, x, bottom + 16, "middle small")
     )
+
+
+def _row(name: str, one: dict[str, Any], y: float, share: Place, cost: Place, *, left: bool) -> Markup:
+    parts = [text(name, _NAMES - 14, y + 4, "end head" if left else "end"), _point(name, one["goal"], y, share, left)]
+    if one["cost"][0] is None:
+        parts.append(text("delivered nothing in some run", _NAMES + _PANEL + _GAP, y + 4, "small"))
+    else:
+        parts.append(_point(name, one["cost"], y, cost, left))
+    return join(*parts)
+
+
+def _point(name: str, estimate: Sequence[float | None], y: float, place: Place, left: bool) -> Markup:
+    mean, low, high = estimate
+    point = mark(_protocol(name), place(mean), y, hollow=not left)
+    if low is None or high is None:
+        return point
+    return join(tag("path", d=f"M{place(low):.1f} {y:.1f}H{place(high):.1f}", stroke="#777"), point)
 
 
 def _protocol(candidate: str) -> str:
     """As the map's figures call it: a mode makes another protocol."""
     named = candidate.replace(" mode=", " ")
     return named if named in COLOURS else candidate.partition(" ")[0]
-
-
-def _apart(places: dict[str, tuple[float, float]]) -> dict[str, tuple[float, float]]:
-    """Labels, from the top down, each moved below those that it would cover."""
-    found: dict[str, tuple[float, float]] = {}
-    for name, (x, wanted) in sorted(places.items(), key=lambda item: item[1][1]):
-        y = wanted
-        for other, (x_other, y_other) in sorted(found.items(), key=lambda item: item[1][1]):
-            beside = x + _CHARACTER * len(name) < x_other or x_other + _CHARACTER * len(other) < x
-            if not beside and abs(y - y_other) < _LINE:
-                y = y_other + _LINE
-        found[name] = x, y
-    return found
-
-
-def _rule(y: float) -> Markup:
-    return tag("path", d=f"M{_LEFT} {y:.1f}H{_LEFT + _WIDE}", class_="rule")
-
-
-def _decades(low: float, high: float) -> list[float]:
-    """1, 2 and 5 times powers of ten."""
-    powers = range(math.floor(math.log10(low)), math.ceil(math.log10(high)) + 1)
-    return [times * 10.0**power for power in powers for times in (1, 2, 5) if low <= times * 10.0**power <= high]

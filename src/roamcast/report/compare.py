@@ -8,7 +8,7 @@ The rules this file owns:
   below the measure's floor.
 * An order is claimed only with evidence corrected for the number of comparisons (`papers/correction.py`). A figure
   makes two statements, each wrong at most 5 % of the time: how the variants compare with the reference, and who leads
-  where.
+  where. A companion measure is judged as in a figure of its own, so that both figures say the same of it.
 * A variant leads at a place if it is better than each of the others there: its weakest comparison counts. The
   correction is for all variants at all places, since the seeds themselves choose who is looked at.
 * No variance is no evidence, as for claims (`papers/evidence.py`); but two variants with the same value in every seed
@@ -86,7 +86,8 @@ class Lead:
     place: Any
     leader: str | None
     between: tuple[str, ...] = ()
-    """If nobody leads: the variants not separated from the best mean, which comes first."""
+    """If nobody leads: the best mean first, and the variants not separated from it. It is alone where it can be told
+    from each of the others, but not from all of them at once."""
     same: bool = False
     """Whether these have the same value in every seed."""
 
@@ -107,18 +108,14 @@ def compare(question: Question, curves: Curves) -> Comparison:
     sides = {name: _points(curves, question, name, question.about) for name in question.variants}
     beside = {name: _points(curves, question, name, question.beside) for name in question.variants}
     others = [name for name in question.variants if name != question.reference and sides[name]]
-    pairs = [(sides[name], sides[question.reference], question.about) for name in others]
+    reference = question.reference
+    differences = _differences([(sides[name], sides[reference], question.about) for name in others])
+    prices: list[Difference | None] = [None] * len(others)
     if question.beside is not None:
-        pairs += [(beside[name], beside[question.reference], question.beside) for name in others]
-    differences = _differences(pairs)
+        prices[:] = _differences([(beside[name], beside[reference], question.beside) for name in others])
     compared = [
-        Compared(
-            name,
-            differences[index],
-            _common_places(question, sides[name], sides[question.reference]),
-            differences[len(others) + index] if question.beside else None,
-        )
-        for index, name in enumerate(others)
+        Compared(name, difference, _common_places(question, sides[name], sides[reference]), price)
+        for name, difference, price in zip(others, differences, prices, strict=True)
     ]
     seeds = max((len(point.values) for points in sides.values() for point in points), default=0)
     return Comparison(question, tuple(compared), tuple(_leads(question, sides)), seeds)
@@ -256,11 +253,5 @@ def _undecided(question: Question, place: Any, there: Mapping[str, Sequence[Poin
         if name != best
     }
     near = [name for name, sample in samples.items() if sample is None or sample.interval(LEVEL).has(0.0)]
-    if not near:  # each by itself would be told apart, but not all at once
-        near = [max(samples, key=lambda name: _p_value(samples[name]))]
     same = all((sample := samples[name]) is not None and sample.same and sample.mean == 0 for name in near)
-    return Lead(place, None, (best, *near), same)
-
-
-def _p_value(sample: Sample | None) -> float:
-    return 1.0 if sample is None else sample.above(0.0)
+    return Lead(place, None, (best, *near), same and bool(near))

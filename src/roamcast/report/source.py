@@ -37,7 +37,7 @@ _RELATIVE: Final = "relative_"
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """A swept field; several set together have no single one."""
+    """A swept field, or the first of several; none where the values are not what the field gets."""
 
     label: str
     values: list[Any]

@@ -39,7 +39,8 @@ class Controls {
 
   showTime(clock) {
     const digits = !clock.playing || clock.speed < 0.2 ? 6 : clock.speed < 2 ? 2 : 0;
-    this._clock.textContent = clockText(clock.time, digits);
+    const text = clockText(clock.time, digits);
+    if (text !== this._time) this._clock.textContent = this._time = text; // each change lays the page out again
   }
 
   _key(event) {

@@ -77,7 +77,7 @@ class EventPanel {
     const got = story.pairs.length - story.missed.length;
     const common = [
       element("h2", {}, `Event ${name}`),
-      element("p", {}, `${type || "event"}${content ? `: ${content}` : ""}. Published by `, this._node(story.publisher), ` at ${clockText(story.published, 3)}.`),
+      element("p", {}, `${[type, content].filter(Boolean).join(": ")}${type || content ? ". " : ""}Published by `, this._node(story.publisher), ` at ${clockText(story.published, 3)}.`),
       element(
         "p",
         { class: "buttons" },

@@ -7,11 +7,30 @@ const BESIDE = 14; // pixels from a node to the cross of what it lost
 class Sprites {
   constructor(palette) {
     this._palette = palette;
-    this._made = new Map();
   }
 
-  label(node) {
-    return this._sprite(`label ${node}`, 7 * `${node}`.length + 6, 16, (context, across, down) => {
+  // To be called before each picture: all are made again when the colours or the pixels have changed.
+  begin() {
+    const look = `${this._palette.nodeText} ${devicePixelRatio}`;
+    if (this._look !== look) Object.assign(this, { _look: look, _labels: [], _crosses: [] });
+  }
+
+  // The number of a node above the point (x, y).
+  label(context, node, x, y) {
+    const label = (this._labels[node] ??= this._label(`${node}`));
+    context.drawImage(label.image, Math.round(x - label.across / 2), Math.round(y) - label.down, label.across, label.down);
+  }
+
+  // Before the node at (tx, ty), on the side that the frame came from, so that several can be told apart.
+  cross(context, outcome, x, y, tx, ty) {
+    const { image, across } = (this._crosses[outcome] ??= this._cross(this._palette.outcomes[outcome]));
+    const far = BESIDE / (Math.hypot(tx - x, ty - y) || 1);
+    const left = Math.round(tx - far * (tx - x) - across / 2), top = Math.round(ty - far * (ty - y) - across / 2);
+    context.drawImage(image, left, top, across, across);
+  }
+
+  _label(text) {
+    return sprite(7 * text.length + 6, 16, (context, across, down) => {
       context.font = "11px system-ui, sans-serif";
       context.textAlign = "center";
       context.textBaseline = "bottom";
@@ -19,40 +38,30 @@ class Sprites {
       context.lineWidth = 3;
       context.strokeStyle = this._palette.ground;
       context.fillStyle = this._palette.nodeText;
-      context.strokeText(node, across / 2, down - 1);
-      context.fillText(node, across / 2, down - 1);
+      context.strokeText(text, across / 2, down - 1);
+      context.fillText(text, across / 2, down - 1);
     });
   }
 
-  // Before the node at (tx, ty), on the side that the frame came from, so that several can be told apart.
-  cross(context, outcome, x, y, tx, ty) {
-    const size = 2 * ARM + 4, far = BESIDE / (Math.hypot(tx - x, ty - y) || 1);
-    const sprite = this._sprite(`cross ${outcome}`, size, size, (own) => {
-      own.lineWidth = 2;
-      own.strokeStyle = this._palette.outcomes[outcome];
-      own.translate(size / 2, size / 2);
-      for (const down of [-ARM, ARM]) {
-        own.moveTo(-ARM, -down);
-        own.lineTo(ARM, down);
+  _cross(colour) {
+    return sprite(2 * ARM + 4, 2 * ARM + 4, (context, across, down) => {
+      context.lineWidth = 2;
+      context.strokeStyle = colour;
+      context.translate(across / 2, down / 2);
+      for (const y of [-ARM, ARM]) {
+        context.moveTo(-ARM, -y);
+        context.lineTo(ARM, y);
       }
-      own.stroke();
+      context.stroke();
     });
-    const left = Math.round(tx - far * (tx - x) - size / 2), top = Math.round(ty - far * (ty - y) - size / 2);
-    context.drawImage(sprite, left, top, size, size);
   }
+}
 
-  // Made when it is first wanted, and again when the colours or the pixels have changed.
-  _sprite(name, across, down, draw) {
-    const look = `${this._palette.nodeText} ${devicePixelRatio}`;
-    if (this._look !== look) [this._look, this._made] = [look, new Map()];
-    const known = this._made.get(name);
-    if (known) return known;
-    const sprite = document.createElement("canvas"), context = sprite.getContext("2d");
-    sprite.width = Math.ceil(across * devicePixelRatio);
-    sprite.height = Math.ceil(down * devicePixelRatio);
-    context.scale(devicePixelRatio, devicePixelRatio);
-    draw(context, across, down);
-    this._made.set(name, Object.assign(sprite, { across, down }));
-    return sprite;
-  }
+// A bitmap rather than a canvas: the browser looks after a canvas again at each drawing.
+function sprite(across, down, draw) {
+  const canvas = new OffscreenCanvas(Math.ceil(across * devicePixelRatio), Math.ceil(down * devicePixelRatio));
+  const context = canvas.getContext("2d");
+  context.scale(devicePixelRatio, devicePixelRatio);
+  draw(context, across, down);
+  return { image: canvas.transferToImageBitmap(), across, down };
 }

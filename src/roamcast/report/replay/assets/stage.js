@@ -28,10 +28,11 @@ class Stage {
     const { time } = clock;
     const context = this._context, camera = this._camera, ratio = devicePixelRatio, view = this._view;
     camera.keepUp(this._run.movement);
+    this._sprites.begin();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.clearRect(0, 0, camera.width, camera.height);
     this._ground(time);
-    if (view.links) this._links(this._run.spans.contact, this._palette.contact, 1, 0.8);
+    if (view.links) this._links(this._run.spans.contact, this._palette.contact, 1, 1);
     this._links(this._run.spans.relay, this._palette.relay, 1.5, 0.8, [2, 4]);
     this._links(this._run.spans.tree, this._palette.tree, 3, 0.75);
     if (view.ranges || view.node >= 0) this._ranges();
@@ -194,22 +195,25 @@ class Stage {
 
   _circles(nodes, radius, colour, width, dashes = []) {
     if (!nodes.length) return;
-    const { x, y } = this._run.movement, camera = this._camera, path = new Path2D();
+    const { x, y } = this._run.movement, camera = this._camera, context = this._context;
+    context.strokeStyle = colour;
+    context.lineWidth = width;
+    context.setLineDash(dashes);
     for (const node of nodes) {
       const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
-      path.moveTo(px + radius, py);
-      path.arc(px, py, radius, 0, 2 * Math.PI);
+      if (!camera.sees(px, py, 2 * radius)) continue;
+      context.beginPath();
+      context.arc(px, py, radius, 0, 2 * Math.PI);
+      context.stroke();
     }
-    this._context.lineWidth = width;
-    this._context.setLineDash(dashes);
-    stroke(this._context, path, colour, 1);
-    this._context.setLineDash([]);
+    context.setLineDash([]);
   }
 
   // A dot each, a square for who publishes; in an event's story, filled where the event is. Each is filled by itself:
   // without a graphics card, one path of many dots takes twice as long.
   _dots(time) {
     const { x, y } = this._run.movement, camera = this._camera, context = this._context, palette = this._palette;
+    let filled = null;
     context.lineWidth = 2;
     for (let node = 0; node < this._run.nodes; node++) {
       const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
@@ -225,7 +229,8 @@ class Stage {
         continue;
       }
       const silent = this._silent(node, time);
-      context.fillStyle = silent ? palette.plain : this._colour(node, time);
+      const colour = silent ? palette.plain : this._colour(node, time);
+      if (colour !== filled) context.fillStyle = filled = colour;
       context.fill();
       if (!silent) continue;
       context.strokeStyle = palette.accent;
@@ -254,8 +259,7 @@ class Stage {
       if (!all && node !== view.node && node !== view.hovered) continue;
       const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - NODE - 3;
       if (!camera.sees(x, y, 20)) continue;
-      const label = this._sprites.label(node);
-      context.drawImage(label, Math.round(x - label.across / 2), Math.round(y) - label.down, label.across, label.down);
+      this._sprites.label(context, node, x, y);
     }
   }
 }

@@ -1,8 +1,10 @@
-// The time axis: packets a second, of which the part in which receptions were lost is red, publications, and where the clock is. Drag to go there.
+// The time axis: packets a second, of which the part in which receptions were lost is red, publications, and a hand where
+// the clock is. Drag to go there. While the run plays only the hand moves, which costs no drawing.
 
 class Timeline {
   constructor(canvas, run, clock, palette, view, most, seek) {
     this._canvas = canvas;
+    this._hand = canvas.parentElement.querySelector(".hand");
     this._run = run;
     this._clock = clock;
     this._palette = palette;
@@ -20,37 +22,25 @@ class Timeline {
   }
 
   resize() {
-    const { clientWidth: width, clientHeight: height } = this._canvas;
-    this._canvas.width = Math.round(width * devicePixelRatio);
-    this._canvas.height = Math.round(height * devicePixelRatio);
-    this._background = null;
+    // Asked once: in the middle of a picture the answer would cost a layout of the page.
+    ({ clientWidth: this._width, clientHeight: this._height } = this._canvas);
+    this._canvas.width = Math.round(this._width * devicePixelRatio);
+    this._canvas.height = Math.round(this._height * devicePixelRatio);
+    this._drawn = null;
   }
 
   draw() {
-    const context = this._canvas.getContext("2d"), { clientWidth: width, clientHeight: height } = this._canvas;
-    const key = `${this._palette.packets} ${this._view.story ? this._view.story.event : -1}`;
-    if (!width || !height) return;
-    if (!this._background || this._key !== key) {
-      this._key = key;
-      this._background = this._drawBackground(width, height);
-    }
-    context.setTransform(1, 0, 0, 1, 0, 0);
-    context.clearRect(0, 0, this._canvas.width, this._canvas.height);
-    context.drawImage(this._background, 0, 0);
-    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
-    const x = (this._clock.time / this._clock.end) * width;
-    context.fillStyle = this._palette.text;
-    context.fillRect(x - 1, 0, 2, height);
-    context.beginPath();
-    context.arc(x, 5, 5, 0, 2 * Math.PI);
-    context.fill();
+    if (!this._width || !this._height) return;
+    const wanted = `${this._palette.packets} ${this._view.story ? this._view.story.event : -1}`;
+    if (this._drawn !== wanted) this._drawAxis(this._width, this._height);
+    this._drawn = wanted;
+    this._hand.style.transform = `translateX(${((this._clock.time / this._clock.end) * this._width).toFixed(1)}px)`;
   }
 
-  _drawBackground(width, height) {
-    const image = document.createElement("canvas"), context = image.getContext("2d");
-    image.width = this._canvas.width;
-    image.height = this._canvas.height;
-    context.scale(devicePixelRatio, devicePixelRatio);
+  _drawAxis(width, height) {
+    const context = this._canvas.getContext("2d");
+    context.setTransform(devicePixelRatio, 0, 0, devicePixelRatio, 0, 0);
+    context.clearRect(0, 0, width, height);
     const { packets, lost, received } = this._run.series, foot = height - 16, tall = foot - 10, end = this._clock.end;
     // A bar a pixel column: the highest of the seconds that fall into it.
     const bars = Math.min(packets.length, Math.ceil(width)), step = packets.length / bars;
@@ -70,7 +60,6 @@ class Timeline {
       context.fillRect(x, foot - part, w, part);
     }
     this._ticks(context, width, height, foot, end);
-    return image;
   }
 
   _ticks(context, width, height, foot, end) {

@@ -54,9 +54,11 @@ class Transmissions {
     const radius = spread * (movement.range[sender] * camera.scale || 40);
     const x = camera.screenX(movement.x[sender]), y = camera.screenY(movement.y[sender]);
     if (x + radius < 0 || y + radius < 0 || x - radius > camera.width || y - radius > camera.height) return;
-    const path = new Path2D();
-    path.arc(x, y, radius, 0, 2 * Math.PI);
-    stroke(context, path, colour, 0.5 * alpha);
+    context.beginPath();
+    context.arc(x, y, radius, 0, 2 * Math.PI);
+    context.strokeStyle = colour;
+    context.globalAlpha = 0.5 * alpha;
+    context.stroke();
   }
 }
 

@@ -1,0 +1,57 @@
+"""The goal of a race: a measure, how much of it, by when, and what it is paid in."""
+
+from dataclasses import dataclass
+from typing import Final
+
+from roamcast.campaign.plan import CampaignError
+from roamcast.config.errors import suggestion
+from roamcast.pipeline.measures import MEASURES
+from roamcast.pipeline.measures.deadlines import within
+
+COSTS: Final = {"airtime": "airtime_per_delivery", "packets": "overhead", "bits": "bits_per_delivery"}
+_DELIVERY: Final = "delivery"
+_OF_POSSIBLE: Final = "of-possible"
+_OTHERWISE: Final = {_DELIVERY: "delivery", _OF_POSSIBLE: "delivered_of_possible"}
+"""The measures that these names stand for where there is no deadline."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """What has to be reached, and what it is paid in."""
+
+    words: str
+    """As a person says it."""
+    measure: str
+    at_least: float
+    cost: str
+    possible: str
+    """The measure of what any protocol could have reached."""
+
+    @property
+    def read(self) -> tuple[str, str, str]:
+        """The measures that are read of every run."""
+        return self.measure, self.cost, self.possible
+
+
+def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Goal:
+    """`measure` is `delivery` or `of-possible`, which may have a deadline, or another that is a share to be high."""
+    words = {_OF_POSSIBLE: "delivery of what was possible"}.get(measure, measure)
+    if deadline is None:
+        return Goal(words, _known(measure), at_least, COSTS[cost], "possible")
+    if measure not in _OTHERWISE:
+        raise CampaignError(f"--within goes with {_DELIVERY} and {_OF_POSSIBLE}, not with {measure}")
+    for one in within(deadline):
+        MEASURES.setdefault(one.name, one)
+    named = "satisfaction" if measure == _DELIVERY else _OTHERWISE[measure]
+    words = f"{words} within {deadline:g} s"
+    return Goal(words, f"{named}_{deadline:g}", at_least, COSTS[cost], f"possible_{deadline:g}")
+
+
+def _known(measure: str) -> str:
+    if measure in _OTHERWISE:
+        return _OTHERWISE[measure]
+    shares = [name for name, one in MEASURES.items() if one.about.share and one.about.good == "high"]
+    if measure in shares:
+        return measure
+    what = "is not a share to be high" if measure in MEASURES else "is no measure"
+    raise CampaignError(f"--at-least {measure}: {what}; {suggestion(measure, [*_OTHERWISE, *shares])}")
