@@ -12,7 +12,7 @@ from docstrings import as_rst  # beside this file
 
 project = "roamcast"
 author = "the roamcast authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_title = "roamcast"
 html_copy_source = False
