@@ -12,6 +12,7 @@ profile that was heard has a table of the contents that match it. An announce is
 """
 
 from collections.abc import Iterable
+from itertools import chain
 from typing import Final, Literal, NamedTuple
 
 from roamcast.bounded import put
@@ -30,48 +31,44 @@ MAX_KNOWN: Final = 1024
 
 
 class _Content:
-    """What some documents here are about, all in the same words, and the profiles that want it."""
+    """What some documents here are about, all in the same words, and the profiles that want it.
 
-    __slots__ = ("_listed", "documents", "event", "profiles")
+    What announces list of each document stands in tables of its own, so that an announce joins whole tables.
+    """
+
+    __slots__ = ("_ids", "descriptors", "documents", "event", "expires", "profiles", "published", "size")
 
     def __init__(self, event: Event, profiles: list[int]) -> None:
         self.event = event
         self.profiles = profiles
         self.documents: dict[EventId, Held] = {}
-        self._listed: _Listed | None = None  # made again after the documents have changed
+        self.descriptors: dict[EventId, Descriptor] = {}
+        self.published: dict[EventId, int] = {}
+        self.expires: dict[EventId, int | None] = {}
+        self.size = 0
+        """Bytes of the encoded descriptors."""
+        self._ids: frozenset[EventId] | None = None  # made again after the documents have changed
 
     def put(self, held: Held) -> None:
-        self.documents[held.document.id] = held
-        self._listed = None
+        id, descriptor = held.document.id, held.document.descriptor
+        self.documents[id] = held
+        self.descriptors[id] = descriptor
+        self.published[id] = held.published
+        self.expires[id] = held.expires
+        self.size += descriptor.size
+        self._ids = None
 
     def remove(self, id: EventId) -> None:
-        del self.documents[id]
-        self._listed = None
+        self.size -= self.descriptors[id].size
+        for table in (self.documents, self.descriptors, self.published, self.expires):
+            del table[id]
+        self._ids = None
 
     @property
-    def listed(self) -> "_Listed":
-        if self._listed is None:
-            documents = self.documents.values()
-            descriptors = [held.document.descriptor for held in documents]
-            self._listed = _Listed(
-                frozenset(self.documents),
-                descriptors,
-                [held.published for held in documents],
-                [held.expires for held in documents],
-                sum([descriptor.size for descriptor in descriptors]),
-            )
-        return self._listed
-
-
-class _Listed(NamedTuple):
-    """The documents of a content as announces list them."""
-
-    ids: frozenset[EventId]
-    descriptors: list[Descriptor]
-    published: list[int]
-    expires: list[int | None]
-    size: int
-    """Bytes of the encoded descriptors."""
+    def ids(self) -> frozenset[EventId]:
+        if self._ids is None:
+            self._ids = frozenset(self.documents)
+        return self._ids
 
 
 class Offer(NamedTuple):
@@ -204,21 +201,24 @@ class Catalog:
         return self._chosen(wanted, budget) if budget else wanted
 
     def everything_wanted(self) -> Offer:
-        """What to announce now without a limit: most of the work of an announce, so little here is done by document."""
-        listed = {key: content.listed for key, content in self._wanted_contents().items()}
-        parts = listed.values()
-        descriptors = tuple([descriptor for part in parts for descriptor in part.descriptors])
-        ids = {key: part.ids for key, part in listed.items()}
+        """What to announce now without a limit: most of the work of an announce, so nothing here is done by document."""
+        wanted = self._wanted_contents()
+        contents = wanted.values()
+        descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
+        ids = {key: content.ids for key, content in wanted.items()}
         return Offer(
-            Listing(descriptors, ids, sum([part.size for part in parts])),
-            [published for part in parts for published in part.published],
-            [expires for part in parts for expires in part.expires],
+            Listing(descriptors, ids, sum([content.size for content in contents])),
+            list(chain.from_iterable([content.published.values() for content in contents])),
+            list(chain.from_iterable([content.expires.values() for content in contents])),
         )
 
     def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
-        for _, (_, neighbour) in self._neighbours.items():
-            contents.update(neighbour.profile.contents)
+        everything = len(self._contents)
+        for _, known in self._neighbours.items():
+            contents.update(known.value.profile.contents)
+            if len(contents) == everything:  # others cannot want more
+                break
         return contents
 
     def _wanted(self) -> list[Held]:
@@ -226,9 +226,9 @@ class Catalog:
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
-        for _, (_, neighbour) in self._neighbours.items():
-            has = neighbour.has
-            for content in neighbour.profile.contents.values():
+        for _, known in self._neighbours.items():
+            has = known.value.has
+            for content in known.value.profile.contents.values():
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 
