@@ -2,8 +2,10 @@
 
 Section 2.1 of the paper, "Announcing": only what a known neighbour within the scope is interested in. Fitting naively
 means asking every neighbour's profile about every document at every announce, which costs more than all the rest. Here
-each pair of profile and content is asked once: documents that say the same of themselves are one *content*, and each
-profile that was heard has a table of the contents that match it. An announce is the union of some tables.
+each pair of profile and content is asked once, and not before it matters: documents that say the same of themselves are
+one *content*, and each profile has a table of the contents that match it. At an announce the profiles of those who are
+neighbours then are asked about the contents that came since they were last asked. The announce is the union of their
+tables.
 
 * Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
 * An announce that may not have everything lists first what was not listed for longest.
@@ -12,13 +14,12 @@ profile that was heard has a table of the contents that match it. An announce is
 """
 
 from collections.abc import Iterable
-from itertools import chain
+from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
 from roamcast.bounded import put
-from roamcast.content.event import Event, EventId
+from roamcast.content.event import EventId
 from roamcast.content.filter import EVERYTHING, Filter
-from roamcast.content.index import FilterIndex
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.opportunistic.cache import Held
 from roamcast.protocols.opportunistic.documents import Descriptor
@@ -31,16 +32,19 @@ MAX_KNOWN: Final = 1024
 
 
 class _Content:
-    """What some documents here are about, all in the same words, and the profiles that want it.
+    """What some documents here are about, all in the same words, and the profiles that are known to want it.
 
     What announces list of each document stands in tables of its own, so that an announce joins whole tables.
     """
 
-    __slots__ = ("_ids", "descriptors", "documents", "event", "expires", "profiles", "published", "size")
+    __slots__ = ("_ids", "descriptors", "documents", "expires", "listed", "number", "profiles", "published", "size")
 
-    def __init__(self, event: Event, profiles: list[int]) -> None:
-        self.event = event
-        self.profiles = profiles
+    def __init__(self, number: int, listed: Descriptor) -> None:
+        self.number = number
+        """Greater than those of all contents before."""
+        self.listed = listed
+        """One of its documents, or what once was one."""
+        self.profiles: list[_Profile] = []
         self.documents: dict[EventId, Held] = {}
         self.descriptors: dict[EventId, Descriptor] = {}
         self.published: dict[EventId, int] = {}
@@ -86,13 +90,13 @@ class Offer(NamedTuple):
 
 
 class _Profile:
-    """A profile that was heard, and what it wants of the contents here."""
+    """A profile that was heard, and what it wants of the contents that it was asked about."""
 
-    __slots__ = ("contents", "filter", "number")
+    __slots__ = ("asked", "contents", "filter")
 
-    def __init__(self, number: int, filter: Filter) -> None:
-        self.number = number
+    def __init__(self, filter: Filter) -> None:
         self.filter = filter
+        self.asked = 0  # the number of the latest content that it was asked about
         self.contents: dict[bytes, _Content] = {}
 
 
@@ -110,10 +114,8 @@ class Catalog:
         self._neighbours: NeighbourTable[_Neighbour] = NeighbourTable(lifetime, neighbours)
         self._most_profiles = 2 * neighbours
         self._profiles: dict[Filter, _Profile] = {}
-        self._numbers: dict[int, _Profile] = {}
-        self._index: FilterIndex[int] = FilterIndex()
-        self._serial = 0
-        self._contents: dict[bytes, _Content] = {}  # of the documents here
+        self._contents: dict[bytes, _Content] = {}  # of the documents here, in the order of their numbers
+        self._latest = 0  # the number of the newest content
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
 
@@ -125,9 +127,8 @@ class Catalog:
         key = descriptor.content
         content = self._contents.get(key)
         if content is None:
-            content = self._contents[key] = _Content(descriptor.event, self._index.match(descriptor.event))
-            for number in content.profiles:
-                self._numbers[number].contents[key] = content
+            self._latest += 1
+            content = self._contents[key] = _Content(self._latest, descriptor)
         content.put(held)
 
     def leave(self, held: Held) -> None:
@@ -137,8 +138,8 @@ class Catalog:
         content.remove(id)
         if not content.documents:
             del self._contents[key]
-            for number in content.profiles:
-                del self._numbers[number].contents[key]
+            for profile in content.profiles:
+                del profile.contents[key]
 
     # --- Who wants what ---------------------------------------------------------------------------------------------
 
@@ -174,24 +175,27 @@ class Catalog:
         if profile is None:
             if len(self._profiles) >= self._most_profiles:
                 self._make_room()
-            self._serial += 1
-            profile = self._profiles[filter] = self._numbers[self._serial] = _Profile(self._serial, filter)
-            self._index.add(self._serial, filter)
-            for key, content in self._contents.items():
-                if filter.matches(content.event):
-                    content.profiles.append(self._serial)
-                    profile.contents[key] = content
+            profile = self._profiles[filter] = _Profile(filter)
         return profile
 
     def _make_room(self) -> None:
         """The oldest profile that no neighbour has goes; there is one, since profiles may be twice the neighbours."""
-        used = {known.value.profile.number for _, known in self._neighbours.items()}
-        oldest = next(number for number in self._numbers if number not in used)
-        profile = self._numbers.pop(oldest)
-        for content in profile.contents.values():
+        used = {known.value.profile for _, known in self._neighbours.items()}
+        oldest = next(profile for profile in self._profiles.values() if profile not in used)
+        for content in oldest.contents.values():
             content.profiles.remove(oldest)
-        del self._profiles[profile.filter]
-        self._index.remove(oldest)
+        del self._profiles[oldest.filter]
+
+    def _wanted_by(self, profile: _Profile) -> dict[bytes, _Content]:
+        """The contents here that a profile wants, in the order of their numbers."""
+        if profile.asked < self._latest:
+            contents = self._contents.values()
+            for content in reversed(list(takewhile(lambda one: one.number > profile.asked, reversed(contents)))):
+                if profile.filter.matches(content.listed.event):
+                    content.profiles.append(profile)
+                    profile.contents[content.listed.content] = content
+            profile.asked = self._latest
+        return profile.contents
 
     # --- What is announced ------------------------------------------------------------------------------------------
 
@@ -201,7 +205,7 @@ class Catalog:
         return self._chosen(wanted, budget) if budget else wanted
 
     def everything_wanted(self) -> Offer:
-        """What to announce now without a limit: most of the work of an announce, so nothing here is done by document."""
+        """What to announce now without a limit: most of an announce, so nothing here is done by document."""
         wanted = self._wanted_contents()
         contents = wanted.values()
         descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
@@ -216,7 +220,7 @@ class Catalog:
         contents: dict[bytes, _Content] = {}
         everything = len(self._contents)
         for _, known in self._neighbours.items():
-            contents.update(known.value.profile.contents)
+            contents.update(self._wanted_by(known.value.profile))
             if len(contents) == everything:  # others cannot want more
                 break
         return contents
@@ -228,7 +232,7 @@ class Catalog:
         wanted: dict[EventId, Held] = {}
         for _, known in self._neighbours.items():
             has = known.value.has
-            for content in known.value.profile.contents.values():
+            for content in self._wanted_by(known.value.profile).values():
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 
