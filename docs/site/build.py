@@ -55,6 +55,8 @@ def build(out: Path) -> None:
         "-W",
         "--keep-going",
         "-q",
+        "-j",
+        "auto",
         "-c",
         str(SITE),
         str(source),

@@ -1,14 +1,18 @@
 """Sphinx's settings for the site that `make docs` builds."""
 
+import builtins
 import sys
 from pathlib import Path
+
+from docutils import nodes
+from sphinx.addnodes import pending_xref
 
 sys.path.insert(0, str(Path(__file__).parent))
 from docstrings import as_rst  # beside this file
 
 project = "roamcast"
 author = "the roamcast authors"
-extensions = ["myst_parser", "sphinx.ext.autodoc", "sphinx.ext.viewcode"]
+extensions = ["myst_parser", "sphinx.ext.autodoc"]
 html_theme = "furo"
 html_title = "roamcast"
 html_copy_source = False
@@ -26,5 +30,13 @@ nitpicky = False  # types of other packages have no pages here
 suppress_warnings = ["myst.header"]  # the changelog repeats headings
 
 
+def plain_builtins(_app: object, page: nodes.document) -> None:
+    """Leaves Python's own types without links: `bytes` in a signature would lead to any attribute of that name."""
+    for link in list(page.findall(pending_xref)):
+        if link.get("refdomain") == "py" and hasattr(builtins, link["reftarget"]):
+            link.replace_self(link.children)
+
+
 def setup(app: object) -> None:
     app.connect("autodoc-process-docstring", as_rst)  # type: ignore[attr-defined]  # Sphinx is not needed to check types
+    app.connect("doctree-read", plain_builtins)  # type: ignore[attr-defined]

@@ -59,7 +59,16 @@ def test_at_most_a_hundred_nodes(tmp_path: Path) -> None:
     assert (made.workload.subscribers[0].count, made.workload.publishers[0].count) == (20, 5)
     assert in_words(around_trace(place), place) == (
         f"each seed draws 80 s of {place} and 100 of its 250 nodes (the most that are taken); 20 want everything, 5 "
-        "publish 256 bytes every 5 s"
+        "publish 256 bytes every 5 s. The trace has only 100 s: seeds overlap, and intervals say little about other "
+        "days"
+    )
+
+
+def test_a_long_trace_has_windows_that_do_not_overlap(tmp_path: Path) -> None:
+    place = trace(tmp_path, [(node, 0, 3000) for node in range(40)], 3000)
+    assert in_words(around_trace(place), place) == (
+        f"each seed draws 300 s of {place} and 40 of its 40 nodes (as many as any 300 s of it have); 8 want "
+        "everything, 2 publish 256 bytes every 5 s"
     )
 
 

@@ -1,10 +1,14 @@
 """A race on Spark: a network whose winner is plain, one for which there is no time, and a candidate that fails."""
 
+import contextlib
+import json
 import time
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.candidates import candidate, race_experiment, with_candidates
@@ -13,8 +17,11 @@ from roamcast.campaign.experiment import Experiment
 from roamcast.campaign.plan import CampaignError
 from roamcast.campaign.progress import State
 from roamcast.campaign.race import Rules
+from roamcast.cli.main import main
+from roamcast.config.document import document
 from roamcast.pipeline.choose import FRESH_SEED, Chooser
 from roamcast.pipeline.goal import goal
+from roamcast.sim.scenario import load
 
 # Four nodes in a row. Flooding reaches the far end; gossip that hardly ever forwards does not.
 LINE: dict[str, Any] = {
@@ -149,3 +156,35 @@ def test_what_is_no_goal(measure: str, deadline: float | None, words: str) -> No
     with pytest.raises(CampaignError) as problem:
         goal(measure, 0.9, deadline, "airtime")
     assert str(problem.value).startswith(words)
+
+
+# --- The verb -------------------------------------------------------------------------------------------------------
+
+
+@pytest.fixture
+def verb(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """`roamcast choose` in this process's session, on four nodes in a row."""
+    monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_: contextlib.nullcontext(spark))
+    monkeypatch.chdir(tmp_path)
+    Path("line.toml").write_text(document(LINE))
+    two = ("--candidate", "flooding", "--candidate", "gossip p=0.01", "--at-least", "delivery=0.9", "--out", "out")
+    return lambda *options: CliRunner().invoke(main, ("choose", "line.toml", *two, *options))
+
+
+def test_too_little_time_is_no_error_and_the_same_command_goes_on(verb: Callable[..., Result]) -> None:
+    result = verb("--minutes", "0.00001")
+    assert result.exit_code == 0, result.output
+    assert "No answer: the time was up before a single look at all candidates. Give it more --minutes." in result.stdout
+    assert sorted(path.name for path in Path("out").iterdir()) == ["choice.json"]
+
+    result = verb("--minutes", "60", "--json")
+    assert result.exit_code == 0, result.output
+    told = json.loads(result.stdout)
+    assert told == json.loads(Path("out/choice.json").read_text())
+    assert (told["left"], told["decided"], told["looked"]) == (["flooding"], True, 5)
+    assert told["ranking"] == ["flooding", "gossip p=0.01"]
+    assert told["dropped"][0]["reason"].startswith("delivery 0")
+    assert told["node"]["flooding"].startswith("roamcast node --id 1")
+    assert "5 seeds: flooding 1.000 at " in result.stderr
+    assert load(Path("out/winner.toml")).protocol.name == "flooding"
+    assert Path("out/choice.svg").read_text().startswith("<svg")

@@ -62,7 +62,11 @@ def test_a_run_of_a_campaign_is_named_by_the_beginning_of_its_id(tmp_path: Path)
     found = open_run(tmp_path / "ab")
     assert (found.id, found.scenario.nodes) == ("ab", 4)
     assert write_replay(found) == tmp_path / "replay" / "ab.html"
-    for name, said in (("", "it has 2 runs"), ("a", "2 of its runs begin with 'a'"), ("x", "0 of its runs")):
+    for name, said in (
+        ("", "it has 2 runs"),
+        ("a", "2 of its runs begin with 'a'"),
+        ("x", "none of its runs begins with 'x'"),
+    ):
         with pytest.raises(RoamcastError, match=said) as refused:
             open_run(tmp_path / name)
         assert f"{tmp_path / 'aa'}   flooding" in str(refused.value)

@@ -4,14 +4,14 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.protocols.neighbours import NeighbourTable
+from roamcast.protocols.neighbours import Heard, NeighbourTable
 
 
 def test_what_was_heard_last_of_a_node_counts() -> None:
     table: NeighbourTable[str] = NeighbourTable(lifetime=10, capacity=3)
     assert table.hear(1, 7, "jazz") is None
     assert table.hear(4, 7, "blues") is None
-    assert table.get(7) == (4, "blues")
+    assert table.get(7) == Heard(4, "blues")
     assert len(table) == 1
 
 

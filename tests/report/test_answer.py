@@ -193,7 +193,7 @@ def test_of_many_that_could_lead_only_their_number_is_told() -> None:
     }
     values |= {("e", 1): [0.90, 0.80, 0.85], ("f", 1): [0.80, 0.90, 0.85]}
     values |= {(name, 2): [0.5, 0.6, 0.7][n % 3 :] + [0.5, 0.6, 0.7][: n % 3] for n, name in enumerate("abcdef")}
-    assert said(values).endswith("which is highest at rate 1 (e or f) and 2 (6 of 6 variants).")
+    assert said(values).endswith("which is highest at rate 1 (e or f) and at 2 (6 of 6 variants).")
 
 
 def test_a_companion_is_judged_as_in_its_own_figure() -> None:

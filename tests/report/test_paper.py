@@ -43,6 +43,13 @@ def test_the_verb_draws_what_is_asked_for(tmp_path: Path, monkeypatch: pytest.Mo
     assert struct.unpack(">II", png[16:24]) == (600, 450)  # 300 to the inch
 
 
+def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
+    write_folder(tmp_path / "out")
+    result = invoke(str(tmp_path / "out"), "7", "--out", str(tmp_path / "gone" / "7.svg"))
+    assert result.exit_code == 2
+    assert result.output == f"error: {tmp_path / 'gone' / '7.svg'}: cannot be written: No such file or directory\n"
+
+
 def test_an_svg_has_its_colours_in_itself(tmp_path: Path) -> None:
     """Style sheets and variables of a page are black in every program but a browser."""
     write_folder(tmp_path / "out")

@@ -7,10 +7,13 @@ answers differ anywhere drift apart for good.
 from random import Random
 from typing import Any
 
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Settings, Upcall
+from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Copies, Core, Settings, Upcall
 from roamcast.units import SECOND
 
 KINDS = FIRST_HOST_KIND + 2
+FOLLOWED = FIRST_HOST_KIND
+"""A kind of which nodes are told of first copies only, with a window of so many events."""
+WINDOW = 3
 
 
 def settings_for(rng: Random) -> Settings:
@@ -63,6 +66,7 @@ class Script:
         self.switching = self.rng.random() < 0.5
         self.off: set[int] = set()
         self.walls = self.rng.random() < 0.3
+        core.follow(FOLLOWED, WINDOW)
         for node in range(settings.nodes):
             core.set_range(node, self.rng.uniform(60, 150))
             self.move(node, 0)
@@ -93,8 +97,14 @@ class Script:
             self.core.send_bulk(node, handle, pieces, rng.choice([40, 600]), 30, kind, now + delay, urgent)
             self.bulks.add(handle)
         else:
-            self.core.send(node, handle, to, size, kind, now + delay, urgent)
             self.bulks.discard(handle)
+            if to == EVERYONE and kind == FOLLOWED:
+                copies, event = rng.choice(list(Copies)), rng.randrange(6)
+                self.core.send(node, handle, to, size, kind, now + delay, urgent, copies, event)
+            else:
+                self.core.send(node, handle, to, size, kind, now + delay, urgent)
+            if rng.random() < 0.05:
+                self.core.learn(FOLLOWED, node, rng.randrange(400))  # so many that the oldest must go
         self.held[handle] = now + delay
         self.owner[handle] = node
 
@@ -104,6 +114,8 @@ class Script:
         on, keep_queue = (node in self.off) != (self.rng.random() < 0.1), self.rng.random() < 0.5
         self.core.set_on(node, on, keep_queue)
         (self.off.discard if on else self.off.add)(node)
+        if on and self.rng.random() < 0.5:
+            self.core.begin_again(FOLLOWED, node)
         if not on and not keep_queue:
             self.held.update((handle, -1) for handle in self.held if self.owner[handle] == node)
 
@@ -137,6 +149,10 @@ class Script:
                 if self.walls:
                     self.change_room()
             upcall = core.advance(until)
+            if core.over:
+                self.log.append((core.now, "over", core.over))
+                for handle in core.over:
+                    self.over(handle)
             if upcall is Upcall.REACHED:
                 self.log.append((core.now, core.take_series()))
                 continue
@@ -154,5 +170,6 @@ class Script:
         if self.settings.overhear:
             everybody = range(self.settings.nodes)
             self.log.append([[core.overheard(node, sender) for sender in everybody] for node in everybody])
+        self.log.append(core.skipped(FOLLOWED))
         self.log.append(core.totals())
         return self.log

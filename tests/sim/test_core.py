@@ -1050,10 +1050,10 @@ def test_the_series_is_what_was_counted_since_it_was_last_taken(world: World) ->
     send(core, 0, 5, MS)
     send(core, 1, 6, 10 * MS, to=2)
     run(core, 5 * MS)
-    nothing = [0] * 9
-    assert core.take_series() == [nothing, nothing, [1, 2752, AIR, 2, 0, 0, 0, 0, 0]]
+    nothing = [0] * len(METRICS)
+    assert core.take_series() == [nothing, nothing, [1, 2752, AIR, 2, 0, 0, 0, 0, 0, 1]]
     run(core, 20 * MS)
-    assert core.take_series() == [[1, 304, ACK, 1, 0, 0, 0, 0, 0], nothing, [1, 2752, AIR, 1, 0, 0, 0, 0, 0]]
+    assert core.take_series() == [[1, 304, ACK, 1, 0, 0, 0, 0, 0, 0], nothing, [1, 2752, AIR, 1, 0, 0, 0, 0, 0, 1]]
     assert core.take_series() == [nothing] * 3
 
 

@@ -12,6 +12,8 @@ from roamcast.sim.first_copies import MAX_EVENTS, FirstCopies
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
 
+KIND = 2
+
 CROWD: dict[str, Any] = {
     "nodes": 12,
     "duration": 3,
@@ -67,21 +69,35 @@ def test_nothing_is_different_but_the_time_it_takes(
 
 
 def test_a_broker_is_woken_when_it_may_have_forgotten() -> None:
-    copies = FirstCopies(nodes=3, window=2, note="duplicate")
-    assert copies.choose(7, [0, 1]) == [0, 1]
-    assert copies.choose(7, [0, 1, 2]) == [2]
-    copies.learn(0, 8)
-    assert copies.choose(7, [0]) == []
-    copies.learn(0, 9)  # its window of two has 8 and 9
-    assert copies.choose(7, [0, 1]) == [0]
-    copies.begin_again(1)
-    assert copies.choose(7, [1, 2]) == [1]
-    assert copies.skipped() == {0: 2, 1: 2, 2: 1}
+    copies = FirstCopies(nodes=3)
+    copies.follow(KIND, 2)
+    assert copies.choose(KIND, 7, [0, 1]) == [0, 1]
+    assert copies.choose(KIND, 7, [0, 1, 2]) == [2]
+    copies.learn(KIND, 0, 8)
+    assert copies.choose(KIND, 7, [0]) == []
+    copies.learn(KIND, 0, 9)  # its window of two has 8 and 9
+    assert copies.choose(KIND, 7, [0, 1]) == [0]
+    copies.begin_again(KIND, 1)
+    assert copies.choose(KIND, 7, [1, 2]) == [1]
+    assert copies.skipped(KIND) == [2, 2, 1]
+
+
+def test_kinds_have_nothing_to_do_with_each_other() -> None:
+    copies = FirstCopies(nodes=1)
+    copies.follow(KIND, 1)
+    copies.follow(KIND + 1, 10)
+    assert copies.choose(KIND, 7, [0]) == [0]
+    assert copies.choose(KIND + 1, 7, [0]) == [0]
+    copies.learn(KIND + 1, 0, 8)  # fills the window of the other kind alone
+    assert copies.choose(KIND, 7, [0]) == []
+    assert copies.skipped(KIND) == [1]
+    assert copies.skipped(KIND + 1) == [0]
 
 
 def test_of_an_event_that_is_followed_no_longer_every_copy_wakes() -> None:
-    copies = FirstCopies(nodes=2, window=10_000, note="duplicate")
+    copies = FirstCopies(nodes=2)
+    copies.follow(KIND, 10_000)
     for event in range(MAX_EVENTS + 1):
-        assert copies.choose(event, [0]) == [0]
-    assert copies.choose(0, [0]) == [0]
-    assert copies.choose(MAX_EVENTS, [0]) == []
+        assert copies.choose(KIND, event, [0]) == [0]
+    assert copies.choose(KIND, 0, [0]) == [0]
+    assert copies.choose(KIND, MAX_EVENTS, [0]) == []

@@ -19,6 +19,8 @@ LONGEST: Final = 300.0
 """Seconds of a run."""
 _SHARE_OF_WINDOW: Final = 0.8
 """A shorter window than the trace: else the seed could draw only one."""
+_INDEPENDENT: Final = 10
+"""Windows that fit into a trace from which on those of different seeds have little in common."""
 _RATE: Final = 0.2
 _SIZE: Final = 256
 
@@ -55,15 +57,18 @@ def _movement(about: About, drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_words(scenario: dict[str, Any], trace: Path) -> str:
-    """What `around_trace` made, and why not with more nodes."""
+    """What `around_trace` made, why not with more nodes, and what the seeds do not vary."""
     about = read_about(trace)
     subscribers, publishers = (scenario["workload"][role][0]["count"] for role in ("subscribers", "publishers"))
     nodes, window = scenario["nodes"], scenario["duration"]
     limit = "the most that are taken" if nodes == MOST_NODES else f"as many as any {window:g} s of it have"
-    return (
+    words = (
         f"each seed draws {window:g} s of {trace} and {nodes} of its {about.nodes} nodes ({limit}); "
         f"{subscribers} want everything, {publishers} publish {_SIZE} bytes every {1 / _RATE:g} s"
     )
+    if about.span >= _INDEPENDENT * window:
+        return words
+    return f"{words}. The trace has only {about.span:g} s: seeds overlap, and intervals say little about other days"
 
 
 def moved(scenario: dict[str, Any], folder: Path, to: Path) -> dict[str, Any]:

@@ -157,3 +157,8 @@ def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
         with open_(path) as file:
             whole.update(f"{table} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
     return whole.hexdigest()
+
+
+def arrow_says(problem: Exception) -> str:
+    """What Arrow says, without the file's name and its advice."""
+    return str(problem).splitlines()[0].rpartition("': ")[2].partition(". ")[0]

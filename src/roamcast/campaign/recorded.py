@@ -16,7 +16,7 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, check_version
+from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, arrow_says, check_version
 from roamcast.campaign.schemas import OK
 from roamcast.campaign.stored import Stored
 from roamcast.config.errors import decode
@@ -65,8 +65,8 @@ class RecordedRun:
             table = self.read(name)
         except (OSError, pa.ArrowException) as problem:
             again = "roamcast run --force" if self.id is None else "the campaign's command, which repeats this run"
-            damage = f"{self.place}: its facts {name} are damaged ({_short(problem)})"
-            raise RoamcastError(f"{damage}: make them again with {again}") from None
+            damage = f"{self.place}: its table {name} is damaged ({arrow_says(problem)})"
+            raise RoamcastError(f"{damage}: make it again with {again}") from None
         return table.drop_columns(["run"]) if self.id is not None else table
 
     @cached_property
@@ -115,7 +115,8 @@ def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:
     done = {row["run"]: row for row in _rows(out / MANIFEST_FILE) if row["status"] == OK}
     found = [run for run in done if run.startswith(wanted)]
     if len(found) != 1:
-        what = f"{len(found)} of its runs begin with {wanted!r}" if wanted else f"it has {len(found)} runs"
+        some = f"{len(found)} of its runs begin" if found else "none of its runs begins"
+        what = f"{some} with {wanted!r}" if wanted else f"it has {len(found)} runs"
         raise RoamcastError(f"{out}: {what}; name one of them:{_listing(out, found or list(done), planned)}")
     (run,) = found
     scenario = msgspec.json.decode(planned[run]["scenario"], type=Scenario)
@@ -127,18 +128,16 @@ def _rows(file: Path) -> list[dict[str, Any]]:
     try:
         rows: list[dict[str, Any]] = pq.read_table(file, partitioning=None).to_pylist()
     except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{file}: is damaged ({_short(problem)}): run the campaign's command again") from None
+        raise RoamcastError(f"{file}: is damaged ({arrow_says(problem)}): run the campaign's command again") from None
     return rows
 
 
-def _short(problem: Exception) -> str:
-    """What Arrow says, without the file's name and its advice."""
-    return str(problem).splitlines()[0].rpartition("': ")[2].partition(". ")[0]
-
-
 def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]], most: int = 8) -> str:
-    lines = [
-        f"\n  {out / run}   {planned[run]['variant']} {planned[run]['axes']} seed {planned[run]['seed']}"
-        for run in runs[:most]
-    ]
+    lines = [f"\n  {out / run}   {_what(planned[run])}" for run in runs[:most]]
     return "".join(lines) + (f"\n  and {len(runs) - most} more" if len(runs) > most else "")
+
+
+def _what(row: Mapping[str, Any]) -> str:
+    """Such as: hint, range 80, seed 3."""
+    axes = [f"{label} {value}" for label, value in json.loads(row["axes"]).items()]
+    return ", ".join([row["variant"], *axes, f"seed {row['seed']}"])

@@ -52,7 +52,8 @@ class Goal:
 
     def check(self, measures: Collection[str]) -> None:
         if self.measure not in measures:
-            raise ConfigError(f"until {self.measure}: that is none of the campaign's measures")
+            known = ", ".join(measures)
+            raise ConfigError(f"until {self.measure}: the campaign does not measure it; it measures {known}")
 
     def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
         looks = Looks(most)

@@ -114,14 +114,14 @@ def campaign(
         return
     if not files:
         raise click.UsageError("give at least one experiment file, or --example or --explain")
+    goal = parse_goal(until) if until else None
     experiments = [load_experiment(file) for file in files]
     planned = plan(experiments, options.seeds)
     out = options.out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
-        check_named_measures(experiments)
+        check_named_measures(experiments, goal)
         print_plan(planned, out, as_json)
         return
-    goal = parse_goal(until) if until else None
     words = ["campaign", *map(str, files), *(["--until", until] if until else [])]
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, goal)

@@ -15,7 +15,7 @@ from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign import limits
-from roamcast.campaign.experiment import Spec, check_measures
+from roamcast.campaign.experiment import Spec, check_measures, wanted_measures
 from roamcast.campaign.identity import completed
 from roamcast.campaign.limits import Limits
 from roamcast.campaign.plan import CampaignError, Experiment, Plan
@@ -146,11 +146,14 @@ def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
     )
 
 
-def check_named_measures(experiments: Sequence[Experiment]) -> None:
-    """Refuses measures that there are not, also in files of the user's own."""
+def check_named_measures(experiments: Sequence[Experiment], goal: Stopping | None = None) -> None:
+    """Refuses measures that there are not, also in files of the user's own, and a goal for one that is not measured."""
     from roamcast.pipeline.measures import MEASURES, with_names  # it imports Spark
 
-    check_measures(with_names(experiments), MEASURES)
+    named = with_names(experiments)
+    check_measures(named, MEASURES)
+    if goal is not None:
+        goal.check(wanted_measures(named) or list(MEASURES))
 
 
 def setting(text: str) -> tuple[str, str]:

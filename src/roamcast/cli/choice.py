@@ -24,8 +24,8 @@ def show(result: dict[str, Any], out: Path) -> None:
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
     click.echo(answer(result))
-    for name in result["left"][:1] if result["looked"] else ():
-        click.echo(f"simulate it:      {result['run'][name]}")
+    for name, command in result["run"].items():
+        click.echo(f"simulate it:      {command}")
         click.echo(f"run it on a node: {result['node'][name]}")
         click.echo(
             "                  (each with an --id of its own; 'roamcast key new network.key' makes the key of all)"

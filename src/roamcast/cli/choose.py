@@ -170,6 +170,7 @@ def _race(
 
 def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Sequence[Variant]) -> dict[str, Any]:
     """What `choice.json` has of the choice."""
+    left = choice.left if choice.looked else []
     return {
         "goal": {"measure": wanted.measure, "at_least": wanted.at_least, "words": wanted.words},
         "cost": {"measure": wanted.cost, "words": f"{unit} per delivery"},
@@ -183,8 +184,8 @@ def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Se
         "ranking": choice.ranking(wanted.at_least),
         "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
         "fresh": {name: _finite(asdict(figures)) for name, figures in choice.fresh.items()},
-        "run": {name: f"roamcast run {shlex.quote(str(out / WINNER_FILE))}" for name in choice.left[:1]},
-        "node": {one.name: as_node(one) for one in candidates if one.name in choice.left},
+        "run": {name: f"roamcast run {shlex.quote(str(out / WINNER_FILE))}" for name in left[:1]},
+        "node": {one.name: as_node(one) for one in candidates if one.name in left},
     }
 
 
@@ -193,11 +194,13 @@ def _write(result: dict[str, Any], made: Experiment, candidates: Sequence[Varian
     from roamcast.report.choice import drawing
 
     out.mkdir(parents=True, exist_ok=True)
+    for name in (FIGURE_FILE, WINNER_FILE):
+        (out / name).unlink(missing_ok=True)  # of an earlier race, with another goal
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if result["race"]:
         (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
     for one in candidates:
-        if result["looked"] and one.name in result["left"][:1]:
+        if one.name in result["run"]:
             (out / WINNER_FILE).write_text(as_scenario(made, one, out), encoding="utf-8")
 
 

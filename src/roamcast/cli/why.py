@@ -18,7 +18,7 @@ from roamcast.units import SECOND
 @click.command()
 @click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
 @click.argument("event", required=False, metavar="[EVENT]")
-@click.argument("node", required=False, type=click.IntRange(0), metavar="[NODE]")
+@click.argument("node", required=False, type=int, metavar="[NODE]")
 @click.option("--missed", "all_missed", is_flag=True, help="Sum up the causes of all missed pairs instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text and tables]")
 def why(run: Path, event: str | None, node: int | None, all_missed: bool, as_json: bool) -> None:
@@ -57,7 +57,7 @@ def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> Non
     from roamcast.facts.why.wishes import explain
 
     record = recorded.record
-    if node >= recorded.scenario.nodes:
+    if not 0 <= node < recorded.scenario.nodes:
         raise RoamcastError(f"NODE {node}: the run has {recorded.scenario.nodes} nodes, numbered from 0")
     if event not in record.published:
         known = ", ".join(event_name(one) for one in list(record.published)[:5])

@@ -4,14 +4,16 @@ Bounded: when it is full, whoever was not heard of for longest makes room.
 """
 
 from collections.abc import ItemsView, Iterator
-from typing import Generic, NamedTuple, TypeVar
-
-from roamcast.bounded import put
+from dataclasses import dataclass
+from typing import Generic, TypeVar
 
 V = TypeVar("V")
 
 
-class Heard(NamedTuple, Generic[V]):
+@dataclass(slots=True)
+class Heard(Generic[V]):
+    """Belongs to the table, which changes it when the node is heard of again: to be read at once, not kept."""
+
     last: int
     """When, in ns."""
     value: V
@@ -27,7 +29,17 @@ class NeighbourTable(Generic[V]):
 
     def hear(self, now: int, node: int, value: V) -> int | None:
         """Remembers what a node said; gives the node that made room for it, if one had to."""
-        return put(self._heard, node, Heard(now, value), self._capacity)
+        heard = self._heard.pop(node, None)
+        if heard is None:
+            heard = Heard(now, value)
+        else:
+            heard.last, heard.value = now, value
+        self._heard[node] = heard
+        if len(self._heard) <= self._capacity:
+            return None
+        oldest = next(iter(self._heard))
+        del self._heard[oldest]
+        return oldest
 
     def expire(self, now: int) -> list[int]:
         """Forgets the nodes not heard of for longer than the lifetime, and names them."""

@@ -11,7 +11,9 @@ OLSR uses it. The rules this file owns:
 """
 
 from collections.abc import Collection, Mapping
-from typing import Final, NamedTuple
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final
 
 from roamcast.protocols.neighbours import NeighbourTable
 
@@ -31,23 +33,33 @@ def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple
     by_one = reached - by_several
     chosen = {neighbour for neighbour, beyond in reach.items() if not beyond.isdisjoint(by_one)}
     left = reached.difference(*(reach[relay] for relay in chosen))
+    useful = reach
     while left:
-        best = max(
-            (neighbour for neighbour in reach if neighbour not in chosen),
-            key=lambda neighbour: (len(reach[neighbour] & left), len(reach[neighbour]), -neighbour),
-        )
+        useful = {neighbour: more for neighbour, beyond in useful.items() if (more := beyond & left)}
+        best = max(useful, key=lambda neighbour: (len(useful[neighbour]), len(reach[neighbour]), -neighbour))
         chosen.add(best)
         left -= reach[best]
     return tuple(sorted(chosen))
 
 
-class Claim(NamedTuple):
-    """What a neighbour says of its own neighbourhood."""
+@dataclass(frozen=True)
+class Claim:
+    """What a neighbour says of its own neighbourhood. All who hear it may share it."""
 
     confirmed: tuple[int, ...]
     """Whom it hears and who hears it."""
     heard: tuple[int, ...]
     """Whom it hears, and does not know to hear it."""
+
+    @cached_property
+    def links(self) -> frozenset[int]:
+        """The confirmed ones, as far as they count."""
+        return frozenset(self.confirmed[:MAX_CLAIMED])
+
+    @cached_property
+    def hears(self) -> frozenset[int]:
+        """All whom it hears, as far as they count."""
+        return self.links.union(self.heard[:MAX_CLAIMED])
 
 
 class Neighbourhood:
@@ -62,10 +74,10 @@ class Neighbourhood:
     def hear(self, now: int, neighbour: int, claim: Claim) -> None:
         """A neighbour was heard directly, and says whom it hears."""
         known = self._table.get(neighbour)
-        confirmed, heard = claim.confirmed[:MAX_CLAIMED], claim.heard[:MAX_CLAIMED]
-        links = frozenset(confirmed) if self._node in confirmed or self._node in heard else None
+        before = None if known is None else known.value
+        links = claim.links if self._node in claim.hears else None
         evicted = self._table.hear(now, neighbour, links)
-        if evicted is not None or (None if known is None else known.value) != links:
+        if evicted is not None or before != links:
             self._relays = None
 
     def expire(self, now: int) -> None:
@@ -78,8 +90,8 @@ class Neighbourhood:
         """What this node can say of itself."""
         confirmed: list[int] = []
         heard: list[int] = []
-        for neighbour, known in sorted(self._table.items()):
-            (heard if known.value is None else confirmed).append(neighbour)
+        for neighbour in sorted(self._table):
+            (confirmed if self.confirmed(neighbour) else heard).append(neighbour)
         return Claim(tuple(confirmed[:MAX_CLAIMED]), tuple(heard[:MAX_CLAIMED]))
 
     def confirmed(self, neighbour: int) -> bool:
@@ -91,7 +103,7 @@ class Neighbourhood:
     def relays(self) -> tuple[int, ...]:
         """Who passes this node's broadcasts on."""
         if self._relays is None:
-            confirmed = {node: links for node, (_, links) in self._table.items() if links is not None}
+            confirmed = {node: known.value for node, known in self._table.items() if known.value is not None}
             self._relays = select_relays(self._node, confirmed)
         return self._relays
 

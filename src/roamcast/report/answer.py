@@ -182,7 +182,7 @@ def _where(found: Comparison) -> Iterator[str]:
 
 
 def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison) -> str:
-    """Where nobody leads, and who could: such as, at range 80 (flooding or hint) and 120 (5 of 8 variants)."""
+    """Where nobody leads, and who could: such as, at range 80 (flooding or hint) and at 120 (5 of 8 variants)."""
     count = len(found.question.variants)
     who = [
         f"probably {quoted(between[0])}"
@@ -198,7 +198,7 @@ def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison
     if len(undecided) == 1 and sum(map(len, undecided.values())) == len(found.leads) == len(all_places):
         return f" at any value of {axis} ({who[0]})"
     places = [_places([lead.place for lead in leads], all_places) for leads in undecided.values()]
-    return f" at {axis} {_listed(f'{at} ({names})' for at, names in zip(places, who, strict=True))}"
+    return f" at {axis} {' and at '.join(f'{at} ({names})' for at, names in zip(places, who, strict=True))}"
 
 
 def _at(leads: Sequence[Lead], found: Comparison) -> str:

@@ -98,7 +98,11 @@ def length(text: str) -> float:
 
 def save(drawn: Chart | Causes, file: Path, kind: str, look: Look = DEFAULT) -> None:
     """Writes a figure in one of FORMATS."""
-    file.write_bytes(render(drawn, kind, look))
+    content = render(drawn, kind, look)
+    try:
+        file.write_bytes(content)
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be written: {problem.strerror}") from problem
 
 
 def render(drawn: Chart | Causes, kind: str, look: Look = DEFAULT) -> bytes:

@@ -22,6 +22,7 @@ from roamcast.campaign.folder import (
     RUN_MEASURES_FILE,
     RUNS_FILE,
     SUMMARY_FILE,
+    arrow_says,
     check_version,
 )
 from roamcast.campaign.measured import About, Measured, read_about
@@ -246,7 +247,7 @@ def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None =
     try:
         return pq.read_table(file, columns=columns)
     except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{file}: cannot be read: {problem}") from problem
+        raise RoamcastError(f"{file}: cannot be read: {arrow_says(problem)}: repeat the campaign's command") from None
 
 
 def _clipped(row: Row) -> Row:

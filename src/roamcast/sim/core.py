@@ -23,8 +23,9 @@ BACKGROUND_KIND: Final = 1
 FIRST_HOST_KIND: Final = 2
 """Kinds of frames are small numbers, for counting. Those of the host's messages follow the core's own two."""
 
-METRICS: Final = COUNTERS
-"""What is counted, by node and kind, in this order. `airtime` is in ns."""
+METRICS: Final = (*COUNTERS, "messages")
+"""What is counted, by node and kind, in this order. `airtime` is in ns. Messages are the host's, of which a frame was
+sent, and are counted when they are over; each piece of a bulk that was sent is one."""
 
 STREAMS: Final = ("backoff", "range", "loss", "background")
 
@@ -40,6 +41,14 @@ class Upcall(enum.IntEnum):
     DROPPED = 5  # a full queue: `sender`, `handle` (over now)
     FRAME = 6  # with `record`: any transmission has ended; see `frame`
     GONE = 7  # its node was switched off and has forgotten it: `sender`, `handle` (over now)
+
+
+class Copies(enum.IntEnum):
+    """Who is told of a broadcast that they received: see `first_copies.py`."""
+
+    ALL = 0
+    FIRST = 1  # those for whom it is the first copy of its event
+    SILENT = 2  # the same; and where it is nobody's first, there is no upcall: its handle is in `over`
 
 
 class Outcome(enum.IntEnum):
@@ -161,6 +170,8 @@ class Core(Protocol):
     handle: int
     receivers: list[int]
     """By number."""
+    over: list[int]
+    """Handles that are over since the last `advance`, of messages sent with `Copies.SILENT`."""
     frame: Frame | None
 
     @property
@@ -186,8 +197,20 @@ class Core(Protocol):
         """Switches a node off or on again. Without `keep_queue` its messages are gone: for each of the host's, GONE (or
         BROADCAST, if a frame of it has been sent) follows."""
 
-    def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        """Takes effect with the next `advance`; sends take effect in their order."""
+    def send(
+        self,
+        node: int,
+        handle: int,
+        to: int,
+        size: int,
+        kind: int,
+        release: int,
+        urgent: bool,
+        copies: Copies = Copies.ALL,
+        event: int = 0,
+    ) -> None:
+        """Takes effect with the next `advance`; sends take effect in their order. `copies` and `event` are for
+        broadcasts of a kind that is followed."""
 
     def send_bulk(
         self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
@@ -196,6 +219,19 @@ class Core(Protocol):
 
     def withdraw(self, handle: int) -> None:
         """The host has made sure that the release is still to come. The handle is over."""
+
+    def follow(self, kind: int, window: int) -> None:
+        """From now on a broadcast of this kind may be sent with its event. Each node's broker remembers the `window`
+        latest events."""
+
+    def begin_again(self, kind: int, node: int) -> None:
+        """The node's broker is new, and knows nothing."""
+
+    def learn(self, kind: int, node: int, event: int) -> None:
+        """The node's broker is about to publish an event."""
+
+    def skipped(self, kind: int) -> list[int]:
+        """Copies of which nobody was told, by node."""
 
     def advance(self, until: int) -> Upcall: ...
 

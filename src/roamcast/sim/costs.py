@@ -1,11 +1,9 @@
 """What messages cost, by the repair or refresh that they belong to: the rows of `transmit`.
 
-The core counts frames by node and kind; messages are counted here, when the link layer is done with them. What belongs
-to a cause is counted here too, and taken out of the core's totals at the end, so that all rows together give what was
-sent.
+The core counts frames and messages by node and kind. What belongs to a cause is counted here too, and taken out of the
+core's totals at the end, so that all rows together give what was sent.
 """
 
-from collections import Counter
 from collections.abc import Sequence
 from typing import Final
 
@@ -28,13 +26,6 @@ class Costs:
         self._kinds = kinds
         self._by_cause: dict[tuple[int, int, int], list[int]] = {}  # node, kind, cause; since last written
         self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
-        self._sent: list[Counter[int]] = [Counter() for _ in kinds]  # messages, by kind and node
-        self._second = [0] * len(kinds)  # by kind, since last taken
-
-    def count(self, node: int, kind: int, messages: int) -> None:
-        """So many messages were sent."""
-        self._sent[kind][node] += messages
-        self._second[kind] += messages
 
     def charge(self, node: int, kind: int, cause: int, messages: int, spent: Sequence[int]) -> None:
         """Puts so many messages, and what they took, to their cause."""
@@ -44,11 +35,6 @@ class Costs:
         ):
             for place, amount in enumerate((messages, *spent)):
                 account[place] += amount
-
-    def take_second(self) -> list[int]:
-        """Messages of the whole network by kind since the last call."""
-        sent, self._second = self._second, [0] * len(self._kinds)
-        return sent
 
     def write_if_many(self) -> None:
         if len(self._by_cause) > MAX_HELD:
@@ -63,8 +49,8 @@ class Costs:
         """The rest: what the core counted by node and kind, without what belongs to a cause."""
         self._write_causes()
         for node, kinds in enumerate(totals):
-            for kind, frames in enumerate(kinds):
-                counted = [self._sent[kind][node], *frames]
+            for kind, (*frames, messages) in enumerate(kinds):
+                counted = [messages, *frames]
                 for place, amount in enumerate(self._in_all.get((node, kind), ())):
                     counted[place] -= amount
                 if any(counted):

@@ -4,6 +4,8 @@ The core knows small numbers only, and uses them again. A port's handle carries 
 one that a broker kept for too long means nothing, instead of somebody else's message.
 """
 
+from collections.abc import Sequence
+
 from roamcast.protocols.messages import Bulk, Message
 
 
@@ -62,3 +64,11 @@ class MessagesInFlight:
         self._generation[handle] += 1
         self._free.append(handle)
         return message
+
+    def finish_all(self, handles: Sequence[int]) -> None:
+        """The same for several, in their order."""
+        messages, generation = self._messages, self._generation
+        for handle in handles:
+            messages[handle] = None
+            generation[handle] += 1
+        self._free.extend(handles)

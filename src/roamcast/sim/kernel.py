@@ -7,8 +7,8 @@ crossing costs a third of a microsecond, and, unlike a jitclass, the code is cac
 Names: a step has the name it has in `reference.py`, in the words of the page. `s` is the state; in it `n` are the
 nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `a`
 the *reassemblies* (what one node has of one broadcast that goes on: the fragments of a bulk bit by bit, or how many of
-an ordinary message), `h` is the heap, `g_` the grid, `q_` the queues, `u_` the upcalls waiting to be taken. Numbers of
-nodes are i (who acts) and j (who receives).
+an ordinary message), `h` is the heap, `b` the background traffic that is due, `g_` the grid, `q_` the queues, `f_` what
+is known of first copies, `u_` the upcalls waiting to be taken. Numbers of nodes are i (who acts) and j (who receives).
 """
 
 import struct
@@ -32,12 +32,14 @@ from roamcast.sim.core import (
     METRICS,
     PREAMBLE,
     STREAMS,
+    Copies,
     Frame,
     Outcome,
     Settings,
     Upcall,
     first_state,
 )
+from roamcast.sim.first_copies import events_followed
 
 intrinsic: Any = _intrinsic
 new: Any = structref.new
@@ -76,8 +78,8 @@ def _int64s(*values: int) -> Any:
 
 (REACHED, BROADCAST, DELIVERED, FINISHED, UNREACHABLE, DROPPED, FRAME, GONE) = _int64s(*Upcall)
 (RECEIVED, HALF_DUPLEX, COLLISION, RANDOM_LOSS) = _int64s(*Outcome)
-(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP) = _int64s(
-    *range(len(METRICS))
+(PACKETS, BITS, AIRTIME, RECEPTIONS, LOST_COLLISION, LOST_HALF_DUPLEX, LOST_RANDOM, QUEUE_FULL, GIVEN_UP, MESSAGES) = (
+    _int64s(*range(len(METRICS)))
 )
 (BACKOFF, RANGE, LOSS, BACKGROUND) = _int64s(*range(len(STREAMS)))
 NONE, ZERO, ONE, ACK_FRAME, ACK_SIZE, ACK_BITS = _int64s(-1, 0, 1, ACK_KIND, ACK_BYTES, 192 + 8 * ACK_BYTES)
@@ -103,9 +105,12 @@ UNDECIDED = IS_RECEIVABLE | IS_HALF_DUPLEX | IS_COLLIDED
 # The queues of a node; the last holds what was released while it was off.
 (URGENT, ORDINARY, HELD) = _int64s(*range(3))
 
-SEND, WITHDRAW = range(2)
-COMMAND_WIDTH = 10
+SEND, WITHDRAW, FOLLOW, BEGIN_AGAIN, LEARN = range(5)
+COMMAND_WIDTH = 12
 COMMANDS = 256
+MAX_OVER = 256
+"""Handles of messages that are over, and of which nobody needs to be told, in one answer."""
+(ALL, SILENT) = (int(Copies.ALL), int(Copies.SILENT))
 _COMMAND_BYTES = 8 * COMMAND_WIDTH
 
 GAMMA, MIX_1, MIX_2 = np.uint64(0x9E3779B97F4A7C15), np.uint64(0xBF58476D1CE4E5B9), np.uint64(0x94D049BB133111EB)
@@ -117,6 +122,9 @@ SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
 """The grid is laid anew when somebody may have moved this part of a cell."""
+RANKED = 256
+"""Up to here, counting who comes before each is faster than sorting: there is nothing to predict."""
+POSITION_BITS = 31
 
 # --- State ---------------------------------------------------------------------------------------------------------
 
@@ -155,7 +163,7 @@ _NODE = np.dtype(
 )
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
-    "packets bits airtime"
+    "packets bits airtime copies event"
 )
 _TRANSMISSION = _record_of("sender message to kind size packets start first count block next era")
 _RECEPTION = np.dtype([*_typed(np.int32, "node flags next_present era"), *_typed(np.float64, "power d2 reach2")])
@@ -174,15 +182,16 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 _FIELDS = [
     *_fields(_I, " ".join(_SETTING_INTS)),
     *_fields(_F, " ".join(_SETTING_FLOATS)),
-    *_fields(_I, "now serial h_size m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
+    *_fields(_I, "now serial h_size b_size b_next m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
     *_fields(
         _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
     ),
+    *_fields(_I, "f_followed over_count"),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
-    *_fields(_I[::1], "start place node_at near found r_free first_link g_first"),
+    *_fields(_I[::1], "start place node_at near found r_free first_link g_first f_window f_event f_kind over"),
     *_fields(_F[::1], "x y vx vy distance2 scratch"),
-    *_fields(_I[:, ::1], "q_first q_last"),
+    *_fields(_I[:, ::1], "q_first q_last f_learnt f_skipped f_known"),
     *_fields(_I[:, :, ::1], "totals"),
     *_fields(types.uint64[:, ::1], "random"),
     *_fields(from_dtype(_NODE)[::1], "n"),
@@ -190,7 +199,7 @@ _FIELDS = [
     *_fields(from_dtype(_TRANSMISSION)[::1], "t"),
     *_fields(from_dtype(_RECEPTION)[::1], "r"),
     *_fields(from_dtype(_REASSEMBLY)[::1], "a"),
-    *_fields(from_dtype(_EVENT)[::1], "h"),
+    *_fields(from_dtype(_EVENT)[::1], "h b"),
     *_fields(from_dtype(_LINK)[::1], "l"),
     *_fields(from_dtype(_ENTRY)[::1], "seen overheard"),
 ]
@@ -311,7 +320,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
     s.first_link, s.l, s.l_free = np.full(n, -1), np.zeros(64, _LINK), -1
-    s.seen, s.overheard = np.zeros(64, _ENTRY), np.zeros(64, _ENTRY)
+    s.seen, s.overheard = np.zeros(n * n + 1 if _has_room_for_all(s) else 64, _ENTRY), np.zeros(64, _ENTRY)
     s.totals = np.zeros((n, s.kinds, len(METRICS)), np.int64)
 
     s.h, s.m, s.t, s.r, s.a = (
@@ -330,19 +339,29 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.near, s.distance2 = _ints(n), np.zeros(n)
     s.found, s.scratch = _ints(n), np.zeros(n)
     s.g_first, s.g_jumps = _ints(2), np.inf
-    s.out, s.receivers, s.masks = _ints(8), _ints(n), _ints(n)
+    s.out, s.receivers, s.masks, s.over = _ints(8), _ints(n), _ints(n), _ints(MAX_OVER)
     s.frame, s.frame_nodes, s.frame_outcomes = _ints(8), _ints(n), _ints(n)
     s.commands = _ints(COMMANDS * COMMAND_WIDTH)
     s.u_code, s.u_sender, s.u_message = _ints(4), _ints(4), _ints(4)
 
+    s.f_window, s.f_event, s.f_kind = _ints(s.kinds), _ints(1), _ints(1)
+    s.f_learnt, s.f_skipped, s.f_known = np.zeros((s.kinds, n), np.int64), np.zeros((s.kinds, n), np.int64), _rows(1, 1)
+
+    s.b = np.zeros(1, _EVENT)
     if s.background_interval > 0:
         for i in range(n):
             _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i)
+        _take_turns(s)
 
 
 @compiled
 def _ints(size: int) -> Any:
     return np.zeros(size, np.int64)
+
+
+@compiled
+def _rows(count: int, size: int) -> Any:
+    return np.zeros((count, size), np.int64)
 
 
 @compiled
@@ -379,13 +398,19 @@ def _roomier(old: Any) -> Any:
 
 
 @compiled
+def _has_room_for_all(s: Any) -> bool:
+    """Whether `seen` has an entry for every pair, at the place of its key: in a small network nothing is looked for."""
+    return s.background_flood and s.nodes <= s.small_network
+
+
+@compiled
 def _remember_seen(s: Any, node: int, origin: int, number: int) -> bool:
     """The highest number of a background message known at a node, by origin. Whether this one is new."""
     key = _pair(s, node, origin)
-    entry = s.seen[_place_of(s.seen, key)]
+    entry = s.seen[key if _has_room_for_all(s) else _place_of(s.seen, key)]
     if number <= entry.value:
         return False
-    if entry.key == 0:
+    if entry.key == 0 and not _has_room_for_all(s):
         s.seen_size += 1
         if 2 * s.seen_size > len(s.seen):
             s.seen = _roomier(s.seen)
@@ -548,10 +573,28 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
     for hit in range(hits):
         j, d2 = node_at[first + found[hit]], d2s[found[hit]]
         if j != i and nodes[j].on and (plain or _is_open(s, i, nodes[j], reach, d2)):
-            near[count] = j
-            distance2[j] = d2
+            near[count], distance2[count] = j, d2
             count += 1
     return count
+
+
+@compiled
+def _sort_near(s: Any, count: int) -> None:
+    """Puts who senses a frame in the order of their numbers."""
+    near, distance2, found, scratch = s.near[:count], s.distance2[:count], s.found, s.scratch
+    if count <= RANKED:
+        for k in range(count):
+            j, rank = near[k], 0
+            for other in range(count):
+                rank += near[other] < j
+            found[rank], scratch[rank] = j, distance2[k]
+        near[:], distance2[:] = found[:count], scratch[:count]
+        return
+    for k in range(count):
+        found[k], scratch[k] = near[k] << POSITION_BITS | k, distance2[k]
+    found[:count].sort()
+    for k in range(count):
+        near[k], distance2[k] = found[k] >> POSITION_BITS, scratch[found[k] & ((1 << POSITION_BITS) - 1)]
 
 
 @compiled
@@ -563,15 +606,15 @@ def _is_open(s: Any, i: int, node: Any, reach: float, d2: float) -> bool:
 
 @compiled
 def _find_sensing(s: Any, i: int, reach: float) -> int:
-    """Fills `near` with the nodes that sense a frame of i, by number, and `distance2`; gives their count."""
+    """Fills `near` with the nodes that sense a frame of i, by number, and `distance2` with how far each is; gives their
+    count."""
     count = 0
     if s.links:
         link = s.first_link[i]
         while link >= 0:
             j = s.l[link].receiver
             if s.n[j].on:
-                s.near[count] = j
-                s.distance2[j] = s.l[link].loss  # there are no distances
+                s.near[count], s.distance2[count] = j, s.l[link].loss  # there are no distances
                 count += 1
             link = s.l[link].next
         return count
@@ -590,7 +633,7 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
     for row in range(_clamp(y - radius, cell, s.g_rows), _clamp(y + radius, cell, s.g_rows) + 1):
         base = row * s.g_columns
         count = _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1], count)
-    s.near[:count].sort()
+    _sort_near(s, count)
     return count
 
 
@@ -675,9 +718,9 @@ def _transmit(
         reception, other = receptions[first + k], nodes[j]
         reception.node, reception.next_present, reception.era = j, -1, other.era
         if links:
-            reception.flags, reception.power = IS_RECEIVABLE, distance2[j]  # without positions it is the loss
+            reception.flags, reception.power = IS_RECEIVABLE, distance2[k]  # without positions it is the loss
         else:
-            least, d2 = min(reach, other.range) if surroundings else reach, distance2[j]
+            least, d2 = min(reach, other.range) if surroundings else reach, distance2[k]
             reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
             reception.flags = IS_RECEIVABLE if d2 <= least * least else 0
         if not ideal:
@@ -896,14 +939,20 @@ def _is_hosts(message: int) -> bool:
 @compiled
 def _over(s: Any, code: int, message: int) -> None:
     """Nothing more will happen to a message: tell the host, or forget it if it was the core's own."""
-    s.m[message].stage, s.m[message].release = FREE, -1
-    if s.m[message].reassembly >= 0:
+    m = s.m[message]
+    m.stage, m.release = FREE, -1
+    if m.reassembly >= 0:
         _free_reassembly(s, message)
-    if _is_hosts(message):
-        _report(s, code, s.m[message].node, message)
-    else:
-        s.m[message].next = s.m_free
+    if not _is_hosts(message):
+        m.next = s.m_free
         s.m_free = message
+        return
+    _count(s, m.node, m.kind, MESSAGES, m.packets if m.bulk else min(m.packets, 1))
+    if code == NONE:
+        s.over[s.over_count] = message >> 1
+        s.over_count += 1
+    else:
+        _report(s, code, m.node, message)
 
 
 @compiled
@@ -999,7 +1048,66 @@ def _broadcast_ended(s: Any, message: int) -> None:
             if s.overhear:
                 _remember_overheard(s, j, s.m[message].node)
             _pass_on(s, j, message)
+    elif s.m[message].copies != ALL:
+        _keep_first_copies(s, s.m[message])
+        if s.m[message].copies == SILENT and s.received == 0 and s.over_count < MAX_OVER:
+            _over(s, NONE, message)
+            return
     _over(s, BROADCAST, message)
+
+
+# --- First copies: see `first_copies.py`, which is the same in plain Python ----------------------------------------
+# `f_event` and `f_kind` are the events that are followed, in a ring; `f_known` has a row for each.
+
+
+@inlined
+def _keep_first_copies(s: Any, m: Any) -> None:
+    """Of `receivers`, leaves those for whom a copy is the first; counts the others."""
+    if s.received == 0:
+        return
+    kind = m.kind
+    known_until, learnt, skipped = s.f_known[_follow_event(s, kind, m.event)], s.f_learnt[kind], s.f_skipped[kind]
+    receivers, window, woken = s.receivers, s.f_window[kind], 0
+    for k in range(s.received):
+        j = receivers[k]
+        if learnt[j] >= known_until[j]:
+            learnt[j] += 1
+            known_until[j] = learnt[j] + window
+            receivers[woken] = j
+            woken += 1
+        else:
+            skipped[j] += 1
+    s.received = woken
+
+
+@compiled
+def _follow_event(s: Any, kind: int, event: int) -> int:
+    """The row of an event. One that is not followed takes that of the oldest."""
+    count = len(s.f_event)
+    for back in range(1, min(s.f_followed, count) + 1):  # the newest first
+        row: Any = (s.f_followed - back) % count
+        if s.f_event[row] == event and s.f_kind[row] == kind:
+            return row
+    row = s.f_followed % count
+    s.f_followed += 1
+    s.f_event[row], s.f_kind[row] = event, kind
+    s.f_known[row, :] = 0
+    return row
+
+
+@compiled
+def _learn(s: Any, kind: int, node: int, event: int) -> None:
+    """A broker is about to publish an event."""
+    row = _follow_event(s, kind, event)
+    s.f_learnt[kind, node] += 1
+    s.f_known[row, node] = s.f_learnt[kind, node] + s.f_window[kind]
+
+
+@compiled
+def _follow_kind(s: Any, kind: int, window: int, events: int) -> None:
+    s.f_window[kind] = window
+    if len(s.f_event) != events:
+        s.f_event, s.f_kind, s.f_known = _ints(events), _ints(events), _rows(events, s.nodes)
 
 
 @compiled
@@ -1024,7 +1132,7 @@ def _new_background(s: Any, node: int, origin: int, number: int) -> int:
         if message >= len(s.m):
             s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to = node, EVERYONE
-    s.m[message].kind, s.m[message].urgent = BACKGROUND_KIND, 0
+    s.m[message].kind, s.m[message].urgent, s.m[message].copies = BACKGROUND_KIND, 0, ALL
     _cut(s, message, s.background_size, 0, 0)
     s.m[message].origin, s.m[message].number = origin, number
     return message
@@ -1044,6 +1152,25 @@ def _cut(s: Any, message: int, size: int, pieces: int, last: int) -> None:
     m.packets, m.bits, m.airtime = 0, 0, 0
 
 
+@compiled
+def _take_turns(s: Any) -> None:
+    """Takes the first background traffic of each node out of the heap. All have the same interval, so the order in which
+    it is due stays for ever: the heap need not keep it, and is small."""
+    s.b_size = s.h_size
+    s.b = np.zeros(s.b_size, _EVENT)
+    for turn in range(s.b_size):
+        s.b[turn].time, s.b[turn].order, s.b[turn].data = s.h[0].time, s.h[0].order, s.h[0].data >> 4
+        _pop(s)
+
+
+@compiled
+def _background_is_next(s: Any) -> bool:
+    if s.b_size == 0 or s.h_size == 0:
+        return s.b_size > 0
+    b, h = s.b[s.b_next], s.h[0]
+    return b.time < h.time or (b.time == h.time and b.order < h.order)
+
+
 @inlined
 def _background_due(s: Any, i: int) -> None:
     if s.n[i].on:
@@ -1051,7 +1178,10 @@ def _background_due(s: Any, i: int) -> None:
         if s.background_flood:
             _remember_seen(s, i, i, s.n[i].made)
         _release(s, _new_background(s, i, i, s.n[i].made))
-    _push(s, s.now + s.background_interval, BACKGROUND_DUE, i)
+    b = s.b[s.b_next]
+    b.time, b.order = s.now + s.background_interval, ((BACKGROUND_DUE & 3) << CLASS_SHIFT) | s.serial
+    s.serial += 1
+    s.b_next = s.b_next + 1 if s.b_next + 1 < s.b_size else 0
 
 
 # --- The medium access ---------------------------------------------------------------------------------------------
@@ -1395,10 +1525,16 @@ def _take_commands(s: Any, count: int) -> None:
     """Takes up the host's commands, in their order."""
     for row in range(count):
         c = s.commands[row * COMMAND_WIDTH : (row + 1) * COMMAND_WIDTH]
-        if c[0] == WITHDRAW:
-            _withdraw(s, c[2])
-        else:
+        if c[0] == SEND:
             _accept(s, c)
+        elif c[0] == WITHDRAW:
+            _withdraw(s, c[2])
+        elif c[0] == LEARN:
+            _learn(s, c[5], c[1], c[11])
+        elif c[0] == BEGIN_AGAIN:
+            s.f_learnt[c[5], c[1]] += s.f_window[c[5]]
+        else:
+            _follow_kind(s, c[5], c[4], c[11])
 
 
 @compiled
@@ -1412,6 +1548,7 @@ def _accept(s: Any, c: Any) -> None:
     if message >= len(s.m):
         s.m = _longer(s.m, 2 * message)
     s.m[message].node, s.m[message].to, s.m[message].kind, s.m[message].urgent = c[1], c[3], c[5], c[7]
+    s.m[message].copies, s.m[message].event = c[10], c[11]
     _cut(s, message, c[4], c[8], c[9])
     s.m[message].release = _push(s, max(c[6], s.now), RELEASE, message)
 
@@ -1432,11 +1569,8 @@ def _work(s: Any, what: int, subject: int, serial: int) -> None:
     elif what == ACK_WAIT_OVER:
         if s.n[subject].wait == serial:
             _timed_out(s, subject)
-    elif what == NEXT_FRAGMENT:
-        if s.n[subject].wait == serial:
-            _next_fragment(s, subject)
-    else:
-        _background_due(s, subject)
+    elif s.n[subject].wait == serial:
+        _next_fragment(s, subject)
 
 
 @entry
@@ -1447,12 +1581,18 @@ def _commands(address: int, count: int) -> None:
 @entry
 def _advance(address: int, until: int, count: int) -> int:
     s = _state_at(address)
+    s.over_count = 0
     _take_commands(s, count)
     while s.u_taken == s.u_count:
         s.u_taken, s.u_count = 0, 0
+        if _background_is_next(s):
+            if s.b[s.b_next].time >= until:
+                return _reached(s, until)
+            s.now = s.b[s.b_next].time
+            _background_due(s, s.b[s.b_next].data)
+            continue
         if s.h_size == 0 or s.h[0].time >= until:
-            s.now = until
-            return REACHED
+            return _reached(s, until)
         s.now = s.h[0].time
         data, serial = s.h[0].data, s.h[0].order & ((1 << CLASS_SHIFT) - 1)
         _pop(s)
@@ -1461,10 +1601,18 @@ def _advance(address: int, until: int, count: int) -> int:
     s.u_taken = k + 1
     s.out[0], s.out[1], s.out[2] = s.now, s.u_sender[k], s.u_message[k] >> 1
     s.out[3] = s.received if s.u_code[k] <= DELIVERED else 0
+    s.out[4] = s.over_count
     if s.u_message[k] >= 0:
         m = s.m[s.u_message[k]]
-        s.out[4], s.out[5], s.out[6] = m.packets, m.bits, m.airtime
+        s.out[5], s.out[6], s.out[7] = m.packets, m.bits, m.airtime
     return s.u_code[k]
+
+
+@compiled
+def _reached(s: Any, until: int) -> int:
+    s.now = until
+    s.out[4] = s.over_count
+    return REACHED
 
 
 @entry
@@ -1547,14 +1695,18 @@ def _overheard_at(address: int, node: int, sender: int) -> int:
 def _buffers(address: int) -> Any:
     """What both sides share: views, not copies."""
     s = _state_at(address)
-    return s.commands, s.out, s.receivers, s.masks, s.totals, s.frame, s.frame_nodes, s.frame_outcomes
+    return (
+        (s.commands, s.out, s.receivers, s.masks, s.over),
+        (s.frame, s.frame_nodes, s.frame_outcomes),
+        (s.totals, s.f_skipped),
+    )
 
 
 class Core:
     """See `core.Core`."""
 
     _write_command: Final = struct.Struct(f"={COMMAND_WIDTH}q").pack_into
-    _read_answer: Final = struct.Struct("=4q").unpack_from
+    _read_answer: Final = struct.Struct("=5q").unpack_from
 
     def __init__(self, settings: Settings) -> None:
         self._state = _new_state()
@@ -1569,23 +1721,17 @@ class Core:
             ),
             SMALL_NETWORK,
         )
-        commands, out, receivers, masks, self._totals, frame, nodes, outcomes = _buffers(self._address)
-        self._commands, self._out, self._receivers, self._masks = (
-            memoryview(commands).cast("B"),
-            memoryview(out),
-            memoryview(receivers),
-            memoryview(masks),
-        )
-        self._frame, self._frame_nodes, self._frame_outcomes = (
-            memoryview(frame),
-            memoryview(nodes),
-            memoryview(outcomes),
-        )
+        shared, frames, (self._totals, self._skipped) = _buffers(self._address)
+        self._commands = memoryview(shared[0]).cast("B")
+        self._out, self._receivers, self._masks, self._over = map(memoryview, shared[1:])
+        self._frame, self._frame_nodes, self._frame_outcomes = map(memoryview, frames)
         self._counted = self._totals.sum(axis=0)  # when the series was last taken
         self._queued = 0
         self.now = self.sender = 0
         self.handle = -1
         self.receivers: list[int] = []
+        self.over: list[int] = []
+        self._events = events_followed(settings.nodes)
         self.frame: Frame | None = None
         if settings.range_high > 0:
             _set_range(self._address, 0, settings.range_high)
@@ -1610,37 +1756,58 @@ class Core:
         _commands(self._address, self._queued)
         self._queued = 0
 
-    def _next_command(self) -> int:
-        """Where it goes."""
-        if self._queued == COMMANDS:
-            self._commit()
+    def _command(self, *words: int) -> None:
+        """Queues a command, whose words are those of a send: what each means, `_take_commands` says."""
         row = self._queued
+        if row == COMMANDS:
+            self._commit()
+            row = 0
         self._queued = row + 1
-        return row * _COMMAND_BYTES
+        self._write_command(self._commands, row * _COMMAND_BYTES, *words)
 
-    def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        row = self._next_command()
-        self._write_command(self._commands, row, SEND, node, 2 * handle, to, size, kind, release, urgent, 0, 0)
+    def send(
+        self,
+        node: int,
+        handle: int,
+        to: int,
+        size: int,
+        kind: int,
+        release: int,
+        urgent: bool,
+        copies: Copies = Copies.ALL,
+        event: int = 0,
+    ) -> None:
+        self._command(SEND, node, 2 * handle, to, size, kind, release, urgent, 0, 0, copies, event)
 
     def send_bulk(
         self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
     ) -> None:
-        row, message = self._next_command(), 2 * handle
-        self._write_command(
-            self._commands, row, SEND, node, message, EVERYONE, size, kind, release, urgent, pieces, last
-        )
+        self._command(SEND, node, 2 * handle, EVERYONE, size, kind, release, urgent, pieces, last, ALL, 0)
 
     def withdraw(self, handle: int) -> None:
-        row = self._next_command()
-        self._write_command(self._commands, row, WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0, 0, 0)
+        self._command(WITHDRAW, 0, 2 * handle, 0, 0, 0, 0, 0, 0, 0, 0, 0)
+
+    def follow(self, kind: int, window: int) -> None:
+        self._command(FOLLOW, 0, 0, 0, window, kind, 0, 0, 0, 0, 0, self._events)
+
+    def begin_again(self, kind: int, node: int) -> None:
+        self._command(BEGIN_AGAIN, node, 0, 0, 0, kind, 0, 0, 0, 0, 0, 0)
+
+    def learn(self, kind: int, node: int, event: int) -> None:
+        self._command(LEARN, node, 0, 0, 0, kind, 0, 0, 0, 0, 0, event)
+
+    def skipped(self, kind: int) -> list[int]:
+        return cast(list[int], self._skipped[kind].tolist())
 
     def advance(self, until: int) -> Upcall:
         code = _advance(self._address, until, self._queued)
         self._queued = 0
         if code == _REACHED:
-            self.now = until
+            self.now, over = until, self._out[4]
+            self.over = self._over[:over].tolist() if over else _NOTHING
             return Upcall.REACHED
-        self.now, self.sender, self.handle, count = self._read_answer(self._out)
+        self.now, self.sender, self.handle, count, over = self._read_answer(self._out)
+        self.over = self._over[:over].tolist() if over else _NOTHING
         if code <= _DELIVERED:
             self.receivers = self._receivers[:count].tolist()
         elif code == _FRAME:
@@ -1653,7 +1820,7 @@ class Core:
 
     @property
     def spent(self) -> tuple[int, int, int]:
-        return self._out[4], self._out[5], self._out[6]
+        return self._out[5], self._out[6], self._out[7]
 
     def _recorded(self) -> Frame:
         start, sender, to, kind, message, packets, size, count = self._frame
@@ -1676,4 +1843,5 @@ class Core:
 
 
 _UPCALLS: Final = tuple(Upcall)
+_NOTHING: Final[list[int]] = []
 (_REACHED, _DELIVERED, _FRAME) = (int(code) for code in (Upcall.REACHED, Upcall.DELIVERED, Upcall.FRAME))

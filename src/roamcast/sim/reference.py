@@ -19,12 +19,14 @@ from roamcast.sim.core import (
     EVERYONE,
     METRICS,
     STREAMS,
+    Copies,
     Frame,
     Outcome,
     Settings,
     Upcall,
     first_state,
 )
+from roamcast.sim.first_copies import FirstCopies
 
 # The classes of events at one instant, in the order in which they are worked through.
 _END: Final = 0
@@ -84,6 +86,8 @@ class Message:
     kind: int
     urgent: bool = False
     bulk: bool = False
+    copies: Copies = Copies.ALL
+    event: int = 0
     origin: int = -1
     number: int = 0
     fragment: int = 0
@@ -250,6 +254,7 @@ class Core:
         self.sender = -1
         self.handle = -1
         self.receivers: list[int] = []
+        self.over: list[int] = []
         self.frame: Frame | None = None
         self.spent = (0, 0, 0)
         self.masks: list[int] = []
@@ -272,6 +277,11 @@ class Core:
         self._passing: list[Message] = []  # the background's that wait for their release
         self._on_air: list[Transmission] = []
         self._reports: deque[Report] = deque()
+        self._first_copies = FirstCopies(settings.nodes)
+        self.follow = self._first_copies.follow
+        self.begin_again = self._first_copies.begin_again
+        self.learn = self._first_copies.learn
+        self.skipped = self._first_copies.skipped
         self._totals = [self._zeros() for _ in self._nodes]
         self._series = self._zeros()
         if settings.background_interval:
@@ -304,8 +314,20 @@ class Core:
         else:
             self._links[sender][receiver] = loss
 
-    def send(self, node: int, handle: int, to: int, size: int, kind: int, release: int, urgent: bool) -> None:
-        message = self._cut(Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent))
+    def send(
+        self,
+        node: int,
+        handle: int,
+        to: int,
+        size: int,
+        kind: int,
+        release: int,
+        urgent: bool,
+        copies: Copies = Copies.ALL,
+        event: int = 0,
+    ) -> None:
+        message = Message(self._nodes[node], handle, to, 1, 0, size, kind, urgent, copies=copies, event=event)
+        self._cut(message)
         self._commands.append(partial(self._accept, message, release))
 
     def send_bulk(
@@ -318,6 +340,7 @@ class Core:
         self._commands.append(partial(self._withdraw, handle))
 
     def advance(self, until: int) -> Upcall:
+        self.over = []
         self._take_commands()
         while not self._reports and self._heap and self._heap[0][0] < until:
             event = heapq.heappop(self._heap)[-1]
@@ -360,9 +383,15 @@ class Core:
 
     def _over(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
         """Nothing more will happen to a message: the host is told, unless it was the core's own."""
-        if message.kind != BACKGROUND_KIND:
+        if message.kind == BACKGROUND_KIND:
+            return
+        packets, _, _ = message.spent
+        self._count(message.node, message.kind, "messages", packets if message.bulk else min(packets, 1))
+        del self._messages[message.handle]
+        if upcall is Upcall.BROADCAST and message.copies is Copies.SILENT and not receivers:
+            self.over.append(message.handle)
+        else:
             self._report(upcall, message, receivers or [])
-            del self._messages[message.handle]
 
     def _push(self, time: int, rank: int, action: Callable[[], None]) -> Event:
         event = Event(time, action)
@@ -763,6 +792,8 @@ class Core:
                 if self._settings.overhear:
                     self._nodes[number].overheard[message.node.number] = self.now
                 self._pass_on(self._nodes[number], message)
+        elif message.copies is not Copies.ALL:
+            receivers = self._first_copies.choose(message.kind, message.event, receivers)
         self._over(Upcall.BROADCAST, message, receivers)
 
     def _arrived(self, message: Message, node: Node) -> None:

@@ -7,7 +7,7 @@ one instant the agenda goes first, in the order of `Priority`; what it does at a
 import enum
 import heapq
 from array import array
-from collections.abc import Callable, Hashable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
@@ -26,10 +26,9 @@ from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Core, Outcome, Settings, Upcall
+from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
 from roamcast.sim.draw import own_range
-from roamcast.sim.first_copies import FirstCopies
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, Recorded, position
 from roamcast.sim.places import scenario_acts
@@ -98,7 +97,7 @@ class World:
 
         self._messages = MessagesInFlight()
         self._costs = Costs(recorder, self._kind_roles)
-        self._first_copies: dict[type[Message], FirstCopies] = {}
+        self._followed: dict[int, str] = {}  # kinds of which brokers get first copies: how the others are noted
         self._legs: dict[int, Leg] = {}  # the one that each node is on; none with links
         self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
@@ -179,6 +178,8 @@ class World:
             until = agenda[0][0]
             upcall = core.advance(until if until < end else end)
             self.now = core.now
+            if core.over:
+                self._messages.finish_all(core.over)
             if upcall is broadcast:
                 self._arrived_everywhere()
             elif upcall is reached:
@@ -314,8 +315,8 @@ class World:
             self._facts.add("publish", *publish_row(self.now, node, what))
             for row in event_rows(event):
                 self._facts.add("event_attribute", *row)
-            for copies in self._first_copies.values():
-                copies.learn(node, event.id)
+            for kind in self._followed:
+                self.core.learn(kind, node, event.id)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
             self._facts.add("subscribe", *subscribe_row(self.now, node, what))
@@ -340,17 +341,29 @@ class World:
     def send(self, node: int, to: int, message: Message, delay: int) -> int:
         release = self.now + delay
         handle = self._messages.add(message, to, release)
-        kind = self._kinds[type(message)]
-        self.core.send(node, handle, to, self._codec.size(message), kind, release, message.urgent)
+        kind, size = self._kinds[type(message)], self._codec.size(message)
+        if kind in self._followed and to == EVERYONE:
+            copies, event = self._copies(message)
+            self.core.send(node, handle, to, size, kind, release, message.urgent, copies, event)
+        else:
+            self.core.send(node, handle, to, size, kind, release, message.urgent)
         return self._messages.port_handle(handle)
+
+    def _copies(self, message: Message) -> tuple[Copies, EventId]:
+        """Whom a broadcast of a kind that is followed wakes, and of which event it is a copy."""
+        event = message.event_id
+        if event is None:
+            return Copies.ALL, 0
+        told = message.tracked or message.cause or self._scenario.record.frames
+        return Copies.FIRST if told else Copies.SILENT, event
 
     def send_bulk(self, node: int, bulk: Bulk) -> None:
         pieces = len(bulk)
         assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
         size, last = self._codec.size(bulk[0]), self._codec.size(bulk[pieces - 1])
-        assert bulk.piece not in self._first_copies, "a bulk is not kept from a broker"
-        handle = self._messages.add(bulk, EVERYONE, self.now)
         kind = self._kinds[bulk.piece]
+        assert kind not in self._followed, "a bulk is not kept from a broker"
+        handle = self._messages.add(bulk, EVERYONE, self.now)
         self.core.send_bulk(node, handle, pieces, size, last, kind, self.now, bulk.piece.urgent)
 
     def withdraw(self, port_handle: int) -> None:
@@ -369,26 +382,20 @@ class World:
             self._bulk_arrived(sender, sent)
             return
         self._charge(sender, sent)
-        woken = self._to_wake(sent, core.receivers)
-        if woken:
+        if core.receivers:
             now, brokers = self.now, self.brokers
             message = self._received(sent) if self._through_codec else sent
-            for node in woken:
+            for node in core.receivers:
                 brokers[node].receive(now, sender, message)
         if sent.tracked:
             self._tell_left(sender, sent)
 
     def first_copies(self, node: int, kind: type[Message], window: int, note: str) -> None:
-        if kind not in self._first_copies:
-            self._first_copies[kind] = FirstCopies(self._scenario.nodes, window, note)
-        self._first_copies[kind].begin_again(node)
-
-    def _to_wake(self, sent: Message, receivers: Sequence[int]) -> Sequence[int]:
-        copies = self._first_copies.get(type(sent))
-        if copies is None:
-            return receivers
-        event = sent.event_id
-        return receivers if event is None else copies.choose(event, receivers)
+        number = self._kinds[kind]
+        if number not in self._followed:
+            self._followed[number] = note
+            self.core.follow(number, window)
+        self.core.begin_again(number, node)
 
     def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
         core = self.core
@@ -413,7 +420,7 @@ class World:
         if upcall is Upcall.DELIVERED:
             message = self._messages.message(handle)
             assert isinstance(message, Message)
-            assert type(message) not in self._first_copies, "only broadcasts are kept from a broker"
+            assert self._kinds[type(message)] not in self._followed, "only broadcasts are kept from a broker"
             self.brokers[self.core.receivers[0]].receive(self.now, sender, self._received(message))
         elif upcall is Upcall.UNREACHABLE:
             message = self._messages.finish(handle)
@@ -482,23 +489,24 @@ class World:
 
     def _count_second(self) -> None:
         second = (self.now - 1) // SECOND
-        counts = zip(self._kind_roles, self._costs.take_second(), self.core.take_series(), strict=True)
-        for kind, messages, counted in counts:
-            if messages or any(counted):
-                self._facts.add("series", second, *kind, messages, *counted)
+        for kind, (*frames, messages) in zip(self._kind_roles, self.core.take_series(), strict=True):
+            if messages or any(frames):
+                self._facts.add("series", second, *kind, messages, *frames)
         self._costs.write_if_many()
 
     def _charge(self, node: int, sent: Message | Bulk, messages: int = 1) -> None:
-        kind, cause = self._kinds[type(sent) if isinstance(sent, Message) else sent.piece], sent.cause
-        self._costs.count(node, kind, messages)
+        """Puts what a message took to its cause, if it has one."""
+        cause = sent.cause
         if cause:
+            kind = self._kinds[type(sent) if isinstance(sent, Message) else sent.piece]
             self._costs.charge(node, kind, cause, messages, self.core.spent)
 
     def _count_totals(self) -> None:
         self._costs.write_totals(self.core.totals())
-        for copies in self._first_copies.values():
-            for node, count in copies.skipped().items():
-                self._ports[node].note(copies.note, count)
+        for kind, note in self._followed.items():
+            for node, count in enumerate(self.core.skipped(kind)):
+                if count:
+                    self._ports[node].note(note, count)
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)

@@ -14,7 +14,7 @@ from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.opportunistic.cache import Held
 from roamcast.protocols.opportunistic.catalog import Catalog, Offer, parts
 from roamcast.protocols.opportunistic.facts import RelaysChosen
-from roamcast.protocols.opportunistic.forwarding import Forwarding
+from roamcast.protocols.opportunistic.forwarding import NO_CLAIM, Forwarding
 from roamcast.protocols.opportunistic.interest import Interest
 from roamcast.protocols.opportunistic.messages import (
     MAX_LISTED,
@@ -25,7 +25,7 @@ from roamcast.protocols.opportunistic.messages import (
 )
 from roamcast.protocols.opportunistic.params import Opportunistic
 from roamcast.protocols.relays import Claim
-from roamcast.protocols.source_route import extended, origin, plausible
+from roamcast.protocols.source_route import extended, origin
 from roamcast.units import seconds
 
 _LATEST: Final = 2048
@@ -69,9 +69,19 @@ class Announcing:
         for part, (listing, published, expires) in enumerate(self._parts(claim, relays)):
             ages = tuple([(now - then) // MILLISECOND for then in published])
             lives = _lives(now, expires)
-            profile, (confirmed, heard) = (None, ((), ())) if part else (self._interest.profile, claim)
+            profile, said = (None, NO_CLAIM) if part else (self._interest.profile, claim)
             message = Announce(
-                serial, part, params.scope, (), relays, profile, confirmed, heard, listing.catalog, ages, lives
+                serial,
+                part,
+                params.scope,
+                (),
+                relays,
+                profile,
+                said.confirmed,
+                said.heard,
+                listing.catalog,
+                ages,
+                lives,
             )
             self._port.broadcast(message.with_listing(listing))
 
@@ -103,7 +113,7 @@ class Announcing:
         passed_on = self._heard.get((announcer, message.serial, message.part))
         if passed_on or (passed_on is False and not self._forwarding.decides_later):
             return None
-        if self._node in path or not plausible(path):
+        if self._node in path or not message.plausible:
             return None
         self._pass_on(sender, announcer, message, passed_on is None)
         return announcer if passed_on is None else None

@@ -46,7 +46,6 @@ from roamcast.protocols.opportunistic.params import Opportunistic, for_node
 from roamcast.protocols.opportunistic.passing import Gather, Passing
 from roamcast.protocols.opportunistic.requests import Orders, Wishes
 from roamcast.protocols.pieces import Cut
-from roamcast.protocols.relays import Claim
 from roamcast.protocols.source_route import back, onward
 from roamcast.units import seconds
 
@@ -180,7 +179,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         if message.profile is not None:
             self._catalog.hear(now, announcer, message.profile)
             if not message.path:
-                self._forwarding.hear(now, sender, Claim(message.confirmed, message.heard))
+                self._forwarding.hear(now, sender, message)
         if message.catalog:
             if self.params.catalog == "missing":
                 self._catalog.has(announcer, [descriptor.event.id for descriptor in message.catalog])

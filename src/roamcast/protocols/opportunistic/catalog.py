@@ -2,8 +2,10 @@
 
 Section 2.1 of the paper, "Announcing": only what a known neighbour within the scope is interested in. Fitting naively
 means asking every neighbour's profile about every document at every announce, which costs more than all the rest. Here
-each pair of profile and content is asked once: documents that say the same of themselves are one *content*, and each
-profile that was heard has a table of the contents that match it. An announce is the union of some tables.
+each pair of profile and content is asked once, and not before it matters: documents that say the same of themselves are
+one *content*, and each profile has a table of the contents that match it. At an announce the profiles of those who are
+neighbours then are asked about the contents that came since they were last asked. The announce is the union of their
+tables.
 
 * Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
 * An announce that may not have everything lists first what was not listed for longest.
@@ -12,12 +14,12 @@ profile that was heard has a table of the contents that match it. An announce is
 """
 
 from collections.abc import Iterable
+from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
 from roamcast.bounded import put
-from roamcast.content.event import Event, EventId
+from roamcast.content.event import EventId
 from roamcast.content.filter import EVERYTHING, Filter
-from roamcast.content.index import FilterIndex
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.opportunistic.cache import Held
 from roamcast.protocols.opportunistic.documents import Descriptor
@@ -30,48 +32,47 @@ MAX_KNOWN: Final = 1024
 
 
 class _Content:
-    """What some documents here are about, all in the same words, and the profiles that want it."""
+    """What some documents here are about, all in the same words, and the profiles that are known to want it.
 
-    __slots__ = ("_listed", "documents", "event", "profiles")
+    What announces list of each document stands in tables of its own, so that an announce joins whole tables.
+    """
 
-    def __init__(self, event: Event, profiles: list[int]) -> None:
-        self.event = event
-        self.profiles = profiles
+    __slots__ = ("_ids", "descriptors", "documents", "expires", "listed", "number", "profiles", "published", "size")
+
+    def __init__(self, number: int, listed: Descriptor) -> None:
+        self.number = number
+        """Greater than those of all contents before."""
+        self.listed = listed
+        """One of its documents, or what once was one."""
+        self.profiles: list[_Profile] = []
         self.documents: dict[EventId, Held] = {}
-        self._listed: _Listed | None = None  # made again after the documents have changed
+        self.descriptors: dict[EventId, Descriptor] = {}
+        self.published: dict[EventId, int] = {}
+        self.expires: dict[EventId, int | None] = {}
+        self.size = 0
+        """Bytes of the encoded descriptors."""
+        self._ids: frozenset[EventId] | None = None  # made again after the documents have changed
 
     def put(self, held: Held) -> None:
-        self.documents[held.document.id] = held
-        self._listed = None
+        id, descriptor = held.document.id, held.document.descriptor
+        self.documents[id] = held
+        self.descriptors[id] = descriptor
+        self.published[id] = held.published
+        self.expires[id] = held.expires
+        self.size += descriptor.size
+        self._ids = None
 
     def remove(self, id: EventId) -> None:
-        del self.documents[id]
-        self._listed = None
+        self.size -= self.descriptors[id].size
+        for table in (self.documents, self.descriptors, self.published, self.expires):
+            del table[id]
+        self._ids = None
 
     @property
-    def listed(self) -> "_Listed":
-        if self._listed is None:
-            documents = self.documents.values()
-            descriptors = [held.document.descriptor for held in documents]
-            self._listed = _Listed(
-                frozenset(self.documents),
-                descriptors,
-                [held.published for held in documents],
-                [held.expires for held in documents],
-                sum([descriptor.size for descriptor in descriptors]),
-            )
-        return self._listed
-
-
-class _Listed(NamedTuple):
-    """The documents of a content as announces list them."""
-
-    ids: frozenset[EventId]
-    descriptors: list[Descriptor]
-    published: list[int]
-    expires: list[int | None]
-    size: int
-    """Bytes of the encoded descriptors."""
+    def ids(self) -> frozenset[EventId]:
+        if self._ids is None:
+            self._ids = frozenset(self.documents)
+        return self._ids
 
 
 class Offer(NamedTuple):
@@ -89,13 +90,13 @@ class Offer(NamedTuple):
 
 
 class _Profile:
-    """A profile that was heard, and what it wants of the contents here."""
+    """A profile that was heard, and what it wants of the contents that it was asked about."""
 
-    __slots__ = ("contents", "filter", "number")
+    __slots__ = ("asked", "contents", "filter")
 
-    def __init__(self, number: int, filter: Filter) -> None:
-        self.number = number
+    def __init__(self, filter: Filter) -> None:
         self.filter = filter
+        self.asked = 0  # the number of the latest content that it was asked about
         self.contents: dict[bytes, _Content] = {}
 
 
@@ -113,10 +114,8 @@ class Catalog:
         self._neighbours: NeighbourTable[_Neighbour] = NeighbourTable(lifetime, neighbours)
         self._most_profiles = 2 * neighbours
         self._profiles: dict[Filter, _Profile] = {}
-        self._numbers: dict[int, _Profile] = {}
-        self._index: FilterIndex[int] = FilterIndex()
-        self._serial = 0
-        self._contents: dict[bytes, _Content] = {}  # of the documents here
+        self._contents: dict[bytes, _Content] = {}  # of the documents here, in the order of their numbers
+        self._latest = 0  # the number of the newest content
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
 
@@ -128,9 +127,8 @@ class Catalog:
         key = descriptor.content
         content = self._contents.get(key)
         if content is None:
-            content = self._contents[key] = _Content(descriptor.event, self._index.match(descriptor.event))
-            for number in content.profiles:
-                self._numbers[number].contents[key] = content
+            self._latest += 1
+            content = self._contents[key] = _Content(self._latest, descriptor)
         content.put(held)
 
     def leave(self, held: Held) -> None:
@@ -140,8 +138,8 @@ class Catalog:
         content.remove(id)
         if not content.documents:
             del self._contents[key]
-            for number in content.profiles:
-                del self._numbers[number].contents[key]
+            for profile in content.profiles:
+                del profile.contents[key]
 
     # --- Who wants what ---------------------------------------------------------------------------------------------
 
@@ -177,24 +175,27 @@ class Catalog:
         if profile is None:
             if len(self._profiles) >= self._most_profiles:
                 self._make_room()
-            self._serial += 1
-            profile = self._profiles[filter] = self._numbers[self._serial] = _Profile(self._serial, filter)
-            self._index.add(self._serial, filter)
-            for key, content in self._contents.items():
-                if filter.matches(content.event):
-                    content.profiles.append(self._serial)
-                    profile.contents[key] = content
+            profile = self._profiles[filter] = _Profile(filter)
         return profile
 
     def _make_room(self) -> None:
         """The oldest profile that no neighbour has goes; there is one, since profiles may be twice the neighbours."""
-        used = {known.value.profile.number for _, known in self._neighbours.items()}
-        oldest = next(number for number in self._numbers if number not in used)
-        profile = self._numbers.pop(oldest)
-        for content in profile.contents.values():
+        used = {known.value.profile for _, known in self._neighbours.items()}
+        oldest = next(profile for profile in self._profiles.values() if profile not in used)
+        for content in oldest.contents.values():
             content.profiles.remove(oldest)
-        del self._profiles[profile.filter]
-        self._index.remove(oldest)
+        del self._profiles[oldest.filter]
+
+    def _wanted_by(self, profile: _Profile) -> dict[bytes, _Content]:
+        """The contents here that a profile wants, in the order of their numbers."""
+        if profile.asked < self._latest:
+            contents = self._contents.values()
+            for content in reversed(list(takewhile(lambda one: one.number > profile.asked, reversed(contents)))):
+                if profile.filter.matches(content.listed.event):
+                    content.profiles.append(profile)
+                    profile.contents[content.listed.content] = content
+            profile.asked = self._latest
+        return profile.contents
 
     # --- What is announced ------------------------------------------------------------------------------------------
 
@@ -204,21 +205,24 @@ class Catalog:
         return self._chosen(wanted, budget) if budget else wanted
 
     def everything_wanted(self) -> Offer:
-        """What to announce now without a limit: most of the work of an announce, so little here is done by document."""
-        listed = {key: content.listed for key, content in self._wanted_contents().items()}
-        parts = listed.values()
-        descriptors = tuple([descriptor for part in parts for descriptor in part.descriptors])
-        ids = {key: part.ids for key, part in listed.items()}
+        """What to announce now without a limit: most of an announce, so nothing here is done by document."""
+        wanted = self._wanted_contents()
+        contents = wanted.values()
+        descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
+        ids = {key: content.ids for key, content in wanted.items()}
         return Offer(
-            Listing(descriptors, ids, sum([part.size for part in parts])),
-            [published for part in parts for published in part.published],
-            [expires for part in parts for expires in part.expires],
+            Listing(descriptors, ids, sum([content.size for content in contents])),
+            list(chain.from_iterable([content.published.values() for content in contents])),
+            list(chain.from_iterable([content.expires.values() for content in contents])),
         )
 
     def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
-        for _, (_, neighbour) in self._neighbours.items():
-            contents.update(neighbour.profile.contents)
+        everything = len(self._contents)
+        for _, known in self._neighbours.items():
+            contents.update(self._wanted_by(known.value.profile))
+            if len(contents) == everything:  # others cannot want more
+                break
         return contents
 
     def _wanted(self) -> list[Held]:
@@ -226,9 +230,9 @@ class Catalog:
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
-        for _, (_, neighbour) in self._neighbours.items():
-            has = neighbour.has
-            for content in neighbour.profile.contents.values():
+        for _, known in self._neighbours.items():
+            has = known.value.has
+            for content in self._wanted_by(known.value.profile).values():
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 

@@ -8,11 +8,11 @@ told in the announces, to those who hear them directly.
 from typing import Final
 
 from roamcast.protocols.api import Node, Time
-from roamcast.protocols.opportunistic.messages import MILLISECOND
+from roamcast.protocols.opportunistic.messages import MILLISECOND, Announce
 from roamcast.protocols.opportunistic.params import Opportunistic
 from roamcast.protocols.relays import Claim, Neighbourhood
 
-_NO_CLAIM: Final = Claim((), ())
+NO_CLAIM: Final = Claim((), ())
 
 
 class Forwarding:
@@ -27,15 +27,15 @@ class Forwarding:
         self.decides_later = params.relaying == "relays" and params.decide == "any"
         """Whether a copy that is not the first may have this node pass a broadcast on."""
 
-    def hear(self, now: Time, neighbour: Node, claim: Claim) -> None:
+    def hear(self, now: Time, neighbour: Node, announce: Announce) -> None:
         """A neighbour was heard directly, and says whom it hears."""
         if self._uses_relays:
-            self._neighbourhood.hear(now, neighbour, claim)
+            self._neighbourhood.hear(now, neighbour, announce.claim)
 
     def claim(self, now: Time) -> Claim:
         """What this node says of its neighbours now."""
         if not self._uses_relays:
-            return _NO_CLAIM
+            return NO_CLAIM
         self._neighbourhood.expire(now)
         return self._neighbourhood.claim
 

@@ -19,8 +19,8 @@ from roamcast.content.filter import Filter
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, Role
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
 from roamcast.protocols.pieces import Cut
-from roamcast.protocols.relays import MAX_CLAIMED
-from roamcast.protocols.source_route import Path, Route
+from roamcast.protocols.relays import MAX_CLAIMED, Claim
+from roamcast.protocols.source_route import Path, Route, plausible
 
 MILLISECOND: Final = 1_000_000
 MAX_SCOPE: Final = 8
@@ -76,7 +76,10 @@ class Listing:
 
 
 class Announce(Message, frozen=True, tag="announce", dict=True):
-    """A node's profile and what it can offer its neighbours: section 2.1, "Announcing"."""
+    """A node's profile and what it can offer its neighbours: section 2.1, "Announcing".
+
+    What follows from it (`listing`, `claim`, `plausible`) is found out once for all who hear it, if they share it.
+    """
 
     role: ClassVar[Role] = "beacon"
 
@@ -108,8 +111,18 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
 
     @cached_property
     def listing(self) -> Listing:
-        """Its catalog, looked through once for all who hear it, if they share it."""
+        """Its catalog by content."""
         return Listing.of(self.catalog)
+
+    @cached_property
+    def claim(self) -> Claim:
+        """What its sender says of its neighbours."""
+        return Claim(self.confirmed, self.heard)
+
+    @cached_property
+    def plausible(self) -> bool:
+        """Whether its path can be one."""
+        return plausible(self.path)
 
     def with_listing(self, listing: Listing) -> "Announce":
         """This announce, whose catalog need not be looked through again."""
