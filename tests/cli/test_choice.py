@@ -81,7 +81,9 @@ def test_the_answer(changes: dict[str, Any], words: str) -> None:
 
 
 def test_the_table_fits_eighty_columns_and_cuts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    longest = {"odmrp mode=one-channel": FLOODING | {"goal": [0.9985, 0.9952, 1.0018], "cost": [6.542, 6.3, 6.784]}}
+    longest = {
+        "odmrp mode=one-channel": FLOODING | {"goal": [0.9985, 0.9952, 1.0018], "cost": [6540.0, 6300.0, 9780.0]}
+    }
     ranking = ["hint credits=0", "flooding", *longest, "opportunistic"]
     changes = {
         "ranking": ranking,
@@ -93,6 +95,8 @@ def test_the_table_fits_eighty_columns_and_cuts_nothing(capsys: pytest.CaptureFi
     lines = said.splitlines()
     table = lines[: next(at for at, line in enumerate(lines) if line.startswith("cost: "))]
     assert max(map(len, table)) <= 80
+    assert [line.split()[-1] for line in table if "∞" in line or "6.54e+03 ± 1.7e+03" in line] == ["dropped"] * 2
+    assert any("odmrp mode=one-channel" in line for line in table)
     assert "…" not in said
     (hint,) = [line.split() for line in table if line.lstrip().startswith("hint")]
     assert hint == ["hint", "credits=0", "0.97", "±", "0.05", "1.21", "±", "0.2", "10", "fresh"]
