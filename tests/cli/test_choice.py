@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from roamcast.campaign.choice import THE_SAME
 from roamcast.cli.choice import answer, show
 
 HINT = {"seeds": 5, "goal": [0.97, 0.92, 1.02], "cost": [1.21, 1.01, 1.41], "possible": 1.0}
@@ -68,6 +69,11 @@ def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JS
             "Nothing meets the goal, delivery within 10 s of at least 0.95. Closest to it: hint credits=0, 0.97 ± 0.05 "
             "at 1.21 ± 0.2 ms. Any protocol could have delivered 0.980 of all pairs at most. Not separated from it: "
             "opportunistic.",
+        ),
+        (
+            {"ended": THE_SAME, "time_was_up": False},
+            "Use hint credits=0, or another that is left: all reach delivery within 10 s of at least 0.95 at the same "
+            "cost within 5 %, 0.97 ± 0.05 at 1.21 ± 0.2 ms. Not separated from it: flooding.",
         ),
         ({"left": [], "ended": "no candidate could be run"}, "No answer: no candidate could be run."),
         (

@@ -9,6 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.choice import THE_SAME
 from roamcast.cli.campaign_options import ABSENT
 
 RESULT_FILE: Final = "choice.json"
@@ -71,6 +72,8 @@ def _verdict(result: dict[str, Any]) -> str:
     reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {result['cost']['words']}"
     if not result["goal_reachable"]:
         return f"Nothing meets the goal, {wanted}. Closest to it: {best}, {reached}.{_limit(result)}"
+    if result["ended"] == THE_SAME:
+        return f"Use {best}, or another that is left: all reach {wanted} at the same cost within 5 %, {reached}."
     if not result["decided"]:
         return f"Not decided for {wanted}: {result['ended']}. Best so far: {best}, {reached}."
     if figures["goal"][0] >= goal["at_least"]:
