@@ -5,6 +5,7 @@ from typing import Any
 
 import pytest
 
+from roamcast.campaign.choice import THE_SAME
 from roamcast.cli.choice import answer, show
 
 HINT = {"seeds": 5, "goal": [0.97, 0.92, 1.02], "cost": [1.21, 1.01, 1.41], "possible": 1.0}
@@ -69,6 +70,11 @@ def result(**changes: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JS
             "at 1.21 ± 0.2 ms. Any protocol could have delivered 0.980 of all pairs at most. Not separated from it: "
             "opportunistic.",
         ),
+        (
+            {"ended": THE_SAME, "time_was_up": False},
+            "Use hint credits=0, or another that is left: all reach delivery within 10 s of at least 0.95 at the same "
+            "cost within 5 %, 0.97 ± 0.05 at 1.21 ± 0.2 ms. Not separated from it: flooding.",
+        ),
         ({"left": [], "ended": "no candidate could be run"}, "No answer: no candidate could be run."),
         (
             {"race": {"hint credits=0": HINT}, "looked": 0},
@@ -81,7 +87,9 @@ def test_the_answer(changes: dict[str, Any], words: str) -> None:
 
 
 def test_the_table_fits_eighty_columns_and_cuts_nothing(capsys: pytest.CaptureFixture[str]) -> None:
-    longest = {"odmrp mode=one-channel": FLOODING | {"goal": [0.9985, 0.9952, 1.0018], "cost": [6.542, 6.3, 6.784]}}
+    longest = {
+        "odmrp mode=one-channel": FLOODING | {"goal": [0.9985, 0.9952, 1.0018], "cost": [6540.0, 6300.0, 9780.0]}
+    }
     ranking = ["hint credits=0", "flooding", *longest, "opportunistic"]
     changes = {
         "ranking": ranking,
@@ -93,6 +101,8 @@ def test_the_table_fits_eighty_columns_and_cuts_nothing(capsys: pytest.CaptureFi
     lines = said.splitlines()
     table = lines[: next(at for at, line in enumerate(lines) if line.startswith("cost: "))]
     assert max(map(len, table)) <= 80
+    assert [line.split()[-1] for line in table if "∞" in line or "6.54e+03 ± 1.7e+03" in line] == ["dropped"] * 2
+    assert any("odmrp mode=one-channel" in line for line in table)
     assert "…" not in said
     (hint,) = [line.split() for line in table if line.lstrip().startswith("hint")]
     assert hint == ["hint", "credits=0", "0.97", "±", "0.05", "1.21", "±", "0.2", "10", "fresh"]

@@ -9,13 +9,14 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.choice import THE_SAME
 from roamcast.cli.campaign_options import ABSENT
 
 RESULT_FILE: Final = "choice.json"
 FIGURE_FILE: Final = "choice.svg"
 WINNER_FILE: Final = "winner.toml"
 _NAME: Final = 30
-"""Columns that a name may take before others are folded."""
+"""Columns that a name may take without being folded."""
 
 
 def show(result: dict[str, Any], out: Path) -> None:
@@ -39,9 +40,12 @@ def _table(result: dict[str, Any]) -> Table:
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {result['cost']['words']}", caption_justify="left"
     )
-    table.add_column("candidate", overflow="fold", min_width=min(_NAME, max(map(len, result["race"]), default=0)))
-    for name in (result["goal"]["words"], "cost", "seeds", ""):
-        table.add_column(name, justify="left" if not name else "right", overflow="fold")
+    table.add_column("candidate", overflow="fold", no_wrap=max(map(len, result["race"]), default=0) <= _NAME)
+    table.add_column(
+        result["goal"]["words"], justify="right", overflow="fold"
+    )  # where the room is scarce, this is folded
+    for name in ("cost", "seeds", ""):
+        table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for name in result["ranking"]:
         figures = result["fresh"].get(name) or result["race"][name]
         seeds = f"{figures['seeds']} fresh" if name in result["fresh"] else str(figures["seeds"])
@@ -68,6 +72,8 @@ def _verdict(result: dict[str, Any]) -> str:
     reached = f"{_interval(figures['goal'])} at {_interval(figures['cost'])} {result['cost']['words']}"
     if not result["goal_reachable"]:
         return f"Nothing meets the goal, {wanted}. Closest to it: {best}, {reached}.{_limit(result)}"
+    if result["ended"] == THE_SAME:
+        return f"Use {best}, or another that is left: all reach {wanted} at the same cost within 5 %, {reached}."
     if not result["decided"]:
         return f"Not decided for {wanted}: {result['ended']}. Best so far: {best}, {reached}."
     if figures["goal"][0] >= goal["at_least"]:
