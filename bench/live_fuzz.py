@@ -1,4 +1,4 @@
-"""A million mutated frames against a link that is open: nothing is raised, and nothing grows.
+"""A million mutated frames against an open link: nothing is raised, and nothing grows.
 
 Two kinds of mutation. From *outside*: a frame that somebody recorded or made up, with octets flipped, cut, added,
 spliced or replaced, headers with telling numbers, and frames played again. From *inside*: an authentic frame, sealed
@@ -22,15 +22,25 @@ from time import process_time
 from typing import Final
 
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import ACK, ASK, BROADCAST, HEADER_SIZE, PART, SAY, SKIP, TELL, Sealer
+from roamcast.live.link.frame import (
+    ACK,
+    ACK_REQUEST,
+    BROADCAST,
+    BROADCAST_DATA,
+    FRAGMENT,
+    HEADER_SIZE,
+    SKIP,
+    UNICAST_DATA,
+    Sealer,
+)
 from roamcast.live.link.link import BATCH, Link, LinkSettings, Rate
-from roamcast.live.link.payload import Answer, Piece, seal_answer, seal_piece
+from roamcast.live.link.payload import Ack, Fragment, seal_ack, seal_fragment
 
 SEED: Final = 1
 COUNT: Final = 1_000_000
 NODE: Final = 5
 GOOD: Final = 1
-"""The neighbour that is what it says."""
+"""The honest neighbour."""
 WORD: Final = b"a good word"
 TELLING: Final = (0, 1, 2, 127, 128, 255, 2**31 - 1, 2**31, 2**32 - 1, 2**63 - 1, 2**63, 2**64 - 1)
 SETTINGS: Final = LinkSettings(
@@ -67,7 +77,7 @@ class Maker:
         self._recorded: list[bytes] = []
 
     def good(self) -> bytes:
-        return self._good.seal(SAY, BROADCAST, WORD)
+        return self._good.seal(BROADCAST_DATA, BROADCAST, WORD)
 
     def frames(self) -> Iterator[bytes]:
         rng = self._rng
@@ -87,30 +97,37 @@ class Maker:
                 yield self._made_up()
 
     def _changed(self, frame: bytes) -> bytes:
-        # Without a seal a changed counter would be taken, and soon all that senders say would be too old to read.
+        # Without a seal a changed counter would be accepted, and soon all frames of its sender would look too old.
         kept = 0 if self._good.sealed else HEADER_SIZE
         return frame[:kept] + mutated(self._rng, frame[kept:])
 
     def _valid(self, sender: Sealer) -> bytes:
         rng = self._rng
         octets = rng.randbytes(rng.randrange(40))
-        message, parts = rng.randrange(50), rng.choice((1, 1, 2, 3, 255))
+        message, fragments = rng.randrange(50), rng.choice((1, 1, 2, 3, 255))
         to = rng.choice((BROADCAST, NODE, NODE, NODE + 1))
         if rng.random() < 0.2:
-            frame = seal_answer(sender, NODE, Answer(message, rng.randrange(3), rng.getrandbits(rng.randint(1, 255))))
+            frame = seal_ack(sender, NODE, Ack(message, rng.randrange(3), rng.getrandbits(rng.randint(1, 255))))
         else:
-            piece = Piece(octets or b"x", message, rng.randrange(256), rng.randrange(parts), parts)
-            frame = seal_piece(sender, to, piece, ask=rng.random() < 0.5)
+            fragment = Fragment(octets or b"x", message, rng.randrange(256), rng.randrange(fragments), fragments)
+            frame = seal_fragment(sender, to, fragment, ask=rng.random() < 0.5)
         if len(self._recorded) < 1000:
             self._recorded.append(frame)
         return frame
 
     def _inside(self) -> bytes:
         rng = self._rng
-        kind = rng.choice((SAY, TELL, ACK, SKIP))
-        flags = {SAY: rng.choice((0, PART)), TELL: rng.choice((0, PART, ASK, PART | ASK)), ACK: 0, SKIP: 0}[kind]
+        kind = rng.choice((BROADCAST_DATA, UNICAST_DATA, ACK, SKIP))
+        flags = {
+            BROADCAST_DATA: rng.choice((0, FRAGMENT)),
+            UNICAST_DATA: rng.choice((0, FRAGMENT, ACK_REQUEST, FRAGMENT | ACK_REQUEST)),
+            ACK: 0,
+            SKIP: 0,
+        }[kind]
         payload = mutated(rng, struct.pack(">QBBB", rng.randrange(50), 1, 0, 2) + b"octets")[:8900]
-        return rng.choice(self._insiders).seal(kind, BROADCAST if kind == SAY else NODE, payload, flags=flags)
+        return rng.choice(self._insiders).seal(
+            kind, BROADCAST if kind == BROADCAST_DATA else NODE, payload, flags=flags
+        )
 
     def _made_up(self) -> bytes:
         rng = self._rng

@@ -24,12 +24,12 @@ SEED: Final = 1
 COUNT: Final = 100_000
 CHUNK: Final = 25_000
 BUDGET: Final = 0.5
-"""Seconds of CPU that one message may take, of up to 40 kB."""
+"""Seconds of CPU that one message of up to 40 kB may take."""
 
 
 @dataclass
 class Log:
-    """The chunks that are done, in a file if there is to be one."""
+    """The chunks that are done, in a file if one is given."""
 
     path: Path | None
     done: dict[str, dict[str, Any]]

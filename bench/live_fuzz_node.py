@@ -1,4 +1,4 @@
-"""A million mutated frames over UDP against a running `roamcast node`: it lives on, nothing is raised, nothing grows.
+"""A million mutated frames over UDP against a running `roamcast node`: it survives, nothing is raised, nothing grows.
 
 The frames of `live_fuzz`, and authentic ones that carry mutated messages of the node's protocol, so that the codec and
 the broker get their share. Datagrams that the kernel drops because the node is slower than we are do not count: as
@@ -24,7 +24,7 @@ from typing import Any, Final
 from bench.live_fuzz import COUNT, NODE, SEED, Maker, mutated
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import BROADCAST, SAY, Sealer
+from roamcast.live.link.frame import BROADCAST, BROADCAST_DATA, Sealer
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.tree.messages import Grph, Hello, Mact, Place, Rrep, Rreq
 
@@ -47,7 +47,9 @@ def messages(rng: random.Random, key: NetworkKey) -> Iterator[bytes]:
     senders = [Sealer(key, node, counter=2**50) for node in range(400, 500)]
     while True:
         payload = codec.encode(rng.choice(SAID))
-        yield rng.choice(senders).seal(SAY, BROADCAST, mutated(rng, payload)[:8000] if rng.random() < 0.7 else payload)
+        yield rng.choice(senders).seal(
+            BROADCAST_DATA, BROADCAST, mutated(rng, payload)[:8000] if rng.random() < 0.7 else payload
+        )
 
 
 def resident(pid: int) -> float:

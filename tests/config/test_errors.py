@@ -17,7 +17,7 @@ from msgspec import Meta
 from roamcast.campaign.experiment import Spec, experiment
 from roamcast.config.errors import decode, decode_bytes, expected, misfit, nearest, shown, suggestion
 from roamcast.errors import ConfigError, RoamcastError
-from roamcast.live.control_messages import JSON, MSGPACK, Ask, EventForm
+from roamcast.live.control_messages import JSON, MSGPACK, EventForm, SubscribeRequest
 from roamcast.live.control_messages import decode as decode_message
 from roamcast.live.settings import parameters
 from roamcast.protocols.catalogue import CATALOGUE
@@ -176,8 +176,8 @@ def test_wrong_settings_of_a_node(protocol: str, change: str, words: str) -> Non
             '{"attributes": {"a": [1, null]}}',
             "attributes.a[1]: expected text, or a number, or true or false; got no value",
         ),
-        (Ask, "{}", "filter: is missing: expected text"),
-        (Ask, '{"filter": "true", "durable": 1}', "durable: expected true or false; got 1"),
+        (SubscribeRequest, "{}", "filter: is missing: expected text"),
+        (SubscribeRequest, '{"filter": "true", "durable": 1}', "durable: expected true or false; got 1"),
     ],
 )
 def test_a_wrong_request(shape: type, text: str, words: str) -> None:

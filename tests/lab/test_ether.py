@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 
 from roamcast.lab.ether import Ether, addressee
-from roamcast.live.link.frame import BROADCAST, SAY, TELL, Sealer
+from roamcast.live.link.frame import BROADCAST, BROADCAST_DATA, UNICAST_DATA, Sealer
 
 Links = dict[int, list[tuple[int, float]]]
 
@@ -78,7 +78,7 @@ async def test_a_datagram_goes_to_whoever_hears_its_sender_and_comes_from_the_re
 async def test_who_sent_is_told_by_the_door_and_not_by_the_frame() -> None:
     air = Scripted({1: [(2, 0.0)]})
     ether = Ether(3, air, lambda: 77)
-    forged = Sealer(None, 0).seal(SAY, BROADCAST, b"I am node 0")
+    forged = Sealer(None, 0).seal(BROADCAST_DATA, BROADCAST, b"I am node 0")
     with homes(ether, 3) as there:
         there.send(1, forged)
         await there.carried(1)
@@ -90,8 +90,8 @@ async def test_a_frame_to_one_node_is_carried_to_that_one_and_only_if_it_hears()
     ether = Ether(4, Scripted({0: [(1, 0.0), (2, 0.0)]}), lambda: 0)
     sealer = Sealer(None, 0)
     with homes(ether, 4) as there:
-        there.send(0, sealer.seal(TELL, 2, b"to 2"))
-        there.send(0, sealer.seal(TELL, 3, b"to 3, who is out of range"))
+        there.send(0, sealer.seal(UNICAST_DATA, 2, b"to 2"))
+        there.send(0, sealer.seal(UNICAST_DATA, 3, b"to 3, who is out of range"))
         await there.carried(2)
         assert [len(there.heard(node)) for node in range(4)] == [0, 0, 1, 0]
 
@@ -173,5 +173,5 @@ def test_what_is_no_frame_is_for_everybody(datagram: bytes) -> None:
 
 def test_the_addressee_is_the_frames_receiver() -> None:
     sealer = Sealer(None, 5)
-    assert addressee(sealer.seal(TELL, 7, b"")) == 7
-    assert addressee(sealer.seal(SAY, BROADCAST, b"")) is None
+    assert addressee(sealer.seal(UNICAST_DATA, 7, b"")) == 7
+    assert addressee(sealer.seal(BROADCAST_DATA, BROADCAST, b"")) is None

@@ -11,7 +11,7 @@ from roamcast.content.event import Event
 from roamcast.content.subscription import Publication
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
-from roamcast.lab.gather import Names, Said, gather
+from roamcast.lab.gather import Acknowledged, Names, gather
 from roamcast.units import SECOND
 
 START = 10 * SECOND
@@ -80,8 +80,8 @@ def test_when_an_event_was_published_is_filled_in_from_where_it_was(tmp_path: Pa
 
 
 def test_ids_are_the_workloads(tmp_path: Path) -> None:
-    meant = Event.of("t", {"price": 3}, id=70)
-    names = Names({(0, 1): 11, (1, 1): 12}, [Said(100, 0, 7, Publication(meant))])
+    event = Event.of("t", {"price": 3}, id=70)
+    names = Names({(0, 1): 11, (1, 1): 12}, [Acknowledged(100, 0, 7, Publication(event))])
     write(tmp_path / "0", "publish", (START + 100, 0, 7, "t", 20))
     write(
         tmp_path / "0",
@@ -130,7 +130,9 @@ def test_totals_of_several_parts_and_lives_add_up(tmp_path: Path) -> None:
 def test_an_acknowledged_publication_that_no_fact_tells_of_is_put_in(tmp_path: Path) -> None:
     lost = Event.of("t", {"price": 3}, id=71)
     write(tmp_path / "1", "deliver", (START + 500, 1, 8, 1, None, 1, "data"))
-    sink = gathered({0: [tmp_path / "none"], 1: [tmp_path / "1"]}, Names({}, [Said(300, 0, 8, Publication(lost))]))
+    sink = gathered(
+        {0: [tmp_path / "none"], 1: [tmp_path / "1"]}, Names({}, [Acknowledged(300, 0, 8, Publication(lost))])
+    )
     assert rows(sink, "publish") == [complete("publish", (300, 0, 71, "t", lost.size))]
     assert rows(sink, "event_attribute") == [
         (71, "", "str", None, None, "t", None),

@@ -15,7 +15,7 @@ from roamcast.content.document import document_of
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
 from roamcast.live.client import Client, ClientError, Received
-from roamcast.live.control_messages import JSON, MSGPACK, EventForm, Told, decode, encode
+from roamcast.live.control_messages import JSON, MSGPACK, EventForm, SubscriberMessage, decode, encode
 from roamcast.live.node import Node
 from roamcast.protocols.api import Parameters
 
@@ -32,9 +32,9 @@ VALUES = st.integers(-5, 5) | st.booleans() | st.text("abc")
 @given(st.dictionaries(NAMES, VALUES))
 def test_an_event_without_odd_numbers_arrives_as_it_was_in_json_too(attributes: dict[str, int | bool | str]) -> None:
     event = Event.of("type", attributes, b"\xff\0")
-    told = decode(encode(Told(event=EventForm.of(event)), JSON), Told, JSON)
-    assert told.event is not None
-    assert told.event.event() == event
+    message = decode(encode(SubscriberMessage(event=EventForm.of(event)), JSON), SubscriberMessage, JSON)
+    assert message.event is not None
+    assert message.event.event() == event
 
 
 def test_a_single_value_arrives_as_that_value_and_several_as_a_tuple(tmp_path: Path) -> None:

@@ -24,7 +24,7 @@ from roamcast.errors import ConfigError
 from roamcast.live import gate, metrics
 from roamcast.live.client import Client, ClientError
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import BROADCAST, SAY, Sealer
+from roamcast.live.link.frame import BROADCAST, BROADCAST_DATA, Sealer
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.node import FIRST_SERIALS, Node
 from roamcast.live.settings import NodeSettings, default_store, read_token
@@ -267,7 +267,7 @@ def test_an_interface_that_went_and_came_back_is_opened_anew(monkeypatch: pytest
         assert link.own_address != before
         with socket.socket(socket.AF_INET, socket.SOCK_DGRAM) as other:
             other.setsockopt(socket.SOL_SOCKET, socket.SO_BROADCAST, 1)
-            other.sendto(Sealer(None, 2).seal(SAY, BROADCAST, b"welcome back"), ("127.255.255.255", port))
+            other.sendto(Sealer(None, 2).seal(BROADCAST_DATA, BROADCAST, b"welcome back"), ("127.255.255.255", port))
         await until(lambda: heard == [b"welcome back"])
         await link.close()
 
@@ -295,7 +295,7 @@ def test_a_neighbour_with_another_key_is_told(tmp_path: Path, caplog: pytest.Log
         async with Node(settings(tmp_path, key=key)) as node:
             stranger = Sealer(NetworkKey.new(), 2)
             for _ in range(100):
-                node.link.datagrams([(stranger.seal(SAY, BROADCAST, b"x"), ("127.0.0.1", 9))])
+                node.link.datagrams([(stranger.seal(BROADCAST_DATA, BROADCAST, b"x"), ("127.0.0.1", 9))])
             await until(lambda: [line for line in caplog.messages if "ANOTHER KEY" in line])
 
     with caplog.at_level(logging.WARNING):

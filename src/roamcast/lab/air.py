@@ -1,7 +1,7 @@
-"""The air of a scenario: who hears whom at any time, by the simulator's own movement or its scripted links.
+"""The air of a scenario: who hears whom at any time, from the simulator's own movement or its scripted links.
 
-The rules are those of docs/model.md without its medium access: a frame is heard up to the range, of the sender or drawn
-for the frame, both ends belonging to the disk; indoors up to the lesser of both ranges. Nothing collides.
+The rules are those of docs/model.md without its medium access: a frame is heard up to the range (the sender's, or drawn
+per frame), ends included; indoors, up to the lesser of the two nodes' ranges. Nothing collides.
 """
 
 from collections.abc import Iterator
@@ -19,12 +19,12 @@ Fact = tuple[str, tuple[Any, ...]]
 
 
 def air_of(scenario: Scenario, folder: Path) -> Air:
-    """`folder` is where the scenario's file names start."""
+    """The air; `folder` is where the scenario's relative file names start."""
     return LinkedAir(scenario) if scenario.links is not None else PlacedAir(scenario, folder)
 
 
 def check_possible(scenario: Scenario, source: str) -> None:
-    """Refuses what the simulator can and real processes cannot."""
+    """Refuses what the simulator can do and real processes cannot."""
     if scenario.background is not None:
         raise ScenarioError(f"{source}: background: the lab has no traffic but that of its nodes: leave the table out")
     if scenario.links is not None and scenario.links.file is not None:
@@ -68,7 +68,7 @@ class PlacedAir:
         self._lesser = radio.indoor_range is not None or radio.ends == "both"
         self._bounds: tuple[float, float] | None = None
         if isinstance(radio.range, tuple):
-            # As the simulator draws them for its nodes; for frames, its streams are the core's own.
+            # Drawn as in the simulator for nodes; its draws per frame are the core's own and cannot be repeated here.
             self._reach = [
                 Random(f"{scenario.seed}/range/{node}").uniform(*radio.range) for node in range(scenario.nodes)
             ]
@@ -81,12 +81,12 @@ class PlacedAir:
         places = [self._place(node, max(now, 0)) for node in range(len(self._legs))]
         x, y = places[sender]
         reach = self._chance.uniform(*self._bounds) if self._bounds else self._range(sender)
-        heard = []
+        receivers = []
         for node, (other_x, other_y) in enumerate(places):
             limit = min(reach, self._range(node)) if self._lesser else reach
             if node != sender and (other_x - x) ** 2 + (other_y - y) ** 2 <= limit * limit:
-                heard.append((node, self._loss))
-        return heard
+                receivers.append((node, self._loss))
+        return receivers
 
     def _place(self, node: int, now: int) -> tuple[float, float]:
         leg = self._legs[node]
@@ -106,13 +106,13 @@ def mesh_facts(nodes: int) -> Iterator[Fact]:
 
 
 def world_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
-    """What the simulator records of a scenario's world: movement or links, and who is away, up to its end."""
+    """The facts that the simulator records about a scenario's world: movement or links, and who is away."""
     yield from (("away", tuple(switch)) for switch in away_times(scenario, folder))
     yield from air_facts(scenario, folder)
 
 
 def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
-    """When nodes go away and come back, in the order of time."""
+    """When nodes go away and come back, in order of time."""
     found = list(switches(scenario.away, scenario.nodes, scenario.seed, scenario.end))
     for group in scenario.away:
         if group.where is None:
@@ -132,7 +132,7 @@ def away_times(scenario: Scenario, folder: Path) -> list[Switch]:
 
 
 def air_facts(scenario: Scenario, folder: Path) -> Iterator[Fact]:
-    """The movement or the links as the simulator records them, up to the scenario's end."""
+    """The movement or the links, as the simulator records them, up to the scenario's end."""
     if scenario.links is not None:
         for flip in scenario.links.flips(scenario.seed, scenario.end):
             if flip[0] < scenario.end:

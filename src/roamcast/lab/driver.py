@@ -1,12 +1,12 @@
-"""The applications of a lab: they do what the workload says, through clients, in real time.
+"""The applications of a lab: they play the workload through clients, in real time.
 
 The rules this file owns:
 
-* The acts of one node are done in their order, one after the other; nodes do not wait for each other. An act that
-  comes late is done all the same, and how late the latest was is told.
-* What an application wants at time 0 it wants before the run starts: so it is in force when the first event comes.
-* Events are taken from the nodes as they come, and thrown away: what was delivered is a fact of the node's.
-* A node that does not do what it is asked is told of, by its number and its reason, and the workload goes on.
+* Each node does its acts in order, one after the other; nodes do not wait for each other. A late act is done all the
+  same, and the greatest delay is reported.
+* Subscriptions of time 0 are made before the run starts, so they are in force when the first event comes.
+* Events are read from the nodes and thrown away: the nodes' facts have the deliveries.
+* A refusal by a node is reported with the node's number and the reason, and the workload continues.
 """
 
 import asyncio
@@ -19,7 +19,7 @@ import aiohttp
 
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
-from roamcast.lab.gather import Names, Said
+from roamcast.lab.gather import Acknowledged, Names
 from roamcast.live.client import Client, Events
 from roamcast.sim.places import scenario_acts
 from roamcast.sim.scenario import Scenario
@@ -27,11 +27,11 @@ from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
 Watch = Callable[[str, float, float], None]
-"""Told how far it is: of what (`nodes` or `seconds`), how much, of how much."""
+"""Called with the progress: the unit (`nodes` or `seconds`), how much is done, and the total."""
 
 
 class Driver:
-    """`clients` by node: the list is looked at anew for every act, since a node that came back has another."""
+    """`clients` by node: looked up for every act, since a restarted node has a new client."""
 
     def __init__(
         self,
@@ -45,7 +45,7 @@ class Driver:
         self.refused: list[str] = []
         self.missed = 0
         self.latest = 0.0
-        """Seconds by which the latest act came after its time."""
+        """The greatest delay of an act, in seconds."""
         self._clients = clients
         self._names = names
         self._clock = clock
@@ -55,12 +55,12 @@ class Driver:
         self._events: dict[int, Events] = {}
 
     async def prepare(self, scenario: Scenario) -> None:
-        """What the workload has for time 0. Publications wait for the run."""
+        """Does the workload's acts of time 0, except publications."""
         first = takewhile(lambda act: act.time == 0, scenario_acts(scenario, self._folder))
         await asyncio.gather(*(self._do(act) for act in first if not isinstance(act.what, Publication)))
 
     async def run(self, scenario: Scenario, watch: Watch | None = None) -> None:
-        """The rest, until the scenario's end."""
+        """Does the rest, until the scenario's end."""
         queues: dict[int, asyncio.Queue[Act]] = {}
         async with asyncio.TaskGroup() as workers:
             started = []
@@ -111,8 +111,8 @@ class Driver:
 
     async def _publish(self, node: int, publication: Publication) -> None:
         event = publication.event
-        asked = self._clock()
-        # An event gets its id from its node; the workload's is put back when the facts are gathered.
+        requested = self._clock()
+        # The node assigns the event's id; `gather` replaces it by the workload's.
         unnamed = type(event)(event.type, event.attributes, event.payload)
         named = await self._clients[node].publish(
             unnamed,
@@ -120,7 +120,7 @@ class Driver:
             relevance=publication.relevance,
             subscription_domain=publication.subscription_domain,
         )
-        self._names.said.append(Said(asked, node, named, publication))
+        self._names.acknowledged.append(Acknowledged(requested, node, named, publication))
 
     async def _subscribe(self, node: int, subscription: Subscription) -> None:
         lifetime = None if subscription.lifetime is None else subscription.lifetime / SECOND
@@ -147,6 +147,6 @@ class Driver:
 
 
 async def _drain(events: Events) -> None:
-    with contextlib.suppress(RoamcastError, aiohttp.ClientError, OSError):  # the end of a node is told by its process
+    with contextlib.suppress(RoamcastError, aiohttp.ClientError, OSError):  # `Processes` reports the end of a node
         async for _ in events:
             pass

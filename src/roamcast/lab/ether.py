@@ -1,19 +1,19 @@
-"""The ether: an emulated air between node processes on one machine, made of loopback datagrams.
+"""The ether: an emulated radio between node processes on one machine, made of loopback datagrams.
 
-Every node gets a *door*: a UDP socket of the ether's. The node sends all its datagrams to its door, and whatever it
-hears comes from there too; so answers, even those to "the address that it came from", return to the ether by
-themselves. The rules this file owns:
+Every node gets a *door*: a UDP socket of the ether. The node sends all its datagrams to its door and receives all from
+there, so answers, even those to "the address that it came from", return to the ether by themselves. The rules this
+file owns:
 
-* Who sent a datagram is told by the door it came through, never by what is in it: a frame need not be understood, or
-  be valid, to be carried. A node's own address is the one it last sent from, or the one told by `meet`. A datagram of
-  no octets only tells that address.
-* A frame to one node is carried to that one alone, which spares the others a datagram that they would throw away.
-* Who hears it, and with what loss, is asked of the `Air` when the datagram arrives, so it is as of the start of the
-  transmission, as in the simulator. Receivers are served in the air's order.
-* Nothing is kept: no queue, no repetition. A datagram that the kernel does not take is counted and gone.
+* The door identifies the sender of a datagram, never its content: a frame need not be understood, or be valid, to be
+  forwarded. A node's address is the one it last sent from, or the one set by `meet`. An empty datagram only sets the
+  address.
+* A unicast frame is forwarded only to its receiver, which spares the others a datagram that they would throw away.
+* The `Air` says who hears a datagram, and with what loss, when it arrives: at the start of the transmission, as in the
+  simulator. Receivers are served in the air's order.
+* There is no queue and no retry. A datagram that the kernel does not accept is counted and lost.
 
-Losses are drawn from one seeded stream; with real processes the order of datagrams is not repeatable, and so neither
-is which of them are lost.
+Losses are drawn from one seeded stream; with real processes the order of datagrams is not repeatable, so neither is
+which of them are lost.
 """
 
 import asyncio
@@ -28,11 +28,11 @@ from roamcast.live.link.frame import BROADCAST, HEADER_SIZE
 LOOPBACK: Final = "127.0.0.1"
 MAX_DATAGRAM: Final = 65_535
 _AT_ONCE: Final = 64
-"""Datagrams of one door that are carried before the others get their turn."""
+"""Datagrams of one door that are forwarded before the others get their turn."""
 _BUFFER: Final = 1 << 22
 """Bytes that a door may hold while the ether is busy; the kernel may allow less."""
 _RECEIVER: Final = slice(7, 11)
-"""Where a frame's header has it."""
+"""The receiver's octets in a frame's header."""
 
 Address = tuple[str, int]
 
@@ -41,11 +41,11 @@ class Air(Protocol):
     """Who hears whom."""
 
     def hears(self, now: int, sender: int) -> Sequence[tuple[int, float]]:
-        """Whoever hears the sender at `now` (ns since the start; never before an earlier call's), with the loss."""
+        """The nodes that hear the sender at `now` (ns since the start; never decreasing), each with its loss."""
 
 
 def addressee(datagram: bytes) -> int | None:
-    """The node that a frame alone is meant for; None: it is meant for all, or is no frame."""
+    """The receiver of a unicast frame; None: a broadcast, or not a frame."""
     if len(datagram) < HEADER_SIZE:
         return None
     receiver = int.from_bytes(datagram[_RECEIVER])
@@ -53,7 +53,7 @@ def addressee(datagram: bytes) -> int | None:
 
 
 class Ether:
-    """The doors of nodes 0 to `nodes` - 1, and what goes on between them, on the running event loop.
+    """The doors of nodes 0 to `nodes` - 1, and the traffic between them, on the running event loop.
 
     `delay` is in seconds; `clock` gives ns since the start.
     """
@@ -68,8 +68,8 @@ class Ether:
         delay: float = 0.0,
     ) -> None:
         self.counters: Counter[str] = Counter()
-        """carried (datagrams that came), heard (copies that went out), lost, unplaced (copies to a node whose address
-        is not known yet), refused (copies that the kernel did not take)."""
+        """carried (datagrams received), heard (copies sent out), lost, unplaced (copies to a node whose address is not
+        known yet), refused (copies that the kernel did not accept)."""
         self._air = air
         self._clock = clock
         self._delay = delay
@@ -102,19 +102,19 @@ class Ether:
         self._doors.clear()
 
     def address(self, node: int) -> Address:
-        """Where a node has to send to."""
+        """The address of a node's door, which it sends to."""
         host, port = self._doors[node].getsockname()
         return host, port
 
     def meet(self, node: int, home: Address) -> None:
-        """Tells where a node is, before it has sent anything."""
+        """Sets a node's address, before it has sent anything."""
         self._homes[node] = home
 
     def knows(self, node: int) -> bool:
         return self._homes[node] is not None
 
     def forget(self, node: int) -> None:
-        """The node is gone; when it comes back, it will be elsewhere."""
+        """Forgets a node that is gone: it will come back with another address."""
         self._homes[node] = None
 
     def _arrived(self, sender: int) -> None:
@@ -124,7 +124,7 @@ class Ether:
                 datagram, home = door.recvfrom(MAX_DATAGRAM)
             except BlockingIOError:
                 return
-            except OSError:  # what a datagram of ours found closed comes back here
+            except OSError:  # reports that an earlier datagram of ours found its port closed
                 self.counters["refused"] += 1
                 continue
             self._homes[sender] = home

@@ -1,7 +1,7 @@
-"""What a lab tells its nodes of themselves: where they are, and what they say of themselves, as the scenario has it.
+"""Sets the nodes' positions and attributes in a lab, as the scenario has them.
 
-A simulated broker knows both at any instant. A real node is told by whoever uses its API; the lab does so when an
-attribute changes, and every `INTERVAL` while the node moves. A node that cannot be reached is told the next time.
+A simulated broker knows both at any instant. A real node learns them through its API; the lab sets them when an
+attribute changes, and every `INTERVAL` while the node moves. If a node cannot be reached, the next update will do.
 """
 
 import asyncio
@@ -20,11 +20,11 @@ from roamcast.sim.mobility import Leg, position
 from roamcast.sim.scenario import Scenario
 
 INTERVAL: Final = 0.5
-"""Seconds between two positions that a moving node is told."""
+"""Seconds between two positions of a moving node."""
 
 
 class Feeder:
-    """`clients` by node: the list is looked at anew each time, since a node that came back has another."""
+    """`clients` by node: looked up each time, since a restarted node has a new client."""
 
     def __init__(self, scenario: Scenario, folder: Path, clients: Sequence[Client], clock: Callable[[], int]) -> None:
         self._scenario = scenario
@@ -38,12 +38,12 @@ class Feeder:
         self._changes = list(attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end))
 
     async def prepare(self) -> None:
-        """Tells every node what holds at the start."""
+        """Sets every node's position and attributes at the start."""
         await self._tell_attributes(0)
         await self._tell_places(0)
 
     async def run(self) -> None:
-        """Until it is cancelled."""
+        """Runs until it is cancelled."""
         while True:
             await asyncio.sleep(INTERVAL)
             now = max(0, self._clock())
@@ -51,7 +51,7 @@ class Feeder:
             await self._tell_places(now)
 
     async def tell_again(self, node: int) -> None:
-        """All that a node that came back has to know."""
+        """Sets everything again for a restarted node."""
         if self._attributes[node]:
             await self._tell(self._clients[node].set_attributes(self._attributes[node]))
         if self._legs:
@@ -63,13 +63,13 @@ class Feeder:
             change = self._changes.pop(0)
             self._attributes[change.node] = {**self._attributes[change.node], **change.values}
             changed[change.node] = None
-        told = (self._clients[node].set_attributes(self._attributes[node]) for node in changed)
-        await asyncio.gather(*(self._tell(one) for one in told))
+        requests = (self._clients[node].set_attributes(self._attributes[node]) for node in changed)
+        await asyncio.gather(*map(self._tell, requests))
 
     async def _tell_places(self, now: int) -> None:
         moving = [node for node in range(len(self._legs)) if now == 0 or self._moves(node, now)]
-        told = (self._clients[node].set_here(self._place(node, now)) for node in moving)
-        await asyncio.gather(*(self._tell(one) for one in told))
+        requests = (self._clients[node].set_here(self._place(node, now)) for node in moving)
+        await asyncio.gather(*map(self._tell, requests))
 
     def _moves(self, node: int, now: int) -> bool:
         before = self._legs[node]

@@ -1,16 +1,16 @@
 """The fork server: one process that has imported the program, and forks every node process from itself.
 
-An interpreter that imports all that a node needs takes seconds, thirty of them on two cores the better part of a
-minute; a fork takes milliseconds and shares its memory. The rules this file owns:
+An interpreter that imports everything a node needs takes seconds, and thirty of them on two cores the better part of a
+minute; a fork takes milliseconds and shares memory. The rules this file owns:
 
-* A node process is the program: it runs `main([...])` with the arguments of a shell, and has no more than a shell
-  would have given it: its own process group, an empty stdin, a pipe for stdout, a file for stderr.
-* Nobody is left behind. The fork server ends when its stdin does, however the one who wrote to it ended, and kills its
-  children then; a child whose forkserver is gone is killed by the kernel.
+* A node process is the program: it runs `main([...])` with the arguments of a command line, and inherits no more than a
+  shell would give it: its own process group, an empty stdin, a pipe for stdout, a file for stderr.
+* No process is left behind. The fork server ends when its stdin does, however the parent ended, and kills its children
+  then; if the fork server itself dies, the kernel kills its children.
 
 It reads lines of JSON, `{"name", "args", "log", "address"}` to start a process, and writes lines of JSON:
-`{"name", "pid", "log"}` when it has started, `{"pid", "said"}` for a line of its stdout, `{"pid", "problem"}` if it
-cannot be helped to start, and last `{"pid", "status"}` when it has ended (negative: by that signal).
+`{"name", "pid", "log"}` when it has started, `{"pid", "stdout"}` for a line of its stdout, `{"pid", "problem"}` if its
+network cannot be set up, and last `{"pid", "status"}` when it has ended (negative: by that signal).
 """
 
 import contextlib
@@ -35,14 +35,14 @@ Main = Callable[[list[str]], object]
 _PR_SET_PDEATHSIG: Final = 1
 _CHUNK: Final = 1 << 16
 _MAX_FILES: Final = 4096
-"""More than the fork server ever has open: a few, and one a child."""
+"""More than the fork server ever has open: a few, and one per child."""
 
 
 @dataclass
 class _Child:
     pid: int
     stdout: int
-    said: bytes = b""
+    output: bytes = b""
 
 
 class ForkServer:
@@ -56,7 +56,7 @@ class ForkServer:
         self._asked = b""
 
     def serve(self) -> None:
-        # An interrupt is for whoever started us to answer: its end is ours.
+        # The parent handles interrupts: when it ends, so do we.
         signal.signal(signal.SIGINT, signal.SIG_IGN)
         wakeup, notify = os.pipe()
         for end in (wakeup, notify):
@@ -67,14 +67,14 @@ class ForkServer:
             netns.enter_new()
             netns.make_bridge()
         gc.collect()
-        gc.freeze()  # or the first collection of each child would touch, and so copy, all that it shares
+        gc.freeze()  # or the first collection in each child would touch, and so copy, all shared memory
         self._selector.register(0, selectors.EVENT_READ, self._hear)
         self._selector.register(wakeup, selectors.EVENT_READ, lambda: self._reap(wakeup))
         _say({"ready": True})
         try:
             while self._selector.get_map().get(0) is not None:
                 for key, _ in self._selector.select():
-                    if key.fd in self._selector.get_map():  # one before it in this round may have closed it
+                    if key.fd in self._selector.get_map():  # an earlier callback of this round may have closed it
                         key.data()
         finally:
             self._end_all()
@@ -114,7 +114,7 @@ class ForkServer:
                 ours.send(b"g")
 
     def _be(self, wanted: dict[str, Any], forkserver: int, stdout: int, line: socket.socket) -> NoReturn:
-        """The child's life."""
+        """Runs in the child."""
         status = 1
         try:
             _die_with(forkserver)
@@ -144,12 +144,12 @@ class ForkServer:
             os._exit(status)
 
     def _listen(self, child: _Child) -> None:
-        """Passes on what it has said; at the end of it, closes the pipe."""
+        """Passes on the child's output; closes the pipe at its end."""
         with contextlib.suppress(BlockingIOError):
             while chunk := os.read(child.stdout, _CHUNK):
-                *lines, child.said = (child.said + chunk).split(b"\n")
+                *lines, child.output = (child.output + chunk).split(b"\n")
                 for line in lines:
-                    _say({"pid": child.pid, "said": line.decode(errors="replace")})
+                    _say({"pid": child.pid, "stdout": line.decode(errors="replace")})
             self._hang_up(child)
 
     def _hang_up(self, child: _Child) -> None:
@@ -201,7 +201,7 @@ def _status_of(main: Main, args: list[str]) -> int:
 
 def _die_with(parent: int) -> None:
     ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-    if os.getppid() != parent:  # it went before we could say so
+    if os.getppid() != parent:  # it died before the call above
         os._exit(1)
 
 

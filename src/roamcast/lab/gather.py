@@ -1,14 +1,14 @@
-"""From the facts of many nodes to those of one run: the tables that the simulator would have written.
+"""Combines the facts of many nodes into those of one run: the tables that the simulator would have written.
 
 The rules this file owns:
 
-* Nodes count time from an epoch before they were all there; a run begins when they are. What was subscribed, and how
-  trees stood, before its start counts as of time 0. What else happened before the start or after the end is left out,
-  except for the totals of `transmit` and `note`, which have no time.
+* Nodes count time from an epoch before all of them were ready; the run begins when they are. Subscriptions and trees
+  from before the start count as of time 0. Everything else before the start or after the end is left out, except for
+  the totals of `transmit` and `note`, which have no time.
 * Ids are those of the workload, whatever the nodes called their subscriptions and events.
-* When an event was published is known where it was published: `deliver.published` is filled in from there.
-* The series is the network's: the nodes' own are added up.
-* An acknowledged publication whose fact a killed node took with it is put in again, from who heard the
+* Only the publisher's node knows when an event was published: `deliver.published` is filled in from there.
+* The series is the network's: the sum of the nodes' own.
+* If a killed node lost the fact of an acknowledged publication, it is added from the application that got the
   acknowledgement.
 """
 
@@ -31,9 +31,9 @@ from roamcast.live.parts import Parts
 from roamcast.units import SECOND
 
 _DESCRIBING: Final = ("filter_constraint", "event_attribute")
-"""Tables without a time: what filters and events say."""
+"""Tables without a time: the content of filters and events."""
 _CLAMPED: Final = ("subscribe", "attribute")
-"""What holds on from before the start, as do the facts of protocols that say so."""
+"""Tables of states that continue from before the start, like those of the protocols' facts that are marked so."""
 _KEYS: Final = {"transmit": 4, "series": 3, "note": 2}
 """Tables of counts, and how many of their first columns are the key; rows of the same key add up."""
 
@@ -41,25 +41,25 @@ Row = dict[str, Any]
 
 
 @dataclass
-class Said:
-    """What an application was told: a publication that its node acknowledged."""
+class Acknowledged:
+    """A publication that a node acknowledged to its application."""
 
     time: int
-    """In ns since the start."""
+    """ns since the start."""
     node: int
     event: int
-    """As the node named it."""
-    meant: Publication
-    """As the workload has it."""
+    """The id that the node gave it."""
+    publication: Publication
+    """As in the workload."""
 
 
 @dataclass
 class Names:
-    """What the nodes called things, and what the workload calls them."""
+    """Maps the nodes' ids to the workload's."""
 
     subscriptions: dict[tuple[int, int], int] = field(default_factory=dict)
-    """By node and its own id."""
-    said: list[Said] = field(default_factory=list)
+    """By node and the node's id."""
+    acknowledged: list[Acknowledged] = field(default_factory=list)
 
 
 def gather(
@@ -71,8 +71,8 @@ def gather(
     sink: Sink,
     tables: Mapping[str, pa.Schema] = TABLES,
 ) -> None:
-    """`folders` are those of each node's facts, one for each of its lives; `shift` is the start in the nodes' time;
-    `tables` are those that runs of the protocol have."""
+    """`folders` has each node's folders of facts, one per start of the node; `shift` is the run's start in the nodes'
+    time; `tables` are those of a run of the protocol."""
     gathering = _Gathering(names, shift, end, tables)
     for node in sorted(folders):
         for folder in folders[node]:
@@ -91,7 +91,7 @@ class _Gathering:
         self._names = names
         self._shift = shift
         self._end = end
-        self._events = {said.event: said.meant.event.id for said in names.said}
+        self._events = {one.event: one.publication.event.id for one in names.acknowledged}
         self._published: dict[int, int] = {}
         self._tables = tables
         self._timed: dict[str, list[Row]] = {table: [] for table, schema in tables.items() if "time" in schema.names}
@@ -117,7 +117,7 @@ class _Gathering:
         if not 0 <= row["time"] < self._end:
             return
         if table == "publish":
-            if row["event"] in self._published:  # told twice: before a crash, and again after it
+            if row["event"] in self._published:  # recorded before a crash, and again after it
                 return
             self._published[row["event"]] = row["time"]
         self._timed[table].append(row)
@@ -134,30 +134,31 @@ class _Gathering:
             totals[*key, name] += row[name] or 0
 
     def add_lost(self) -> None:
-        for said in self._names.said:
-            event = said.meant.event
-            if event.id not in self._published and 0 <= said.time < self._end:
-                self._published[event.id] = said.time
-                row = publish_row(said.time, said.node, said.meant)
+        for one in self._names.acknowledged:
+            event = one.publication.event
+            if event.id not in self._published and 0 <= one.time < self._end:
+                self._published[event.id] = one.time
+                row = publish_row(one.time, one.node, one.publication)
                 self._timed["publish"].append(dict(zip(TABLES["publish"].names, row, strict=True)))
         described = {row["event"] for row in self._plain["event_attribute"]}
-        for said in self._names.said:
-            if said.meant.event.id not in described:
-                names, rows = TABLES["event_attribute"].names, event_rows(said.meant.event)
+        for one in self._names.acknowledged:
+            if one.publication.event.id not in described:
+                names, rows = TABLES["event_attribute"].names, event_rows(one.publication.event)
                 self._plain["event_attribute"].extend(dict(zip(names, row, strict=True)) for row in rows)
 
     def facts(self) -> Iterator[Fact]:
         for table, rows in self._timed.items():
             for row in sorted(rows, key=lambda row: row["time"]):
                 if table == "deliver":
-                    # One that was published before the start, or on nobody's behalf, counts as published when it came.
+                    # An event that was published before the start, or by no application, counts as published when it
+                    # was delivered.
                     row["published"] = min(self._published.get(row["event"], row["time"]), row["time"])
                 yield table, tuple(row[name] for name in self._tables[table].names)
         seen: set[tuple[Any, ...]] = set()
         for table, rows in self._plain.items():
             for row in rows:
                 fact = table, tuple(row[name] for name in TABLES[table].names)
-                # A node that came back may say again what it wants.
+                # A restarted node records its subscriptions again.
                 if table != "filter_constraint" or fact not in seen:
                     seen.add(fact)
                     yield fact

@@ -2,11 +2,11 @@
 
 The rules this file owns:
 
-* Every node is a process of `roamcast node`, with its own store, key file, facts and control socket; the lab reaches it
-  as any application would, through a `Client`.
-* The run starts when all nodes are ready and everything that the workload has for time 0 is done, at a whole second of
-  the nodes' time, so that their seconds are the run's. Before the start the air is as at time 0.
-* A node that dies is a fact of the run, told in its report; the others go on.
+* Every node is a process of `roamcast node`, with its own store, key file, facts and control socket; the lab uses it
+  through a `Client`, as any application would.
+* The run starts when all nodes are ready and all acts of time 0 are done, at a whole second of the nodes' time, so that
+  their seconds are the run's. Before the start the air is as at time 0.
+* If a node dies, the report says so, and the others continue.
 * However it ends, no process is left behind (see `forkserver`).
 """
 
@@ -44,12 +44,12 @@ _AHEAD: Final = SECOND // 5
 """The least time between the last preparation and the start."""
 _MAX_PATH: Final = 107 - len("/100000/api")
 _PORT: Final = 17_000
-"""Of broadcasts, in namespaces, where nobody else has it."""
+"""The broadcast port in namespaces, where nothing else uses it."""
 
 
 @dataclass(frozen=True)
 class Death:
-    """A node that ended unasked."""
+    """A node that ended unexpectedly."""
 
     node: int
     time: int
@@ -65,7 +65,7 @@ class Death:
 
 @dataclass
 class LabReport:
-    """What a lab run took and met; what it found is in its facts."""
+    """How a lab run went; the results are in its facts."""
 
     setting_up: float = 0.0
     """Seconds until all nodes were ready."""
@@ -73,11 +73,11 @@ class LabReport:
     stubborn: list[int] = field(default_factory=list)
     """Nodes that had to be killed at the end."""
     refused: list[str] = field(default_factory=list)
-    """What an application asked and its node did not do."""
+    """Requests of applications that their nodes refused."""
     missed: int = 0
-    """Events that a node told its application it had missed."""
+    """Events that nodes dropped before their application read them."""
     latest: float = 0.0
-    """Seconds by which the latest act came after its time."""
+    """The greatest delay of an act, in seconds."""
     air: Counter[str] = field(default_factory=Counter)
     """The ether's counters."""
 
@@ -115,7 +115,7 @@ class Lab:
 
     @property
     def now(self) -> int:
-        """ns since the start; negative before it, and -1 as long as it is not set."""
+        """ns since the start; negative before it, and -1 while the start is not set."""
         return -1 if self._start is None else time.monotonic_ns() - self._mono - self._start
 
     async def __aenter__(self) -> "Lab":
@@ -144,7 +144,7 @@ class Lab:
     # --- Nodes ------------------------------------------------------------------------------------------------------
 
     async def populate(self, watch: Watch | None = None) -> None:
-        """Starts every node, and returns when all are ready and have a client."""
+        """Starts every node; returns when all are ready and have a client."""
         began = time.monotonic()
         nodes = self.scenario.nodes
         for node in range(nodes):
@@ -171,7 +171,7 @@ class Lab:
             async with asyncio.timeout(PATIENCE):
                 await asyncio.shield(process.ready)
                 while self._ether is not None and not self._ether.knows(node):
-                    await asyncio.sleep(0.001)  # its first datagram is on the way
+                    await asyncio.sleep(0.001)  # until its first datagram arrives
         except TimeoutError:
             raise LabError(f"{process.name} is not ready after {PATIENCE:g} s: {process.last_words()}") from None
 
@@ -189,11 +189,11 @@ class Lab:
         protocol = self.scenario.protocol
         file, colon, name = protocol.name.rpartition(":")
         args = ["node", "--id", str(node), "--seed", str(self.scenario.seed), "--epoch", str(self._epoch)]
-        # What is acknowledged survives the process, which is what a lab kills; the nodes share one disk.
+        # "normal" survives `kill -9`, which is what a lab does; the nodes share one disk.
         args += ["--sync", "normal", "--log", "warning"]
         args += ["--protocol", f"{(self._folder / file).resolve()}:{name}" if colon else protocol.name]
         for parameter, value in protocol.parameters.items():
-            if value is not None:  # what is None is so by default: a file cannot say it
+            if value is not None:  # None is always the default: a file cannot set it
                 args += ["--set", f"{parameter}={_as_toml(value)}"]
         args += ["--key", str(self._work / "key"), "--store", str(mine / "store")]
         args += ["--facts", str(self._facts(node, self._lives[node])), "--api", self._control(node)]
@@ -209,14 +209,14 @@ class Lab:
         self.report.deaths.append(Death(node, self.now, process.ended.result(), process.last_words()))
 
     async def kill(self, node: int) -> None:
-        """As a power cut would."""
+        """Kills a node, as a power cut would."""
         process = self.processes[node]
         process.wanted = False
         self._forkserver.signal(process, signal.SIGKILL)
         await process.wait()
 
     async def revive(self, node: int) -> None:
-        """Starts a killed node again, with what it had stored; its client is a new one."""
+        """Starts a killed node again, with its store and a new client."""
         if self._ether is not None:
             self._ether.forget(node)
         self.processes[node] = await self._launch(node)
@@ -226,10 +226,10 @@ class Lab:
     # --- The run ----------------------------------------------------------------------------------------------------
 
     async def drive(self, watch: Watch | None = None) -> None:
-        """The whole workload, in real time, and then the end of all nodes."""
+        """Plays the whole workload in real time, then stops all nodes."""
         scenario = self.scenario
         switches = away_times(scenario, self._folder)
-        # A subscription outlives its node's restart only if it is durable; in the simulator it does too.
+        # In the simulator subscriptions survive a restart; a real node keeps only durable ones.
         durable = any(switch.restart for switch in switches)
         driver = Driver(self.clients, self.names, lambda: self.now, self._folder, durable=durable)
         feeder = Feeder(scenario, self._folder, self.clients, lambda: self.now)
@@ -255,7 +255,7 @@ class Lab:
         await self.stop()
 
     async def _switch_all(self, switches: Sequence[Switch], feeder: Feeder) -> None:
-        """Nodes go away and come back: killed and started again, or stopped and continued."""
+        """Makes nodes go away and come back: kills and restarts them, or stops and continues them."""
         for switch in switches:
             while (left := switch.time - self.now) > 0:
                 await asyncio.sleep(left / SECOND)
@@ -269,17 +269,17 @@ class Lab:
                 await feeder.tell_again(switch.node)
 
     def _wake_all(self) -> None:
-        """A process that is stopped could not end."""
+        """Continues all stopped processes: a stopped one could not end."""
         for process in self.processes:
             self._forkserver.signal(process, signal.SIGCONT)
 
     def begin(self) -> None:
-        """Sets the start: the next whole second of the nodes' time that leaves a moment."""
+        """Sets the start: the next whole second of the nodes' time, at least `_AHEAD` from now."""
         since = time.monotonic_ns() - self._mono
         self._start = -(-(since + _AHEAD) // SECOND) * SECOND
 
     async def stop(self) -> None:
-        """Has every node end in order, its facts written."""
+        """Stops every node cleanly, with its facts written."""
         alive = [process for process in self.processes if process.alive]
         late = await self._forkserver.stop(alive, PATIENCE)
         self.report.stubborn += [int(process.name.removeprefix("node ")) for process in late]
@@ -299,7 +299,7 @@ class Lab:
 
 
 def _as_toml(value: object) -> str:
-    """Values of TOML are written as in JSON, but for tables."""
+    """A value in TOML: as in JSON, except for tables."""
     if isinstance(value, dict):
         return "{" + ", ".join(f"{json.dumps(key)} = {_as_toml(part)}" for key, part in value.items()) + "}"
     if isinstance(value, list | tuple):
@@ -309,7 +309,7 @@ def _as_toml(value: object) -> str:
 
 @contextlib.contextmanager
 def work_folder() -> Iterator[Path]:
-    """For what nodes need while they run: below the system's temporary folder, whose name is short; gone afterwards."""
+    """A temporary folder for the nodes' files; its path must be short. It is removed afterwards."""
     with tempfile.TemporaryDirectory(prefix="roamcast-lab-") as place:
         if len(place) > _MAX_PATH:
             raise LabError(
@@ -327,7 +327,7 @@ async def run_lab(
     in_namespaces: bool = False,
     watch: Watch | None = None,
 ) -> LabReport:
-    """Runs a checked scenario on real nodes to its end. `folder` is where its file names start."""
+    """Runs a checked scenario on real nodes to its end. `folder` is where its relative file names start."""
     with work_folder() as work:
         async with Lab(scenario, folder, work, in_namespaces=in_namespaces) as lab:
             await lab.populate(watch)

@@ -1,8 +1,8 @@
-"""Network namespaces on a bridge: for every node a real interface and real broadcast, on one machine. It needs root.
+"""Network namespaces on a bridge: a real interface and real broadcast for every node, on one machine. It needs root.
 
 The rule this file owns: nothing has to be cleaned up. The namespaces have no names, so they end with their processes;
-the bridge is in the fork server's own namespace, and a cable ends with either of its ends. Whatever way the lab ends,
-the kernel removes all of it.
+the bridge is in the fork server's own namespace, and a cable (veth pair) ends with either of its ends. However the lab
+ends, the kernel removes everything.
 """
 
 import ctypes
@@ -14,18 +14,18 @@ from typing import Final
 from roamcast.errors import RoamcastError
 
 INTERFACE: Final = "eth0"
-"""A node's, in its namespace."""
+"""The name of a node's interface in its namespace."""
 BROADCAST: Final = "10.255.255.255"
 _BRIDGE: Final = "air"
 _CLONE_NEWNET: Final = 0x40000000
 
 
 class NamespaceError(RoamcastError):
-    """What the kernel, or the lack of a tool, refuses."""
+    """The kernel refuses, or a tool is missing."""
 
 
 def check_possible() -> None:
-    """Raises `NamespaceError` with the remedy."""
+    """Raises `NamespaceError`, saying what to do, if namespaces cannot be used."""
     if os.geteuid() != 0:
         raise NamespaceError("--netns needs root, for network namespaces: start it with sudo, or leave --netns out")
     if shutil.which("ip") is None:
@@ -33,25 +33,25 @@ def check_possible() -> None:
 
 
 def address_of(node: int) -> str:
-    """A node's, in 10.0.0.0/8; it never is the network's own or the broadcast address."""
+    """A node's address in 10.0.0.0/8; never the network's own or the broadcast address."""
     return f"10.{(node + 1) >> 16 & 255}.{(node + 1) >> 8 & 255}.{(node + 1) & 255}"
 
 
 def enter_new() -> None:
-    """This process leaves its network namespace for an empty one."""
+    """Moves this process into a new, empty network namespace."""
     libc = ctypes.CDLL(None, use_errno=True)
     if libc.unshare(_CLONE_NEWNET) != 0:
         raise NamespaceError(f"no network namespace can be made: {os.strerror(ctypes.get_errno())}")
 
 
 def make_bridge() -> None:
-    """In this process's namespace."""
+    """Makes the bridge, in this process's namespace."""
     _ip("link", "add", _BRIDGE, "type", "bridge")
     _ip("link", "set", _BRIDGE, "up")
 
 
 def plug_in(pid: int) -> None:
-    """A cable from the bridge to the namespace of a process."""
+    """Connects the namespace of a process to the bridge."""
     _ip("link", "add", f"v{pid}", "type", "veth", "peer", "name", INTERFACE, "netns", str(pid))
     _ip("link", "set", f"v{pid}", "master", _BRIDGE, "up")
 

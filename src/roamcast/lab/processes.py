@@ -1,4 +1,4 @@
-"""The node processes as the lab sees them: started, heard, ended. The other end of `forkserver`."""
+"""Starts, watches and ends the node processes: the lab's side of `forkserver`."""
 
 import asyncio
 import contextlib
@@ -17,7 +17,7 @@ _PROGRAM: Final = (
     "import sys; from roamcast.cli.main import main; from roamcast.lab.forkserver import serve; "
     "serve(main, sys.argv[1:])"
 )
-"""As text, because the lab is below the command line, and what it starts is above."""
+"""As text: the layer `lab` must not import the command line that it starts."""
 _GONE: Final = "the process that starts the nodes has ended"
 _LINE: Final = 1 << 20
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -25,33 +25,33 @@ _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
 
 
 class LabError(RoamcastError):
-    """A lab that cannot be set up, or that lost a node."""
+    """A lab cannot be set up, or lost a node."""
 
 
 @dataclass
 class Process:
-    """One process of the fork server's."""
+    """One child of the fork server."""
 
     name: str
     pid: int
     log: Path
     ready: "asyncio.Future[dict[str, Any]]"
-    """What it said in its first line of JSON."""
+    """Its first line of JSON with `ready`."""
     ended: "asyncio.Future[int]" = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     """Its status; negative: by that signal."""
     wanted: bool = True
-    """Whether it should be alive: if it ends nevertheless, `on_death` is told."""
+    """Whether it should be alive: if it ends, `on_death` is called."""
 
     @property
     def alive(self) -> bool:
         return not self.ended.done()
 
     async def wait(self) -> int:
-        """Waits for its end; whoever is cancelled meanwhile leaves it to the others who wait."""
+        """Waits for its end. Cancelling one waiter does not affect the others."""
         return await asyncio.shield(self.ended)
 
     def last_words(self) -> str:
-        """The end of what it wrote to stderr."""
+        """The last line that it wrote to stderr."""
         with contextlib.suppress(OSError):
             lines = self.log.read_text(errors="replace").strip().splitlines()
             return lines[-1][:500] if lines else "it said nothing"
@@ -59,7 +59,7 @@ class Process:
 
 
 class Processes:
-    """The fork server and its children. An async context manager: at its end, none is left."""
+    """The fork server and its children. An async context manager that leaves no process behind."""
 
     def __init__(self, *, netns: bool = False, on_death: Callable[[Process], None] | None = None) -> None:
         self._netns = netns
@@ -74,7 +74,7 @@ class Processes:
         command = [sys.executable, "-c", _PROGRAM, *(["--netns"] if self._netns else [])]
         pipe = asyncio.subprocess.PIPE
         self._awake = asyncio.get_running_loop().create_future()
-        # A session of its own: a terminal's interrupt is the lab's to answer, which then ends everything in order.
+        # Its own session, so that a terminal's interrupt reaches only the lab, which then ends everything cleanly.
         self._forkserver = await asyncio.create_subprocess_exec(
             *command, stdin=pipe, stdout=pipe, limit=_LINE, start_new_session=True, env=os.environ | _ONE_THREAD
         )
@@ -98,13 +98,13 @@ class Processes:
         started: asyncio.Future[Process] = asyncio.get_running_loop().create_future()
         self._starting[name] = started
         wanted = {"name": name, "args": list(args), "log": str(log), "address": address}
-        with contextlib.suppress(ConnectionError):  # the listener hears of it too
+        with contextlib.suppress(ConnectionError):  # the listener notices it too
             self._forkserver.stdin.write(json.dumps(wanted).encode() + b"\n")
             await self._forkserver.stdin.drain()
         return await started
 
     async def stop(self, processes: Sequence[Process], patience: float) -> list[Process]:
-        """Asks them to end, and after `patience` seconds makes them; gives those that had to be made."""
+        """Asks them to end, and kills them after `patience` seconds; returns those that had to be killed."""
         for process in processes:
             process.wanted = False
             self.signal(process, signal.SIGTERM)
@@ -118,7 +118,7 @@ class Processes:
         return late
 
     def signal(self, process: Process, number: signal.Signals) -> None:
-        """Its end is awaited by the fork server, so that a number is never another's."""
+        """Sends a signal. The fork server reaps its children, so the pid cannot belong to another process."""
         if process.alive:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(process.pid, number)
@@ -135,7 +135,7 @@ class Processes:
             async with asyncio.timeout(10):
                 await forkserver.wait()
         if forkserver.returncode is None:
-            forkserver.kill()  # its children go with it
+            forkserver.kill()  # its children die with it
             await forkserver.wait()
         await listener
 
@@ -149,45 +149,45 @@ class Processes:
             self._nobody_left()
 
     def _nobody_left(self) -> None:
-        """Nothing more will be heard: whoever waits for something waits in vain."""
+        """The fork server has ended: fails everything that still waits for it."""
         waiting: list[asyncio.Future[Any] | None] = [self._awake, *self._starting.values()]
         waiting += [process.ready for process in self._by_pid.values()]
         for future in waiting:
             if future is not None and not future.done():
                 future.set_exception(LabError(_GONE))
-                future.exception()  # whoever awaits it gets it; nobody has to
+                future.exception()  # marks it as retrieved: nobody has to await it
         for process in self._by_pid.values():
             if process.alive:
                 process.ended.set_result(-signal.SIGKILL)
 
-    def _hear(self, told: dict[str, Any]) -> None:
-        if "ready" in told:
+    def _hear(self, line: dict[str, Any]) -> None:
+        if "ready" in line:
             assert self._awake is not None
             self._awake.set_result(None)
             return
-        if "name" in told:
-            started = self._starting.pop(told["name"])
+        if "name" in line:
+            started = self._starting.pop(line["name"])
             ready: asyncio.Future[dict[str, Any]] = asyncio.get_running_loop().create_future()
-            process = self._by_pid[told["pid"]] = Process(told["name"], told["pid"], Path(told["log"]), ready)
+            process = self._by_pid[line["pid"]] = Process(line["name"], line["pid"], Path(line["log"]), ready)
             if not started.done():
                 started.set_result(process)
             return
-        process = self._by_pid[told["pid"]]
-        if "said" in told:
-            self._said(process, told["said"])
-        elif "problem" in told:
-            self._fail(process, told["problem"])
+        process = self._by_pid[line["pid"]]
+        if "stdout" in line:
+            self._printed(process, line["stdout"])
+        elif "problem" in line:
+            self._fail(process, line["problem"])
         else:
-            self._over(process, told["status"])
+            self._over(process, line["status"])
 
     @staticmethod
-    def _said(process: Process, line: str) -> None:
+    def _printed(process: Process, text: str) -> None:
         try:
-            said = json.loads(line)
+            content = json.loads(text)
         except ValueError:
             return
-        if isinstance(said, dict) and said.get("ready") and not process.ready.done():
-            process.ready.set_result(said)
+        if isinstance(content, dict) and content.get("ready") and not process.ready.done():
+            process.ready.set_result(content)
 
     @staticmethod
     def _fail(process: Process, why: str) -> None:

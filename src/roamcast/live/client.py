@@ -5,9 +5,9 @@
         async for event in client.subscribe('type = "offer" and price < 20'):
             print(event.id, event.attributes["price"])
 
-The rules this file owns: `publish` returns when the node has the event on disk; a subscription is in force when its
-iterator has been entered (or `await`ed); reading slowly holds nobody up, since the node keeps what waits within bounds
-and tells how many it left out (`Events.missed`). Nothing is queued here beyond what the socket holds.
+The rules this file owns: `publish` returns when the node has the event on disk; a subscription is in force once its
+iterator has been entered (or `await`ed); a slow reader blocks nobody, since the node keeps a bounded queue and reports
+how many events it dropped (`Events.missed`). Nothing is queued here beyond what the socket holds.
 """
 
 import asyncio
@@ -29,7 +29,16 @@ from roamcast.content.filter import Filter
 from roamcast.content.xml import Schema
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.control_messages import (
+    MAX_REQUEST,
+    MSGPACK,
+    EventForm,
+    Named,
+    SubscribeRequest,
+    SubscriberMessage,
+    decode,
+    encode,
+)
 from roamcast.live.publisher import LONGEST, Publisher
 from roamcast.live.settings import (
     API_VARIABLE,
@@ -42,17 +51,17 @@ from roamcast.live.settings import (
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001
-"""Close codes of a WebSocket: the subscription is over; the node stops."""
+"""WebSocket close codes: the subscription is over; the node stops."""
 _PATIENCE: Final = 30.0
-"""Seconds for a request; a subscription has no end."""
+"""Timeout of a request, in seconds; a subscription has none."""
 
 
 class ClientError(RoamcastError):
-    """A node that cannot be reached, or that refuses."""
+    """A node cannot be reached, or refuses a request."""
 
 
 class Unreachable(ClientError):
-    """A node that does not answer, or no longer: it may come back."""
+    """A node does not answer, or stopped answering: it may come back."""
 
 
 class Received(msgspec.Struct, frozen=True):
@@ -64,39 +73,39 @@ class Received(msgspec.Struct, frozen=True):
     """A single value is that value; several are a tuple."""
     payload: bytes
     hops: int
-    """From its publisher."""
+    """Hops from its publisher."""
     via: str
     """The kind of message that brought it; `local` on the publisher's own node."""
 
     @property
     def event(self) -> Event:
-        """The same for filters and for publishing it again: every attribute a tuple of values."""
+        """As an `Event`, for filters or for publishing it again: every attribute is a tuple of values."""
         return Event.of(self.type, self.attributes, self.payload, self.id)
 
     @property
     def document(self) -> bytes | None:
-        """The XML document that it carries; None if it carries none."""
+        """The XML document that it carries, or None."""
         return document_of(self.event)
 
 
 class Events:
     """The events of one subscription: an asynchronous iterator, to be closed or left with `async with`."""
 
-    def __init__(self, client: "Client", ask: Ask, on_missed: Callable[[int], None] | None) -> None:
+    def __init__(self, client: "Client", request: SubscribeRequest, on_missed: Callable[[int], None] | None) -> None:
         self._client = client
-        self._ask = ask
+        self._request = request
         self._on_missed = on_missed
         self._socket: aiohttp.ClientWebSocketResponse | None = None
         self.subscription: int | None = None
         """Its id, once it is in force."""
         self.missed = 0
-        """How many events the node had to leave out so far, because they were not read in time."""
-        self.position: int | None = ask.after
-        """Of the latest event of a durable subscription, for `subscribe(..., after=position)`."""
+        """How many events the node has dropped so far because they were not read in time."""
+        self.position: int | None = request.after
+        """Position of the latest event of a durable subscription, for `subscribe(..., after=position)`."""
 
     @property
     def over(self) -> bool:
-        """Whether the node has ended the subscription for good: its lifetime is over, or somebody unsubscribed. A node
+        """Whether the node has ended the subscription for good: its lifetime is over, or a client unsubscribed. A node
         that stops only interrupts it."""
         return self._socket is not None and self._socket.close_code == _NORMAL
 
@@ -106,46 +115,46 @@ class Events:
             return self
         self._socket = await self._client._websocket("/subscribe", 2 * MAX_REQUEST)
         try:
-            await self._socket.send_bytes(encode(self._ask, MSGPACK))
-            told = await self._next()
+            await self._socket.send_bytes(encode(self._request, MSGPACK))
+            message = await self._next()
         except BaseException:
             await self.close()
             raise
-        if told is None or told.subscribed is None:
+        if message is None or message.subscribed is None:
             await self.close()
             raise Unreachable("the node ended before it had subscribed")
-        self.subscription = told.subscribed
+        self.subscription = message.subscribed
         return self
 
     async def close(self) -> None:
-        """Leaves: the subscription is over, unless it is durable."""
+        """Stops listening. This ends the subscription, unless it is durable."""
         if self._socket is not None:
             await self._socket.close()
 
-    async def _next(self) -> Told | None:
+    async def _next(self) -> SubscriberMessage | None:
         assert self._socket is not None
-        message = await self._socket.receive()
-        if message.type is not aiohttp.WSMsgType.BINARY:
+        frame = await self._socket.receive()
+        if frame.type is not aiohttp.WSMsgType.BINARY:
             return None
-        told = decode(message.data, Told, MSGPACK)
-        if told.error is not None:
-            raise ClientError(told.error)
-        return told
+        message = decode(frame.data, SubscriberMessage, MSGPACK)
+        if message.error is not None:
+            raise ClientError(message.error)
+        return message
 
     def __aiter__(self) -> AsyncIterator[Received]:
         return self
 
     async def __anext__(self) -> Received:
         await self.open()
-        while (told := await self._next()) is not None:
-            if told.missed:
-                self.missed += told.missed
+        while (message := await self._next()) is not None:
+            if message.missed:
+                self.missed += message.missed
                 if self._on_missed is not None:
-                    self._on_missed(told.missed)
-            if told.event is not None:
-                self.position = told.position if told.position is not None else self.position
-                form = told.event
-                return Received(form.id, form.type, form.attributes, form.payload, told.hops or 0, told.via or "")
+                    self._on_missed(message.missed)
+            if message.event is not None:
+                self.position = message.position if message.position is not None else self.position
+                form = message.event
+                return Received(form.id, form.type, form.attributes, form.payload, message.hops or 0, message.via or "")
         assert self._socket is not None
         if self._socket.close_code not in (None, _NORMAL, _GOING_AWAY):
             raise Unreachable(f"the connection to the node broke (code {self._socket.close_code})")
@@ -162,10 +171,10 @@ class Events:
 class Client:
     """A connection to the node at `address`: `HOST:PORT` or `unix:PATH`.
 
-    Without an address, that of the environment's ROAMCAST_API, or else the node of this user that runs on this machine;
-    without a token, that in the file which ROAMCAST_TOKEN_FILE names, if it names one. A node on another machine is
-    spoken to over TLS: `tls_cert`, or the file that ROAMCAST_TLS_CERT names, has its certificate or that of who signed
-    it; without either, whoever this system trusts may have signed it. With `tls_cert`, also on this machine.
+    The address defaults to the environment's ROAMCAST_API, or else to this user's node on this machine; the token
+    defaults to the one in the file that ROAMCAST_TOKEN_FILE names, if it is set. Connections to other machines use TLS:
+    `tls_cert`, or the file that ROAMCAST_TLS_CERT names, has the node's certificate or its issuer's; without either,
+    the system's trusted issuers apply. With `tls_cert`, connections on this machine use TLS too.
     """
 
     def __init__(
@@ -194,7 +203,7 @@ class Client:
             connector = aiohttp.UnixConnector(self._address.path)
         else:
             connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
-        # `trust_env` stays off: a proxy has no business between a node and its applications.
+        # `trust_env` stays off: no proxy belongs between a node and its applications.
         self._session = aiohttp.ClientSession(connector=connector, headers=self._headers)
         return self
 
@@ -211,7 +220,7 @@ class Client:
             await self._session.close()
             self._session = None
 
-    # --- What can be asked ------------------------------------------------------------------------------------------
+    # --- Requests ---------------------------------------------------------------------------------------------------
 
     async def publish(
         self,
@@ -223,17 +232,17 @@ class Client:
         relevance: str | Context | None = None,
         subscription_domain: str | Context | None = None,
     ) -> int:
-        """Publishes an event, given whole or by its parts; returns its id when the node has it on disk.
+        """Publishes an event, given whole or as its attributes; returns its id when the node has it on disk.
 
-        `lifetime` is how long it may be delivered, in s; `relevance` whom it concerns and `subscription_domain` who may
-        get it, as contexts. Not every protocol knows these.
+        `lifetime` is how long it may be delivered, in s. `relevance` (whom it concerns) and `subscription_domain` (who
+        may get it) are contexts. Not every protocol supports these.
         """
         event = attributes if isinstance(attributes, Event) else Event.of(type, attributes, payload)
         form = EventForm.of(event)
         form.lifetime = lifetime
         form.relevance, form.subscription_domain = _text(relevance), _text(subscription_domain)
         body = encode(form, MSGPACK)
-        # Whoever publishes once needs no connection that stays.
+        # A client that publishes once needs no permanent connection.
         if self._published and len(body) <= LONGEST:
             try:
                 async with asyncio.timeout(_PATIENCE):
@@ -251,8 +260,9 @@ class Client:
         schema: Schema | None = None,
         **options: Any,  # noqa: ANN401  # those of `publish`
     ) -> int:
-        """Publishes what an XML document says, and with `carry` the document itself, plain or compressed: a subscriber
-        reads it with `roamcast.content.document.document_of(event)`. Options are those of `publish`."""
+        """Publishes the event that an XML document describes. With `carry`, the event includes the document, plain or
+        compressed: a subscriber reads it with `roamcast.content.document.document_of(event)`. Options are those of
+        `publish`."""
         return await self.publish(event_of_document(document, carry, schema), **options)
 
     def subscribe(
@@ -268,17 +278,19 @@ class Client:
         after: int | None = None,
         on_missed: Callable[[int], None] | None = None,
     ) -> Events:
-        """The events that match, from when the iterator is entered. What is wanted is said by a filter, or in XPath,
-        such as `xpath='/CD[category="jazz"]'`; without either it is everything. A durable subscription needs an id, and
-        goes on without its listener and across restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it
-        ends by itself. `interest` and `publication_domain` are contexts: where events must be relevant, and who must
-        have published them. `after` is the `position` of the last event that was got of a durable subscription: a node
-        that was killed before it could write down that it had sent it does not send it again."""
+        """The events that match a filter or an XPath expression such as `xpath='/CD[category="jazz"]'`, or all events
+        without either, from when the iterator is entered. A durable subscription needs an id, and survives its
+        listener and restarts of the node until `unsubscribe(id)`. With a lifetime, in s, it ends by itself. `interest`
+        and `publication_domain` are contexts: where events must be relevant, and who must have published them. `after`
+        is the `position` of the last event received from a durable subscription: with it, a node that was killed before
+        recording that it had sent that event does not send it again."""
         if filter is not None and xpath is not None:
             raise ClientError("a subscription has a filter or an XPath expression, not both")
         wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
-        asked = Ask(str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain), after)
-        events = Events(self, asked, on_missed)
+        request = SubscribeRequest(
+            str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain), after
+        )
+        events = Events(self, request, on_missed)
         self._open = [other for other in self._open if other._socket is None or not other._socket.closed]
         self._open.append(events)
         return events
@@ -291,16 +303,16 @@ class Client:
         return answer
 
     async def set_here(self, here: tuple[float, float] | None) -> None:
-        """Tells the node where it is, in metres."""
+        """Sets the node's position, in metres."""
         await self._request("PUT", "/here", encode(here, MSGPACK), MSGPACK)
 
     async def set_attributes(self, attributes: Mapping[str, Scalar]) -> None:
         await self._request("PUT", "/attributes", encode(dict(attributes), MSGPACK), MSGPACK)
 
-    # --- How --------------------------------------------------------------------------------------------------------
+    # --- Connection -------------------------------------------------------------------------------------------------
 
     def _trusted(self, certificate: Path | str | None) -> ssl.SSLContext | None:
-        """Whom to believe; None: nothing leaves the machine, and nothing is encrypted."""
+        """The TLS context with the trusted certificates; None: a local connection, not encrypted."""
         if self._address.path or (self._address.local and certificate is None):
             return None
         try:

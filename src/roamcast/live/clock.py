@@ -1,11 +1,11 @@
-"""A node's time and what it has to do when: the clock that never goes back, and the agenda that keeps its order.
+"""A node's clock, which never goes back, and its agenda of timed tasks, which keeps their order.
 
 The rules this file owns:
 
-* `now` is ns since the epoch, a moment of wall-clock time. The wall clock is read once, at the start; from then on the
-  monotonic clock counts, so that setting the wall clock moves nothing. A node that was here before goes on no earlier
-  than it had got (`not_before`), even if the wall clock was set back meanwhile.
-* What is due at one instant happens in the order in which it was planned, and never before its time.
+* `now` is ns since the epoch, a moment of wall-clock time. The wall clock is read once, at the start; after that the
+  monotonic clock counts, so that setting the wall clock changes nothing. A restarted node continues no earlier than it
+  had got (`not_before`), even if the wall clock was set back meanwhile.
+* Tasks that are due at the same instant run in the order in which they were planned, and never early.
 """
 
 import asyncio
@@ -18,7 +18,7 @@ from roamcast.protocols.api import Time
 from roamcast.units import SECOND
 
 _MAX_WAIT: Final = 3600 * SECOND
-"""A loop cannot sleep for ever; the agenda looks up at least this often."""
+"""A loop cannot sleep for ever; the agenda wakes up at least this often."""
 
 
 class Clock:
@@ -38,7 +38,7 @@ class Clock:
         self._latest = begin - self.epoch
 
     def now(self, at_least: Time | None = None) -> Time:
-        """The time; `at_least` is when something that happens now was due, should a timer have come a bit early."""
+        """The time, but no earlier than `at_least`: a timer may fire slightly before its task is due."""
         now = self._monotonic() + self._offset
         if at_least is not None and at_least > now:
             now = at_least
@@ -47,12 +47,12 @@ class Clock:
 
     @property
     def wall(self) -> int:
-        """Now, in ns of wall-clock time as this clock has it."""
+        """Now, in ns of wall-clock time according to this clock."""
         return self.epoch + self.now()
 
 
 class Agenda:
-    """What is to be done later, on the running loop."""
+    """Tasks for later, on the running loop."""
 
     def __init__(self, clock: Clock) -> None:
         self._clock = clock
@@ -66,7 +66,7 @@ class Agenda:
         return len(self._tasks)
 
     def plan(self, at: Time, task: Callable[[Time], None]) -> int:
-        """Has `task(now)` called at `at` or as soon as possible after; gives a number to cancel it by."""
+        """Calls `task(now)` at `at` or as soon as possible after; returns a number to cancel it by."""
         self._serial += 1
         self._tasks[self._serial] = task
         heapq.heappush(self._heap, (at, self._serial))
@@ -75,17 +75,17 @@ class Agenda:
         return self._serial
 
     def cancel(self, number: int) -> bool:
-        """Takes something off; whether it was still to come."""
+        """Removes a task; returns whether it was still pending."""
         if self._tasks.pop(number, None) is None:
             return False
-        # What was cancelled makes room when its time comes; when it is most of the heap, at once.
+        # Cancelled tasks leave the heap when they are due, or at once when they are most of it.
         if len(self._heap) > 64 and len(self._heap) > 2 * len(self._tasks):
             self._heap = [item for item in self._heap if item[1] in self._tasks]
             heapq.heapify(self._heap)
         return True
 
     def close(self) -> None:
-        """Nothing is done any more."""
+        """Drops all tasks."""
         if self._alarm is not None:
             self._alarm.cancel()
         self._heap.clear()
@@ -105,7 +105,7 @@ class Agenda:
         self._alarm = None
         loop, now = asyncio.get_running_loop(), self._clock.now()
         while self._heap and self._heap[0][0] <= now:
-            # Each as a call of its own: what one of them raises, or cancels, leaves the others alone.
+            # A separate call for each, so that one that raises, or cancels another, does not affect the rest.
             loop.call_soon(self._do, *heapq.heappop(self._heap))
         self._arm()
 

@@ -1,13 +1,13 @@
-"""The API of a node: HTTP and WebSocket, on a Unix socket or an address. `docs/live.md` tells what it offers.
+"""The API of a node: HTTP and WebSocket, on a Unix socket or an address. `docs/live.md` describes it.
 
-The rules this file owns, for who may use it:
+The rules this file owns, about who may use it:
 
-* On a Unix socket (which only its owner may open) and on loopback no token is needed; beyond that nobody gets in
-  without one, everything goes over TLS, and a node does not start without both. Tokens are compared in constant time.
-* Pages in a browser are kept out: whatever carries an `Origin` is refused, and so is a request to loopback under any
-  other name than loopback's (a name that an attacker has pointed here).
-* Connections are bounded in number and in how long they may say nothing (`gate.py`), requests in
-  length, subscriptions in number, and what waits for a slow listener in both.
+* On a Unix socket (which only its owner may open) and on loopback no token is needed; any other address needs a token
+  and TLS, and a node does not start without both. Tokens are compared in constant time.
+* Pages in a browser are refused: any request with an `Origin`, and any request to loopback under another name than
+  loopback's (a name that an attacker has pointed here).
+* The number of connections and their idle time are bounded (`gate.py`), and so are the length of requests, the number
+  of subscriptions, and the number and size of events that wait for a slow listener.
 """
 
 import asyncio
@@ -23,7 +23,17 @@ from aiohttp import WSMsgType, web
 
 from roamcast.errors import ConfigError, ContentError, RoamcastError
 from roamcast.live import log
-from roamcast.live.control_messages import JSON, MAX_REQUEST, MSGPACK, Ask, EventForm, Named, Told, decode, encode
+from roamcast.live.control_messages import (
+    JSON,
+    MAX_REQUEST,
+    MSGPACK,
+    EventForm,
+    Named,
+    SubscribeRequest,
+    SubscriberMessage,
+    decode,
+    encode,
+)
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.mailbox import Mailbox
@@ -36,11 +46,11 @@ from roamcast.live.store import StoreError
 HEARTBEAT: Final = 20.0
 """Seconds between pings to a listener; one that does not answer is gone."""
 PATIENCE: Final = 10.0
-"""Seconds that a listener may take to say what it wants, and a request to send its body."""
+"""Seconds that a listener may take to send its subscription, and a request to send its body."""
 IDLE: Final = 30.0
 """Seconds that a connection stays open without a request."""
 MAX_LISTENERS: Final = 2048
-"""Connections, those included that have not said yet what they want."""
+"""Connections, including those that have not subscribed yet."""
 _MAX_ASK: Final = 512 * 1024
 """Bytes: the longest filter has 65536 characters."""
 
@@ -58,7 +68,7 @@ class Controlled(Protocol):
     def failure(self) -> str | None: ...
 
 
-# No browser is served; one that gets here all the same must not guess what an answer is.
+# Browsers are refused; one that gets here all the same must not guess the content type.
 _HEADERS: Final = {"X-Content-Type-Options": "nosniff"}
 
 
@@ -91,13 +101,13 @@ class Control:
         )
 
     def change(self, token: str | None, tls: ssl.SSLContext | None) -> None:
-        """For requests and connections from now on."""
+        """Sets the token and TLS context for later requests and connections."""
         self._token, self._tls = token, tls
         if self.gate is not None:
             self.gate.tls = tls
 
     async def open(self) -> Address:
-        """Begins to listen; gives the address, with the port that was found where none was asked for."""
+        """Starts listening; returns the address, with the actual port if port 0 was requested."""
         await self._runner.setup()
         assert self._runner.server is not None
         self.gate = Gate(self._runner.server, tls=self._tls)
@@ -140,14 +150,14 @@ class Control:
         if self._address.path:
             Path(self._address.path).unlink(missing_ok=True)
 
-    # --- Who gets in ------------------------------------------------------------------------------------------------
+    # --- Access control ---------------------------------------------------------------------------------------------
 
     @web.middleware
     async def _guard(self, request: web.Request, handler: _Handler) -> web.StreamResponse:
         refusal = self._refusal(request)
         if refusal is not None:
             answer = _problem(*refusal)
-            answer.force_close()  # a stranger is not kept
+            answer.force_close()  # no keep-alive for strangers
             return answer
         try:
             return await handler(request)
@@ -180,13 +190,13 @@ class Control:
                 return 401, "a token is needed: Authorization: Bearer TOKEN"
         return None
 
-    # --- What is asked ----------------------------------------------------------------------------------------------
+    # --- Requests ---------------------------------------------------------------------------------------------------
 
     async def _status(self, request: web.Request) -> web.Response:
         return _answer(self._node.status())
 
     async def _health(self, request: web.Request) -> web.Response:
-        """Whether the node does its work: 200, or 503 if it is about to end. An answer shows that its loop turns."""
+        """Health check: 200, or 503 if the node is about to end. Any answer shows that its event loop runs."""
         failure = self._node.failure()
         return _answer({"healthy": True}) if failure is None else _problem(503, failure)
 
@@ -232,7 +242,7 @@ class Control:
     async def _over_websocket(
         self, request: web.Request, longest: int, serve: Callable[[web.WebSocketResponse], Awaitable[None]]
     ) -> web.StreamResponse:
-        # Uncompressed: on one machine compressing costs more than it saves.
+        # Uncompressed: on one machine, compression costs more than it saves.
         socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=longest, compress=False)
         if not socket.can_prepare(request).ok:
             return _problem(426, "a WebSocket is expected here")
@@ -256,26 +266,26 @@ class Control:
             return
         if first.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
             return
-        # Whoever asks in binary is answered in it.
+        # A binary request gets binary messages.
         kind = MSGPACK if first.type is WSMsgType.BINARY else JSON
         try:
-            asked = decode(first.data, Ask, kind)
-            mailbox = await self._node.host.subscribe(asked)
+            request = decode(first.data, SubscribeRequest, kind)
+            mailbox = await self._node.host.subscribe(request)
         except RoamcastError as problem:
-            await _tell(listener, Told(error=str(problem)), kind)
+            await _tell(listener, SubscriberMessage(error=str(problem)), kind)
             await listener.close(code=1008)
             return
         try:
-            await _tell(listener, Told(subscribed=mailbox.subscription.id), kind)
+            await _tell(listener, SubscriberMessage(subscribed=mailbox.subscription.id), kind)
             await _stream(listener, mailbox, kind)
         except ConnectionError:
-            pass  # it left while it was being told something
+            pass  # the listener left while it was being sent something
         finally:
             self._node.host.leave(mailbox)
 
 
 async def _stream(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
-    """Events until the listener leaves or the subscription is over."""
+    """Sends events until the listener leaves or the subscription is over."""
     tasks = asyncio.create_task(_send_all(listener, mailbox, kind)), asyncio.create_task(_left(listener))
     try:
         await asyncio.wait(tasks, return_when=asyncio.FIRST_COMPLETED)
@@ -287,7 +297,7 @@ async def _stream(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) 
 
 
 async def _left(listener: web.WebSocketResponse) -> None:
-    """Nothing more is expected of a listener; reading is what notices that it has left."""
+    """Returns when the listener has left. Nothing more is expected from it, but only reading notices that it left."""
     while not listener.closed:
         await listener.receive()
 
@@ -295,18 +305,18 @@ async def _left(listener: web.WebSocketResponse) -> None:
 async def _send_all(listener: web.WebSocketResponse, mailbox: Mailbox, kind: str) -> None:
     async def send(missed: int, packed: bytes) -> None:
         if missed:
-            await _tell(listener, Told(missed=missed), kind)
+            await _tell(listener, SubscriberMessage(missed=missed), kind)
         if kind == MSGPACK:
             await listener.send_bytes(packed)
         else:
-            await _tell(listener, decode(packed, Told, MSGPACK), kind)
+            await _tell(listener, decode(packed, SubscriberMessage, MSGPACK), kind)
 
     while await mailbox.pass_on(send):
         pass
 
 
-async def _tell(listener: web.WebSocketResponse, told: Told, kind: str) -> None:
-    content = encode(told, kind)
+async def _tell(listener: web.WebSocketResponse, message: SubscriberMessage, kind: str) -> None:
+    content = encode(message, kind)
     if kind == MSGPACK:
         await listener.send_bytes(content)
     else:
@@ -314,7 +324,7 @@ async def _tell(listener: web.WebSocketResponse, told: Told, kind: str) -> None:
 
 
 async def _body(request: web.Request) -> bytes:
-    """Whoever announces a body sends it soon."""
+    """The body of a request, which must arrive within `PATIENCE`."""
     try:
         async with asyncio.timeout(PATIENCE):
             return await request.read()
@@ -324,7 +334,7 @@ async def _body(request: web.Request) -> bytes:
 
 
 def _kind(request: web.Request) -> str:
-    """The encoding of a request. A form, which any page could have posted, is none."""
+    """The encoding of a request. Forms, which any page could post, are refused."""
     if request.content_type not in (JSON, MSGPACK):
         raise web.HTTPUnsupportedMediaType(reason=f"Content-Type must be {JSON} or {MSGPACK}")
     return request.content_type

@@ -1,7 +1,7 @@
-"""What a node and its local applications say to each other: the shapes of the control API, `docs/live.md`.
+"""The messages between a node and its applications, in the control API (`docs/live.md`).
 
-One set of shapes, two encodings: JSON for people and shells, MessagePack for programs. In JSON a payload is base64,
-and infinities, which JSON lacks, are null; MessagePack has everything that an event may have.
+One set of messages, two encodings: JSON for people and shells, MessagePack for programs. In JSON a payload is base64,
+and infinities, which JSON lacks, are null; MessagePack can express every event.
 """
 
 from typing import Any, Final, TypeVar
@@ -15,7 +15,7 @@ from roamcast.errors import ContentError
 JSON: Final = "application/json"
 MSGPACK: Final = "application/msgpack"
 MAX_EVENT: Final = 256 * 1024
-"""Bytes of an event, encoded: what the link can carry in one message, with some to spare."""
+"""Bytes of an encoded event: what the link can carry in one message, with a margin."""
 MAX_REQUEST: Final = 2 * MAX_EVENT
 """Base64 and JSON need more room than the event itself."""
 
@@ -23,7 +23,7 @@ T = TypeVar("T")
 
 
 class EventForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """An event outside: an attribute is one value or a list of values."""
+    """An event in the API: an attribute is one value or a list of values."""
 
     type: str = ""
     attributes: dict[str, Scalar | tuple[Scalar, ...]] = {}
@@ -45,27 +45,27 @@ class EventForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
         )
 
     def event(self, number: int = 0) -> Event:
-        """The event with that id; what cannot be one raises `ContentError`."""
+        """The event with that id. Raises `ContentError` if the form is not a valid event."""
         return Event.of(self.type, self.attributes, self.payload, number or self.id)
 
 
-class Ask(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
-    """The first message of a subscriber."""
+class SubscribeRequest(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
+    """The first message from a subscriber."""
 
     filter: str
     id: int | None = None
     durable: bool = False
     lifetime: float | None = None
-    """Seconds after which the subscription ends by itself; None: it does not."""
+    """Seconds after which the subscription ends by itself; None: never."""
     interest: str | None = None
     publication_domain: str | None = None
     """Contexts, as text."""
     after: int | None = None
-    """The position of the last event that the subscriber got, if it is durable and remembers."""
+    """The position of the last event that the subscriber received, if the subscription is durable."""
 
 
-class Told(msgspec.Struct, omit_defaults=True):
-    """A message to a subscriber: which subscription it has, an event, how many it missed, or why it is refused."""
+class SubscriberMessage(msgspec.Struct, omit_defaults=True):
+    """A message to a subscriber: the id of its subscription, an event, how many it missed, or an error."""
 
     subscribed: int | None = None
     event: EventForm | None = None
@@ -73,7 +73,7 @@ class Told(msgspec.Struct, omit_defaults=True):
     via: str | None = None
     missed: int | None = None
     position: int | None = None
-    """Of an event in a durable subscription; positions rise."""
+    """The position of an event in a durable subscription; positions increase."""
     error: str | None = None
 
 
@@ -84,7 +84,7 @@ class Named(msgspec.Struct):
 
 
 class Published(msgspec.Struct, omit_defaults=True):
-    """The answer to one of many publications: the id of the event, or why there is none."""
+    """The answer to one of many publications: the id of the event, or an error."""
 
     id: int = 0
     error: str | None = None
@@ -95,6 +95,6 @@ def encode(thing: Any, kind: str) -> bytes:  # noqa: ANN401  # any of the above
 
 
 def decode(content: bytes | str, shape: type[T], kind: str) -> T:
-    """Raises `ContentError` for what is not of that shape."""
+    """The message. Raises `ContentError` if it does not have that shape."""
     data = content.encode() if isinstance(content, str) else content
     return decode_bytes(data, shape, "not understood", ContentError, "MessagePack" if kind == MSGPACK else "JSON")

@@ -1,6 +1,6 @@
-"""What happens on a live node: counted for the status, and written down where that is asked for (`written.py`).
+"""Records what happens on a live node: counts it for the status, and writes it to disk if requested (`written.py`).
 
-Counting needs nothing but this file. Arrow, which writes, takes 50 MB: a node that writes no facts does not load it.
+Counting needs only this file. Arrow, which writes, takes 50 MB: a node that writes no facts does not load it.
 """
 
 from collections import Counter
@@ -16,25 +16,25 @@ from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
 
 INTERVAL: Final = 5.0
-"""Seconds between the first parts of a life that are written; `WrittenFacts.interval` has what follows."""
+"""Seconds between the first parts written after a start; `WrittenFacts.interval` says how it grows."""
 DEFAULT_LIMIT: Final = 2**30
-"""Bytes of all parts."""
+"""Bytes of all parts together."""
 
 
 class Facts:
-    """Takes what happens on a node, and only counts it."""
+    """Counts what happens on a node, and writes nothing."""
 
     def __init__(self) -> None:
         self.recording = False
         self.decisions = False
-        """Whether what the broker decides about events is wanted."""
+        """Whether to record what the broker decides about events."""
         self.notes: Counter[str] = Counter()
         self.counted: dict[str, Counter[str]] = {}
-        """By kind since the start, for the status."""
+        """Totals since the start by kind of message, for the status."""
         self.on_recorded: Callable[[int], None] = lambda event: None
-        """Called with the last event of a part of `publish` that is written."""
+        """Called with the last event of a part of `publish` once the part is on disk."""
         self.last_published = 0
-        """The id of the last event in a part of `publish` that a former life wrote; 0: there is none."""
+        """The id of the last event in the parts of `publish` written before this start; 0: there is none."""
 
     @property
     def interval(self) -> float:
@@ -45,7 +45,7 @@ class Facts:
         self.notes[what] += 1
 
     def count(self, now: Time, kind: str, cause: int = 0, **amounts: int) -> None:
-        """Adds to what was sent (by its cause) and received, under the names of the columns of `transmit`."""
+        """Adds to the totals of sent (by cause) and received messages; `amounts` are columns of `transmit`."""
         self.counted.setdefault(kind, Counter()).update(amounts)
 
     def subscribed(self, now: Time, subscription: Subscription) -> None:
@@ -60,16 +60,16 @@ class Facts:
     def delivered(
         self, now: Time, event_id: int, subscriptions: Iterable[int], published: Time | None, hops: int, via: str
     ) -> None:
-        """`published` is None for the events of others: their nodes know when."""
+        """An event was delivered. `published` is None for other nodes' events: only their nodes know the time."""
 
     def record(self, now: Time, fact: Fact) -> None:
         """The broker has recorded a fact of its protocol."""
 
     def sensed(self, now: Time, attributes: Mapping[str, Scalar]) -> None:
-        """What the node says of itself has changed: only what is new is told."""
+        """The node's attributes have changed; `attributes` has only the new values."""
 
     async def cut(self, now: Time, *, last: bool = False) -> None:
-        """Writes a part with everything but the second that is not over; the last part has that too."""
+        """Writes a part with everything up to the last full second; the last part includes the current second."""
 
     async def close(self, now: Time) -> None:
         """The node ends."""
@@ -86,7 +86,7 @@ def facts_of(
     try:
         return WrittenFacts(folder, node, entry, decisions=decisions, limit=limit)
     except OSError as problem:
-        # Facts are for measuring: a node goes on without them, and says so.
+        # Facts are for measuring: the node continues without them, and logs it.
         log.error("facts could not be written", reason=str(problem), folder=str(folder))
         without = Facts()
         without.note("facts lost")

@@ -1,11 +1,11 @@
-"""Filters in the messages of a protocol: found, and widened where they are too long for a frame.
+"""Finds the filters in a protocol's messages, and widens those that are too long for a frame.
 
 The rules this file owns:
 
 * A message with a filter of more than `widening.MAX_IN_FRAME` constraints is dropped.
-* No honest node sends one: of a longer subscription the broker gets a wider filter (`widening.widened`), and the host
-  looks at the exact one before it delivers; a filter that a broker has put together from many is widened when it is
-  sent.
+* No honest node sends one: for a subscription with a longer filter, the broker gets a wider one (`widening.widened`),
+  and the host checks the exact filter before it delivers; a filter that a broker has merged from many is widened when
+  it is sent.
 """
 
 import typing
@@ -25,13 +25,13 @@ class FramedFilters:
     """Finds the filters in the messages of a protocol."""
 
     def __init__(self, messages: Sequence[type[Message]]) -> None:
-        # Only where a filter may be is looked for one: contexts, say, are deep.
+        # Only fields that may contain a filter are searched: others, such as contexts, may be deep.
         self._fields: dict[type, tuple[str, ...]] = {}
         for message in messages:
             self._explore(message, set())
 
     def _explore(self, shape: Any, above: set[Any]) -> bool:  # noqa: ANN401  # any annotation
-        """Whether something of this type may have a filter in it."""
+        """Whether a value of this type may contain a filter."""
         if shape is Filter:
             return True
         if not (isinstance(shape, type) and issubclass(shape, msgspec.Struct)):
@@ -44,11 +44,11 @@ class FramedFilters:
         return bool(fields)
 
     def acceptable(self, message: Message) -> bool:
-        """Whether a message that has arrived has no filter that is too long."""
+        """Whether no filter in a received message is too long."""
         return not self._fields.get(type(message)) or not any(map(too_long, self._filters(message)))
 
     def sendable(self, message: Message) -> Message:
-        """The message, with wider filters where they are too long."""
+        """The message, with filters that are too long widened."""
         return message if self.acceptable(message) else self._widened(message)
 
     def _filters(self, value: object) -> Iterator[Filter]:

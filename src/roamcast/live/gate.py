@@ -1,12 +1,12 @@
-"""In front of the API: how many may connect, and how long they may take to say what they want.
+"""Limits connections in front of the API: how many, and how long they may take to send a request.
 
-The rules this file owns, against strangers who connect and say nothing, or very little and slowly:
+The rules this file owns, against strangers who connect and send nothing, or very little and slowly:
 
-* With TLS, the same holds from the first byte on: a connection is admitted before it may shake hands.
-* A connection that has not sent the head of its first request within `PATIENCE` seconds, or sends a longer one than
-  `MAX_HEAD`, is dropped. The server behind the gate does not hear of it.
-* There are at most `capacity` connections, well below what the system lets the process open, and at most
-  `MAX_PER_ADDRESS` from one address of another machine. Whoever is beyond is dropped, and the others are served on.
+* With TLS, the limits apply from the first byte: a connection is admitted before the handshake.
+* A connection that has not sent the head of its first request within `PATIENCE` seconds, or sends one longer than
+  `MAX_HEAD`, is dropped. The server behind the gate never sees it.
+* There are at most `capacity` connections, well below the process's limit of open files, and at most `MAX_PER_ADDRESS`
+  from one address of another machine. Further ones are dropped; the existing ones continue.
 """
 
 import asyncio
@@ -25,7 +25,7 @@ _END: Final = b"\r\n\r\n"
 
 
 def capacity() -> int:
-    """Half of the descriptors that the process may have: the rest is for the store, the facts and the radio."""
+    """Half of the process's file descriptors: the rest is for the store, the facts and the radio."""
     descriptors, _ = resource.getrlimit(resource.RLIMIT_NOFILE)
     return max(16, min(MAX_CONNECTIONS, descriptors // 2))
 
@@ -44,7 +44,7 @@ class Gate:
         return Knock(self)
 
     def admits(self, address: str | None) -> bool:
-        """Whether there is room for one more connection, from an address of another machine if not None."""
+        """Whether there is room for one more connection. `address` is another machine's; None: local."""
         if len(self.server.connections) + len(self.waiting) >= self._most:
             return False
         if address is None:
@@ -59,7 +59,7 @@ class Gate:
 
 
 class Knock(asyncio.Protocol):
-    """A connection until the head of its first request is there."""
+    """A connection until the head of its first request has arrived."""
 
     def __init__(self, gate: Gate) -> None:
         self._gate = gate
@@ -77,20 +77,20 @@ class Knock(asyncio.Protocol):
         self._gate.waiting.add(self)
         self._alarm = asyncio.get_running_loop().call_later(PATIENCE, self.drop, "silent")
         if self._gate.tls is not None:
-            transport.pause_reading()  # the handshake's bytes are not for us
+            transport.pause_reading()  # TLS reads the handshake
             self._handshake = asyncio.create_task(self._shake_hands(transport, self._gate.tls))
 
     async def _shake_hands(self, transport: asyncio.Transport, tls: ssl.SSLContext) -> None:
         loop = asyncio.get_running_loop()
         try:
             secured = await loop.start_tls(transport, self, tls, server_side=True, ssl_handshake_timeout=PATIENCE)
-        except OSError:  # of TLS too
+        except OSError:  # includes errors of TLS
             self.drop("no TLS")
             return
         assert secured is not None
         self.transport = secured
         self._handshake = None
-        self.data_received(b"")  # what came while the handshake ended
+        self.data_received(b"")  # handles data that arrived while the handshake ended
 
     def data_received(self, data: bytes) -> None:
         self._head += data
@@ -128,7 +128,7 @@ class Knock(asyncio.Protocol):
 
 
 def _address(transport: asyncio.BaseTransport | None) -> str | None:
-    """Of the other machine; None on a Unix socket and on loopback, where there is only this one."""
+    """The other machine's address; None on a Unix socket and on loopback."""
     peer = transport.get_extra_info("peername") if transport is not None else None
     if not isinstance(peer, tuple) or peer[0].startswith("127.") or peer[0] == "::1":
         return None

@@ -1,15 +1,15 @@
-"""The host of one broker: everything that happens to it comes through here, one call at a time.
+"""The host of one broker: calls it, one call at a time, for everything that happens.
 
 The rules this file owns:
 
-* The broker is never re-entered: what arrives during a call of it waits for the next turn of the loop.
+* The broker is never re-entered: what arrives during a call waits for the next turn of the loop.
 * `now` never goes back from one call to the next.
-* **A broker that raises does not end the node.** It is logged, counted (`raised`) and told by the status. A frame from
-  a stranger that trips a defect would otherwise be a way to switch devices off from afar; brokers live on soft state,
-  which heals. Only a broker that cannot `start` ends the node: there is nothing to go on with.
-* A publication is in the store, with all that its broker kept for it, before its publisher gets its id and before
-  anything of it leaves; it counts as handed over when what the broker said to it was let out. One that was not is
-  published again when the node comes back, under the same id.
+* **A broker that raises does not end the node.** The exception is logged, counted (`raised`) and shown in the status.
+  Otherwise a stranger's frame that triggers a bug could switch devices off remotely; brokers rely on soft state, which
+  recovers. Only a broker that cannot `start` ends the node.
+* A publication is in the store, with everything that its broker kept for it, before its publisher gets its id and
+  before any message about it is sent. It counts as handed over once the broker's messages were released. One that was
+  not handed over is published again after a restart, under the same id.
 """
 
 import asyncio
@@ -31,7 +31,7 @@ from roamcast.content.widening import widened
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
 from roamcast.live.clock import Clock
-from roamcast.live.control_messages import MAX_EVENT, Ask, EventForm
+from roamcast.live.control_messages import MAX_EVENT, EventForm, SubscribeRequest
 from roamcast.live.facts import Facts
 from roamcast.live.filters import FramedFilters
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
@@ -46,17 +46,17 @@ from roamcast.protocols.messages import Bulk, Message, kind_of
 from roamcast.units import seconds
 
 _MAX_REMEMBERED: Final = 10_000
-"""Own events whose time of publication is remembered, for the facts of their delivery here."""
+"""Own events whose time of publication is remembered, for the facts of their local delivery."""
 MAX_UNSTORED: Final = 4096
 """Publications that may wait for the disk at a time."""
 
 
 MAX_LIFETIME: Final = 1e9
-"""Seconds, of an event or a subscription: 30 years."""
+"""Seconds, for events and subscriptions: 30 years."""
 
 
 class Busy(RoamcastError):
-    """Asked for more than the node can do now; later it may."""
+    """The node cannot do this now; it may later."""
 
 
 class Host:
@@ -106,7 +106,7 @@ class Host:
         self.broker: Broker[Any] = entry.broker(node, params, self.port, rng)
 
     def start(self) -> None:
-        """Begins, or begins again: what was kept, the durable subscriptions, the publications not handed over."""
+        """Starts the broker with what it kept, the durable subscriptions, and the publications not handed over."""
         kept = self._store.kept(self.protocol)
         self.port.now = self._clock.now()
         self.broker.start(self.port.now, kept)
@@ -127,7 +127,7 @@ class Host:
             self._hand_over(stored.serial, publication, stored.time - self._clock.epoch)
 
     def _record_the_rest(self) -> None:
-        """Publications whose facts went down with a former life are in the log still."""
+        """Records publications whose facts were lost when the node was killed: the store still has them."""
         if not self._facts.recording:
             self._store.set_number("recorded", NOTHING_RECORDED)
             return
@@ -135,9 +135,9 @@ class Host:
         if recorded == NOTHING_RECORDED:
             recorded = self._serial
             self._store.set_number("recorded", recorded)
-        # A life may have ended between the writing of a part and of the mark; the folder knows then.
+        # The node may have been killed after writing a part and before the mark; then the folder knows.
         written = self._facts.last_published - event_id(self.node, 1) + 1
-        if written <= self._serial:  # else another store's: this one began elsewhere
+        if written <= self._serial:  # otherwise the part belongs to another store
             recorded = max(recorded, written)
         for stored in self._store.publications():
             if stored.serial > recorded:
@@ -145,12 +145,12 @@ class Host:
                 self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
-        """From now on the broker is left alone."""
+        """Stops calling the broker."""
         self._ended = True
         self.port.agenda.close()
 
     def before_commit(self) -> None:
-        """What goes with the next commit and does not need one of its own."""
+        """Queues what goes with the next commit and needs none of its own."""
         for serial in self._handed:
             self._store.hand(serial)
         self._handed.clear()
@@ -158,7 +158,7 @@ class Host:
 
     @property
     def uncommitted(self) -> bool:
-        """Whether a commit has something to take along."""
+        """Whether something waits to go with a commit."""
         return bool(self._handed) or self.subscribers.pool.uncommitted
 
     # --- From the air -----------------------------------------------------------------------------------------------
@@ -178,7 +178,7 @@ class Host:
     # --- From applications ------------------------------------------------------------------------------------------
 
     async def publish(self, form: EventForm) -> int:
-        """Publishes an event, and gives its id when it is on disk."""
+        """Publishes an event; returns its id when it is on disk."""
         number = self._accept(form)
         try:
             await self._store.committed()
@@ -187,14 +187,14 @@ class Host:
         return number
 
     def publish_then(self, form: EventForm, stored: Callable[[BaseException | None], None]) -> int:
-        """Publishes an event, gives its id at once, and calls back when it is on disk."""
+        """Publishes an event, returns its id at once, and calls back when it is on disk."""
 
-        def told(problem: BaseException | None) -> None:
+        def written(problem: BaseException | None) -> None:
             self._unstored -= 1
             stored(problem)
 
         number = self._accept(form)
-        self._store.then(told)
+        self._store.then(written)
         return number
 
     def _accept(self, form: EventForm) -> int:
@@ -219,24 +219,24 @@ class Host:
         self._unstored += 1
         return event.id
 
-    def _refuse_unsupported(self, asked: Publication | Subscription) -> None:
-        for refusal in self._entry.refusals(asked, self.broker.params):
+    def _refuse_unsupported(self, wanted: Publication | Subscription) -> None:
+        for refusal in self._entry.refusals(wanted, self.broker.params):
             raise ContentError(f"{refusal}: this node runs {self.protocol}")
 
     def _hand_over(self, serial: int, publication: Publication, published: Time) -> None:
-        """`published` is when: of one that a former life has not handed over, some of its life has passed."""
+        """`published` is the time of publication: before a restart, part of the lifetime may have passed already."""
         put(self._published, publication.event.id, published, _MAX_REMEMBERED)
         if publication.lifetime is not None:
             left = publication.lifetime - max(0, self._clock.now() - published)
             publication = msgspec.structs.replace(publication, lifetime=max(0, left))
         self._call(self.broker.publish, publication)
-        # After the commit that has the publication, so that the mark goes with a later one.
+        # After the commit with the publication: the mark goes with a later commit.
         self._store.then(lambda problem: self._handed.append(serial))
 
-    async def subscribe(self, asked: Ask) -> Mailbox:
-        """A mailbox that fills from now on; a durable one that is there is taken up again with what waits in it."""
-        wanted, number, durable = parse_filter(asked.filter), asked.id, asked.durable
-        contexts = _context(asked.interest), _context(asked.publication_domain)
+    async def subscribe(self, request: SubscribeRequest) -> Mailbox:
+        """A mailbox that fills from now on. An existing durable subscription continues, with the events that wait."""
+        wanted, number, durable = parse_filter(request.filter), request.id, request.durable
+        contexts = _context(request.interest), _context(request.publication_domain)
         if durable and number is None:
             raise ContentError("a durable subscription needs an id, to be found by again")
         if number is not None and not 0 <= number < 2**63:
@@ -246,11 +246,11 @@ class Host:
             raise Busy(f"subscription {number} has a listener already")
         if former is not None and former.durable and durable and _wants(former.subscription) == (wanted, *contexts):
             former.listening = True
-            if asked.after is not None:
-                former.forget(asked.after)
+            if request.after is not None:
+                former.forget(request.after)
             return former
         given = self.subscribers.next_number if number is None else number
-        subscription = Subscription(given, wanted, _lifetime(asked.lifetime), *contexts)
+        subscription = Subscription(given, wanted, _lifetime(request.lifetime), *contexts)
         self._refuse_unsupported(subscription)
         return await self._subscribe_anew(subscription, number, durable)
 
@@ -270,13 +270,13 @@ class Host:
         self._begin(mailbox.subscription)
         try:
             await self._store.committed()
-        except BaseException:  # whoever asked has gone meanwhile
+        except BaseException:  # the caller has gone meanwhile
             self.leave(mailbox)
             raise
         return mailbox
 
     def leave(self, mailbox: Mailbox) -> None:
-        """A listener is gone; with it its subscription, unless that is durable."""
+        """A listener is gone, and so is its subscription, unless it is durable."""
         mailbox.listening = False
         if mailbox.ended:
             mailbox.clear()
@@ -284,7 +284,7 @@ class Host:
             self.unsubscribe(mailbox.subscription.id)
 
     def unsubscribe(self, number: int) -> bool:
-        """Ends a subscription; whether there was one."""
+        """Ends a subscription; returns whether there was one."""
         mailbox = self.subscribers.get(number)
         if mailbox is None:
             return False
@@ -297,7 +297,8 @@ class Host:
 
     def _begin(self, subscription: Subscription) -> None:
         self._facts.subscribed(self._clock.now(), subscription)
-        # Others hear of it: what is too long for a frame is widened here, and `_deliver` looks at it as it is.
+        # The filter is sent to other nodes: one that is too long for a frame is widened, and `_deliver` uses the exact
+        # one.
         shown = msgspec.structs.replace(subscription, filter=widened(subscription.filter))
         self._call(self.broker.subscribe, shown)
         if subscription.lifetime is not None:
@@ -305,7 +306,7 @@ class Host:
             self.port.agenda.plan(end, lambda now: self._expire(subscription))
 
     def _expire(self, subscription: Subscription) -> None:
-        """A subscription's lifetime is over, unless another has taken its place."""
+        """Ends a subscription whose lifetime is over, unless another has taken its place."""
         mailbox = self.subscribers.get(subscription.id)
         if mailbox is not None and mailbox.subscription is subscription:
             self.unsubscribe(subscription.id)
@@ -346,7 +347,7 @@ class Host:
 
     @property
     def tables(self) -> dict[str, int]:
-        """How full the tables are: the broker's own, and the port's."""
+        """The number of entries in the tables of the broker and of the port."""
         return self.broker.tables() | self.port.tables
 
 
@@ -355,12 +356,12 @@ def _context(text: str | None) -> Context | None:
 
 
 def _wants(subscription: Subscription) -> tuple[Filter, Context | None, Context | None]:
-    """What makes it the same subscription, but for its id and its end."""
+    """What makes two subscriptions the same, apart from their ids and lifetimes."""
     return subscription.filter, subscription.interest, subscription.publication_domain
 
 
 def _lifetime(amount: float | None) -> Time | None:
-    """A lifetime in seconds, as an application gives it."""
+    """A lifetime in ns, from an application's seconds."""
     if amount is not None and not 0 <= amount <= MAX_LIFETIME:
         raise ContentError(f"a lifetime is from 0 to {MAX_LIFETIME:g} s, not {amount:g}")
     return None if amount is None else seconds(amount)

@@ -1,8 +1,8 @@
-"""The network's key: 32 random octets that every node of one network holds, in a file that only its owner reads.
+"""The network's key: 32 random octets shared by all nodes of a network, in a file that only its owner can read.
 
-Whoever has the key belongs to the network, and is as trusted as any other who has it (`frame.py` says what that
-means). The key itself is never used for anything: each use has a key of its own, derived from it by HKDF-SHA256 with
-the use as its name, so that no two uses can harm each other. The file is one line, `roamcast-key-1` and 64 hex digits.
+Everyone with the key belongs to the network, and all are equally trusted (`frame.py` says what that means). The key
+itself is never used directly: each use has its own key, derived by HKDF-SHA256 with the use as its name, so that no
+use can compromise another. The file is one line, `roamcast-key-1` and 64 hex digits.
 """
 
 import os
@@ -22,7 +22,7 @@ _MAX_FILE: Final = 1024
 
 
 class KeyProblem(RoamcastError):
-    """A key that cannot be read, written or used, with the remedy."""
+    """A key cannot be read, written or used; the text says what to do."""
 
 
 class NetworkKey:
@@ -44,7 +44,7 @@ class NetworkKey:
                 content = file.read(_MAX_FILE + 1)
         except OSError as problem:
             raise KeyProblem(f"the key {path} cannot be read: {problem.strerror}") from None
-        # A group is its administrator's choice; the whole world never is.
+        # Access for a group is the administrator's choice; access for everyone is always a mistake.
         if mode & 0o007:
             raise KeyProblem(f"the key {path} is open to every user of this machine; close it with: chmod 600 {path}")
         words = content.decode("ascii", "replace").split()
@@ -55,7 +55,7 @@ class NetworkKey:
         raise KeyProblem(f"{path} is not a key; it must be one line: {MARK} and {2 * OCTETS} hex digits")
 
     def save(self, path: Path | str) -> None:
-        """Writes a new file; one that is there stays as it is, since nodes may depend on it."""
+        """Writes a new file; never overwrites one, since nodes may depend on it."""
         path = Path(path)
         try:
             descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
@@ -71,12 +71,12 @@ class NetworkKey:
             os.fsync(descriptor)
 
     def derive(self, use: str, salt: bytes | None = None) -> bytes:
-        """32 octets for one use, which tell nothing about those for another, nor about the key."""
+        """32 octets for one use, which reveal nothing about those for another use or about the key."""
         return HKDF(SHA256(), OCTETS, salt=salt, info=b"roamcast " + use.encode()).derive(self._secret)
 
     @property
     def fingerprint(self) -> str:
-        """16 hex digits to compare two keys by, without showing either."""
+        """16 hex digits to compare two keys without showing them."""
         return self.derive("fingerprint")[:8].hex()
 
     def __eq__(self, other: object) -> bool:

@@ -1,6 +1,6 @@
-"""Structured logs: one JSON object a line, on stderr.
+"""Structured logs: one JSON object per line, on stderr.
 
-`time` is wall-clock time in UTC, `level` and `event` say what it is, and the rest are its fields.
+`time` is wall-clock time in UTC, `level` and `event` say what happened; all other fields belong to the event.
 """
 
 import datetime
@@ -9,7 +9,7 @@ import logging
 from typing import Any, Final, TextIO
 
 LOGGER: Final = logging.getLogger("roamcast.live")
-# A program that uses this package and sets up no logging wants none; `roamcast node` sets it up.
+# Programs that use this package and set up no logging get none; `roamcast node` sets it up.
 LOGGER.addHandler(logging.NullHandler())
 _FIELDS: Final = "roamcast_fields"
 
@@ -36,18 +36,18 @@ class _Lines(logging.Formatter):
 
 
 def log_to(stream: TextIO, node: int, level: str) -> None:
-    """Sends what this program and its libraries log to the stream, from `level` on."""
+    """Sends the log of this program and its libraries, from `level` up, to the stream."""
     handler = logging.StreamHandler(stream)
     handler.setFormatter(_Lines(node))
     logging.basicConfig(level=level.upper(), handlers=[handler], force=True)
-    # aiohttp tells of every request; that belongs to whoever asks for it.
+    # aiohttp logs every request: only on request.
     logging.getLogger("aiohttp.access").setLevel(logging.WARNING)
     # A traceback for each malformed request would let strangers fill the disk; control.py logs our own failures.
     logging.getLogger("aiohttp.server").setLevel(logging.CRITICAL)
 
 
 def log(level: int, event: str, *, problem: BaseException | None = None, **fields: Any) -> None:  # noqa: ANN401  # JSON
-    """Logs what happened, with its fields; a problem comes with its traceback."""
+    """Logs an event with its fields; a problem is logged with its traceback."""
     trace = (type(problem), problem, problem.__traceback__) if problem is not None else None
     LOGGER.log(level, event, extra={_FIELDS: fields}, exc_info=trace)
 

@@ -1,17 +1,17 @@
-"""Events that wait for applications: a mailbox for each subscription, and the pool that holds what is in them.
+"""Events that wait for applications: a mailbox per subscription, and the pool that holds their events.
 
 The rules this file owns:
 
 * An event is encoded once and held once for all durable subscriptions, and once for all others.
-* **Those of durable subscriptions are in the store**, from the commit that has their delivery until they were sent, so
-  that they survive the node. In memory is a copy for listeners that are there, while there is room.
-* A mailbox has at most `MAX_EVENTS` events or `MAX_BYTES`. All together take at most `MAX_MEMORY`, by what they really
-  take, and `MAX_STORED` of the store. First the copies of stored events go; then the fullest mailbox gives up its
-  oldest, again and again.
-* A listener is told how many events were left out before it gets the next one.
-* An event of a durable subscription that could not be sent stays the next. If the node is killed after an event was
-  sent and before that was written down, it is sent again; a listener that says up to which number it got events
-  (`forget`) gets each exactly once.
+* **Events of durable subscriptions are in the store**, from the commit of their delivery until they were sent, so that
+  they survive the node. Memory has copies for connected listeners while there is room.
+* A mailbox has at most `MAX_EVENTS` events or `MAX_BYTES`. All mailboxes together take at most `MAX_MEMORY` of real
+  memory, and `MAX_STORED` of the store. Copies of stored events are dropped first; then the fullest mailbox drops its
+  oldest event, repeatedly.
+* A listener is told how many events were dropped before it gets the next one.
+* An event of a durable subscription that could not be sent remains the next. If the node is killed after an event was
+  sent and before that was recorded, it is sent again; a listener that says which number it last received (`forget`)
+  gets each event exactly once.
 """
 
 import asyncio
@@ -23,22 +23,22 @@ from typing import Final, Protocol
 import msgspec
 
 from roamcast.content.subscription import Subscription
-from roamcast.live.control_messages import MSGPACK, Told, encode
+from roamcast.live.control_messages import MSGPACK, SubscriberMessage, encode
 
 MAX_EVENTS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
 MAX_MEMORY: Final = 32 * 2**20
 MAX_STORED: Final = 128 * 2**20
 OVERHEAD: Final = 160
-"""Bytes of memory that an event takes beyond its encoding: this object, its numbers, and the head of its bytes."""
+"""Bytes of memory that an event takes beyond its encoding: this object, its numbers, and the header of its bytes."""
 PLACE: Final = 16
-"""Bytes of memory that an event's place in a mailbox takes."""
+"""Bytes of memory per event in a mailbox."""
 STORED_OVERHEAD: Final = 64
 """Bytes of the store that an event takes beyond its encoding."""
 
 
 class Shelf(Protocol):
-    """The part of a store that this needs."""
+    """The part of a store that the pool needs."""
 
     def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None: ...
     def remove_delivery(self, number: int) -> None: ...
@@ -53,16 +53,16 @@ class Delivery:
 
     def __init__(self, packed: bytes | None, size: int, number: int = 0) -> None:
         self.packed = packed
-        """A `Told`; None: only the store has it."""
+        """An encoded `SubscriberMessage`; None: only the store has it."""
         self.size = size
         """Bytes of its encoding."""
         self.number = number
-        """In the store; 0: it is not there."""
+        """Its number in the store; 0: it is not in the store."""
         self.holders = 0
 
 
 class Pool:
-    """All that waits in mailboxes."""
+    """All events that wait in mailboxes."""
 
     def __init__(self, shelf: Shelf, last: int = 0) -> None:
         """`last` is the number of the last delivery that was put into the store."""
@@ -70,16 +70,16 @@ class Pool:
         self.stored = 0
         self._shelf = shelf
         self.last = last
-        self._copies: dict[Delivery, None] = {}  # stored ones that are in memory too, oldest first
-        self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or left out; None: nobody's
+        self._copies: dict[Delivery, None] = {}  # stored events that are also in memory, oldest first
+        self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or dropped; None: for nobody
 
-    def new(self, told: Told, durable: tuple[int, ...]) -> Delivery:
-        """An event for listeners, queued for the store, with its number, if they are durable."""
+    def new(self, message: SubscriberMessage, durable: tuple[int, ...]) -> Delivery:
+        """An event for listeners; for durable subscriptions it gets a number and is queued for the store."""
         if not durable:
-            packed = encode(told, MSGPACK)
+            packed = encode(message, MSGPACK)
             return Delivery(packed, len(packed))
         self.last += 1
-        packed = encode(msgspec.structs.replace(told, position=self.last), MSGPACK)
+        packed = encode(msgspec.structs.replace(message, position=self.last), MSGPACK)
         self._shelf.add_delivery(self.last, packed, durable)
         return Delivery(packed, len(packed), self.last)
 
@@ -97,7 +97,7 @@ class Pool:
                 self._copies[delivery] = None
 
     def release(self, delivery: Delivery, subscription: int | None) -> None:
-        """The mailbox of a subscription lets go."""
+        """A subscription's mailbox no longer holds the delivery."""
         self.memory -= PLACE
         delivery.holders -= 1
         if delivery.number and subscription is not None:
@@ -126,7 +126,7 @@ class Pool:
             _shrink((mailbox for mailbox in mailboxes if mailbox.durable), lambda: self.stored > MAX_STORED)
 
     async def packed(self, delivery: Delivery) -> bytes | None:
-        """What is to be sent; None if the store has lost it."""
+        """The bytes to send; None if the store has lost them."""
         return delivery.packed if delivery.packed is not None else await self._shelf.delivery(delivery.number)
 
     # --- What goes with the next commit ------------------------------------------------------------------------------
@@ -145,7 +145,7 @@ class Pool:
 
 
 def _shrink(mailboxes: Iterable["Mailbox"], too_much: Callable[[], bool]) -> None:
-    """The fullest gives up its oldest, again and again."""
+    """Has the fullest mailbox drop its oldest event, repeatedly."""
     fullest = [(-mailbox.bytes, mailbox.subscription.id, mailbox) for mailbox in mailboxes if len(mailbox)]
     heapq.heapify(fullest)
     while fullest and too_much():
@@ -167,7 +167,7 @@ class Mailbox:
         self.missed_in_all = 0
         self.ended = False
         self.bytes = 0
-        """Of what waits."""
+        """Bytes of the events that wait."""
         self._pool = pool
         self._waiting: deque[Delivery] = deque()
         self._news = asyncio.Event()
@@ -185,22 +185,22 @@ class Mailbox:
         self._news.set()
 
     def leave_out(self) -> None:
-        """The oldest that waits."""
+        """Drops the oldest event."""
         self._let_go(self._waiting.popleft())
         self.missed += 1
         self.missed_in_all += 1
 
     def end(self) -> None:
-        """Nothing more will come; a listener gets what waits."""
+        """No more events will come; the listener still gets those that wait."""
         self.ended = True
         self._news.set()
         if not self.listening:
             self.clear()
 
     def forget(self, position: int) -> None:
-        """A listener got all up to this number from a former life, which could not write that down any more."""
+        """Drops the events up to this number: the listener got them before the node was killed."""
         if position > self._pool.last:
-            return  # it is of another store
+            return  # the number is from another store
         while self._waiting and self._waiting[0].number <= position:
             self._let_go(self._waiting.popleft())
 
@@ -209,8 +209,8 @@ class Mailbox:
             self._let_go(self._waiting.popleft())
 
     async def pass_on(self, send: Callable[[int, bytes], Awaitable[None]]) -> bool:
-        """Has the next event sent, with how many were left out before it; False at the end. One that could not be sent
-        stays the next."""
+        """Sends the next event, with how many were dropped before it; returns False at the end. An event that could not
+        be sent remains the next."""
         while not self._waiting:
             if self.ended:
                 return False

@@ -1,6 +1,6 @@
-"""What a node counts, in the text format of Prometheus, by its own client library.
+"""A node's metrics in the text format of Prometheus, written by its client library.
 
-Nothing is counted here: every number is read from the node's status when it is asked for.
+Nothing is counted here: every number is read from the node's status when Prometheus asks.
 """
 
 from collections.abc import Iterable, Mapping

@@ -1,7 +1,7 @@
 """The daemon: one broker of the catalogue on a link, with a store, facts, senses and the local API.
 
-It begins from below (store, clock, link, broker, API) and ends from above, so that whatever is still said on the way
-down has somewhere to go. What raises while it begins ends it, with everything closed that was opened.
+It starts bottom up (store, clock, link, broker, API) and stops top down, so that each layer can use those below it
+until it has stopped. An exception during the start closes everything that was opened and ends the node.
 """
 
 import asyncio
@@ -31,13 +31,13 @@ from roamcast.live.troubles import Troubles
 from roamcast.units import SECOND
 
 FIRST_SERIALS: Final = 2**31
-"""Serials that a new store may begin with; as many are left then, of 2^32."""
+"""A new store begins with a serial below this; at least as many are left then, of 2^32."""
 TICK: Final = 1.0
-"""Seconds between two looks at what can wait that long."""
+"""Seconds between two rounds of periodic work."""
 
 
 class Node:
-    """One node, running between `start` and `close`. `failed` is set to what ended it, if anything did."""
+    """One node, running between `start` and `close`. `failed` gets the error that ended it, if any."""
 
     def __init__(self, settings: NodeSettings) -> None:
         self.settings = settings
@@ -57,14 +57,14 @@ class Node:
         self._troubles = Troubles()
 
     def _read_keys(self) -> list[NetworkKey]:
-        """The first seals; while the network changes its key, the former is opened too."""
+        """The first key seals; while the network changes its key, frames sealed with the old one are accepted too."""
         return [NetworkKey.load(path) for path in (self.settings.key, self.settings.old_key) if path is not None]
 
     def _read_token(self) -> str | None:
         return read_token(self.settings.token_file) if self.settings.token_file is not None else None
 
     def reload(self) -> None:
-        """Reads again what is in files: keys, token, certificate. If one cannot be read, all stay as they were."""
+        """Reads keys, token and certificate from their files again. If one cannot be read, none is changed."""
         try:
             keys, token, tls = self._read_keys(), self._read_token(), self.settings.tls()
         except RoamcastError as problem:
@@ -113,7 +113,7 @@ class Node:
         await self.senses.start()
         close_later(self._close_link)
         await self.link.open()
-        # No turn of the loop between the two: nothing is heard before the broker has started.
+        # No turn of the loop between the two: nothing is received before the broker has started.
         self.host.port.air = self.link
         self._start_broker()
         close_later(self._commit_the_rest)
@@ -141,7 +141,8 @@ class Node:
                     f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
                 ) from None
         # A node that has lost its store has forgotten its events' ids. Others drop an id that they have seen, so a new
-        # store begins anywhere: n events before and m after the loss repeat one with a probability of (n + m) / 2^31.
+        # store begins at a random serial: with n events before the loss and m after it, the probability of repeating
+        # one is (n + m) / 2^31.
         first = secrets.randbelow(FIRST_SERIALS) if settings.seed is None else 0
         store = Store(path, settings.node, settings.sync, first_serial=first)
         if store.new:
@@ -152,7 +153,7 @@ class Node:
 
     def _make_host(self) -> Host:
         settings = self.settings
-        # A generator of its own, seeded by the operating system unless somebody wants to see the same again.
+        # Seeded by the operating system unless the run must be repeatable.
         rng = random.Random() if settings.seed is None else random.Random(f"{settings.seed}/broker/{settings.node}")
         return Host(settings.node, self._entry, self._params, rng, self.clock, self.store, self.facts, self.senses)
 
@@ -174,7 +175,7 @@ class Node:
         return Sealer(self._keys or None, self.settings.node, replay=replay)
 
     def _note_own_session(self) -> None:
-        """Written down with those of others: frames of our former lives are known from those of a twin."""
+        """Stores our own session like those of others, to tell our frames before a restart from a twin's."""
         self.store.hear({self._sealer.session: 0}, (), lambda problem: None)
 
     async def close(self) -> None:
@@ -189,7 +190,7 @@ class Node:
         self._count_acknowledgements()
 
     async def _commit_the_rest(self) -> None:
-        with contextlib.suppress(StoreError):  # told when it happened
+        with contextlib.suppress(StoreError):  # reported when it happened
             await self.store.committed()
             self._take_along()
             await self.store.committed()
@@ -199,7 +200,7 @@ class Node:
         self.store.set_number("clock", self.clock.wall)
 
     def _take_along(self) -> None:
-        """Has a commit made for what would otherwise wait for one."""
+        """Starts a commit for what would otherwise wait for one."""
         if self.host.uncommitted:
             self.store.set_number("clock", self.clock.wall)
 
@@ -227,11 +228,11 @@ class Node:
                 await self.facts.cut(self.clock.now())
 
     def _count_acknowledgements(self) -> None:
-        """The link's own frames are facts too."""
+        """Counts acknowledgements, the link's own frames, in the facts."""
         counters = self.link.counters
-        told = counters["acknowledged"], counters["acknowledged-octets"]
-        packets, octets = (now - before for now, before in zip(told, self._acknowledgements, strict=True))
-        self._acknowledgements = told
+        total = counters["acknowledged"], counters["acknowledged-octets"]
+        packets, octets = (now - before for now, before in zip(total, self._acknowledgements, strict=True))
+        self._acknowledgements = total
         if packets:
             self.facts.count(self.clock.now(), "ack", packets=packets, bits=8 * octets)
 
@@ -241,10 +242,10 @@ class Node:
             self._twins = twins
             log.error("another node has this node's number: stop one of them, and make a new key", heard=twins)
 
-    # --- What it knows ----------------------------------------------------------------------------------------------
+    # --- Status -----------------------------------------------------------------------------------------------------
 
     def failure(self) -> str | None:
-        """Why the node is about to end, if it is."""
+        """Why the node is about to end, or None."""
         return str(self.failed.result()) if self.failed is not None and self.failed.done() else None
 
     def status(self) -> dict[str, Any]:

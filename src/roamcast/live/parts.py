@@ -1,15 +1,15 @@
-"""A folder of parts: the facts of one node on disk, few files and bounded, whatever happens to them.
+"""A folder of parts: the facts of one node on disk, in few files of bounded size, safe against crashes.
 
 The rules this file owns:
 
-* A part is `<table>-<number>.parquet`. It is written beside its place, written through to the disk, and renamed: it is
-  complete or not there. Numbers rise, also across restarts.
-* When a table has `FAN` parts of one level, they become one part of the next level, unless that would be longer than
-  `LONGEST`. It takes the place of the last of them, and the others go. If the node is killed in between, its next life
-  removes them: a merged part says which numbers it stands for. So a table has some dozens of small parts, and every row
-  is written three or four times.
-* All parts together take no more than `limit` bytes; beyond, the oldest go.
-* A part that cannot be read is passed over with a line in the log.
+* A part is `<table>-<number>.parquet`. It is written to a temporary file, synced, and renamed: it is complete or not
+  there. Numbers increase, also across restarts.
+* When a table has `FAN` parts of one level, they are merged into one part of the next level, unless that would be
+  longer than `LONGEST`. It replaces the last of them, and the others are removed. If the node is killed in between, it
+  removes them at its next start: a merged part says which numbers it replaces. So a table has some dozens of small
+  parts, and every row is written three or four times.
+* All parts together take at most `limit` bytes; beyond that, the oldest are removed.
+* A part that cannot be read is skipped with a line in the log.
 """
 
 import os
@@ -39,9 +39,9 @@ class Part:
     number: int
     size: int
     first: int
-    """The lowest number that it stands for."""
+    """The lowest number that it replaces."""
     level: int | None = 0
-    """How often its rows were merged; None: it stays as it is."""
+    """How often its rows were merged; None: it is not merged again."""
     damaged: bool = False
 
 
@@ -50,7 +50,7 @@ class Parts:
         self._folder = folder
         self._limit = limit
         folder.mkdir(parents=True, exist_ok=True)
-        for left in folder.glob(".*.partial"):  # by a life that was killed
+        for left in folder.glob(".*.partial"):  # left by a node that was killed
             left.unlink()
         names = [(found, path) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
         places = sorted((int(found[2]), found[1], path) for found, path in names)
@@ -69,7 +69,7 @@ class Parts:
         return part
 
     def _remove_merged(self) -> None:
-        """What a former life merged and could not remove any more."""
+        """Removes parts that were merged and not removed because the node was killed."""
         covered: dict[str, int] = {}
         for part in reversed(self._parts):
             if part.number >= covered.get(part.table, part.number + 1):
@@ -130,7 +130,7 @@ class Parts:
         metadata = {**(merged.schema.metadata or {}), _MERGED: b"%d %d" % (parts[0].first, level)}
         last.size = _write(last.path, merged.replace_schema_metadata(metadata))
         last.first, last.level = parts[0].first, level
-        _to_disk(self._folder)  # the new one is there before the old ones go
+        _to_disk(self._folder)  # the new part must be there before the old ones are removed
         for part in parts[:-1]:
             self._remove(part)
 
@@ -159,7 +159,7 @@ def _pass_over(part: Part, problem: Exception) -> None:
 
 
 def _write(path: Path, rows: pa.Table) -> int:
-    """Gives the size."""
+    """Writes a part; returns its size."""
     partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     encoded = pa.BufferOutputStream()
     pq.write_table(rows, encoded, compression="zstd")
@@ -170,7 +170,7 @@ def _write(path: Path, rows: pa.Table) -> int:
 
 
 def _to_disk(path: Path) -> None:
-    """Without it, a file that was renamed may be empty after a loss of power, and a folder may not know it."""
+    """Syncs a file or a folder. Without it, a renamed file may be empty or missing after a loss of power."""
     descriptor = os.open(path, os.O_RDONLY)
     try:
         os.fsync(descriptor)

@@ -2,14 +2,14 @@
 
 The rules this file owns:
 
-* A port call only queues. What it queues, the messages and the deliveries of one call of the broker, is let out when
-  that call has returned, in order.
-* **Nothing gets out before what was kept is on disk.** A message or a delivery that came after a `keep` waits for its
-  commit: a neighbour is told "I have it" only when that survives a crash, and an event that an application got is not
-  handed to it again by a node that has forgotten. Where nothing was kept, nothing waits.
-* **A bulk goes piece by piece.** The next piece is given to the link when the one before has left, so that a long
-  document neither fills the queue nor holds up what else there is to say. One whose first piece finds the queue full is
-  dropped as a whole; of one that is under way, the rest is given up.
+* A port call only queues. The messages and deliveries of one broker call are released, in order, when that call has
+  returned.
+* **Nothing is released before what was kept is on disk.** A message or a delivery after a `keep` waits for its commit:
+  a neighbour is told "I have it" only when that survives a crash, and an application does not get an event twice
+  because its node has forgotten. If nothing was kept, nothing waits.
+* **A bulk is sent piece by piece.** The link gets the next piece when the one before has been sent, so that a long
+  document neither fills the queue nor delays other messages. If the first piece finds the queue full, the whole bulk is
+  dropped; if a later one does, the rest is.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -39,17 +39,17 @@ Wanted = Callable[[Event, tuple[int, ...]], tuple[int, ...]]
 Prepare = Callable[[Event, tuple[int, ...], int, str], list[Delivery]]
 Deliver = Callable[[Event, tuple[int, ...], int, str, list[Delivery]], None]
 Unreachable = Callable[[Node, Message], None]
-Told = Callable[[Message | Bulk], None]
+Sent = Callable[[Message | Bulk], None]
 Ring = Callable[[Time, Hashable], None]
 
 
 @dataclass(slots=True, eq=False)
 class _BulkFlight:
-    """A bulk on its way."""
+    """A bulk being sent."""
 
     bulk: Bulk
     number: int = 0
-    """Of the piece that is being sent."""
+    """The index of the piece being sent."""
 
 
 class LivePort:
@@ -68,13 +68,13 @@ class LivePort:
         prepare: Prepare,
         deliver: Deliver,
         unreachable: Unreachable,
-        left: Told,
-        dropped: Told,
+        left: Sent,
+        dropped: Sent,
         ring: Ring,
     ) -> None:
         self.now: Time = clock.now()
         self.air: Air | None = None
-        """Without one, messages are lost: the node is not up yet, or is ending."""
+        """None while the node is starting or ending: messages are lost then."""
         self.agenda = Agenda(clock)
         self._protocol = protocol
         self._encode = encode
@@ -92,7 +92,7 @@ class LivePort:
         self._serial = 0
         self._delayed: dict[Handle, int] = {}
         self._flying: dict[Hashable, tuple[Node | None, Message]] = {}
-        self._bulks: dict[Hashable, _BulkFlight] = {}  # by the handle of the piece that is being sent
+        self._bulks: dict[Hashable, _BulkFlight] = {}  # by the handle of the piece being sent
         self._queued: list[Callable[[], None]] = []
 
     # --- Sending ----------------------------------------------------------------------------------------------------
@@ -154,7 +154,7 @@ class LivePort:
                 self.air.broadcast(payload, token=handle, urgent=message.urgent)
             else:
                 self.air.unicast(to, payload, token=handle, urgent=message.urgent)
-        except Exception as problem:  # a number from a stranger's message that no frame can hold, say
+        except Exception as problem:  # such as a number from a stranger's message that no frame can hold
             log.warn("a message could not be sent", kind=kind_of(type(message)), to=to, reason=str(problem))
             self._facts.note("unsendable")
             self.done(handle, False, 0, 0)
@@ -169,7 +169,7 @@ class LivePort:
         if datagrams:
             self._facts.count(now, kind, message.cause, messages=1, packets=datagrams, bits=8 * octets)
         if not delivered:
-            # What never left found the queue full. Losses are counted under no cause, as in the simulator.
+            # A message with no datagrams found the queue full. Losses are counted under no cause, as in the simulator.
             self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})
             if to is not None:
                 self._unreachable(to, message)
@@ -179,10 +179,10 @@ class LivePort:
         elif to is None and message.tracked:
             (self._left if delivered else self._dropped)(message)
 
-    # --- Telling ----------------------------------------------------------------------------------------------------
+    # --- Deliveries, facts and timers -------------------------------------------------------------------------------
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
-        # Now, so that one commit has what waits for an application and what the broker keeps of its delivery.
+        # Prepared now, so that one commit has both the event for the application and what the broker keeps about it.
         subscriptions = self._wanted(event, subscriptions)
         prepared = self._prepare(event, subscriptions, hops, via)
         self._queued.append(lambda: self._deliver(event, subscriptions, hops, via, prepared))
@@ -221,12 +221,12 @@ class LivePort:
         """Ignored: the broker gets every copy."""
 
     def overheard(self, neighbour: Node) -> Time | None:
-        return None  # whatever else is on the air, no other program's frame is a node's
+        return None  # the link receives only nodes' own frames
 
-    # --- Letting out ------------------------------------------------------------------------------------------------
+    # --- Release ----------------------------------------------------------------------------------------------------
 
     def release(self) -> None:
-        """Lets out what was queued, now or when what was kept is on disk."""
+        """Releases what was queued, now or when what was kept is on disk."""
         if not self._queued:
             return
         queued, self._queued = self._queued, []
@@ -246,5 +246,5 @@ def _do_all(queued: list[Callable[[], None]]) -> None:
     for action in queued:
         try:
             action()
-        except Exception as problem:  # one message that cannot be sent does not hold the others back
+        except Exception as problem:  # one message that cannot be sent does not stop the others
             log.error("could not be let out", problem)

@@ -1,4 +1,4 @@
-"""The client's side of publishing over a WebSocket (`publishing.py`): what is published at once goes in one message."""
+"""The client's side of publishing over a WebSocket (`publishing.py`): concurrent publications share one message."""
 
 import asyncio
 import struct
@@ -13,14 +13,14 @@ from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Published, deco
 MOST: Final = 1000
 """Publications in one message."""
 LONGEST: Final = MAX_REQUEST - 16
-"""Bytes of a publication that fits into a message."""
+"""Bytes of the longest publication that fits into a message."""
 
 Socket = aiohttp.ClientWebSocketResponse
 Answer = asyncio.Future[int]
 
 
 class Publisher:
-    """Opens the connection when something is published, and again when it was lost."""
+    """Connects at the first publication, and again after the connection was lost."""
 
     def __init__(
         self,
@@ -28,7 +28,7 @@ class Publisher:
         refused: Callable[[str], Exception],
         lost: Callable[[], Exception],
     ) -> None:
-        """`refused` makes the error of a publication from its reason, `lost` that of one which got no answer."""
+        """`refused` makes the error for a refused publication, `lost` the error for one without an answer."""
         self._connect = connect
         self._refused = refused
         self._lost = lost
@@ -92,7 +92,7 @@ class Publisher:
             self._fail()
 
     def _tell(self, answer: Answer, published: Published) -> None:
-        if answer.done():  # whoever published has stopped waiting
+        if answer.done():  # the publisher has stopped waiting
             return
         if published.error is None:
             answer.set_result(published.id)

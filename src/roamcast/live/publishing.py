@@ -1,7 +1,7 @@
 """Publications over a WebSocket: many at a time, each answered in order when it is on disk.
 
-A message is a list of publications, and so is an answer a list: the id of each, or why it was refused. A request of its
-own for each, as `POST /publish` is, costs more than all that a node does with an event.
+A message is a list of publications, and an answer is a list with the id of each, or why it was refused. One HTTP
+request per publication (`POST /publish`) costs more than everything else a node does with an event.
 """
 
 import asyncio
@@ -15,11 +15,11 @@ from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import JSON, MSGPACK, EventForm, Published, decode, encode
 
 Publish = Callable[[EventForm, Callable[[BaseException | None], None]], int]
-"""Publishes, gives the id at once, and calls back when it is on disk; or raises, and does not."""
+"""Publishes, returns the id at once, and calls back when the event is on disk; or raises, and never calls back."""
 
 
 class _Place:
-    """That of an answer among the others."""
+    """The place of one answer in the sequence."""
 
     __slots__ = ("error", "number", "stored")
 
@@ -38,13 +38,13 @@ class PublishingStream:
         self._kind = MSGPACK
 
     async def serve(self) -> None:
-        """Until the publisher leaves, or says something that is no list."""
+        """Serves until the publisher leaves, or sends something that is not a list."""
         answering = asyncio.create_task(self._answer_for_ever())
         try:
             async for message in self._socket:
                 if message.type not in (WSMsgType.TEXT, WSMsgType.BINARY):
                     break
-                # Whoever asks in binary is answered in it.
+                # A binary request gets a binary answer.
                 self._kind = MSGPACK if message.type is WSMsgType.BINARY else JSON
                 for raw in decode(message.data, list[msgspec.Raw], self._kind):
                     self._take(bytes(raw))

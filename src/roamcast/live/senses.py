@@ -1,9 +1,9 @@
-"""What a node knows of itself: where it is and its attributes, from a file, a command, or whoever uses its API.
+"""What a node knows about itself: its position and attributes, from a file, a command, or its API.
 
-A source is text: `file:PATH` (JSON, read again and again), `command:WORDS` (its output is JSON), or for a place that
-never changes `X,Y`. A place is `[x, y]` or `{"x": …, "y": …}` in metres, or null for unknown; attributes are an object
-of strings, numbers and booleans. Without a source, the API sets it. The broker is given the latest value that was
-read: a source that fails is logged, counted, and leaves the value as it was.
+A source is text: `file:PATH` (JSON, read periodically), `command:WORDS` (prints JSON), or `X,Y` for a position that
+never changes. A position is `[x, y]` or `{"x": …, "y": …}` in metres, or null for unknown; attributes are an object of
+strings, numbers and booleans. Without a source, the API sets the value. The broker gets the latest value that was
+read: if a source fails, that is logged and counted, and the value stays.
 """
 
 import asyncio
@@ -29,7 +29,7 @@ Place = tuple[float, float]
 
 
 def as_place(raw: Any) -> Place | None:  # noqa: ANN401  # JSON
-    """A place from JSON; what is none raises `ContentError`."""
+    """A position from JSON. Raises `ContentError` if it is not one."""
     if raw is None:
         return None
     if isinstance(raw, dict) and set(raw) == {"x", "y"}:
@@ -39,11 +39,11 @@ def as_place(raw: Any) -> Place | None:  # noqa: ANN401  # JSON
         with contextlib.suppress(OverflowError):
             if len(numbers) == 2 and all(math.isfinite(value) for value in numbers):
                 return float(numbers[0]), float(numbers[1])
-    raise ContentError('a place is [x, y] or {"x": …, "y": …} in metres, or null')
+    raise ContentError('a position is [x, y] or {"x": …, "y": …} in metres, or null')
 
 
 def as_attributes(raw: Any) -> dict[str, Scalar]:  # noqa: ANN401  # JSON
-    """Attributes from JSON; what are none raises `ContentError`."""
+    """Attributes from JSON. Raises `ContentError` if they are not valid."""
     if not isinstance(raw, dict) or len(raw) > MAX_ATTRIBUTES:
         raise ContentError(f"attributes are an object of at most {MAX_ATTRIBUTES} names with one value each")
     if "" in raw:
@@ -73,9 +73,9 @@ class Senses:
         self.failures: Counter[str] = Counter()
         self._tasks: list[asyncio.Task[None]] = []
         self.on_change: Callable[[Mapping[str, Scalar]], None] = lambda attributes: None
-        """Told what the node says of itself, each time it is set or read."""
+        """Called with the node's attributes each time they are set or read."""
 
-    # --- What is known ----------------------------------------------------------------------------------------------
+    # --- Values -----------------------------------------------------------------------------------------------------
 
     @property
     def here(self) -> Place | None:
@@ -97,10 +97,10 @@ class Senses:
         if name in self._sources:
             raise ConfigError(f"{name} comes from {self._sources[name]!r} on this node, and cannot be set")
 
-    # --- Where it comes from ----------------------------------------------------------------------------------------
+    # --- Sources ----------------------------------------------------------------------------------------------------
 
     async def start(self) -> None:
-        """Reads every source once, and from then on again and again."""
+        """Reads every source once, and periodically from then on."""
         readers: dict[str, Callable[[Any], None]] = {"here": self._take_place, "attributes": self._take_attributes}
         for name, source in self._sources.items():
             if name == "here" and self._fixed is not None:
@@ -133,7 +133,7 @@ class Senses:
         except (OSError, ValueError, TimeoutError, RecursionError) as problem:
             self.failures[name] += 1
             reason = str(problem) or type(problem).__name__
-            if self._failing.get(name) != reason:  # once, not every few seconds
+            if self._failing.get(name) != reason:  # logged once, not every few seconds
                 self._failing[name] = reason
                 log.warn("a sense failed", sense=name, source=source, reason=reason)
         else:

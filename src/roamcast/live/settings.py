@@ -1,4 +1,4 @@
-"""What a node is told when it starts, checked before anything is opened."""
+"""A node's settings, checked before anything is opened."""
 
 import os
 import socket
@@ -60,7 +60,7 @@ class Address(NamedTuple):
 
 
 def host_and_port(text: str, what: str) -> tuple[str, int]:
-    """`HOST:PORT`; an IPv6 address stands in brackets."""
+    """Parses `HOST:PORT`; an IPv6 address is in brackets."""
     host, colon, port = text.rpartition(":")
     host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
     if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
@@ -69,24 +69,24 @@ def host_and_port(text: str, what: str) -> tuple[str, int]:
 
 
 def _state_folder() -> Path:
-    """One place, wherever a node is started from."""
-    if "STATE_DIRECTORY" in os.environ:  # systemd's
+    """The same place, wherever a node is started from."""
+    if "STATE_DIRECTORY" in os.environ:  # set by systemd
         return Path(os.environ["STATE_DIRECTORY"])
     return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "roamcast"
 
 
 def default_store(node: int) -> Path:
-    """Where the store of a node is unless it is told otherwise."""
+    """The default path of a node's store."""
     return _state_folder() / f"node-{node}.store"
 
 
 def default_address(node: int) -> Address:
-    """Where the API of a node is unless it is told otherwise: a Unix socket beside the default store."""
+    """The default address of a node's API: a Unix socket beside the default store."""
     return Address("", 0, str(_state_folder() / f"node-{node}.socket"))
 
 
 def find_address() -> Address:
-    """The API of the one node of this user that runs on this machine, at its default address."""
+    """The API address of the one node that this user runs on this machine at its default address."""
     running = [path for path in sorted(_state_folder().glob("node-*.socket")) if answers(path)]
     if len(running) == 1:
         return Address("", 0, str(running[0]))
@@ -130,7 +130,7 @@ def read_token(path: Path) -> str:
 
 
 def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
-    """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; what is not TOML is text."""
+    """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; anything else is text."""
     raw: dict[str, Any] = {}
     known = {field.encode_name: field.type for field in msgspec.structs.fields(entry.parameters)}
     for change in changes:
@@ -147,15 +147,15 @@ def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
 
 @dataclass(frozen=True, kw_only=True)
 class NodeSettings:
-    """All that a node is told."""
+    """All settings of a node."""
 
     node: int
     protocol: str = "flooding"
     changes: tuple[str, ...] = ()
-    """Of the protocol's parameters: `NAME=VALUE`."""
+    """Changes of the protocol's parameters: `NAME=VALUE`."""
     key: Path | None = None
     old_key: Path | None = None
-    """Of a network that changes its key: frames sealed with it are opened too."""
+    """While a network changes its key: frames sealed with the old key are accepted too."""
     insecure: bool = False
     store: Path | None = None
     """None: `default_store`."""
@@ -171,22 +171,22 @@ class NodeSettings:
     token_file: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
-    """Of the API; both or none."""
+    """The API's certificate and its private key; both or none."""
     facts: Path | None = None
     facts_limit: int = DEFAULT_LIMIT
-    """Bytes that all facts may take; then the oldest go."""
+    """Bytes that all facts may take; beyond that, the oldest are removed."""
     decisions: bool = False
-    """Whether the facts have what the broker decides about each event."""
+    """Whether the facts include what the broker decides about each event."""
     epoch: int | None = None
     """Wall-clock ns that are time 0; None: the first start with this store."""
     seed: str | None = None
-    """Of the broker's chance, with the first event of a new store having the serial 1; None: both by chance."""
+    """Seed of the broker's random numbers; it also makes 1 the first serial of a new store. None: both are random."""
     here: str | None = None
     attributes: str | None = None
-    """Where they come from; see `senses.py`."""
+    """The source of the attributes; see `senses.py`."""
     sense_interval: float = 5.0
     folder: Path = field(default_factory=Path)
-    """Where a protocol of one's own (`file.py:name`) is looked for."""
+    """Where the path of a protocol of your own (`file.py:name`) starts."""
 
     def __post_init__(self) -> None:
         if not 0 <= self.node <= MAX_NODE:
@@ -220,7 +220,7 @@ class NodeSettings:
         return default_address(self.node) if self.control is None else Address.parse(self.control)
 
     def tls(self) -> ssl.SSLContext | None:
-        """Of the API, if it has any."""
+        """The TLS context of the API, or None."""
         if self.tls_cert is None:
             return None
         context = ssl.SSLContext(ssl.PROTOCOL_TLS_SERVER)
@@ -234,7 +234,7 @@ class NodeSettings:
         return context
 
     def entry(self) -> Entry:
-        """The protocol. Refused if it needs what the node is not told."""
+        """The protocol's entry. Raises if it needs settings that are missing."""
         entry = find(self.protocol, self.folder)
         if self.decisions and self.facts is None:
             raise ConfigError("--decisions goes with --facts DIR: that is where they are written")

@@ -1,20 +1,19 @@
-"""What must survive a crash: one SQLite file a node, written by one process.
+"""What must survive a crash: one SQLite file per node, written by one process.
 
 The rules this file owns:
 
 * **Group commit.** Writes are queued on the event loop and committed together by one thread. `committed()` and `then()`
-  tell when everything queued so far is on disk; the node lets nothing out of the house that depends on a write before
-  that. What was queued and not committed is as if it had never happened.
+  say when everything queued so far is on disk; before that, the node sends nothing that depends on a write. What was
+  queued and not committed never happened.
 * **Durability.** With `sync` "full" a commit has reached the disk (it survives a loss of power); with "normal" it has
-  reached the operating system (it survives `kill -9`). With "off" nothing waits for a commit, which comes a little
-  later: only what was there when the node was stopped in order survives for sure. Two promises hold even so, if not
-  through a loss of power: no frame is accepted twice, and ids never repeat, since a store that was not closed numbers
-  on from `SKIPPED` farther.
-* **Bounded.** Of publications that the broker has got, the last `LOGGED` are kept, and of these at most `LOGGED_BYTES`;
-  those it has not got stay until it has.
-* **Fail-stop.** A store that cannot be written ends the node: it could no longer keep its promises. `on_failure` is
-  called once, and everybody who waits gets the error.
-* A file of another node, of another version or of another program is refused by name.
+  reached the operating system (it survives `kill -9`). With "off" nothing waits for a commit, which follows a little
+  later: only a clean stop guarantees that everything survives. Two promises hold even then, except after a loss of
+  power: no frame is accepted twice, and ids never repeat, since a store that was not closed skips `SKIPPED` serials.
+* **Bounded.** Of the publications handed to the broker, the last `LOGGED` are kept, up to `LOGGED_BYTES`; those not
+  handed over yet are kept until they are.
+* **Fail-stop.** If the store cannot be written, the node ends: it could no longer keep its promises. `on_failure` is
+  called once, and all waiting callers get the error.
+* A file of another node, version or program is refused, with an error that says which.
 """
 
 import asyncio
@@ -35,14 +34,14 @@ from roamcast.live.link.replay import Session
 
 VERSION: Final = 5
 APPLICATION: Final = 0x726F616D
-"""`roam`: how a file of ours is known."""
+"""`roam`: identifies our files."""
 LOGGED: Final = 10_000
 LOGGED_BYTES: Final = 64 * 2**20
 
 SKIPPED: Final = 1_000_000
-"""Serials that are left out after a life with `sync` "off" that did not end in order: more than it can have lost."""
+"""Serials to skip after an unclean end with `sync` "off": more than can have been lost."""
 BEHIND: Final = 0.2
-"""Seconds for which writes are collected with `sync` "off"."""
+"""Seconds during which writes are collected with `sync` "off"."""
 
 Sync = Literal["full", "normal", "off"]
 
@@ -64,15 +63,15 @@ CREATE TABLE session (
 );
 """
 _NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries", "behind")
-"""`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` that of the last which is
-a fact, `subscriptions` counts those numbered here, `deliveries` is the number of the last that had to wait, `behind` is
-1 during a life with `sync` "off"."""
+"""`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` the serial of the last event
+whose fact is written, `subscriptions` counts those numbered here, `deliveries` is the number of the last event that had
+to wait, `behind` is 1 while the node runs with `sync` "off"."""
 NOTHING_RECORDED: Final = 2**62
-"""For `recorded`: the latest life wrote no facts, so none are owed."""
+"""For `recorded`: the node last ran without facts, so none are missing."""
 
 
 class StoreError(RoamcastError):
-    """A store that cannot be opened, read or written."""
+    """A store cannot be opened, read or written."""
 
 
 class StoredPublication(NamedTuple):
@@ -80,19 +79,19 @@ class StoredPublication(NamedTuple):
     publication: bytes
     """A `Publication`, encoded."""
     time: int
-    """When, in ns of wall-clock time."""
+    """Wall-clock time of publication, ns."""
 
 
 class Store:
-    """An open store. Reading happens while it opens, but for `delivery`; afterwards there is only writing."""
+    """An open store. Everything except `delivery` is read while it opens; afterwards it is only written."""
 
     def __init__(self, path: Path, node: int, sync: Sync = "full", *, first_serial: int = 0) -> None:
-        """`first_serial` is the one before that of the first event, in a store that is made now."""
+        """In a new store, the first event gets the serial after `first_serial`."""
         self.path = path
         self.new = False
-        """Whether the store was made now."""
+        """Whether the store was just created."""
         self._sync = sync
-        self._lock = threading.Lock()  # around the connection: the writer's thread, and reading on the loop
+        self._lock = threading.Lock()  # guards the connection, which the writer's thread and the loop share
         self._connection = _connect(path, sync)
         try:
             self._numbers = self._load(node, first_serial)
@@ -108,7 +107,7 @@ class Store:
             self._connection.close()
             raise
         self._logged_bytes = sum(size for _, size in self._logged)
-        self._sizes: dict[int, int] = {}  # of publications that the broker has not got
+        self._sizes: dict[int, int] = {}  # of publications not handed to the broker yet
         self._writer = ThreadPoolExecutor(1, "store")
         self._pending: list[tuple[str, tuple[Any, ...]]] = []
         self._waiting: list[Callable[[BaseException | None], None]] = []
@@ -116,7 +115,7 @@ class Store:
         self._failure: StoreError | None = None
         self._closing = False
         self.before_commit: Callable[[], None] = lambda: None
-        """Called before a batch is taken: what it queues goes with it."""
+        """Called before a batch is committed: what it queues becomes part of the batch."""
         self.on_failure: Callable[[StoreError], None] = lambda problem: None
         self.commits = 0
 
@@ -128,22 +127,22 @@ class Store:
 
     @property
     def epoch(self) -> int | None:
-        """The wall-clock time of time 0, in ns, as it was set first; None in a new store."""
+        """The wall-clock time of time 0, in ns, as first set; None in a new store."""
         return self._numbers.get("epoch")
 
     @property
     def clock(self) -> int:
-        """Wall-clock ns before which the node is known to have lived."""
+        """The latest wall-clock time, in ns, at which the node is known to have run."""
         return self._numbers.get("clock", 0)
 
     @property
     def serial(self) -> int:
-        """Of the last event that was given an id."""
+        """The serial of the last event that got an id."""
         return self._numbers.get("serial", 0)
 
     @property
     def recorded(self) -> int:
-        """Of the last event of which a former life wrote the facts."""
+        """The serial of the last event whose facts were written before this start."""
         return self._numbers.get("recorded", 0)
 
     @property
@@ -151,25 +150,25 @@ class Store:
         return self._numbers.get("subscriptions", 0)
 
     def kept(self, protocol: str) -> dict[str, bytes]:
-        """What brokers of a protocol kept."""
+        """What the brokers of a protocol kept."""
         return dict(self._read("SELECT key, value FROM kept WHERE protocol = ? ORDER BY key", protocol))
 
     def unhanded(self) -> list[StoredPublication]:
-        """Publications that were acknowledged and that the broker has not got, in order."""
+        """Acknowledged publications that were not handed to the broker, in order."""
         rows = self._read("SELECT serial, publication, time FROM publication WHERE NOT handed ORDER BY serial")
         found = [StoredPublication(*row) for row in rows]
         self._sizes.update((stored.serial, len(stored.publication)) for stored in found)
         return found
 
     def publications(self) -> list[StoredPublication]:
-        """All that are in the log, in order."""
+        """All publications in the log, in order."""
         return [
             StoredPublication(*row)
             for row in self._read("SELECT serial, publication, time FROM publication ORDER BY serial")
         ]
 
     def subscriptions(self) -> list[tuple[int, str, int | None, str | None, str | None]]:
-        """The durable ones: ids, filters in text, when they end (wall-clock ns) if they do, and their contexts."""
+        """The durable subscriptions: ids, filters as text, when they end (wall-clock ns) if they do, and contexts."""
         return self._read("SELECT id, filter, until, interest, publication_domain FROM subscription ORDER BY id")
 
     def waiting(self) -> list[tuple[int, int, int]]:
@@ -181,12 +180,12 @@ class Store:
 
     @property
     def last_delivery(self) -> int:
-        """The number of the last one that had to wait for a durable subscription."""
+        """The number of the last delivery that had to wait for a durable subscription."""
         return self._numbers.get("deliveries", 0)
 
     async def delivery(self, number: int) -> bytes | None:
-        """One that waits. Read by the writer's thread, since the loop does not wait for the disk."""
-        if self._sync == "off":  # it may be on its way to the disk still
+        """A waiting delivery. The writer's thread reads it, since the loop must not wait for the disk."""
+        if self._sync == "off":  # it may not have been written yet
             await _called(self._when_written)
         statement = "SELECT packed FROM delivery WHERE number = ?"
         loop = asyncio.get_running_loop()
@@ -194,7 +193,7 @@ class Store:
         return rows[0][0] if rows else None
 
     def sessions(self) -> dict[Session, int]:
-        """The latest block of counters heard of each session, longest unheard first."""
+        """The latest block of counters received in each session, longest silent first."""
         rows = self._read("SELECT key, sender, salt, block FROM session ORDER BY rowid")
         return {Session(key, sender, salt): block for key, sender, salt, block in rows}
 
@@ -212,7 +211,7 @@ class Store:
         if self.new:
             connection.executescript(
                 f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
-                # A new store numbers deliveries on from one that was lost: it gave out fewer than one in a microsecond.
+                # Above all numbers of a store that was lost: it used fewer than one number per microsecond.
                 f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}), "
                 f"('deliveries', {time.time_ns() // 1000}); COMMIT;"
             )
@@ -241,7 +240,7 @@ class Store:
             connection.execute("BEGIN")
             connection.executemany("INSERT OR REPLACE INTO number VALUES (?, ?)", numbers.items())
             connection.execute("COMMIT")
-        # What waited for a subscription that ended in the moment when the node did.
+        # Remove what waited for a subscription that ended just when the node did.
         connection.executescript(
             "BEGIN; DELETE FROM waiting WHERE subscription NOT IN (SELECT id FROM subscription);"
             "DELETE FROM delivery WHERE number NOT IN (SELECT delivery FROM waiting); COMMIT;"
@@ -270,7 +269,7 @@ class Store:
         self._queue("INSERT INTO publication VALUES (?, ?, ?, 0)", serial, publication, time)
 
     def hand(self, serial: int) -> None:
-        """The broker has got a publication; the oldest that it got earlier make room."""
+        """The broker has got a publication; the oldest ones that it has got make room."""
         self._queue("UPDATE publication SET handed = 1 WHERE serial = ?", serial)
         size = self._sizes.pop(serial, 0)
         self._logged.append((serial, size))
@@ -288,12 +287,12 @@ class Store:
         self._queue(statement, number, filter_text, until, interest, publication_domain)
 
     def remove_subscription(self, number: int) -> None:
-        """With all that waits for it."""
+        """Removes a subscription and everything that waits for it."""
         self._queue("DELETE FROM subscription WHERE id = ?", number)
         self._queue("DELETE FROM waiting WHERE subscription = ?", number)
 
     def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None:
-        """An event that waits for durable subscriptions."""
+        """Adds an event that waits for durable subscriptions."""
         self.set_number("deliveries", number)
         self._queue("INSERT INTO delivery VALUES (?, ?)", number, packed)
         for subscription in subscriptions:
@@ -311,7 +310,7 @@ class Store:
         forgotten: Iterable[Session],
         done: Callable[[BaseException | None], None],
     ) -> None:
-        """Notes which blocks of counters were heard of which sessions, and calls back when that is on disk."""
+        """Records the latest block of counters received in each session, and calls back when that is on disk."""
         for session, block in blocks.items():
             self._queue("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", *session, block)
         for session in forgotten:
@@ -332,7 +331,7 @@ class Store:
             self._writing = asyncio.get_running_loop().create_task(self._write_all())
 
     def then(self, callback: Callable[[BaseException | None], None]) -> None:
-        """Calls back on the loop when all that was queued is on disk, in order; or with the error if it cannot be.
+        """Calls back on the loop, in order, when everything queued so far is on disk, or with an error if it cannot be.
 
         With `sync` "off" it calls back at once.
         """
@@ -348,11 +347,11 @@ class Store:
             self._waiting.append(callback)
 
     async def committed(self) -> None:
-        """Waits until all that was queued is on disk."""
+        """Waits until everything queued so far is on disk."""
         await _called(self.then)
 
     async def _write_all(self) -> None:
-        """Batch after batch, until nothing is left."""
+        """Commits batch after batch until nothing is left."""
         loop = asyncio.get_running_loop()
         while self._pending:
             waiting: list[Callable[[BaseException | None], None]] = []
@@ -368,8 +367,8 @@ class Store:
                 return
             finished = not self._pending
             if finished:
-                # What came while this batch was being written has nothing else to wait for. To the callbacks the store
-                # is clean, and what they queue begins anew.
+                # Callbacks that came while this batch was being written have nothing else to wait for. They see a
+                # clean store, and what they queue starts a new batch.
                 waiting += self._waiting
                 self._waiting, self._writing = [], None
             _call_all(waiting, None)
@@ -400,7 +399,7 @@ class Store:
             self.commits += 1
 
     async def close(self) -> None:
-        """Commits what is queued and lets go of the file."""
+        """Commits what is queued and closes the file."""
         self._closing = True
         if self._sync == "off":
             self.set_number("behind", 0)
@@ -430,13 +429,13 @@ def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem
     for callback in waiting:
         try:
             callback(problem)
-        except Exception as defect:  # of the one who waited: the others wait too
+        except Exception as defect:  # a bug in one callback must not affect the others
             log.error("a callback of the store raised", defect)
 
 
 def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
     try:
-        # Events are in it in clear text: a new one is for its owner alone, and so are the files that SQLite adds.
+        # It has events in clear text: only the owner may read a new store, or the files that SQLite adds.
         os.close(os.open(path, os.O_RDWR | os.O_CREAT, 0o600))
     except OSError as problem:
         if problem.errno in (errno.EROFS, errno.EACCES) and path.exists():

@@ -1,4 +1,4 @@
-"""The applications that listen: all subscriptions that came through the API, with their mailboxes."""
+"""All subscriptions that came through the API, with their mailboxes."""
 
 from collections.abc import Iterable, Iterator
 from typing import Final
@@ -7,18 +7,18 @@ from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
 from roamcast.content.widening import too_long
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import EventForm, Told
+from roamcast.live.control_messages import EventForm, SubscriberMessage
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
 MAX_SUBSCRIPTIONS: Final = 1024
-"""Of one node; each has a mailbox."""
+"""Subscriptions of one node; each has a mailbox."""
 
 
 class Subscribers:
     """All subscriptions that came through the API."""
 
     def __init__(self, node: int, made: int, pool: Pool) -> None:
-        """`made` is how many were given a number here before."""
+        """`made` is how many subscriptions were numbered here before."""
         self._node = node
         self.made = made
         self.pool = pool
@@ -35,7 +35,7 @@ class Subscribers:
 
     @property
     def next_number(self) -> int:
-        """A number for a subscription that has none: no other in the network has it."""
+        """A number for a subscription without one, unique in the network."""
         return self._node << 32 | (self.made + 1)
 
     def add(self, subscription: Subscription, durable: bool) -> Mailbox:
@@ -57,7 +57,7 @@ class Subscribers:
             mailbox.end()
 
     def restore(self, waiting: Iterable[tuple[int, int, int]]) -> None:
-        """What waits in the store: subscription, number and size of each delivery, oldest first."""
+        """Restores the deliveries that wait in the store: subscription, number and size of each, oldest first."""
         known: dict[int, Delivery] = {}
         for subscription, number, size in waiting:
             mailbox = self._mailboxes.get(subscription)
@@ -66,7 +66,7 @@ class Subscribers:
         self.pool.make_room(self)
 
     def wanted(self, event: Event, subscriptions: tuple[int, ...]) -> tuple[int, ...]:
-        """Those that really want the event: a broker has a wider filter of some."""
+        """The subscriptions whose exact filter matches the event: the broker may have a wider one."""
         boxes = ((number, self._mailboxes.get(number)) for number in subscriptions)
         return tuple(
             number
@@ -75,16 +75,16 @@ class Subscribers:
         )
 
     def prepare(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> list[Delivery]:
-        """What is to be delivered; what is for durable subscriptions is queued for the store."""
-        told = Told(event=EventForm.of(event), hops=hops, via=via)
+        """The deliveries of an event; those for durable subscriptions are queued for the store."""
+        message = SubscriberMessage(event=EventForm.of(event), hops=hops, via=via)
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]
         durable = tuple(box.subscription.id for box in boxes if box.durable)
-        made = [self.pool.new(told, durable)] if durable else []
-        return made if len(durable) == len(boxes) else [*made, self.pool.new(told, ())]
+        made = [self.pool.new(message, durable)] if durable else []
+        return made if len(durable) == len(boxes) else [*made, self.pool.new(message, ())]
 
     def deliver(self, deliveries: Iterable[Delivery], subscriptions: tuple[int, ...]) -> None:
-        """When what was prepared is on disk."""
-        # One that has left since the broker looked gets nothing.
+        """Puts prepared deliveries into mailboxes, once they are on disk."""
+        # A subscriber that has left meanwhile gets nothing.
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]
         for delivery in deliveries:
             self.pool.hold(delivery)

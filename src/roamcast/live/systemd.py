@@ -1,4 +1,4 @@
-"""Telling systemd that the node is ready, and that its loop still turns (`sd_notify(3)`). Without systemd, nothing."""
+"""Tells systemd that the node is ready, and that its loop still runs (`sd_notify(3)`). Does nothing without systemd."""
 
 import os
 import socket
@@ -6,7 +6,7 @@ from contextlib import suppress
 
 
 def notify(state: str) -> None:
-    """`READY=1`, `WATCHDOG=1` or `STOPPING=1`, to whoever started us and wants to know."""
+    """Sends `READY=1`, `WATCHDOG=1` or `STOPPING=1` to the service manager, if there is one."""
     place = os.environ.get("NOTIFY_SOCKET", "")
     if not place:
         return

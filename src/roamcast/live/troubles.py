@@ -1,7 +1,7 @@
-"""What an operator should know of, said in the log, and not more often than he can read.
+"""Logs problems of the link that an operator should know about, at a rate that people can read.
 
-The rule this file owns: a trouble gets one line, with how many frames it concerned, at most every `INTERVAL` seconds.
-One that is part of a healthy network now and then is told when it lasts, for `LASTING` looks running.
+The rule this file owns: a problem gets one line, with the number of frames, at most every `INTERVAL` seconds. Problems
+that happen now and then in a healthy network are logged only if they last for `LASTING` looks in a row.
 """
 
 from collections.abc import Mapping
@@ -11,9 +11,9 @@ from typing import Final
 from roamcast.live import log
 
 INTERVAL: Final = 60.0
-"""Seconds between two lines about the same trouble."""
+"""Seconds between two lines about the same problem."""
 LASTING: Final = 5
-"""Looks, one a second."""
+"""Consecutive looks, one per second."""
 
 
 @dataclass(frozen=True)
@@ -30,19 +30,19 @@ _TROUBLES: Final = {
     "replay": _Trouble("frames arrive again that were taken before: a loop in the network, or an attacker", True),
     "crowded": _Trouble("more neighbours are heard than there is room for"),
 }
-"""By the link's counter."""
+"""By the name of the link's counter."""
 
 
 @dataclass
 class _Seen:
     count: int = 0
-    """At the latest look."""
-    told: int = 0
-    """At the latest line."""
+    """The counter at the latest look."""
+    reported: int = 0
+    """The counter at the latest line."""
     looks: int = 0
-    """Running, in which there was more than before."""
+    """Consecutive looks in which the counter rose."""
     at: float = float("-inf")
-    """When the latest line was."""
+    """Time of the latest line."""
 
 
 class Troubles:
@@ -50,12 +50,12 @@ class Troubles:
         self._seen = {reason: _Seen() for reason in _TROUBLES}
 
     def look(self, now: float, counters: Mapping[str, int]) -> None:
-        """To be called once a second with the counters of a link; `now` is in seconds."""
+        """To be called once per second with the counters of a link; `now` is in seconds."""
         for reason, trouble in _TROUBLES.items():
             seen, count = self._seen[reason], counters.get(reason, 0)
             seen.looks = seen.looks + 1 if count > seen.count else 0
             seen.count = count
-            long_enough = seen.looks >= LASTING if trouble.lasting else count > seen.told
+            long_enough = seen.looks >= LASTING if trouble.lasting else count > seen.reported
             if long_enough and now - seen.at >= INTERVAL:
-                log.warn(trouble.words, reason=reason, frames=count - seen.told)
-                seen.told, seen.at = count, now
+                log.warn(trouble.words, reason=reason, frames=count - seen.reported)
+                seen.reported, seen.at = count, now

@@ -1,11 +1,11 @@
-"""The facts of one live node on disk, in the tables of every run, as parts that are complete or not there.
+"""Writes the facts of one live node to disk, in the tables of every run, as parts that are complete or not there.
 
 The rules this file owns:
 
-* A part of each table (`parts.py`) is cut every `interval` seconds and at the end, so that `kill -9` loses the last
-  seconds and nothing else. The publications of the lost seconds are written by the next life: the store has them
-  (`last_published` tells from where on).
-* Totals (`transmit`, `note`) are written as what was added since the last part: rows of the same key add up.
+* A part of each table (`parts.py`) is written every `interval` seconds and at the end, so that `kill -9` loses only the
+  last seconds. The publications of the lost seconds are written after the restart: the store has them
+  (`last_published` says from where on).
+* Totals (`transmit`, `note`) are written as increments since the last part: rows of the same key add up.
 * What a node cannot know is 0: collisions, half duplex, losses on a link, and airtime, which only a radio knows.
 """
 
@@ -35,19 +35,19 @@ from roamcast.protocols.messages import kind_of
 from roamcast.units import SECOND
 
 MAX_ROWS: Final = 50_000
-"""Rows that are held; with more, a part is cut earlier."""
+"""Rows held in memory; with more, a part is written earlier."""
 PATIENCE: Final = 120
 LONGEST_INTERVAL: Final = 300.0
 _AMOUNTS: Final = ("messages", *COUNTERS)
 
 
 class WrittenFacts(Facts):
-    """Takes what happens on a node and writes it down."""
+    """Records what happens on a node and writes it to disk."""
 
     def __init__(
         self, folder: Path, node: Node, entry: Entry, *, decisions: bool = False, limit: int = DEFAULT_LIMIT
     ) -> None:
-        """With `decisions`, what the broker decides about events is written down too; `limit` is in bytes."""
+        """With `decisions`, what the broker decides about events is recorded too; `limit` is in bytes."""
         super().__init__()
         self.recording = True
         self.decisions = decisions
@@ -63,8 +63,8 @@ class WrittenFacts(Facts):
         self._notes: Counter[str] = Counter()  # since the last part
         self._writer = ThreadPoolExecutor(1, "facts")
         self._writing: asyncio.Future[None] | None = None
-        pa.array([0])  # Arrow imports pandas with its first array: now, rather than in the middle of the traffic
-        self._cut = 0  # parts, in this life
+        pa.array([0])  # Arrow imports pandas with its first array: better now than under traffic
+        self._cut = 0  # parts written since the start
         self._parts = Parts(folder, limit)
         newest = next((rows for rows in self._parts.newest("publish") if rows.num_rows), None)
         if newest is not None:
@@ -72,8 +72,8 @@ class WrittenFacts(Facts):
 
     @property
     def interval(self) -> float:
-        """It doubles with every `PATIENCE` parts: an experiment of minutes loses seconds to `kill -9`, and a node on a
-        mast makes some hundred parts a day."""
+        """It doubles every `PATIENCE` parts: an experiment of minutes loses seconds to `kill -9`, and a permanent node
+        writes some hundred parts per day."""
         return min(INTERVAL * 2.0 ** (self._cut // PATIENCE), LONGEST_INTERVAL)
 
     # --- What happens -----------------------------------------------------------------------------------------------
@@ -124,7 +124,7 @@ class WrittenFacts(Facts):
     # --- Parts ------------------------------------------------------------------------------------------------------
 
     async def cut(self, now: Time, *, last: bool = False) -> None:
-        """Writes a part with everything but the second that is not over; the last part has that too."""
+        """Writes a part with everything up to the last full second; the last part includes the current second."""
         self._settle(now // SECOND, last)
         await self._written_out()
         self._begin_part()
@@ -137,7 +137,7 @@ class WrittenFacts(Facts):
     async def _written_out(self) -> None:
         while self._writing is not None:
             await asyncio.wait([self._writing])
-            await asyncio.sleep(0)  # for the callback that looks at how it went
+            await asyncio.sleep(0)  # lets the callback that checks the result run
 
     def _settle(self, second: int, last: bool) -> None:
         """Turns what was counted into rows."""
@@ -167,7 +167,7 @@ class WrittenFacts(Facts):
         self._writing = None
         problem = writing.exception()
         if problem is not None:
-            # Facts are for measuring: a node goes on without them, and says so.
+            # Facts are for measuring: the node continues without them, and logs it.
             self.note("facts lost")
             log.error("facts could not be written", reason=str(problem), folder=str(self._folder))
         elif last is not None:

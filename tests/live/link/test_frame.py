@@ -14,15 +14,15 @@ from roamcast.content.event import MAX_NODE
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import (
     ACK,
-    ASK,
+    ACK_REQUEST,
     BROADCAST,
+    BROADCAST_DATA,
+    FRAGMENT,
     HEADER_SIZE,
-    PART,
     REASONS,
-    SAY,
     SKIP,
     TAG_SIZE,
-    TELL,
+    UNICAST_DATA,
     Frame,
     FrameBehind,
     FrameRefused,
@@ -58,7 +58,7 @@ def header(version: int, kind: int, flags: int, sender: int, receiver: int, coun
 
 
 def test_the_octets_of_a_sealed_frame() -> None:
-    datagram = sealer(3, salt=SALT).seal(TELL, 5, b"hello", flags=ASK)
+    datagram = sealer(3, salt=SALT).seal(UNICAST_DATA, 5, b"hello", flags=ACK_REQUEST)
     head = bytes.fromhex(f"02 02 02 00000003 00000005 {SALT.hex()} 0000000000000064")
     secret = HKDF(SHA256(), 32, salt=SALT, info=b"roamcast frame 2 of node 3").derive(bytes(range(32)))
     sealed = ChaCha20Poly1305(secret).encrypt(bytes.fromhex("00000000 0000000000000064"), b"hello", head)
@@ -67,13 +67,22 @@ def test_the_octets_of_a_sealed_frame() -> None:
 
 
 def test_the_octets_of_an_open_frame() -> None:
-    datagram = sealer(3, key=None, salt=SALT).seal(SAY, BROADCAST, b"hello")
+    datagram = sealer(3, key=None, salt=SALT).seal(BROADCAST_DATA, BROADCAST, b"hello")
     assert datagram == bytes.fromhex(f"82 01 00 00000003 ffffffff {SALT.hex()} 0000000000000064") + b"hello"
 
 
 @pytest.mark.parametrize("key", [KEY, None])
 @given(
-    kind=st.sampled_from([(SAY, 0), (SAY, PART), (TELL, 0), (TELL, ASK), (TELL, ASK | PART), (ACK, 0)]),
+    kind=st.sampled_from(
+        [
+            (BROADCAST_DATA, 0),
+            (BROADCAST_DATA, FRAGMENT),
+            (UNICAST_DATA, 0),
+            (UNICAST_DATA, ACK_REQUEST),
+            (UNICAST_DATA, ACK_REQUEST | FRAGMENT),
+            (ACK, 0),
+        ]
+    ),
     sender=st.integers(0, MAX_NODE - 1),
     counter=st.integers(0, 2**63 - 1),
     payload=st.binary(max_size=200),
@@ -81,14 +90,14 @@ def test_the_octets_of_an_open_frame() -> None:
 def test_what_is_sealed_opens(
     key: NetworkKey | None, kind: tuple[int, int], sender: int, counter: int, payload: bytes
 ) -> None:
-    to = BROADCAST if kind[0] == SAY else MAX_NODE
+    to = BROADCAST if kind[0] == BROADCAST_DATA else MAX_NODE
     datagram = sealer(sender, key, counter, salt=SALT).seal(kind[0], to, payload, flags=kind[1])
     session = Session("insecure" if key is None else key.fingerprint, sender, SALT)
     assert sealer(MAX_NODE, key).open(datagram) == Frame(*kind, sender, to, counter, payload, session)
 
 
 def test_every_single_flipped_bit_is_noticed() -> None:
-    datagram = sealer(3).seal(TELL, 5, b"hello")
+    datagram = sealer(3).seal(UNICAST_DATA, 5, b"hello")
     receiver = sealer(5)
     for bit in range(8 * len(datagram)):
         changed = bytearray(datagram)
@@ -98,10 +107,10 @@ def test_every_single_flipped_bit_is_noticed() -> None:
 
 
 def test_nothing_shorter_is_accepted() -> None:
-    datagram = sealer(3).seal(SAY, BROADCAST, b"hello")
+    datagram = sealer(3).seal(BROADCAST_DATA, BROADCAST, b"hello")
     reasons = [reason(sealer(5), datagram[:length]) for length in range(len(datagram))]
     assert reasons == ["short"] * (HEADER_SIZE + TAG_SIZE) + ["key"] * 5
-    empty = sealer(3, None).seal(SAY, BROADCAST, b"")
+    empty = sealer(3, None).seal(BROADCAST_DATA, BROADCAST, b"")
     assert [reason(sealer(5, None), empty[:length]) for length in range(HEADER_SIZE)] == ["short"] * HEADER_SIZE
     assert sealer(5, None).open(empty).payload == b""
 
@@ -112,21 +121,21 @@ def test_nothing_shorter_is_accepted() -> None:
         (b"", "short"),
         (bytes(HEADER_SIZE + TAG_SIZE - 1), "short"),
         (bytes([2]) * (9000 + 1), "long"),
-        (header(1, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
-        (header(0x82, SAY, 0, 3, BROADCAST, 1) + bytes(16), "version"),
+        (header(1, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "version"),
+        (header(0x82, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "version"),
         (header(2, 0, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
         (header(2, 5, 0, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, SAY, ASK, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, ACK, PART, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, SKIP, PART, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, TELL, 4, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, SAY, 0, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, TELL, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, SAY, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, SAY, 0, 3, BROADCAST, 2**63) + bytes(16), "malformed"),
-        (header(2, SAY, 0, 3, BROADCAST, 1) + bytes(16), "key"),
-        (header(2, TELL, 0, 3, 6, 1) + bytes(16), "others"),
-        (header(2, SAY, 0, 5, BROADCAST, 99) + bytes(16), "key"),
+        (header(2, BROADCAST_DATA, ACK_REQUEST, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, ACK, FRAGMENT, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, SKIP, FRAGMENT, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, UNICAST_DATA, 4, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, BROADCAST_DATA, 0, 3, 5, 1) + bytes(16), "malformed"),
+        (header(2, UNICAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, BROADCAST_DATA, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(2, BROADCAST_DATA, 0, 3, BROADCAST, 2**63) + bytes(16), "malformed"),
+        (header(2, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "key"),
+        (header(2, UNICAST_DATA, 0, 3, 6, 1) + bytes(16), "others"),
+        (header(2, BROADCAST_DATA, 0, 5, BROADCAST, 99) + bytes(16), "key"),
     ],
 )
 def test_reasons(datagram: bytes, expected: str) -> None:
@@ -134,30 +143,30 @@ def test_reasons(datagram: bytes, expected: str) -> None:
 
 
 def test_another_key_and_none_at_all() -> None:
-    assert reason(sealer(5, NetworkKey(bytes(32))), sealer(3).seal(SAY, BROADCAST, b"x")) == "key"
-    assert reason(sealer(5, None), sealer(3).seal(SAY, BROADCAST, b"x")) == "version"
-    assert reason(sealer(5), sealer(3, None).seal(SAY, BROADCAST, bytes(20))) == "version"
+    assert reason(sealer(5, NetworkKey(bytes(32))), sealer(3).seal(BROADCAST_DATA, BROADCAST, b"x")) == "key"
+    assert reason(sealer(5, None), sealer(3).seal(BROADCAST_DATA, BROADCAST, b"x")) == "version"
+    assert reason(sealer(5), sealer(3, None).seal(BROADCAST_DATA, BROADCAST, bytes(20))) == "version"
 
 
 def test_a_frame_is_taken_once_also_by_a_receiver_that_restarts() -> None:
     disk = Disk()
     receiver = sealer(5, replay=disk.replay())
     three = sealer(3)
-    datagram = three.seal(SAY, BROADCAST, b"x")
+    datagram = three.seal(BROADCAST_DATA, BROADCAST, b"x")
     assert receiver.open(datagram).payload == b"x"
     receiver.replay.secure(lambda problem: None)
     assert reason(receiver, datagram) == "replay"
     reborn = sealer(5, replay=disk.replay())
     assert reason(reborn, datagram) == "behind"
     with pytest.raises(FrameBehind) as behind:
-        reborn.open(three.seal(SAY, BROADCAST, b"y"))
+        reborn.open(three.seal(BROADCAST_DATA, BROADCAST, b"y"))
     assert three.skip(behind.value.session.salt, behind.value.upto)
-    assert reborn.open(three.seal(SAY, BROADCAST, b"z")).payload == b"z"
+    assert reborn.open(three.seal(BROADCAST_DATA, BROADCAST, b"z")).payload == b"z"
     assert reason(reborn, datagram) == "replay"
 
 
 def test_looking_at_a_copy_twice_before_opening_either_takes_it_once() -> None:
-    receiver, datagram = sealer(5), sealer(3).seal(SAY, BROADCAST, b"x")
+    receiver, datagram = sealer(5), sealer(3).seal(BROADCAST_DATA, BROADCAST, b"x")
     looked = [receiver.look(datagram), receiver.look(datagram)]
     assert receiver.unseal(looked[0], datagram).payload == b"x"
     with pytest.raises(FrameRefused, match="replay"):
@@ -166,7 +175,7 @@ def test_looking_at_a_copy_twice_before_opening_either_takes_it_once() -> None:
 
 def test_a_forged_frame_uses_up_no_counter() -> None:
     receiver = sealer(5)
-    datagram = sealer(3).seal(SAY, BROADCAST, b"x")
+    datagram = sealer(3).seal(BROADCAST_DATA, BROADCAST, b"x")
     assert reason(receiver, datagram[:-1] + bytes([datagram[-1] ^ 1])) == "key"
     assert len(receiver.replay) == 0
     assert receiver.open(datagram).payload == b"x"
@@ -177,13 +186,13 @@ def test_own_frames_those_of_former_lives_and_those_of_a_twin() -> None:
     former = sealer(5)
     disk.blocks[former.session] = 0
     node = sealer(5, replay=disk.replay())
-    assert reason(node, node.seal(SAY, BROADCAST, b"x")) == "self"
-    assert reason(node, former.seal(SAY, BROADCAST, b"x")) == "self"
+    assert reason(node, node.seal(BROADCAST_DATA, BROADCAST, b"x")) == "self"
+    assert reason(node, former.seal(BROADCAST_DATA, BROADCAST, b"x")) == "self"
     twin = sealer(5, replay=disk.replay())
-    assert reason(node, twin.seal(SAY, BROADCAST, b"x")) == "twin"
-    assert reason(twin, node.seal(SAY, BROADCAST, b"x")) == "twin", "both notice"
+    assert reason(node, twin.seal(BROADCAST_DATA, BROADCAST, b"x")) == "twin"
+    assert reason(twin, node.seal(BROADCAST_DATA, BROADCAST, b"x")) == "twin", "both notice"
     stranger = sealer(5, NetworkKey(bytes(32)))
-    assert reason(node, stranger.seal(SAY, BROADCAST, b"x")) == "key"
+    assert reason(node, stranger.seal(BROADCAST_DATA, BROADCAST, b"x")) == "key"
 
 
 @given(st.binary(max_size=80) | st.binary(min_size=34, max_size=34).map(lambda b: b"\x02" + b + bytes(20)))
@@ -198,7 +207,7 @@ def outcome(receiver: Sealer, datagram: bytes) -> str | Frame:
         return refused.reason
 
 
-kinds = st.tuples(st.sampled_from([SAY, TELL, ACK, SKIP, 9]), st.integers(0, 4), st.integers(0, 6))
+kinds = st.tuples(st.sampled_from([BROADCAST_DATA, UNICAST_DATA, ACK, SKIP, 9]), st.integers(0, 4), st.integers(0, 6))
 places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, 2**63 - 1, 2**63]))
 
 
@@ -208,8 +217,13 @@ def test_an_open_frame_is_read_or_refused_by_name(
 ) -> None:
     result = outcome(sealer(5, None), header(0x82, *kind, *place) + payload)
     (what, flags, sender), (to, counter) = kind, place
-    fitting = {SAY: (0, PART), TELL: (0, PART, ASK, PART | ASK), ACK: (0,), SKIP: (0,)}.get(what, ())
-    if flags not in fitting or (what == SAY) != (to == BROADCAST) or counter == 2**63:
+    fitting = {
+        BROADCAST_DATA: (0, FRAGMENT),
+        UNICAST_DATA: (0, FRAGMENT, ACK_REQUEST, FRAGMENT | ACK_REQUEST),
+        ACK: (0,),
+        SKIP: (0,),
+    }.get(what, ())
+    if flags not in fitting or (what == BROADCAST_DATA) != (to == BROADCAST) or counter == 2**63:
         assert result == "malformed"
     elif sender == 5:
         assert result == "twin"
@@ -221,7 +235,9 @@ def test_an_open_frame_is_read_or_refused_by_name(
 
 def test_two_lives_of_a_node_share_no_nonce_whatever_was_lost() -> None:
     """Neither a store nor a clock is asked: the same number, the same counter, the same words, and another key."""
-    frames = [Sealer(KEY, 1, counter=0, clock=lambda: 0).seal(SAY, BROADCAST, b"the same words") for _ in range(50)]
+    frames = [
+        Sealer(KEY, 1, counter=0, clock=lambda: 0).seal(BROADCAST_DATA, BROADCAST, b"the same words") for _ in range(50)
+    ]
     assert len({frame[11:27] for frame in frames}) == 50, "50 salts"
     assert len({frame[HEADER_SIZE:] for frame in frames}) == 50
     receiver = sealer(2)
@@ -264,17 +280,23 @@ def test_nodes_count_in_blocks_of_one_size() -> None:
 
 
 def test_the_highest_number_is_a_nodes() -> None:
-    assert sealer(5).open(sealer(MAX_NODE).seal(SAY, BROADCAST, b"x")).sender == MAX_NODE
+    assert sealer(5).open(sealer(MAX_NODE).seal(BROADCAST_DATA, BROADCAST, b"x")).sender == MAX_NODE
 
 
 def test_a_frame_with_the_last_counter_silences_one_life_only() -> None:
     receiver = sealer(5)
-    assert receiver.open(sealer(3, counter=2**63 - 1, salt=SALT).seal(SAY, BROADCAST, b"poison"))
-    assert reason(receiver, sealer(3, counter=7, salt=SALT).seal(SAY, BROADCAST, b"x")) == "replay"
-    assert receiver.open(sealer(3, counter=7).seal(SAY, BROADCAST, b"the next life")).payload == b"the next life"
+    assert receiver.open(sealer(3, counter=2**63 - 1, salt=SALT).seal(BROADCAST_DATA, BROADCAST, b"poison"))
+    assert reason(receiver, sealer(3, counter=7, salt=SALT).seal(BROADCAST_DATA, BROADCAST, b"x")) == "replay"
+    assert (
+        receiver.open(sealer(3, counter=7).seal(BROADCAST_DATA, BROADCAST, b"the next life")).payload
+        == b"the next life"
+    )
     new = NetworkKey(bytes(32))
     other = Sealer((new, KEY), 5, replay=receiver.replay)
-    assert other.open(sealer(3, new, counter=7, salt=SALT).seal(SAY, BROADCAST, b"a new key")).payload == b"a new key"
+    assert (
+        other.open(sealer(3, new, counter=7, salt=SALT).seal(BROADCAST_DATA, BROADCAST, b"a new key")).payload
+        == b"a new key"
+    )
 
 
 def test_a_node_with_a_key_seals_and_one_without_does_not() -> None:
@@ -284,10 +306,10 @@ def test_a_node_with_a_key_seals_and_one_without_does_not() -> None:
 def test_two_keys_are_opened_and_the_first_seals() -> None:
     new = NetworkKey(bytes(32))
     changing = Sealer((new, KEY), 5)
-    assert changing.open(sealer(3).seal(SAY, BROADCAST, b"old")).payload == b"old"
-    assert changing.open(sealer(4, new).seal(SAY, BROADCAST, b"new")).payload == b"new"
-    assert sealer(6, new).open(changing.seal(SAY, BROADCAST, b"x")).payload == b"x"
-    assert reason(sealer(6), changing.seal(SAY, BROADCAST, b"x")) == "key"
+    assert changing.open(sealer(3).seal(BROADCAST_DATA, BROADCAST, b"old")).payload == b"old"
+    assert changing.open(sealer(4, new).seal(BROADCAST_DATA, BROADCAST, b"new")).payload == b"new"
+    assert sealer(6, new).open(changing.seal(BROADCAST_DATA, BROADCAST, b"x")).payload == b"x"
+    assert reason(sealer(6), changing.seal(BROADCAST_DATA, BROADCAST, b"x")) == "key"
 
 
 @pytest.mark.parametrize(("node", "counter"), [(-1, 0), (2**31, 0), (1, -1), (1, 2**63)])
@@ -298,29 +320,29 @@ def test_a_sealer_that_cannot_be(node: int, counter: int) -> None:
 
 def test_a_payload_that_does_not_fit() -> None:
     node = sealer(1)
-    longest = node.seal(SAY, BROADCAST, bytes(9000 - node.overhead))
+    longest = node.seal(BROADCAST_DATA, BROADCAST, bytes(9000 - node.overhead))
     assert len(longest) == 9000
     assert sealer(5).open(longest).payload == bytes(9000 - node.overhead)
     with pytest.raises(ValueError, match="do not fit"):
-        node.seal(SAY, BROADCAST, bytes(9000 - node.overhead + 1))
+        node.seal(BROADCAST_DATA, BROADCAST, bytes(9000 - node.overhead + 1))
 
 
 def test_other_keys_begin_another_session_and_the_counter_goes_on() -> None:
     other = NetworkKey(bytes(range(1, 33)))
     node, old, new = Sealer(KEY, 1, counter=7), Sealer(KEY, 2), Sealer(other, 2)
-    before, heard_back = node.session, node.seal(SAY, BROADCAST, b"my own")
+    before, heard_back = node.session, node.seal(BROADCAST_DATA, BROADCAST, b"my own")
     assert not node.change_keys([KEY, other]), "it seals with the same key"
     assert node.session == before
-    assert node.open(new.seal(SAY, BROADCAST, b"new")).payload == b"new"
+    assert node.open(new.seal(BROADCAST_DATA, BROADCAST, b"new")).payload == b"new"
     assert node.change_keys([other, KEY])
     assert reason(node, heard_back) == "self", "no twin"
     assert not node.change_keys([other])
     assert node.session.key == other.fingerprint
     assert node.session.salt != before.salt
-    frame = new.open(node.seal(SAY, BROADCAST, b"from now on"))
+    frame = new.open(node.seal(BROADCAST_DATA, BROADCAST, b"from now on"))
     assert (frame.payload, frame.counter) == (b"from now on", 8)
     with pytest.raises(FrameRefused, match="key"):
-        node.open(old.seal(SAY, BROADCAST, b"old"))
+        node.open(old.seal(BROADCAST_DATA, BROADCAST, b"old"))
     with pytest.raises(ValueError, match="all its life"):
         node.change_keys([])
     with pytest.raises(ValueError, match="all its life"):

@@ -12,7 +12,7 @@ import pytest
 from live.link.disk import Disk
 from live.link.relay import KEY, Relay, Station, until
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import ACK, HEADER_SIZE, TAG_SIZE, TELL, Sealer
+from roamcast.live.link.frame import ACK, HEADER_SIZE, TAG_SIZE, UNICAST_DATA, Sealer
 from roamcast.live.link.link import Link, LinkProblem, LinkSettings
 
 PATIENT = LinkSettings(
@@ -90,7 +90,7 @@ def test_a_message_of_many_parts_over_a_bad_air() -> None:
             await until(lambda: len(one.done) == 2)
             assert one.endings == [("long", True), ("next", True)]
             assert two.heard == [(1, payload), (1, b"short")]
-            assert one.done[0][2] >= 76  # parts of 1,354 octets
+            assert one.done[0][2] >= 76  # fragments of 1,354 octets
 
     asyncio.run(main())
 
@@ -143,7 +143,7 @@ def test_nobody_there_is_given_up_after_all_tries() -> None:
 def test_one_who_did_not_answer_gets_fewer_tries_until_heard_again() -> None:
     async def main() -> None:
         relay = Relay()
-        relay.refuse = lambda datagram: datagram[1] == TELL
+        relay.refuse = lambda datagram: datagram[1] == UNICAST_DATA
         async with stations(relay, 1, 2, settings=replace(PATIENT, retries=5)) as (one, two):
             one.link.unicast(2, b"x", token="a")
             one.link.unicast(2, b"x", token="b")
@@ -198,7 +198,7 @@ def test_closing_ends_everything_once_and_sends_broadcasts_still() -> None:
     async def main() -> None:
         relay = Relay()
         async with stations(relay, 1, 2) as (one, two):
-            relay.refuse = lambda datagram: datagram[1] == TELL
+            relay.refuse = lambda datagram: datagram[1] == UNICAST_DATA
             for number in range(5):
                 one.link.unicast(2, b"never", token=number)
                 one.link.unicast(3 + number, b"never", token=10 + number)
@@ -440,7 +440,7 @@ def test_deadlines_are_kept_by_the_clock_that_is_given() -> None:
 def test_parts_that_lead_nowhere_are_forgotten_in_time() -> None:
     async def main() -> None:
         relay = Relay()
-        relay.refuse = lambda datagram: bool(relay.passed)  # only the first part comes through
+        relay.refuse = lambda datagram: bool(relay.passed)  # only the first fragment comes through
         async with stations(relay, 1, 2, settings=replace(PATIENT, partial_lifetime=0.05)) as (one, two):
             one.link.broadcast(bytes(3000), token="t")
             await until(lambda: two.link.counters["received"] == 1)
@@ -518,7 +518,7 @@ def test_an_interface_can_be_chosen_and_must_exist() -> None:
 @pytest.mark.parametrize(
     ("change", "problem"),
     [
-        ({"air": ("no such host.invalid", 1)}, "is no IPv4 address"),
+        ({"air": ("no such host.invalid", 1)}, "is not an IPv4 address"),
         ({"bind": "203.0.113.1"}, "no socket on 203.0.113.1"),
     ],
 )

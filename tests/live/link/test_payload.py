@@ -6,16 +6,27 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.live.link.frame import ACK, ASK, BROADCAST, PART, SAY, SKIP, TELL, Frame, FrameRefused, Sealer
+from roamcast.live.link.frame import (
+    ACK,
+    ACK_REQUEST,
+    BROADCAST,
+    BROADCAST_DATA,
+    FRAGMENT,
+    SKIP,
+    UNICAST_DATA,
+    Frame,
+    FrameRefused,
+    Sealer,
+)
 from roamcast.live.link.payload import (
-    Answer,
-    Piece,
+    Ack,
+    Fragment,
     Skip,
-    read_answer,
-    read_piece,
+    read_ack,
+    read_fragment,
     read_skip,
-    seal_answer,
-    seal_piece,
+    seal_ack,
+    seal_fragment,
     seal_skip,
 )
 from roamcast.live.link.replay import Session
@@ -32,25 +43,39 @@ def sender() -> Sealer:
 
 
 @pytest.mark.parametrize(
-    ("to", "piece", "ask", "kind", "flags", "payload"),
+    ("to", "fragment", "ask", "kind", "flags", "payload"),
     [
-        (BROADCAST, Piece(b"hi"), False, SAY, 0, b"hi"),
-        (BROADCAST, Piece(b"hi", 258, 0, 1, 3), False, SAY, PART, bytes.fromhex("0000000000000102 01 03") + b"hi"),
-        (5, Piece(b"hi", 258, 7), True, TELL, ASK, bytes.fromhex("0000000000000102 07") + b"hi"),
-        (5, Piece(b"hi", 258, 7, 1, 3), False, TELL, PART, bytes.fromhex("0000000000000102 07 01 03") + b"hi"),
+        (BROADCAST, Fragment(b"hi"), False, BROADCAST_DATA, 0, b"hi"),
+        (
+            BROADCAST,
+            Fragment(b"hi", 258, 0, 1, 3),
+            False,
+            BROADCAST_DATA,
+            FRAGMENT,
+            bytes.fromhex("0000000000000102 01 03") + b"hi",
+        ),
+        (5, Fragment(b"hi", 258, 7), True, UNICAST_DATA, ACK_REQUEST, bytes.fromhex("0000000000000102 07") + b"hi"),
+        (
+            5,
+            Fragment(b"hi", 258, 7, 1, 3),
+            False,
+            UNICAST_DATA,
+            FRAGMENT,
+            bytes.fromhex("0000000000000102 07 01 03") + b"hi",
+        ),
     ],
 )
-def test_the_octets_of_a_piece(to: int, piece: Piece, ask: bool, kind: int, flags: int, payload: bytes) -> None:
-    frame = opened(seal_piece(sender(), to, piece, ask=ask))
+def test_the_octets_of_a_piece(to: int, fragment: Fragment, ask: bool, kind: int, flags: int, payload: bytes) -> None:
+    frame = opened(seal_fragment(sender(), to, fragment, ask=ask))
     assert frame == Frame(kind, flags, 3, to, 0, payload, SESSION)
-    assert read_piece(frame) == piece
+    assert read_fragment(frame) == fragment
 
 
 @pytest.mark.parametrize(("have", "bits"), [(0, b""), (1, b"\x01"), (0b1_0000_0010, b"\x02\x01")])
 def test_the_octets_of_an_answer(have: int, bits: bytes) -> None:
-    frame = opened(seal_answer(sender(), 5, Answer(258, 7, have)))
+    frame = opened(seal_ack(sender(), 5, Ack(258, 7, have)))
     assert frame == Frame(ACK, 0, 3, 5, 0, bytes.fromhex("0000000000000102 07") + bits, SESSION)
-    assert read_answer(frame) == Answer(258, 7, have)
+    assert read_ack(frame) == Ack(258, 7, have)
 
 
 def test_the_octets_of_a_skip() -> None:
@@ -64,38 +89,38 @@ def test_the_octets_of_a_skip() -> None:
 @pytest.mark.parametrize(
     ("kind", "flags", "payload"),
     [
-        (SAY, PART, bytes(9)),
-        (SAY, PART, bytes(8) + b"\x00\x02"),  # no octets
-        (SAY, PART, bytes(8) + b"\x02\x02x"),
-        (SAY, PART, bytes(8) + b"\x00\x01x"),  # one part is not a part
-        (TELL, 0, bytes(8)),
-        (TELL, PART, bytes(10)),
-        (TELL, PART | ASK, bytes(9) + b"\x03\x02x"),
+        (BROADCAST_DATA, FRAGMENT, bytes(9)),
+        (BROADCAST_DATA, FRAGMENT, bytes(8) + b"\x00\x02"),  # no octets
+        (BROADCAST_DATA, FRAGMENT, bytes(8) + b"\x02\x02x"),
+        (BROADCAST_DATA, FRAGMENT, bytes(8) + b"\x00\x01x"),  # one fragment is not a fragment
+        (UNICAST_DATA, 0, bytes(8)),
+        (UNICAST_DATA, FRAGMENT, bytes(10)),
+        (UNICAST_DATA, FRAGMENT | ACK_REQUEST, bytes(9) + b"\x03\x02x"),
         (ACK, 0, bytes(8)),
         (ACK, 0, bytes(9 + 33)),
     ],
 )
 def test_what_says_nothing_sensible(kind: int, flags: int, payload: bytes) -> None:
-    frame = Frame(kind, flags, 3, BROADCAST if kind == SAY else 5, 0, payload, SESSION)
-    read: Callable[[Frame], object] = read_answer if kind == ACK else read_piece
+    frame = Frame(kind, flags, 3, BROADCAST if kind == BROADCAST_DATA else 5, 0, payload, SESSION)
+    read: Callable[[Frame], object] = read_ack if kind == ACK else read_fragment
     with pytest.raises(FrameRefused, match="malformed"):
         read(frame)
 
 
-@given(st.sampled_from([SAY, TELL]), st.sampled_from([0, PART]), st.binary(max_size=16))
+@given(st.sampled_from([BROADCAST_DATA, UNICAST_DATA]), st.sampled_from([0, FRAGMENT]), st.binary(max_size=16))
 def test_any_octets_are_a_piece_or_refused(kind: int, flags: int, payload: bytes) -> None:
     frame = Frame(kind, flags, 3, 5, 0, payload, SESSION)
     try:
-        piece = read_piece(frame)
+        fragment = read_fragment(frame)
     except FrameRefused:
-        assert flags or kind == TELL
+        assert flags or kind == UNICAST_DATA
         return
-    assert payload.endswith(piece.octets)
-    assert 0 <= piece.place < piece.parts <= 255
+    assert payload.endswith(fragment.octets)
+    assert 0 <= fragment.place < fragment.total <= 255
 
 
 @given(st.binary(min_size=9, max_size=41))
 def test_any_octets_are_an_answer(payload: bytes) -> None:
-    answer = read_answer(Frame(ACK, 0, 3, 5, 0, payload, SESSION))
+    answer = read_ack(Frame(ACK, 0, 3, 5, 0, payload, SESSION))
     assert answer.message == int.from_bytes(payload[:8], "big")
     assert 0 <= answer.have < 2**256

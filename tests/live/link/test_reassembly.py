@@ -1,4 +1,4 @@
-"""Messages in parts: put together in any order, within bounds that nobody can use against others."""
+"""Messages in fragments: put together in any order, within bounds that nobody can use against others."""
 
 from collections import Counter
 
@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.live.link.frame import FrameRefused
-from roamcast.live.link.reassembly import CHUNK_COST, MAX_PARTS, Reassembly, count_parts, part
+from roamcast.live.link.reassembly import CHUNK_COST, MAX_FRAGMENTS, Reassembly, count_fragments, cut_fragment
 
 
 def reassembly(each: int = 4, octets: int = 10**6, lifetime: float = 5.0) -> tuple[Reassembly, Counter[str]]:
@@ -22,9 +22,9 @@ def test_parts_in_any_order_and_more_than_once_give_the_message(
     import random
 
     assert isinstance(rng, random.Random)
-    count = count_parts(payload, room)
-    assert b"".join(part(payload, room, index) for index in range(count)) == payload
-    assert count == 1 or len(part(payload, room, count - 1)) > 0
+    count = count_fragments(payload, room)
+    assert b"".join(cut_fragment(payload, room, index) for index in range(count)) == payload
+    assert count == 1 or len(cut_fragment(payload, room, count - 1)) > 0
     if count == 1:
         return
     table, counters = reassembly()
@@ -32,18 +32,18 @@ def test_parts_in_any_order_and_more_than_once_give_the_message(
     arriving = others + rng.choices(others, k=repeats)
     rng.shuffle(arriving)
     for index in arriving:
-        assert table.add(0, 1, 7, index, count, part(payload, room, index)) is None
+        assert table.add(0, 1, 7, index, count, cut_fragment(payload, room, index)) is None
     assert table.have(1, 7) == sum(1 << index for index in others)
-    assert table.add(0, 1, 7, last, count, part(payload, room, last)) == payload
+    assert table.add(0, 1, 7, last, count, cut_fragment(payload, room, last)) == payload
     assert (len(table), table.cost, counters) == (0, 0, Counter())
 
 
 def test_counting_parts() -> None:
-    assert [count_parts(bytes(length), 10) for length in (0, 1, 10, 11, 20, 21)] == [1, 1, 1, 2, 2, 3]
+    assert [count_fragments(bytes(length), 10) for length in (0, 1, 10, 11, 20, 21)] == [1, 1, 1, 2, 2, 3]
 
 
 @pytest.mark.parametrize(
-    ("index", "count", "chunk"), [(2, 2, b"x"), (0, 0, b"x"), (-1, 2, b"x"), (0, MAX_PARTS + 1, b"x"), (0, 2, b"")]
+    ("index", "count", "chunk"), [(2, 2, b"x"), (0, 0, b"x"), (-1, 2, b"x"), (0, MAX_FRAGMENTS + 1, b"x"), (0, 2, b"")]
 )
 def test_parts_that_cannot_be(index: int, count: int, chunk: bytes) -> None:
     table, _ = reassembly()

@@ -1,4 +1,4 @@
-"""Acknowledged unicast by a clock of our own: when parts are sent, repeated and given up."""
+"""Acknowledged unicast by a clock of our own: when fragments are sent, repeated and given up."""
 
 import random
 from collections.abc import Sequence
@@ -36,8 +36,8 @@ class Post:
         self.sent.append((letter.token, list(indices)))
         self.times.append(self.now)
 
-    def put(self, to: int, token: str, parts: int = 1, urgent: bool = False) -> Letter:
-        letter = Letter(to, b"", token, urgent, parts=parts, missing=(1 << parts) - 1)
+    def put(self, to: int, token: str, fragments: int = 1, urgent: bool = False) -> Letter:
+        letter = Letter(to, b"", token, urgent, fragments=fragments, missing=(1 << fragments) - 1)
         self.outbox.put(letter)
         self.unicast_sender.start(self.now, to)
         return letter
@@ -115,7 +115,7 @@ def test_a_late_acknowledgement_of_an_earlier_try_counts() -> None:
 
 def test_only_what_is_missing_is_repeated_and_at_once() -> None:
     post = Post()
-    letter = post.put(1, "a", parts=5)
+    letter = post.put(1, "a", fragments=5)
     assert post.ack(letter, have=0b10101)
     assert post.sent == [("a", [0, 1, 2, 3, 4]), ("a", [1, 3])]
     assert not post.ack(letter, have=0b10111, attempt=1)  # a copy of an old answer starts nothing
@@ -125,8 +125,8 @@ def test_only_what_is_missing_is_repeated_and_at_once() -> None:
 
 def test_long_messages_go_in_bursts_and_progress_starts_the_tries_anew() -> None:
     post = Post(retries=1)
-    parts = 3 * BURST
-    letter = post.put(1, "a", parts=parts)
+    fragments = 3 * BURST
+    letter = post.put(1, "a", fragments=fragments)
     for burst in range(1, 4):
         assert post.sent[-1][1] == list(range((burst - 1) * BURST, burst * BURST))
         retry = post.unicast_sender.next_wake()
@@ -139,7 +139,7 @@ def test_long_messages_go_in_bursts_and_progress_starts_the_tries_anew() -> None
 
 def test_a_neighbour_that_forgot_parts_gets_them_again() -> None:
     post = Post()
-    letter = post.put(1, "a", parts=3)
+    letter = post.put(1, "a", fragments=3)
     post.ack(letter, have=0b110)
     assert post.ack(letter, have=0b001)  # it had to drop the others
     assert post.sent[-1] == ("a", [1, 2])
@@ -150,7 +150,7 @@ def test_a_neighbour_that_forgot_parts_gets_them_again() -> None:
 
 def test_one_that_answers_without_ever_getting_further_is_given_up() -> None:
     post = Post(retries=3)
-    letter = post.put(1, "a", parts=3)
+    letter = post.put(1, "a", fragments=3)
     answers = 0
     while not post.done and answers < 1000:
         if not post.ack(letter, have=0b001):

@@ -6,32 +6,32 @@ version u8 | kind u8 | flags u8 | sender u32 | receiver u32 | salt, 16 octets | 
 The seal is ChaCha20-Poly1305, 16 octets longer than the payload; the header is its associated data, so that nothing in
 it can be changed. All numbers are big-endian. A counter is below 2^63, so that every store can hold it.
 
-**A session is one life of a node.** It begins with a salt of 128 random bits, which every frame carries: broadcasts get
-lost, and a handshake would too. The key of the session is HKDF-SHA256 of the network's key, with the salt, and the
-sender's number as its name; the nonce is the counter.
+**A session is one life of a node**, from a start to the next. It begins with a salt of 128 random bits, which every
+frame carries: broadcasts get lost, and so would a handshake. The session key is HKDF-SHA256 of the network's key, with
+the salt, and the sender's number as its name; the nonce is the counter.
 
 **No nonce is used twice** under one key: within a life the counter only rises, and two lives have the same key only if
-they drew the same salt, which among a million lives of one node happens with a probability below 2^-88. It takes no
-clock, no store and no trust that a number is unique: a node whose store was lost or restored, whose clock was set back,
-or whose card was cloned draws another salt. Somebody who was given this node's number is noticed all the same: an
-authentic frame of our number in a session that is not ours is a `twin`, and its host should say so loudly.
+they drew the same salt, which among a million lives of one node happens with a probability below 2^-88. This needs no
+clock, no store and no guarantee that a number is unique: a node whose store was lost or restored, whose clock was set
+back, or whose card was cloned draws another salt. A second node with this node's number is noticed all the same: an
+authentic frame with our number in a session that is not ours is a `twin`, which its host should report loudly.
 
-**Counters move in blocks.** A counter is within the block of `BLOCK` counters of the minute of the session's life, or
-above. Receivers write down once per block that they heard it (`replay.py`), and one that has restarted may refuse what
-is left of a block: for a minute at most, and usually not at all, since it tells the sender (`SKIP`) from where on it
-listens.
+**Counters move in blocks.** Each minute of a session has its own block of `BLOCK` counters, and a counter is in the
+current block or above. Receivers record each block once (`replay.py`). A receiver that has restarted may refuse the
+rest of a block: for a minute at most, and usually not at all, since it tells the sender (`SKIP`) which counter it
+accepts next.
 
-**What this protects.** Without the key nobody can read a payload, make a frame, change one, or have a receiver take
+**What this protects.** Without the key nobody can read a payload, make a frame, change one, or have a receiver accept
 one twice (`replay.py`). **What it does not.** Who sends to whom, when and how much is visible. There is no forward
-secrecy: whoever gets the key reads what he recorded. An attacker can jam, and can carry true frames to where they
-would not be heard. Above all, everybody with the key is an insider: he can pose as any other node, and by using up the
-counters of its session have it refused until its next life. A node that is lost to an enemy means a new key for all
-others.
+secrecy: an attacker who gets the key can read recorded frames. An attacker can jam, and can relay genuine frames to
+places out of their range. Above all, everybody with the key is an insider, who can pose as any other node, and by using
+up the counters of its session have it refused until it restarts. If a node falls into hostile hands, all others need a
+new key.
 
-**Two keys.** While a network changes its key, a node seals with the first of its keys and opens with any of them.
+**Two keys.** While a network changes its key, a node seals with the first of its keys and accepts any of them.
 
-Without a key the format is the same but for the seal, under another version: the two never mix, and nothing above is
-promised.
+Without a key the format is the same except for the seal, under another version number: the two never mix, and none of
+the above is promised.
 """
 
 import secrets
@@ -51,21 +51,21 @@ from roamcast.live.link.replay import BLOCK, Replay, Session, Verdict
 
 SEALED: Final = 2
 OPEN: Final = 0x82
-"""The versions, with and without a key."""
+"""The version numbers, with and without a key."""
 
-SAY: Final = 1
-"""A broadcast, or a part of one."""
-TELL: Final = 2
-"""A unicast, or a part of one."""
+BROADCAST_DATA: Final = 1
+"""A broadcast, or a fragment of one."""
+UNICAST_DATA: Final = 2
+"""A unicast, or a fragment of one."""
 ACK: Final = 3
 SKIP: Final = 4
-"""A receiver that has restarted says from which counter on it listens."""
+"""A receiver that has restarted says which counters it refuses."""
 
-PART: Final = 1
-"""Flag: the payload is a part of a longer message."""
-ASK: Final = 2
-"""Flag: the receiver of this part is asked what it has."""
-_FLAGS: Final = {SAY: PART, TELL: PART | ASK, ACK: 0, SKIP: 0}
+FRAGMENT: Final = 1
+"""Flag: the payload is a fragment of a longer message."""
+ACK_REQUEST: Final = 2
+"""Flag: the receiver of this fragment must acknowledge what it has."""
+_FLAGS: Final = {BROADCAST_DATA: FRAGMENT, UNICAST_DATA: FRAGMENT | ACK_REQUEST, ACK: 0, SKIP: 0}
 
 BROADCAST: Final = 2**32 - 1
 MAX_COUNTER: Final = 2**63 - 1
@@ -79,22 +79,22 @@ HEADER_SIZE: Final = _HEADER.size
 TAG_SIZE: Final = 16
 MINUTE: Final = 60 * 10**9
 _CIPHERS: Final = 4096
-"""Sessions whose ciphers are remembered; to make one anew takes some ten microseconds."""
+"""Sessions whose ciphers are cached; making one takes some ten microseconds."""
 _INSECURE: Final = "insecure"
 
 REASONS: Final = (
     "short",  # shorter than a header and a seal
     "long",  # longer than MAX_DATAGRAM
-    "version",  # another version, or sealed where we are not, or the reverse
-    "malformed",  # a header, or an authentic payload, that says nothing sensible
-    "self",  # our own, heard back, or of an earlier life of ours
-    "twin",  # authentic and of our number, but not ours
-    "others",  # to somebody else
-    "stale",  # a unicast or an acknowledgement that was overtaken by what followed
-    "replay",  # taken before, or too old to tell
-    "behind",  # authentic, and perhaps taken by an earlier life of ours
-    "crowded",  # from more neighbours than there is room for
-    "rate",  # its sender is too fast
+    "version",  # another version, or only one of the two nodes has a key
+    "malformed",  # a header, or an authentic payload, that makes no sense
+    "self",  # our own frame, of this life or an earlier one
+    "twin",  # authentic and with our number, but not ours
+    "others",  # addressed to another node
+    "stale",  # a unicast or an acknowledgement that a later one has overtaken
+    "replay",  # accepted before, or too old to tell
+    "behind",  # authentic, and perhaps accepted before our restart
+    "crowded",  # no room in the table of neighbours
+    "rate",  # its sender sends too fast
     "key",  # not sealed with our key
 )
 """Why a frame may be refused; each is a counter of the link."""
@@ -107,7 +107,7 @@ class FrameRefused(RoamcastError):
 
 
 class FrameBehind(FrameRefused):
-    """An authentic frame of a session that an earlier life of ours heard, from the block that was current then."""
+    """An authentic frame of a session known from before our restart, in the block that was current then."""
 
     def __init__(self, session: Session, upto: int) -> None:
         super().__init__("behind")
@@ -147,10 +147,10 @@ class Sealer:
         counter: int | None = None,
         clock: Callable[[], int] = time.monotonic_ns,
     ) -> None:
-        """Begins a session. Tests may say with which salt and counter it begins, and what time (ns) it is."""
+        """Begins a session. Tests may set its salt, its first counter and the clock (ns)."""
         if not 0 <= node <= MAX_NODE:
             raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {node}")
-        # A random first counter keeps the numbers of messages, which are counters, apart between two lives.
+        # Messages are numbered by counters; a random first counter keeps the numbers of two lives apart.
         first = secrets.randbelow(BLOCK // 2) if counter is None else counter
         if not 0 <= first <= MAX_COUNTER:
             raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {first} cannot be the first")
@@ -159,7 +159,7 @@ class Sealer:
         self._ciphers: dict[Session, ChaCha20Poly1305] = {}
         self._take_keys(keys)
         self.session = Session(self._names[0], node, secrets.token_bytes(SALT_SIZE) if salt is None else salt)
-        self._salts = {self.session.salt}  # of this life; a new key brings a new one
+        self._salts = {self.session.salt}  # all salts of this life: a new key brings a new one
         self._own = self._cipher(self.session) if self._keys else None
         self._version = SEALED if self._keys else OPEN
         self._next = first
@@ -175,12 +175,12 @@ class Sealer:
         self._names = tuple(self._keys) or (_INSECURE,)
 
     def change_keys(self, keys: Sequence[NetworkKey]) -> bool:
-        """Seals with the first of other keys, and opens with any of them; whether a new session begins with that. The
-        counter goes on, and so do the numbers of messages."""
+        """From now on seals with the first of these keys and accepts any of them; returns whether that starts a new
+        session. The counter continues, and so do the numbers of messages."""
         if not keys or not self._keys:
             raise ValueError("a node has keys all its life, or none")
         self._take_keys(keys)
-        self._ciphers.clear()  # those of a key that is no longer accepted too
+        self._ciphers.clear()  # including those of keys that are no longer accepted
         if self._names[0] == self.session.key:
             return False
         self.session = Session(self._names[0], self.node, secrets.token_bytes(SALT_SIZE))
@@ -201,7 +201,7 @@ class Sealer:
         return taken
 
     def skip(self, salt: bytes, upto: int) -> bool:
-        """A receiver listens from above `upto` on; whether that was news. No jump is longer than two blocks, so that
+        """A receiver refuses counters up to `upto`; returns whether that was news. No jump is longer than two blocks:
         nobody can use up the counters."""
         if salt != self.session.salt or not self._next <= upto <= self._next + 2 * BLOCK:
             return False
@@ -222,7 +222,7 @@ class Sealer:
         return self.unseal(self.look(datagram), datagram)
 
     def look(self, datagram: bytes) -> Header:
-        """Everything that can be refused without the key; who it is from is only claimed yet."""
+        """Refuses everything that can be refused without the key; the sender is not authenticated yet."""
         if len(datagram) < self.overhead:
             raise FrameRefused("short")
         if len(datagram) > MAX_DATAGRAM:
@@ -231,8 +231,8 @@ class Sealer:
             raise FrameRefused("version")
         header = Header._make(_HEADER.unpack_from(datagram))
         _, kind, flags, sender, receiver, salt, counter = header
-        # A broadcast is a broadcast and nothing else is; flags mean something with this kind.
-        if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == SAY) != (receiver == BROADCAST):
+        # Exactly the broadcasts go to the broadcast address, and only the flags of this kind are set.
+        if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == BROADCAST_DATA) != (receiver == BROADCAST):
             raise FrameRefused("malformed")
         if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
@@ -250,7 +250,7 @@ class Sealer:
     def unseal(self, header: Header, datagram: bytes) -> Frame:
         session, payload = self._decrypt(header, datagram)
         verdict = self.replay.judge(session, header.counter)
-        if verdict is Verdict.SEEN:  # the same datagram may have been looked at twice before it was unsealed
+        if verdict is Verdict.SEEN:  # `look` may have seen two copies before the first was unsealed
             raise FrameRefused("replay")
         if verdict is Verdict.BEHIND:
             raise FrameBehind(session, self.replay.upto(session))
@@ -258,7 +258,7 @@ class Sealer:
         return Frame(header.kind, header.flags, header.sender, header.receiver, header.counter, payload, session)
 
     def _sessions(self, header: Header) -> list[Session]:
-        """Those that the frame may belong to, one for each key."""
+        """The sessions that the frame may belong to, one for each key."""
         return [Session(name, header.sender, header.salt) for name in self._names]
 
     def _decrypt(self, header: Header, datagram: bytes) -> tuple[Session, bytes]:

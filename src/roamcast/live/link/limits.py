@@ -1,7 +1,7 @@
-"""How much of one neighbour a node takes: a token bucket for frames and one for octets.
+"""Rate limits per neighbour: a token bucket for frames and one for octets.
 
-Asked before a frame is authenticated, charged after: an empty bucket costs its sender no cryptography of ours, and
-nobody without the key can empty the bucket of another.
+Checked before a frame is authenticated, charged after: when the bucket is empty we spend no cryptography on a frame,
+and nobody without the key can empty another node's bucket.
 """
 
 from dataclasses import dataclass
@@ -10,7 +10,7 @@ from roamcast.errors import RoamcastError
 
 
 class LinkProblem(RoamcastError):
-    """A setting or a socket that cannot be, with its name and the rule."""
+    """A setting or a socket is not possible; the text names it and the rule."""
 
 
 @dataclass(frozen=True)
@@ -18,11 +18,11 @@ class Rate:
     """What one neighbour may send."""
 
     frames: float = 5000.0
-    """A second."""
+    """Per second."""
     octets: float = 8e6
-    """A second."""
+    """Per second."""
     burst: float = 1.0
-    """Seconds' worth that may come at once, after silence."""
+    """Seconds' worth of traffic that may come at once after silence."""
 
     def __post_init__(self) -> None:
         for name in ("frames", "octets", "burst"):
@@ -44,7 +44,7 @@ class Allowance:
         self._octets = rate.octets * rate.burst
 
     def ready(self, now: float) -> bool:
-        """Whether one more frame may come, of any length: what it takes too much is owed afterwards."""
+        """Whether one more frame may come, of any length: the bucket may go below zero."""
         rate = self._rate
         passed = now - self._at
         if passed > 0:

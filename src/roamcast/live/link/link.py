@@ -1,14 +1,14 @@
-"""The link: what a node says reaches its neighbours, and what they say reaches it.
+"""The link between a node and its neighbours: sends messages and receives theirs.
 
-It hosts the parts that have no I/O: `receiver` (what comes in), `outbox` (what waits) and `unicast` (what is repeated).
-The rules that are kept here:
+It does the I/O for modules that have none: `receiver` (incoming), `outbox` (queue) and `unicast` (retries). The rules
+this file owns:
 
-- `broadcast` and `unicast` only queue. `on_done` is called once for each, later and never from within them; at
-  `close` for all that is left. What is sent on a link that is not open has failed, which is told as soon as the loop
-  comes round.
-- At most `BATCH` datagrams are read or broadcast before the loop has its turn, so that a flood does not stop the clock.
-  Against a flood that overruns the kernel's buffer nothing can be done here.
-- Whatever the host's calls or its store raise is counted, told to the loop's exception handler, and survived.
+- `broadcast` and `unicast` only queue. `on_done` is called once for each message, later, never from within them;
+  `close` calls it for all that are left. A message sent on a closed link fails on the next turn of the loop.
+- At most `BATCH` datagrams are read or broadcast before the loop gets its turn, so that a flood does not stop the
+  clock. Nothing here helps against a flood that overruns the kernel's buffer.
+- Exceptions of the host's callbacks or its store are counted and passed to the loop's exception handler; the link
+  continues.
 """
 
 import asyncio
@@ -24,8 +24,8 @@ from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, Sealer
 from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.neighbours import Address
 from roamcast.live.link.outbox import Letter, Outbox
-from roamcast.live.link.payload import Answer, Piece, Skip, seal_answer, seal_piece, seal_skip
-from roamcast.live.link.reassembly import MAX_PARTS, count_parts, part
+from roamcast.live.link.payload import Ack, Fragment, Skip, seal_ack, seal_fragment, seal_skip
+from roamcast.live.link.reassembly import MAX_FRAGMENTS, count_fragments, cut_fragment
 from roamcast.live.link.receiver import Receiver
 from roamcast.live.link.settings import LinkSettings
 from roamcast.live.link.sockets import interface_index, own_socket, resolve, shared_socket
@@ -42,7 +42,7 @@ _GONE: Final = {
     errno.EADDRNOTAVAIL,
     errno.EBADF,
 }
-"""Errors of a socket whose interface or address has gone."""
+"""Errors of a socket whose interface or address has disappeared."""
 
 
 class Link:
@@ -58,10 +58,10 @@ class Link:
     ) -> None:
         """`on_message(sender, payload)`; `on_done(token, delivered, datagrams, octets)`.
 
-        Deadlines are kept by `clock` (seconds; the loop's if None), and the loop's timers wake the link for them.
+        Deadlines use `clock` (seconds; the loop's if None), and the loop's timers wake the link for them.
         """
         self.counters: Counter[str] = Counter()
-        """Datagrams `sent` and `received`, acknowledgements among the former, and all that was dropped, by reason."""
+        """Datagrams `sent` (including acknowledgements) and `received`, and what was dropped, by reason."""
         self._sealer = sealer
         self._settings = settings
         self._on_message = on_message
@@ -84,7 +84,7 @@ class Link:
             settings.retry_interval,
             settings.retry_longest,
             random.Random() if rng is None else rng,
-            send=self._send_parts,
+            send=self._send_fragments,
             done=self._finish,
         )
         self._saying: Letter | None = None
@@ -100,7 +100,7 @@ class Link:
         self._target: Address = ("", 0)
         self._interface_index: int | None = None
         self._gone = False
-        """Whether a socket has said so of its interface or address, and sent nothing since."""
+        """Whether a socket reported that its interface or address has disappeared, and has sent nothing since."""
 
     @property
     def neighbours(self) -> dict[int, float]:
@@ -114,12 +114,12 @@ class Link:
 
     @property
     def waiting(self) -> int:
-        """Messages that are not done."""
+        """The number of messages that are not done."""
         return len(self._outbox)
 
     @property
     def own_address(self) -> Address:
-        """Of the socket that datagrams are sent from."""
+        """The address that datagrams are sent from."""
         if self._own is None:
             raise LinkProblem("a link that is not open has no address")
         host, port = self._own.getsockname()
@@ -135,7 +135,7 @@ class Link:
         self._listen()
         assert self._own is not None
         if settings.air is not None:
-            self._own.sendto(b"", self._target)  # an ether can pass nothing on to a node that it has not heard
+            self._own.sendto(b"", self._target)  # an ether learns the node's address from its first datagram
 
     def _open_sockets(self) -> None:
         settings = self._settings
@@ -165,14 +165,14 @@ class Link:
         self._own = self._shared = None
 
     def check(self) -> None:
-        """Opens the sockets anew if they may be of no more use: a socket stays bound to the interface or the address
-        that was there when it was opened, and is deaf and mute when that has gone, under whatever name it comes back.
-        To be called now and then."""
+        """Reopens the sockets if they may be useless: a socket stays bound to the interface or address that existed
+        when it was opened, and neither sends nor receives once that has gone, even if it comes back under the same
+        name. To be called periodically."""
         if self._loop is None:
             return
         index = interface_index(self._settings.interface)
         if self._settings.interface is not None and index is None:
-            return  # nothing can be done while it is away
+            return  # nothing can be done while the interface is missing
         if index == self._interface_index and self._own is not None and not self._gone:
             return
         self._close_sockets()
@@ -188,11 +188,11 @@ class Link:
         self._pumping = self._pumping or self._loop.call_soon(self._pump)
 
     async def close(self) -> None:
-        """Sends the broadcasts that the socket takes at once; whatever else is left has failed."""
+        """Sends the broadcasts that the socket accepts at once; everything else has failed."""
         if self._loop is None:
             return
         if self._own is not None:
-            self._pump_broadcasts(len(self._outbox) * MAX_PARTS)
+            self._pump_broadcasts(len(self._outbox) * MAX_FRAGMENTS)
         self._close_sockets()
         self._loop = None
         for handle in (self._pumping, self._reporting, self._alarm):
@@ -215,15 +215,15 @@ class Link:
             raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {to}")
         self._put(Letter(to, payload, token, urgent))
 
-    # Out
+    # Sending
 
     def _put(self, letter: Letter) -> None:
-        count = count_parts(letter.payload, self._settings.room)
-        if self._loop is None or count > MAX_PARTS:
-            self.counters["too-long" if count > MAX_PARTS else "closed"] += 1
+        count = count_fragments(letter.payload, self._settings.room)
+        if self._loop is None or count > MAX_FRAGMENTS:
+            self.counters["too-long" if count > MAX_FRAGMENTS else "closed"] += 1
             self._finish(letter, False)
             return
-        letter.parts = count
+        letter.fragments = count
         letter.missing = (1 << count) - 1
         for pushed_out in self._outbox.put(letter):
             self.counters["queue-full"] += 1
@@ -236,7 +236,7 @@ class Link:
         self._pumping = None
         now = self._now()
         fresh, self._fresh = self._fresh, {}
-        # Broadcasts wait for nothing but the socket, so they are through in a moment and go first.
+        # Broadcasts wait only for the socket, so they are sent quickly and go first.
         self._pump_broadcasts(BATCH)
         for to in fresh:
             if to != BROADCAST:
@@ -244,9 +244,9 @@ class Link:
         self._arm()
 
     def _pump_broadcasts(self, most: int) -> None:
-        """Sends up to `most` datagrams; the rest when the socket can take more, or the loop comes round."""
+        """Sends up to `most` datagrams; the rest when the socket accepts more, or on the next turn of the loop."""
         assert self._loop is not None
-        if self._own is None:  # the interface is away
+        if self._own is None:  # the interface is missing
             return
         for _ in range(most):
             if self._saying is None:
@@ -256,7 +256,7 @@ class Link:
             letter = self._saying
             lowest = letter.missing & -letter.missing
             try:
-                self._post(letter, self._seal_part(letter, lowest.bit_length() - 1, ask=False), self._target)
+                self._post(letter, self._seal_fragment(letter, lowest.bit_length() - 1, ask=False), self._target)
             except BlockingIOError:
                 self._loop.add_writer(self._own, self._writable)
                 return
@@ -281,26 +281,26 @@ class Link:
         self._loop.remove_writer(self._own)
         self._pump_broadcasts(BATCH)
 
-    def _send_parts(self, letter: Letter, indices: Sequence[int]) -> None:
-        """A burst of a unicast. What cannot be sent counts as lost: the unicast_sender tries again."""
+    def _send_fragments(self, letter: Letter, indices: Sequence[int]) -> None:
+        """Sends a burst of a unicast. What cannot be sent counts as lost: the unicast sender tries again."""
         try:
             for index in indices:
-                self._post(letter, self._seal_part(letter, index, ask=index == indices[-1]), self._where(letter))
+                self._post(letter, self._seal_fragment(letter, index, ask=index == indices[-1]), self._where(letter))
         except OSError as problem:
             self._not_sent(problem)
 
     def _where(self, letter: Letter) -> Address:
-        """Where the neighbour was heard last. A restarted one has a new address: every other late try goes to all."""
+        """The neighbour's last known address. It changes with a restart, so every other late retry is broadcast."""
         neighbour = self._receiver.neighbours.get(letter.to)
         by_all = neighbour is None or self._settings.air is not None or (letter.tries > 2 and letter.tries % 2)
         return self._target if neighbour is None or by_all else neighbour.address
 
-    def _seal_part(self, letter: Letter, index: int, *, ask: bool) -> bytes:
-        if letter.message < 0 and (letter.parts > 1 or letter.to != BROADCAST):
+    def _seal_fragment(self, letter: Letter, index: int, *, ask: bool) -> bytes:
+        if letter.message < 0 and (letter.fragments > 1 or letter.to != BROADCAST):
             letter.message = self._sealer.take()
-        octets = part(letter.payload, self._settings.room, index)
-        piece = Piece(octets, max(0, letter.message), letter.attempt, index, letter.parts)
-        return seal_piece(self._sealer, letter.to, piece, ask=ask)
+        octets = cut_fragment(letter.payload, self._settings.room, index)
+        fragment = Fragment(octets, max(0, letter.message), letter.attempt, index, letter.fragments)
+        return seal_fragment(self._sealer, letter.to, fragment, ask=ask)
 
     def _post(self, letter: Letter, datagram: bytes, address: Address) -> None:
         if self._own is None:
@@ -332,7 +332,7 @@ class Link:
         except Exception as problem:
             self._host_failed("on_done", problem)
 
-    # In
+    # Receiving
 
     def _readable(self, sock: socket.socket) -> None:
         batch = []
@@ -348,7 +348,7 @@ class Link:
         self.datagrams(batch)
 
     def datagrams(self, batch: Iterable[tuple[bytes, Address]]) -> None:
-        """What has come in, with where it came from."""
+        """Handles received datagrams with their source addresses."""
         for sender in self._receiver.take(self._now(), batch):
             self._unicast_sender.heard(sender)
         self._arm()
@@ -359,16 +359,16 @@ class Link:
         except Exception as problem:
             self._host_failed("on_message", problem)
 
-    def _answer(self, to: int, address: Address, answer: Answer) -> None:
-        self._send_own(seal_answer(self._sealer, to, answer), self._target if self._settings.air else address)
+    def _answer(self, to: int, address: Address, answer: Ack) -> None:
+        self._send_own(seal_ack(self._sealer, to, answer), self._target if self._settings.air else address)
 
     def _tell_skip(self, to: int, skip: Skip) -> None:
-        """To everybody: what came from the neighbour's address may have been played by somebody else."""
+        """Broadcast: the datagram from the neighbour's address may have been replayed by somebody else."""
         self.counters["skips"] += 1
         self._send_own(seal_skip(self._sealer, to, skip), self._target)
 
     def _send_own(self, datagram: bytes, address: Address) -> None:
-        """A frame of the link itself."""
+        """Sends a frame of the link itself."""
         if self._own is None:
             return
         try:
@@ -380,7 +380,7 @@ class Link:
         self.counters["acknowledged"] += 1
         self.counters["acknowledged-octets"] += len(datagram)
 
-    def _answered(self, now: float, sender: int, answer: Answer) -> bool:
+    def _answered(self, now: float, sender: int, answer: Ack) -> bool:
         return self._unicast_sender.answered(now, sender, answer.message, answer.attempt, answer.have)
 
     # Time
@@ -391,7 +391,7 @@ class Link:
         return (self._loop or asyncio.get_running_loop()).time()
 
     def _arm(self) -> None:
-        """Has the loop wake us when something is due. An alarm that comes too early only arms the next one."""
+        """Sets a timer for the next deadline. A timer that fires too early only sets the next one."""
         if self._loop is None:
             return
         times = [
@@ -417,6 +417,6 @@ class Link:
         self._failed(f"{call} of a link raised", problem)
 
     def _failed(self, what: str, problem: BaseException) -> None:
-        """A mistake of the host's, or a full disk."""
+        """Reports a bug in the host, or a full disk."""
         loop = self._loop or asyncio.get_running_loop()
         loop.call_exception_handler({"message": what, "exception": problem})

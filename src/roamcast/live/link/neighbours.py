@@ -1,8 +1,8 @@
-"""The neighbours a node has heard: from where, when, how fast, and which message of each it took last.
+"""The neighbours of a node: address, time last heard, rate, and the last unicast message received from each.
 
 Only authentic frames make an entry, so that strangers can neither fill the table nor push anybody out of it. It is
 bounded all the same, against a broken or hostile node with the key: when it is full, a neighbour silent for longer
-than `lifetime` makes room; if there is none, the newcomer waits. Whoever keeps talking keeps his place.
+than `lifetime` makes room; if there is none, the newcomer is refused. A neighbour that keeps sending keeps its place.
 """
 
 from dataclasses import dataclass
@@ -20,10 +20,10 @@ class Neighbour:
     heard: float
     allowance: Allowance
     session: Session | None = None
-    """Of its latest frame."""
-    told: int = -1
-    """The latest unicast message of the session handed up. Their numbers rise, since each is done with before the next
-    begins."""
+    """The session of its latest frame."""
+    last_unicast: int = -1
+    """The number of the last unicast message of the session that was handed up. Numbers rise, since each message is
+    finished before the next begins."""
 
 
 class Neighbours:
@@ -38,7 +38,7 @@ class Neighbours:
         return neighbour is not None and not neighbour.allowance.ready(now)
 
     def hear(self, now: float, node: int, address: Address, octets: int) -> Neighbour | None:
-        """An authentic frame has come; None if there is no place for its sender."""
+        """Notes an authentic frame; returns its sender's entry, or None if the table has no room."""
         neighbour = self._table.pop(node, None)
         if neighbour is None:
             if len(self._table) == self._capacity:

@@ -1,8 +1,8 @@
-"""Messages that wait to be sent: a lane for each neighbour and one for broadcasts, urgent ones first in each.
+"""Messages that wait to be sent: one lane per neighbour and one for broadcasts, each with urgent messages first.
 
-Bounded twice. Of a lane that is too long the newest goes, an ordinary one before an urgent one; that may be the
-message just put in. When all lanes together hold too many octets, the heaviest lane gives up its newest: a neighbour
-that does not answer cannot take the room of the others.
+Bounded twice. A lane that is too long drops its newest message, an ordinary one before an urgent one; that may be the
+message just added. When all lanes together hold too many octets, the largest lane drops its newest: a neighbour that
+does not answer cannot use up the room of the others.
 """
 
 from collections import deque
@@ -17,21 +17,21 @@ MANY: Final = 2**31
 
 @dataclass(slots=True, eq=False)
 class Letter:
-    """A message on its way, and what was spent on it."""
+    """A message being sent, and the effort spent on it so far."""
 
     to: int
     payload: bytes
     token: Hashable
     urgent: bool = False
     message: int = -1
-    """Its number, from the counter of frames, once it begins to be sent."""
-    parts: int = 1
+    """Its number, from the counter of frames; set when sending begins."""
+    fragments: int = 1
     missing: int = 1
-    """Bit i: part i is not known to have arrived (broadcast: has not left)."""
+    """Bit i: fragment i is not known to have arrived (broadcast: has not been sent)."""
     fewest: int = MANY
-    """Of the parts that were missing at any time."""
+    """The smallest number of missing fragments so far."""
     attempt: int = 0
-    """Number of the latest burst, modulo 256; an acknowledgement tells which one it answers."""
+    """Number of the latest burst, modulo 256; an acknowledgement says which one it answers."""
     tries: int = 0
     """Bursts since the last progress."""
     datagrams: int = 0
@@ -55,14 +55,14 @@ class _Lane:
 
 class Outbox:
     def __init__(self, lane: int, octets: int) -> None:
-        """Up to `lane` messages waiting in each lane, and `octets` in all."""
+        """Up to `lane` messages wait in each lane, and `octets` in all."""
         self._longest = lane
         self._octets = octets
         self._lanes: dict[int, _Lane] = {}
         self.cost = 0
 
     def put(self, letter: Letter) -> list[Letter]:
-        """Has a message wait; gives those that had to go for it, perhaps itself."""
+        """Adds a message; returns those dropped to make room, perhaps itself."""
         lane = self._lanes.setdefault(letter.to, _Lane())
         (lane.urgent if letter.urgent else lane.ordinary).append(letter)
         lane.cost += letter.cost
@@ -72,12 +72,12 @@ class Outbox:
             gone.append(self._drop_newest(letter.to))
         while self.cost > self._octets:
             full = [to for to, lane in self._lanes.items() if lane.waiting()]
-            # Of two that are equally heavy, the one that wants to grow.
+            # Of two lanes of equal size, the one that is growing.
             gone.append(self._drop_newest(max(full, key=lambda to: (self._lanes[to].cost, to == letter.to))))
         return gone
 
     def take(self, to: int) -> Letter | None:
-        """The next message of a lane. It counts as held until it is released."""
+        """The next message of a lane. It counts towards the limits until it is released."""
         lane = self._lanes.get(to)
         if lane is None or not lane.waiting():
             return None
@@ -91,7 +91,7 @@ class Outbox:
         self._let_go(lane, letter)
 
     def drain(self) -> list[Letter]:
-        """All that is held, taken or waiting; nothing is, afterwards."""
+        """Removes and returns all messages, taken or waiting."""
         letters = [letter for lane in self._lanes.values() for letter in (*lane.taken, *lane.urgent, *lane.ordinary)]
         self._lanes.clear()
         self.cost = 0

@@ -1,9 +1,9 @@
-"""Messages beyond the MTU: cut into at most `MAX_PARTS` parts, put together again within bounds.
+"""Fragmentation of messages beyond the MTU, into at most `MAX_FRAGMENTS` fragments, and reassembly within bounds.
 
-Parts of a message carry its number, which no other message of that sender has. Whoever sends many first parts and
-never a last one fills only his own share: of too many partial messages of one sender the one longest without progress
-goes, and when all senders together hold too much, one of the sender that holds most. What makes no progress for
-`lifetime` seconds goes too.
+Each fragment carries its message's number, which no other message of that sender has. A sender that starts many
+messages and completes none fills only its own share: if a sender has too many partial messages, the one longest without
+progress is dropped; if all senders together take too much memory, one of the sender that takes most. A message without
+progress for `lifetime` seconds is dropped too.
 """
 
 from collections import Counter
@@ -13,17 +13,17 @@ from typing import Final
 
 from roamcast.live.link.frame import FrameRefused
 
-MAX_PARTS: Final = 255
+MAX_FRAGMENTS: Final = 255
 CHUNK_COST: Final = 128
-"""Octets of memory that a part takes beyond its own: many tiny ones must not cost more than they count."""
+"""Octets of memory per fragment beyond its content, so that many tiny ones are not underestimated."""
 
 
-def count_parts(payload: bytes, room: int) -> int:
-    """How many parts a payload needs with `room` octets in each; an empty one needs one too."""
+def count_fragments(payload: bytes, room: int) -> int:
+    """How many fragments a payload needs with `room` octets in each; an empty payload needs one."""
     return max(1, -(-len(payload) // room))
 
 
-def part(payload: bytes, room: int, index: int) -> bytes:
+def cut_fragment(payload: bytes, room: int, index: int) -> bytes:
     return payload[index * room : (index + 1) * room]
 
 
@@ -37,7 +37,7 @@ class _Partial:
 
 class Reassembly:
     def __init__(self, each: int, octets: int, lifetime: float, counters: Counter[str]) -> None:
-        """Up to `each` messages of a sender, and `octets` in all."""
+        """Up to `each` partial messages per sender, and `octets` in all."""
         self._each = each
         self._octets = octets
         self._lifetime = lifetime
@@ -48,8 +48,8 @@ class Reassembly:
         self.cost = 0
 
     def add(self, now: float, sender: int, message: Hashable, index: int, count: int, chunk: bytes) -> bytes | None:
-        """One part; gives the whole message once it has come."""
-        if not 0 <= index < count <= MAX_PARTS or (not chunk and count > 1):
+        """Adds one fragment; returns the whole message when it is complete."""
+        if not 0 <= index < count <= MAX_FRAGMENTS or (not chunk and count > 1):
             raise FrameRefused("malformed")
         key = sender, message
         partial = self._partials.get(key)
@@ -70,7 +70,7 @@ class Reassembly:
         return None
 
     def have(self, sender: int, message: Hashable) -> int:
-        """Bit i: part i is here."""
+        """Bit i: fragment i has arrived."""
         partial = self._partials.get((sender, message))
         return sum(1 << index for index in partial.chunks) if partial else 0
 

@@ -1,12 +1,12 @@
-"""What comes in: from datagrams to messages that are handed up once, without a socket or a clock.
+"""Turns received datagrams into messages, each handed up once, without a socket or a clock.
 
-- A datagram passes `Sealer.look`, the rate of its sender, the seal and the replay window, in this order; whatever it
-  fails at is counted under that name. Datagrams that are not authentic touch no table: there is nothing to fill.
-- The first frames of a session, and of a block of its counters, wait until it is on disk that it was heard; no others
-  wait for the disk. If that cannot be written they are neither handed up nor acknowledged: a node with a full disk is
-  deaf rather than open to replay. At most `MAX_HELD` wait.
-- A sender whose frames an earlier life of this node may have taken is told from where on we listen, once a second.
-- A message is acknowledged after it was handed up. If the node is killed in between it may come again after the
+- A datagram must pass `Sealer.look`, its sender's rate limit, the seal and the replay window, in this order; a failure
+  is counted under its name. Datagrams that are not authentic change no table, so strangers cannot fill one.
+- The first frames of a session, and of a block of its counters, wait until the block is recorded on disk; no others
+  wait for the disk. If that fails they are neither handed up nor acknowledged: a node with a full disk is deaf rather
+  than open to replay. At most `MAX_HELD` wait.
+- A sender whose frames this node may have accepted before its restart is told which counters we refuse, once a second.
+- A message is acknowledged after it was handed up. If the node is killed in between, it may come again after the
   restart; brokers have their duplicate window for that. A repetition because of a lost acknowledgement is only
   acknowledged again.
 """
@@ -16,9 +16,9 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from roamcast.bounded import put
-from roamcast.live.link.frame import ACK, ASK, SAY, SKIP, Frame, FrameBehind, FrameRefused, Sealer
+from roamcast.live.link.frame import ACK, ACK_REQUEST, BROADCAST_DATA, SKIP, Frame, FrameBehind, FrameRefused, Sealer
 from roamcast.live.link.neighbours import Address, Neighbour, Neighbours
-from roamcast.live.link.payload import Answer, Piece, Skip, read_answer, read_piece, read_skip
+from roamcast.live.link.payload import Ack, Fragment, Skip, read_ack, read_fragment, read_skip
 from roamcast.live.link.reassembly import Reassembly
 from roamcast.live.link.replay import Session
 from roamcast.live.link.settings import LinkSettings
@@ -37,14 +37,14 @@ class Receiver:
         counters: Counter[str],
         *,
         hand_up: Callable[[int, bytes], None],
-        answer: Callable[[int, Address, Answer], None],
-        answered: Callable[[float, int, Answer], bool],
+        answer: Callable[[int, Address, Ack], None],
+        answered: Callable[[float, int, Ack], bool],
         skip: Callable[[int, Skip], None],
         failed: Callable[[str, BaseException], None],
     ) -> None:
-        """`hand_up` gets the messages; `answer` acknowledges one, or parts of it, to a node at an address; `answered`
-        gets the acknowledgements of others, and says whether one was of use; `skip` tells a node from where on we
-        listen to it; `failed` hears of the store's troubles. None of them may raise."""
+        """`hand_up` gets the messages; `answer` sends an acknowledgement of a message, or of some of its fragments, to
+        a node at an address; `answered` gets acknowledgements from others, and returns whether one was useful; `skip`
+        tells a node which of its counters we refuse; `failed` gets errors of the store. None of them may raise."""
         self.neighbours = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
         self.reassembly = Reassembly(settings.partials, settings.partial_octets, settings.partial_lifetime, counters)
         self._sealer = sealer
@@ -59,7 +59,7 @@ class Receiver:
         self._hinted: dict[Session, float] = {}
 
     def take(self, now: float, batch: Iterable[tuple[bytes, Address]]) -> list[int]:
-        """Datagrams with where they came from; gives the senders of those that were authentic."""
+        """Handles datagrams with their source addresses; returns the senders of the authentic ones."""
         opened: list[tuple[float, Frame, Neighbour]] = []
         for datagram, address in batch:
             self._counters["received"] += 1
@@ -90,7 +90,7 @@ class Receiver:
         self._holding += 1
 
     def _secured(self, problem: BaseException | None) -> None:
-        """What was to be on disk is, or cannot be."""
+        """The sessions are recorded on disk, or cannot be."""
         if problem is not None:
             self._counters["persist-failed"] += self._holding
             self._held.clear()
@@ -119,7 +119,7 @@ class Receiver:
             raise FrameRefused("crowded")
         if neighbour.session != frame.session:
             neighbour.session = frame.session
-            neighbour.told = -1
+            neighbour.last_unicast = -1
         return frame, neighbour
 
     def _handle(self, now: float, frame: Frame, neighbour: Neighbour) -> None:
@@ -135,39 +135,39 @@ class Receiver:
                 raise FrameRefused("stale")
             return
         if frame.kind == ACK:
-            if not self._answered(now, frame.sender, read_answer(frame)):
+            if not self._answered(now, frame.sender, read_ack(frame)):
                 raise FrameRefused("stale")
             return
-        piece = read_piece(frame)
-        if frame.kind == SAY:
-            whole = self._assemble(now, frame, piece)
+        fragment = read_fragment(frame)
+        if frame.kind == BROADCAST_DATA:
+            whole = self._assemble(now, frame, fragment)
             if whole is not None:
                 self._hand_up(frame.sender, whole)
             return
-        if piece.message < neighbour.told:
+        if fragment.message < neighbour.last_unicast:
             raise FrameRefused("stale")
-        if piece.message == neighbour.told:
+        if fragment.message == neighbour.last_unicast:
             self._counters["duplicate"] += 1
             complete = True
         else:
-            whole = self._assemble(now, frame, piece)
+            whole = self._assemble(now, frame, fragment)
             complete = whole is not None
             if whole is not None:
-                neighbour.told = piece.message
+                neighbour.last_unicast = fragment.message
                 self._hand_up(frame.sender, whole)
-        if complete or frame.flags & ASK:
+        if complete or frame.flags & ACK_REQUEST:
             have = (
-                (1 << piece.parts) - 1
+                (1 << fragment.total) - 1
                 if complete
-                else self.reassembly.have(frame.sender, (frame.session, piece.message))
+                else self.reassembly.have(frame.sender, (frame.session, fragment.message))
             )
-            self._answer(frame.sender, neighbour.address, Answer(piece.message, piece.attempt, have))
+            self._answer(frame.sender, neighbour.address, Ack(fragment.message, fragment.attempt, have))
 
-    def _assemble(self, now: float, frame: Frame, piece: Piece) -> bytes | None:
-        if piece.parts == 1:
-            return piece.octets
-        message = frame.session, piece.message  # the next life of the sender may use the number again
-        return self.reassembly.add(now, frame.sender, message, piece.place, piece.parts, piece.octets)
+    def _assemble(self, now: float, frame: Frame, fragment: Fragment) -> bytes | None:
+        if fragment.total == 1:
+            return fragment.octets
+        message = frame.session, fragment.message  # the next life of the sender may use the number again
+        return self.reassembly.add(now, frame.sender, message, fragment.place, fragment.total, fragment.octets)
 
     def _hand_up(self, sender: int, payload: bytes) -> None:
         self._counters["handed-up"] += 1

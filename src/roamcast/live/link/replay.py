@@ -1,20 +1,20 @@
-"""Which frames were taken before: no receiver takes the same frame twice, not even across its own restart.
+"""Replay protection: no receiver accepts the same frame twice, not even across its own restart.
 
-For each session of a sender (`frame.py`), the highest counter taken and a window of `WINDOW` counters below it; what is
-older than the window, or in it and taken, is refused. Only authentic frames may get here, so that strangers cannot fill
-the table.
+For each session of a sender (`frame.py`), it keeps the highest counter accepted and a window of `WINDOW` counters below
+it; a frame that is older than the window, or was accepted before, is refused. Only authentic frames may get here, so
+that strangers cannot fill the table.
 
-**Across a restart.** The first frame from a *block* of `BLOCK` counters is handed up when it is on disk that the block
-has begun. After a restart everything up to the end of the stored block is refused: whatever was handed up lies below.
-What was not yet sent of that block is refused too (`Verdict.BEHIND`); a sender that hears so jumps over it, and one
-that cannot hear us is in its next block within a minute. So the disk is written once a minute and sender, and nobody
-waits for it but the first frame of a block. With `sync` "normal" a loss of power may undo the last write.
+**Across a restart.** The first frame from a *block* of `BLOCK` counters is handed up once the block is recorded on
+disk. After a restart everything up to the end of the recorded block is refused: all accepted frames lie below. Frames
+of that block that were not sent yet are refused too (`Verdict.BEHIND`); a sender that is told so skips the rest of the
+block, and one that cannot hear us reaches its next block within a minute. So there is one write per minute and sender,
+and only the first frame of a block waits for it. With `sync` "normal" a loss of power may undo the last write.
 
-**What is not promised** is freshness. A frame that was recorded and kept from a receiver, or that it never heard, is
-taken when it comes later, once; a node with a new store has heard nothing, and takes an old recording once.
+**Freshness is not promised.** A recorded frame that a receiver has never received is accepted once when it is replayed
+later; a node with a new store knows no frames, and accepts an old recording once.
 
-**Bounded.** With `CAPACITY` sessions known, the one that was not heard for longest makes room, on disk too. A recording
-of that one could then be played once more: it takes as many newer lives of neighbours, or a node with the key that
+**Bounded.** When `CAPACITY` sessions are known, the one silent for longest makes room, on disk too. A recording of that
+session could then be replayed once: this takes as many newer sessions of neighbours, or a node with the key that
 invents them and could just as well invent frames. A new key ends that too, since sessions belong to their key.
 """
 
@@ -41,7 +41,7 @@ class Verdict(enum.Enum):
     NEW = "new"
     SEEN = "seen"
     BEHIND = "behind"
-    """In the block that was current before our restart: seen perhaps."""
+    """In the block that was current before our restart: perhaps accepted then."""
 
 
 class _Seen:
@@ -50,14 +50,14 @@ class _Seen:
     def __init__(self, mark: int, window: int, block: int) -> None:
         self.mark = mark
         self.window = window
-        """Bit i: the counter `mark - i` was taken."""
+        """Bit i: the counter `mark - i` was accepted."""
         self.block = block
-        """The latest that is on disk; -1: none is."""
+        """The latest block that is on disk; -1: none."""
 
 
 Done = Callable[[BaseException | None], None]
 Persist = Callable[[Mapping[Session, int], Iterable[Session], Done], None]
-"""Writes down the latest block of some sessions and forgets others; calls back when that is on disk, or cannot be."""
+"""Records the latest block of some sessions and forgets others; calls back when that is on disk, or cannot be."""
 
 
 class Replay:
@@ -66,8 +66,8 @@ class Replay:
             raise ValueError(f"room for at least one session, not {capacity}")
         self._capacity = capacity
         self._persist = persist
-        self._seen: dict[Session, _Seen] = {}  # longest unheard first
-        self._doubted: dict[Session, int] = {}  # by earlier lives of ours, with the last counter that may be taken
+        self._seen: dict[Session, _Seen] = {}  # longest silent first
+        self._doubted: dict[Session, int] = {}  # known before our restart, with the last counter perhaps accepted then
         self._unsafe: dict[Session, None] = {}  # whose block is not on disk
         self._forgotten: list[Session] = []  # to be forgotten on disk
 
@@ -75,11 +75,11 @@ class Replay:
         return session in self._seen or session in self._doubted
 
     def upto(self, session: Session) -> int:
-        """The last counter that an earlier life of ours may have taken."""
+        """The last counter that we may have accepted before our restart."""
         return self._doubted.get(session, -1)
 
     def judge(self, session: Session, counter: int) -> Verdict:
-        """What `accept` would say, without a trace: cheap enough to ask before a frame is authenticated."""
+        """What `accept` would say, without changing anything: cheap enough to ask before a frame is authenticated."""
         seen = self._seen.get(session)
         if seen is None:
             return Verdict.NEW if counter > self.upto(session) else Verdict.BEHIND
@@ -89,7 +89,7 @@ class Replay:
         return Verdict.SEEN if behind >= WINDOW or seen.window >> behind & 1 else Verdict.NEW
 
     def accept(self, session: Session, counter: int) -> bool:
-        """Whether this is a new frame; it is no longer afterwards."""
+        """Whether this is a new frame; marks it as accepted."""
         if self.judge(session, counter) is not Verdict.NEW:
             return False
         seen = self._seen.pop(session, None) or self._enter(session)
@@ -105,11 +105,11 @@ class Replay:
         return True
 
     def safe(self, session: Session) -> bool:
-        """Whether what was accepted of the session may be handed up."""
+        """Whether accepted frames of the session may be handed up."""
         return session not in self._unsafe
 
     def secure(self, done: Done) -> None:
-        """Has written down what `safe` waits for; calls back when it is safe, or with why it cannot be."""
+        """Records what `safe` waits for; calls back when it is on disk, or with the error."""
         blocks = {session: self._seen[session].mark // BLOCK for session in self._unsafe if session in self._seen}
         forgotten, self._forgotten = self._forgotten, []
 
@@ -128,7 +128,7 @@ class Replay:
             self._persist(blocks, forgotten, written)
 
     def restore(self, blocks: Mapping[Session, int]) -> None:
-        """Takes over what earlier lives of ours wrote down, longest unheard first."""
+        """Restores what was recorded before the restart, longest silent first."""
         for session, block in blocks.items():
             if session in self._seen:
                 raise ValueError(f"{session} has been heard already: sessions are restored before anything is heard")
@@ -138,7 +138,7 @@ class Replay:
     def _enter(self, session: Session) -> _Seen:
         upto = self._doubted.pop(session, -1)
         self._make_room(1)
-        # Everything up to a restored mark counts as taken; a new session starts before the first counter.
+        # Everything up to a restored mark counts as accepted; a new session starts before the first counter.
         return _Seen(upto, _ALL_TAKEN, (upto + 1) // BLOCK - 1)
 
     def _make_room(self, wanted: int) -> None:

@@ -1,4 +1,4 @@
-"""How a link is set up: every bound and every interval, checked before a socket is opened."""
+"""The settings of a link: every bound and every interval, checked before a socket is opened."""
 
 from dataclasses import dataclass, field
 from typing import Final
@@ -7,7 +7,7 @@ from roamcast.live.link.frame import HEADER_SIZE, MAX_DATAGRAM, TAG_SIZE
 from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.outbox import LETTER_COST
 from roamcast.live.link.payload import MAX_HEADER
-from roamcast.live.link.reassembly import CHUNK_COST, MAX_PARTS
+from roamcast.live.link.reassembly import CHUNK_COST, MAX_FRAGMENTS
 
 MIN_MTU: Final = 256
 
@@ -15,39 +15,39 @@ MIN_MTU: Final = 256
 @dataclass(frozen=True)
 class LinkSettings:
     port: int = 47474
-    """Where broadcasts go and are heard; 0 with `air` only."""
+    """The port for sending and receiving broadcasts; 0 only with `air`."""
     address: str = "255.255.255.255"
     """The broadcast address."""
     interface: str | None = None
-    """The one interface to send on and to hear from."""
+    """The only interface to send and receive on."""
     bind: str = ""
     """The address of the node's own socket; "" is any."""
     air: tuple[str, int] | None = None
-    """Where every datagram goes instead: an ether, which passes on what arrives from there."""
+    """Sends every datagram here instead: to an ether, which forwards it to those in range."""
     mtu: int = 1400
-    """Octets of the longest datagram sent."""
+    """Octets of the longest datagram to send."""
     retries: int = 7
-    """Of a unicast, without progress, after its first try: with the intervals below, given up after about 2 s."""
+    """Retries of a unicast without progress: with the intervals below, it is given up after about 2 s."""
     retry_interval: float = 0.025
-    """Seconds to the first retry; it doubles from one to the next."""
+    """Seconds to the first retry; doubles with each retry."""
     retry_longest: float = 0.4
-    """Seconds that an interval does not exceed."""
+    """The longest interval, in seconds."""
     queue: int = 256
-    """Messages waiting for one neighbour, and broadcasts waiting."""
+    """The most messages waiting for one neighbour, and the most broadcasts waiting."""
     queue_octets: int = 8 * 2**20
-    """All of them, with 512 octets on top of each."""
+    """Octets of all waiting messages, plus 512 for each."""
     neighbours: int = 1024
-    """That are remembered."""
+    """Entries in the table of neighbours."""
     neighbour_lifetime: float = 60.0
-    """Seconds of silence after which a neighbour makes room, when there is none."""
+    """Seconds of silence after which a neighbour may be replaced when the table is full."""
     rate: Rate = field(default_factory=Rate)
     """What one neighbour may send."""
     partials: int = 4
-    """Messages of one sender that are being put together."""
+    """Messages of one sender that are being reassembled."""
     partial_octets: int = 8 * 2**20
-    """All of them, of all senders, with 128 octets on top of each part."""
+    """Octets of the fragments of all senders, plus 128 for each."""
     partial_lifetime: float = 5.0
-    """Seconds without a new part after which one is given up."""
+    """Seconds without a new fragment after which a message is given up."""
 
     def __post_init__(self) -> None:
         lowest = 0 if self.air else 1
@@ -61,20 +61,20 @@ class LinkSettings:
         self._hold("neighbour_lifetime", 0 <= self.neighbour_lifetime < float("inf"), "0 or more, and finite")
         self._hold("partials", self.partials >= 1, "1 or more")
         self._hold("partial_lifetime", 0 < self.partial_lifetime < float("inf"), "above 0, and finite")
-        # One message of the greatest length must fit, or it could never be sent or received.
-        queued = MAX_PARTS * self.mtu + LETTER_COST
+        # A message of the greatest length must fit, or it could never be sent or received.
+        queued = MAX_FRAGMENTS * self.mtu + LETTER_COST
         self._hold("queue_octets", self.queue_octets >= queued, f"{queued} or more, a message of the greatest length")
-        held = MAX_PARTS * (MAX_DATAGRAM + CHUNK_COST)
+        held = MAX_FRAGMENTS * (MAX_DATAGRAM + CHUNK_COST)
         self._hold("partial_octets", self.partial_octets >= held, f"{held} or more, a message of the greatest length")
 
     @property
     def room(self) -> int:
-        """Octets of a message in one part; the same with and without a key, so that both send alike."""
+        """Octets of a message in one fragment; the same with and without a key, so that fragments do not differ."""
         return self.mtu - HEADER_SIZE - TAG_SIZE - MAX_HEADER
 
     @property
     def longest_message(self) -> int:
-        return MAX_PARTS * self.room
+        return MAX_FRAGMENTS * self.room
 
     def _hold(self, name: str, holds: bool, rule: str) -> None:
         if not holds:

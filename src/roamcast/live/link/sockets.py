@@ -11,22 +11,22 @@ from roamcast.live.link.neighbours import Address
 from roamcast.live.link.settings import LinkSettings
 
 RECEIVE_BUFFER: Final = 2**20
-"""Octets asked of the kernel, which may give less: room for a burst while the node is busy."""
+"""Octets requested from the kernel, which may give less: room for a burst while the node is busy."""
 
 
 async def resolve(host: str, port: int) -> Address:
-    """An IPv4 address, looked up once: a name in `sendto` would be looked up for every datagram."""
+    """Resolves a name to an IPv4 address, once: `sendto` would resolve it for every datagram."""
     try:
         found = await asyncio.get_running_loop().getaddrinfo(
             host, port, family=socket.AF_INET, type=socket.SOCK_DGRAM, proto=0
         )
     except (OSError, UnicodeError) as problem:
-        raise LinkProblem(f"{host} is no IPv4 address: {problem}") from None
+        raise LinkProblem(f"{host} is not an IPv4 address: {problem}") from None
     return str(found[0][4][0]), int(found[0][4][1])
 
 
 def interface_index(name: str | None) -> int | None:
-    """The system's number of an interface; another one if it went and came back. None: it is not there."""
+    """The system's index of an interface, which changes if it goes and comes back; None: there is no such interface."""
     try:
         return None if name is None else socket.if_nametoindex(name)
     except OSError:

@@ -1,15 +1,15 @@
-"""Acknowledged unicast, without a socket or a clock: when to send which parts to whom, and when to give up.
+"""Acknowledged unicast, without a socket or a clock: when to send which fragments to whom, and when to give up.
 
-Stop-and-wait for each neighbour: a message is acknowledged or given up before the next one to that neighbour begins,
-while other neighbours go on. So the numbers of the messages that a node takes from another only rise, and one number
-is enough to hand each up once.
+Stop-and-wait per neighbour: a message is acknowledged or given up before the next one to that neighbour begins; other
+neighbours are independent. So the message numbers that a node receives from another only rise, and remembering the last
+one is enough to hand each message up once.
 
-A message goes out in *bursts* of at most `BURST` parts; the last part of a burst asks what has arrived. The answer is
-a set of parts: if something is missing, the next burst follows at once. Without an answer the burst is repeated after
-an interval that doubles each time, up to a longest, with a jitter of a quarter so that neighbours do not keep
-colliding. After `retries` bursts in a row without progress the message is given up. A neighbour that did not answer
-and was not heard since gets only `RETRIES_UNHEARD` for each further message: a queue to somebody who left does not
-take minutes to fail.
+A message is sent in *bursts* of at most `BURST` fragments; the last fragment of a burst requests an acknowledgement,
+which is the set of fragments that have arrived. If some are missing, the next burst follows at once. Without an
+acknowledgement the burst is repeated after an interval that doubles each time, up to a maximum, with a jitter of a
+quarter so that neighbours do not keep colliding. After `retries` bursts in a row without progress the message is given
+up. A neighbour that did not answer and has been silent since gets only `RETRIES_UNHEARD` for each further message, so
+that a queue to a node that left does not take minutes to fail.
 """
 
 import heapq
@@ -38,7 +38,7 @@ class UnicastSender:
         send: Callable[[Letter, Sequence[int]], None],
         done: Callable[[Letter, bool], None],
     ) -> None:
-        """`send` sends parts of a letter, the last of them asking; `done` tells how a letter ended."""
+        """`send` sends fragments of a letter, the last with a request to acknowledge; `done` reports the outcome."""
         self._outbox = outbox
         self._retries = retries
         self._interval = interval
@@ -46,12 +46,12 @@ class UnicastSender:
         self._rng = rng
         self._send = send
         self._done = done
-        self._flying: dict[int, tuple[Letter, float]] = {}  # by neighbour, with when to try again
-        self._alarms: list[tuple[float, int]] = []  # a heap; one that no longer matches its letter means nothing
-        self._gone: dict[int, None] = {}  # given up and not heard since, longest ago first
+        self._flying: dict[int, tuple[Letter, float]] = {}  # by neighbour, with the time of the next retry
+        self._alarms: list[tuple[float, int]] = []  # a heap; an alarm that does not match its letter's time is ignored
+        self._gone: dict[int, None] = {}  # neighbours given up and silent since, longest ago first
 
     def start(self, now: float, to: int) -> None:
-        """Begins with the next message to a neighbour, unless one is on its way."""
+        """Begins the next message to a neighbour, unless one is being sent."""
         if to not in self._flying:
             letter = self._outbox.take(to)
             if letter is not None:
@@ -61,17 +61,17 @@ class UnicastSender:
         self._gone.pop(node, None)
 
     def answered(self, now: float, sender: int, message: int, attempt: int, have: int) -> bool:
-        """An acknowledgement has come; whether it was of any use."""
+        """Handles an acknowledgement; returns whether it was useful."""
         letter = self._flying.get(sender, (None, 0.0))[0]
         if letter is None or letter.message != message:
             return False
-        missing = ((1 << letter.parts) - 1) & ~have
+        missing = ((1 << letter.fragments) - 1) & ~have
         if not missing:
             self._end(now, letter, True)
             return True
         if attempt != letter.attempt:
             return False
-        # What the neighbour says it has is the truth, even if it is less than before: it may have had to drop some.
+        # The acknowledgement counts even if it lists fewer fragments than before: the neighbour may have dropped some.
         letter.missing = missing
         if missing.bit_count() < letter.fewest:
             letter.fewest = missing.bit_count()
@@ -103,7 +103,7 @@ class UnicastSender:
         return None
 
     def stop(self) -> None:
-        """Forgets what is on its way; the outbox knows it still."""
+        """Forgets the messages being sent; the outbox still has them."""
         self._flying.clear()
         self._alarms.clear()
 
@@ -127,7 +127,7 @@ class UnicastSender:
 
 
 def _first(bits: int, most: int) -> list[int]:
-    """The lowest bits that are set."""
+    """The indices of the lowest bits that are set."""
     found: list[int] = []
     while bits and len(found) < most:
         lowest = bits & -bits
