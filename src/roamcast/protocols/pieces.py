@@ -9,7 +9,9 @@ The rules this file owns:
 * Bounded in documents and in bytes: what made no progress for longest goes first.
 """
 
-from typing import Final, Generic, NamedTuple, TypeVar
+from dataclasses import dataclass
+from functools import cached_property
+from typing import Final, Generic, TypeVar
 
 K = TypeVar("K")
 W = TypeVar("W")
@@ -18,18 +20,19 @@ PIECE_COST: Final = 64
 """Bytes of memory that a piece takes beyond its own."""
 
 
-class Cut(NamedTuple):
-    """How a document is cut."""
+@dataclass(frozen=True)
+class Cut:
+    """How a document is cut. All who hear of one may share it: what follows from it is reckoned once."""
 
     length: int
     size: int
 
-    @property
+    @cached_property
     def pieces(self) -> int:
         """How many there are; an empty document is one empty piece."""
         return max(1, -(-self.length // self.size))
 
-    @property
+    @cached_property
     def all(self) -> int:
         """The mask of all pieces."""
         return (1 << self.pieces) - 1

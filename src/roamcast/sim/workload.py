@@ -5,6 +5,7 @@ the same. Each publisher, and each subscriber that changes its mind, draws from 
 what is wanted first, is drawn from one stream for all. Lifetimes and contexts have streams of their own.
 """
 
+import functools
 import heapq
 import itertools
 from collections.abc import Iterator
@@ -244,7 +245,7 @@ class Publishers(_Group, frozen=True, kw_only=True):
         # three sizes cannot be had; the event is then as much smaller.
         room = self.size - bare.size
         room -= 0 if room < 256 else 1 if room < 65537 else 3
-        return msgspec.structs.replace(bare, payload=bytes(max(0, room)))
+        return msgspec.structs.replace(bare, payload=_zeros(max(0, room)))
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
@@ -277,6 +278,12 @@ class Publishers(_Group, frozen=True, kw_only=True):
             events_of(self.documents, self.schema, self.carry)
         except ContentError as problem:
             yield "documents", str(problem)
+
+
+@functools.lru_cache(maxsize=16)
+def _zeros(length: int) -> bytes:
+    """The payload of all events of one size: in a run with long ones it would be most of the memory."""
+    return bytes(length)
 
 
 def _listed(one_or_more: str | tuple[str, ...]) -> tuple[str, ...]:

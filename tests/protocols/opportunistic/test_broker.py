@@ -358,12 +358,12 @@ def test_a_long_document_goes_in_several_bulks() -> None:
 def test_what_found_the_queue_full_can_be_asked_for_again_and_the_node_pauses() -> None:
     broker, port = lonely()
     asked(broker, port, range(1, 3))
-    port.timers.clear()
     broker.dropped(port.now, port.bulks[0][1])
-    assert documents(port) == [1]
-    ((at, key),) = port.timers
-    broker.timer(at, key)
-    assert documents(port) == [1, 2]
+    timers = iter(port.timers)  # one may be set again when it is over
+    while documents(port) == [1]:
+        at, key = next(timers)
+        broker.timer(at, key)
+    assert (at, documents(port)) == (port.now + SECOND // 5, [1, 2])
     broker.left(at, port.bulks[1][1])
     broker.receive(at, B, Request((), (event_id(A, 1), event_id(A, 2)), broker.params.piece, {}))
     assert documents(port) == [1, 2, 1]  # 2 was sent since the last announce

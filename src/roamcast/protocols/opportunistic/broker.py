@@ -212,7 +212,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def _asks_for(self, now: Time, listed: Descriptor, published: Time) -> bool:
         """Whether a document that a neighbour offers is to be asked for now."""
         id = listed.event.id
-        if self._holdings.has_or_had(id):
+        if self._holdings.has_or_had(id) or self._holdings.needs_not(id):
             self._holdings.settle(id)
             return False
         if listed.event.payload or listed.length > self._longest or not self._wishes.may_ask(now, id):

@@ -82,6 +82,7 @@ class Offer(NamedTuple):
     published: list[int]
     """When each of its documents was, ns by the clock of this node."""
     expires: list[int | None]
+    """When the life of each ends; may be empty if none does."""
 
     @staticmethod
     def of(documents: list[Held]) -> "Offer":
@@ -116,6 +117,7 @@ class Catalog:
         self._profiles: dict[Filter, _Profile] = {}
         self._contents: dict[bytes, _Content] = {}  # of the documents here, in the order of their numbers
         self._latest = 0  # the number of the newest content
+        self._expiring = 0  # documents here whose life has an end
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
 
@@ -130,12 +132,14 @@ class Catalog:
             self._latest += 1
             content = self._contents[key] = _Content(self._latest, descriptor)
         content.put(held)
+        self._expiring += held.expires is not None
 
     def leave(self, held: Held) -> None:
         id, key = held.document.id, held.document.descriptor.content
         self._listed.pop(id, None)
         content = self._contents[key]
         content.remove(id)
+        self._expiring -= held.expires is not None
         if not content.documents:
             del self._contents[key]
             for profile in content.profiles:
@@ -213,7 +217,7 @@ class Catalog:
         return Offer(
             Listing(descriptors, ids, sum([content.size for content in contents])),
             list(chain.from_iterable([content.published.values() for content in contents])),
-            list(chain.from_iterable([content.expires.values() for content in contents])),
+            list(chain.from_iterable([content.expires.values() for content in contents])) if self._expiring else [],
         )
 
     def _wanted_contents(self) -> dict[bytes, _Content]:

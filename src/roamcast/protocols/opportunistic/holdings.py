@@ -4,8 +4,9 @@ The cache decides what stays. Around it, this file keeps in step: the store, so 
 catalog, which offers them; the recorded facts; the timer for the next document whose life ends.
 
 * *had*: with `remember`, what was once here is not fetched again, though it was dropped.
-* *settled*: what need not be asked for, since it is here, was here, or is not of interest. A look at a neighbour's
-  catalog begins with these, and is short because most of what is wanted is settled.
+* *settled*: what is of interest and need not be asked for, since it is or was here. A look at a neighbour's catalog
+  begins with these, and is short because most of what is wanted is settled.
+* *unwanted*: what came and was not of interest. Apart: there is far more of it, and no catalog is compared with it.
 """
 
 from collections.abc import Mapping
@@ -35,6 +36,7 @@ class Holdings:
         self._expiry: Time | None = None  # for when the timer is set
         self.cache = cache
         self.settled: dict[EventId, None] = {}
+        self._unwanted: dict[EventId, None] = {}
 
     def restore(self, now: Time, kept: Mapping[str, bytes]) -> None:
         """Takes over what the node had before it was restarted."""
@@ -108,13 +110,18 @@ class Holdings:
 
     def needs_not(self, id: EventId) -> bool:
         """Whether nothing more of a document is of use here."""
-        return id in self.settled or id in self._had
+        return id in self._unwanted or id in self.settled or id in self._had
 
     def settle(self, id: EventId) -> None:
         put(self.settled, id, None, self._window)
 
+    def refuse(self, id: EventId) -> None:
+        """It was here, and is not of interest."""
+        put(self._unwanted, id, None, self._window)
+
     def interests_changed(self, local: LocalSubscriptions) -> None:
         self.settled.clear()
+        self._unwanted.clear()
         for held in self.cache:
             self.cache.set_wanted(held, local.matches(held.document.event))
 

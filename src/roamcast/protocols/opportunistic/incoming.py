@@ -128,7 +128,7 @@ class Incoming:
         if kept:
             put(self._kept, id, None, _LATEST)
         else:
-            self._holdings.settle(id)
+            self._holdings.refuse(id)
         return kept
 
     def _complete(self, now: Time, header: Header, document: Document | None) -> None:
@@ -140,7 +140,7 @@ class Incoming:
         wanted, kept = self._interest.judge(document.descriptor)
         self._wishes.forget(id)
         if not kept:
-            self._holdings.settle(id)
+            self._holdings.refuse(id)
             return
         if header.life == 0:
             self._port.decide(id, "expired")

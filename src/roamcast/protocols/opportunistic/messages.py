@@ -143,7 +143,7 @@ class Request(Message, frozen=True, tag="request"):
     wanted whole."""
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True):
+class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What the pieces of one bulk have in common."""
 
     source: Number
@@ -166,7 +166,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True):
     hops: Number
     """How often the document was transmitted before, since it was published."""
 
-    @property
+    @cached_property
     def cut(self) -> Cut:
         return Cut(self.length, self.size)
 

@@ -66,7 +66,8 @@ class Outgoing:
         self._job: Job | None = None
         self._chunks: list[tuple[int, int]] = []  # of the job, still to be sent
         self._bulk: Chunk | None = None  # on its way
-        self._serial = 0
+        self._due: Time = 0  # when no longer to wait for the bulk
+        self._timer: Time | None = None  # for when one is set
         self._host_tells = False
 
     def pass_on(self, now: Time, job: Job) -> bool:
@@ -96,10 +97,16 @@ class Outgoing:
             self._wait(now, self._bulk)
 
     def _wait(self, now: Time, bulk: Chunk) -> None:
-        self._serial += 1
         bits = 8 * len(bulk) * (bulk.header.size + _FRAME)
         wait = _MAX_WAIT if self._host_tells else round(bits / self._pace * SECOND)
-        self._port.set_timer(now + wait, (PACE, self._serial))
+        self._wait_until(now + wait)
+
+    def _wait_until(self, due: Time) -> None:
+        """Most bulks leave long before they are due: one timer serves for many, and is set again if it was early."""
+        self._due = due
+        if self._timer is None or due < self._timer:
+            self._timer = due
+            self._port.set_timer(due, (PACE, due))
 
     def left(self, now: Time, message: Message | Bulk) -> None:
         self._host_tells = True
@@ -112,11 +119,17 @@ class Outgoing:
         if self._bulk is not None and message is self._bulk:
             self._lost(self._bulk.header)
             self._chunks = []
-            self._serial += 1
-            self._port.set_timer(now + _PAUSE, (PACE, self._serial))
+            self._wait_until(now + _PAUSE)
 
     def timer(self, now: Time, key: Hashable) -> None:
-        if key == (PACE, self._serial) and self._bulk is not None:
+        if key != (PACE, self._timer):
+            return
+        self._timer = None
+        if self._bulk is None:
+            return
+        if now < self._due:
+            self._wait_until(self._due)
+        else:
             self._bulk = None
             self.pump(now)
 
