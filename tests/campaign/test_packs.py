@@ -116,6 +116,20 @@ def test_a_pack_with_a_file_that_is_cut_short_does_not_count(out: Path) -> None:
     assert not read_packs(out)
 
 
+def test_a_run_counts_in_one_pack(out: Path) -> None:
+    again = [(run, done_file(out, run).read_bytes()) for run in "de"]
+    packed(out, ["a", "b", "c", "d"])
+    for run, content in again:
+        done_file(out, run).write_bytes(content)
+    packed(out, ["d", "e"], "another")
+    first = min(pack_name(["a", "b", "c", "d"]), pack_name(["d", "e"]))
+    assert list(read_packs(out)) == [first]
+    stored = Stored(Store.at(out))
+    (one,) = read_packs(out).values()
+    everything = stored.read_all("note", [run for run in one.runs if run != "b"])
+    assert everything["count"].to_pylist() == [count for run in one.runs for count in COUNTS.get(run, [])]
+
+
 class Killed(BaseException):
     """As `kill -9`: nothing that follows is done."""
 

@@ -9,6 +9,8 @@ rules this file owns:
   counts when that file is there and all files that it lists are; only then do the files of its runs go.
 * Small runs share a row group, so that a thousand tiny ones cost next to nothing; a large one has several of its own.
   Rows of a run follow each other in the order in which they were recorded.
+* A run is in one pack. Should a task of a killed campaign make one after the next start has made others, the first by
+  name counts, and what only the other has is done again.
 * A pack is never changed: a campaign that grows gets further ones. Runs that failed are not packed: they may be tried
   again.
 """
@@ -199,8 +201,14 @@ class Pack:
 
 def read_packs(out: Path) -> dict[str, Pack]:
     """Those of a campaign's folder, by name."""
-    found = {path.stem: _read(out, path) for path in sorted((out / "done").glob(f"{_PREFIX}*.json"))}
-    return {name: one for name, one in found.items() if one is not None}
+    found: dict[str, Pack] = {}
+    runs: set[str] = set()
+    for path in sorted((out / "done").glob(f"{_PREFIX}*.json")):
+        one = _read(out, path)
+        if one is not None and runs.isdisjoint(one.runs):
+            found[path.stem] = one
+            runs |= one.runs.keys()
+    return found
 
 
 def _read(out: Path, path: Path) -> Pack | None:

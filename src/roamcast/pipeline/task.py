@@ -112,7 +112,8 @@ def _attempts(runs: list[Run], out: Path, limits: Limits) -> list[Outcome]:
             with contextlib.suppress(OSError):
                 drafts[len(ended.results)].unlink(missing_ok=True)
             tries = tries + 1 if not ended.results else 1
-            if ended.limit or tries == TRIES:
+            # A limit that was exceeded after other runs may be their doing.
+            if (ended.limit and not ended.results) or tries == TRIES:
                 times = f" ({tries} times of {tries})" if tries > 1 else ""
                 outcomes.append(_put_aside(runs[0], out, f"the run {ended.death}{times}"))
                 runs, tries = runs[1:], 0
