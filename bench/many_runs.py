@@ -15,11 +15,10 @@ from typing import Any, Final
 from bench.cpu import cpu_seconds
 from roamcast.campaign.experiment import experiment
 from roamcast.campaign.plan import plan
-from roamcast.campaign.publish import publish
+from roamcast.campaign.verify import verify
 from roamcast.pipeline.measures import measure
 from roamcast.pipeline.session import session
-from roamcast.pipeline.simulate import simulate
-from roamcast.storage import Store
+from roamcast.pipeline.simulate import settled, simulate
 
 RUNS: Final = 200
 MEASURES: Final = ("delivery", "overhead", "delay_p95")
@@ -40,15 +39,15 @@ def run(runs: int = RUNS) -> None:
     with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as name, session() as spark:
         folder = Path(name)
         spark.range(1).count()
+        warm = plan([experiment(_TINY | {"seeds": 4}, "many.toml", folder)])
+        _timed("once in a session", 4, lambda: simulate(spark, warm, folder / "warm"))
         planned = plan([experiment(_TINY | {"seeds": runs}, "many.toml", folder)])
         _timed("simulated", runs, lambda: simulate(spark, planned, folder / "out"))
         _timed("measured", runs, lambda: measure(spark, folder / "out", MEASURES))
-        _timed("packed", runs, lambda: publish(folder / "out", Store.at(folder / "packed"), packed=True))
-        _timed("measured, packed", runs, lambda: measure(spark, folder / "packed", [*MEASURES, "hops_mean"]))
-        for place in ("out", "packed"):
-            files = [path for path in (folder / place).rglob("*") if path.is_file()]
-            size = sum(path.stat().st_size for path in files)
-            print(f"  {place}: {len(files):,} files, {size / 1e6:.1f} MB")
+        _timed("nothing to do", runs, lambda: settled(planned, folder / "out"))
+        _timed("verified", runs, lambda: verify(folder / "out"))
+        files = [path for path in (folder / "out").rglob("*") if path.is_file()]
+        print(f"  {len(files):,} files, {sum(path.stat().st_size for path in files) / 1e6:.1f} MB")
 
 
 def _timed(what: str, runs: int, work: Any) -> None:  # noqa: ANN401  # any function

@@ -9,9 +9,7 @@ import pytest
 
 from lab.test_verb import LINE, finished
 from lab.twins import LINE as LINKS
-from roamcast.campaign.folder import done_file
 from roamcast.facts.recorder import Sink
-from roamcast.facts.schema import TABLES
 from roamcast.pipeline import twins as live
 from roamcast.pipeline.task import read_done
 from roamcast.pipeline.twins import LIVE, SIMULATED, twins
@@ -59,8 +57,7 @@ def test_a_live_run_is_put_where_a_finished_task_would_have_put_it(tmp_path: Pat
     live._live(one, tmp_path, as_if_live)
     assert live._is_done(tmp_path, one.run)
     assert [path.name for path in tmp_path.iterdir()] == [".live"]  # to a campaign, the folder is still free
-    for folder in ("done", *(f"facts/{table}" for table in TABLES)):
-        (tmp_path / folder).mkdir(parents=True)
+    (tmp_path / "done").mkdir()
     live._put_in_place(tmp_path, one.run)
     done = read_done(tmp_path, one.run)
     assert done is not None
@@ -91,12 +88,12 @@ def test_a_live_run_in_which_a_node_died_has_failed(tmp_path: Path) -> None:
     live._live(one, tmp_path, unlucky)
     (tmp_path / "done").mkdir()
     live._put_in_place(tmp_path, one.run)
-    row = json.loads(done_file(tmp_path, one.run).read_bytes())["row"]
+    failed = read_done(tmp_path, one.run)
+    assert failed is not None
+    row = failed["row"]
     assert (row["status"], row["error"], row["rows"]) == ("failed", "node 3 ended; node 4 ended", {})
     assert not live._is_done(tmp_path, one.run)  # it is tried again
     live._live(one, tmp_path, as_if_live)
-    for table in TABLES:
-        (tmp_path / "facts" / table).mkdir(parents=True)
     live._put_in_place(tmp_path, one.run)
     done = read_done(tmp_path, one.run)
     assert done is not None

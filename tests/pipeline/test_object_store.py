@@ -147,14 +147,14 @@ def test_verbs_measure_and_report_what_is_in_a_store(
     assert {name: there.read(name) for name in made} == {name: (out / name).read_bytes() for name in made}
 
     publish(out, Store.at(tmp_path / "copy"), packed=packed)
-    run = min(path.stem for path in (out / "done").iterdir())
+    run = min(pq.read_table(out / "manifest.parquet")["run"].to_pylist())
     assert open_run(tmp_path / "copy" / run).tables == open_run(out / run).tables
 
 
 def test_a_packed_copy_is_few_files_and_says_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roamcast.campaign.stored.RUNS_PER_FILE", 2)
+    monkeypatch.setattr("roamcast.campaign.packs.RUNS_PER_PACK", 2)
     out, copy = campaign(tmp_path / "out", "one", "three", "two"), Store.at(tmp_path / "copy")
     # Seven tables of three runs in two files each, an index; runs, manifest and campaign.json.
     assert publish(out, copy, packed=True) == 7 * 2 + 1 + 3

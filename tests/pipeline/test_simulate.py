@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
@@ -22,10 +23,13 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipeline.tiny import done, made, odd, planned, raw, results
-from roamcast.campaign.folder import done_file, facts_file
+from roamcast.campaign.folder import done_file
 from roamcast.campaign.limits import Limits
+from roamcast.campaign.packs import read_packs
 from roamcast.campaign.plan import Plan, Run, plan
 from roamcast.campaign.progress import State
+from roamcast.campaign.run_file import RunFile, read_blocks
+from roamcast.campaign.stored import Stored
 from roamcast.campaign.verify import orphans
 from roamcast.cli.main import main
 from roamcast.cli.progress import Lines, duration, in_words, shown
@@ -35,11 +39,11 @@ from roamcast.facts.sinks import MemorySink
 from roamcast.pipeline import task
 from roamcast.pipeline.measures import Facts, Measure, measure, run_measures
 from roamcast.pipeline.run import run_campaign
-from roamcast.pipeline.simulate import look, simulate
-from roamcast.pipeline.task import perform
+from roamcast.pipeline.simulate import in_tasks, look, simulate
+from roamcast.pipeline.task import perform, perform_all
 from roamcast.sim.run import run as run_here
 from roamcast.sim.scenario import Scenario
-from roamcast.storage import local_path
+from roamcast.storage import Store, local_path
 
 TOKEN = "token"
 
@@ -66,11 +70,10 @@ def test_facts_are_those_of_the_runs_each_row_with_its_run(six: tuple[Plan, Path
         facts = MemorySink()
         run_here(msgspec.json.decode(run.scenario, type=Scenario), facts)
         for table, expected in facts.tables().items():
-            file = out / "facts" / table / f"{run.run}.parquet"
             if expected.num_rows == 0:
-                assert not file.exists()
+                assert not (out / "facts" / table).exists()
                 continue
-            written = pq.read_table(file, partitioning=None)
+            written = Stored(Store.at(out)).read(table, run.run)
             assert written.column_names == ["run", *TABLES[table].names]
             assert set(written["run"].to_pylist()) == {run.run}
             assert written.drop_columns("run").equals(expected)
@@ -173,30 +176,40 @@ def test_verify_tells_what_is_not_what_was_written_and_what_belongs_to_nobody(
     spark: SparkSession, tmp_path: Path
 ) -> None:
     out = tmp_path / "out"
-    simulate(spark, planned(tmp_path, seeds=2), out)
+    simulate(spark, planned(tmp_path, seeds=1), out)
+    used = {path for path in out.rglob("*") if path.is_file()}
+    simulate(spark, planned(tmp_path, seeds=2), out)  # its pack has the second seed of each variant
     simulate(spark, planned(tmp_path, seeds=1), out)
     told = CliRunner().invoke(main, ["verify", str(out)])
     assert (told.exit_code, told.output.splitlines()[0]) == (0, f"{out}: 2 runs, all right")
-    assert len(orphans(out)) == len(list(out.glob("facts/*/*"))) / 2 + 2  # a seed of each variant
+    assert set(orphans(out)) == {path for path in out.rglob("*") if path.is_file()} - used
     assert CliRunner().invoke(main, ["verify", str(out), "--remove-orphans"]).exit_code == 0
     assert not orphans(out)
-    assert look(planned(tmp_path, seeds=1), out).ok
+    assert {path for path in out.rglob("*") if path.is_file()} == used
+    assert len(look(planned(tmp_path, seeds=2), out).ok) == 2
 
-    names = sorted(path.stem for path in (out / "facts" / "publish").iterdir())
-    flipped, other = (facts_file(out, "publish", name) for name in names)
-    whole = bytearray(flipped.read_bytes())
-    whole[len(whole) // 2] ^= 1
-    flipped.write_bytes(whole)
+    (flipped,), (other,) = ((out / "facts" / table).iterdir() for table in ("deliver", "publish"))
+    whole = flipped.read_bytes()
+    flipped.write_bytes(whole[:100] + bytes([whole[100] ^ 1]) + whole[101:])
     table = pq.read_table(other, partitioning=None)
-    pq.write_table(table.slice(1).rename_columns(["run", "when", *table.column_names[2:]]), other)
+    pq.write_table(table.slice(0, 19).rename_columns(["run", "when", *table.column_names[2:]]), other)
     told = CliRunner().invoke(main, ["verify", str(out), "--json"])
     assert told.exit_code == 1
-    problems = json.loads(told.output)["problems"]
-    assert [names.index(name) for name in names for problem in problems if name in problem] == [0, 1, 1, 1]
-    assert any("has other columns than publish: ['time', 'when']" in problem for problem in problems)
-    assert any("has 9 rows, and the manifest says 10" in problem for problem in problems)
-    with pytest.raises(RoamcastError, match="its files are not those that were written"):
+    last = max(pq.read_table(out / "manifest.parquet")["run"].to_pylist())
+    assert json.loads(told.output)["problems"] == [
+        f"{flipped}: is not the file that was written: its digest is another",
+        f"{other}: is not the file that was written: its digest is another",
+        f"{other}: has other columns than publish: ['time', 'when']",
+        f"{other}: run {last} has not the 10 rows of publish that it had",
+    ]
+    with pytest.raises(RoamcastError, match="its digest is another"):
         measure(spark, out, ["delivery"])
+    flipped.unlink()
+    other.unlink()
+    assert not look(planned(tmp_path, seeds=1), out).ok
+    simulate(spark, planned(tmp_path, seeds=1), out)
+    assert CliRunner().invoke(main, ["verify", str(out)]).exit_code == 0
+    assert flipped.read_bytes() == whole
 
 
 def test_runs_and_manifest_of_two_commits_are_refused(spark: SparkSession, tmp_path: Path) -> None:
@@ -215,7 +228,9 @@ def test_estimates_are_corrected_by_what_runs_have_taken(six: tuple[Plan, Path, 
     plan, out, _ = six
     survey = look(plan, out)
     first = plan.distinct[0]
-    took = {run.run: json.loads((out / "done" / f"{run.run}.json").read_bytes())["cpu"] for run in plan.distinct}
+    ours = {run.run for run in plan.distinct}
+    packed = (found for one in read_packs(out).values() for found in one.runs.items())
+    took = {run: done["cpu"] for run, done in packed if run in ours}
     estimates = [run.estimate for run in plan.distinct]
     mean = sum(estimates) / len(estimates)  # what was believed before weighs as much as one run
     overall = (sum(took.values()) + mean) / (sum(estimates) + mean)
@@ -353,7 +368,7 @@ def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
         "import os, sys, time\nfrom pathlib import Path\n"
         "from roamcast.campaign.limits import Limits\nfrom roamcast.pipeline.supervise import in_child\n"
         "def work():\n    Path(sys.argv[1]).write_text(str(os.getpid()))\n    time.sleep(60)\n"
-        "in_child(work, Limits())\n"
+        "in_child([work], Limits())\n"
     )
     told = tmp_path / "child"
     parent = subprocess.Popen([sys.executable, str(tmp_path / "parent.py"), str(told)])
@@ -378,7 +393,7 @@ def until(condition: Callable[[], bool]) -> None:
 def place(tmp_path: Path) -> Path:
     """A folder as the driver prepares it."""
     out = tmp_path / "out"
-    for folder in ("tmp", "done", *(f"facts/{table}" for table in TABLES)):
+    for folder in ("tmp", "done"):
         (out / folder).mkdir(parents=True)
     (out / "tmp" / TOKEN).touch()
     return out
@@ -389,43 +404,82 @@ def run(tmp_path: Path) -> Run:
     return planned(tmp_path, seeds=1).distinct[0]
 
 
-def facts(out: Path) -> dict[str, bytes]:
-    return {str(file.relative_to(out)): file.read_bytes() for file in (out / "facts").rglob("*.parquet")}
+def facts(out: Path, run: Run) -> list[tuple[str, pa.RecordBatch]]:
+    record = task.read_done(out, run.run)
+    assert record is not None
+    return list(read_blocks(done_file(out, run.run), record))
 
 
 def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: Run) -> None:
     with concurrent.futures.ThreadPoolExecutor(2) as both:
         outcomes = list(both.map(lambda _: perform(run, place, TOKEN), range(2)))
     assert [outcome[:3] for outcome in outcomes] == [(run.run, "ok", "")] * 2
-    written = facts(place)
-    (record,) = (place / "done").iterdir()
-    assert set(json.loads(record.read_bytes())["sizes"]) == {Path(name).parent.name for name in written}
+    written = facts(place, run)
+    assert {"publish", "deliver", "leg"} <= {table for table, _ in written}
     assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
-    record.unlink()
+    assert [path.name for path in (place / "done").iterdir()] == [f"{run.run}.run"]
+    first = task.read_done(place, run.run)
+    done_file(place, run.run).unlink()
     perform(run, place, TOKEN)
-    assert facts(place) == written
+    again = task.read_done(place, run.run)
+    assert first is not None
+    assert again is not None
+    assert (facts(place, run), again["row"], again["blocks"]) == (written, first["row"], first["blocks"])
 
 
-def test_a_run_whose_files_are_not_whole_is_done_again(place: Path, run: Run) -> None:
+def test_a_run_whose_file_is_not_whole_is_done_again(place: Path, run: Run) -> None:
     perform(run, place, TOKEN)
-    file = facts_file(place, "deliver", run.run)
-    whole, record = file.read_bytes(), done_file(place, run.run)
-    file.write_bytes(whole[:-1])
-    assert task.read_done(place, run.run) is None
+    file, written = done_file(place, run.run), facts(place, run)
+    whole = file.read_bytes()
+    for part in (b"", whole[:100], whole[: len(whole) // 2], whole[:-1], bytes(len(whole)), whole + b"more"):
+        file.write_bytes(part)
+        assert task.read_done(place, run.run) is None
     assert perform(run, place, TOKEN).status == "ok"
-    assert file.read_bytes() == whole
-    file.unlink()
-    assert task.read_done(place, run.run) is None
-    perform(run, place, TOKEN)
-    record.write_bytes(record.read_bytes()[:100])
-    assert task.read_done(place, run.run) is None
+    assert facts(place, run) == written
+
+
+def test_a_run_that_kills_a_process_of_several_is_put_aside_and_the_others_are_done(
+    place: Path, tmp_path: Path
+) -> None:
+    # The second of three ends the process that it shares with the others, each time.
+    ours = planned(tmp_path, seeds=1).distinct
+    deadly = planned(tmp_path, seeds=1, **odd(tmp_path, "os._exit(7)"))
+    deadly.sources.store(place)
+    runs = [ours[0], *deadly.distinct, ours[1]]
+    outcomes = perform_all(runs, place, TOKEN, Limits())
+    assert [outcome[:2] for outcome in outcomes] == [
+        (run.run, status) for run, status in zip(runs, ("ok", "failed", "ok"), strict=True)
+    ]
+    failed = task.read_done(place, runs[1].run)
+    assert failed is not None
+    assert failed["row"]["error"] == "the run ended its process with exit code 7 (3 times of 3)"
+    assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
+
+
+def test_short_runs_of_our_own_protocols_share_a_task(run: Run) -> None:
+    def some(count: int, **changes: Any) -> list[Run]:  # noqa: ANN401
+        return [dataclasses.replace(run, estimate=0.4, **changes) for _ in range(count)]
+
+    # A task may take two seconds; with two slots there are at least eight tasks.
+    assert [len(task) for task in in_tasks(some(80), 2)] == [5] * 16
+    assert [len(task) for task in in_tasks(some(32), 2)] == [4] * 8
+    assert [len(task) for task in in_tasks(some(15), 2)] == [1] * 15
+    outside = some(20, protocol="odd.py:ENTRY")
+    assert [len(task) for task in in_tasks([*some(20), *outside, *some(20)], 2)] == [5] * 4 + [1] * 20 + [5] * 4
+    long = [dataclasses.replace(run, estimate=2.5)] * 40
+    assert [len(task) for task in in_tasks(long, 2)] == [1] * 40
 
 
 def test_a_full_disk_is_told_and_leaves_nothing(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
-    def full(*_: object) -> None:
-        raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+    real = RunFile._write
 
-    monkeypatch.setattr(pq.ParquetWriter, "write_batch", full)
+    def full(file: RunFile, content: bytes) -> None:
+        if len(content) > 100:
+            file.problem = OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+            raise file.problem
+        real(file, content)
+
+    monkeypatch.setattr(RunFile, "_write", full)
     outcome = perform(run, place, TOKEN)
     assert outcome.status == "blocked"
     assert outcome.problem.startswith(f"{place}: cannot be written on ")
@@ -462,7 +516,7 @@ def test_files_from_outside_are_stored_once_and_do_not_travel_with_the_runs(plac
     assert all(b"0,1,2,1" not in pickle.dumps(run) for run in runs)
     assert [perform(run, place, TOKEN).status for run in runs] == ["ok", "ok"]
     for run in runs:
-        assert pq.read_table(facts_file(place, "deliver", run.run), partitioning=None).num_rows == 5
+        assert sum(batch.num_rows for table, batch in facts(place, run) if table == "deliver") == 5
     assert sorted(path.name for path in (place / "files").glob("*/*")) == ["odd.py", "walk.csv"]
 
 

@@ -5,6 +5,7 @@ from pathlib import Path
 from typing import Any
 
 from roamcast.campaign.experiment import experiment
+from roamcast.campaign.packs import read_packs
 from roamcast.campaign.plan import Experiment, Plan, plan
 
 RAW: dict[str, Any] = {
@@ -66,4 +67,5 @@ def results(out: Path) -> dict[str, bytes]:
 
 
 def done(out: Path) -> int:
-    return sum(1 for _ in (out / "done").glob("*.json"))
+    waiting = {path.stem for path in (out / "done").glob("*.run")}
+    return len(waiting.union(*(one.runs for one in read_packs(out).values())))

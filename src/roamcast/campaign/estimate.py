@@ -10,8 +10,8 @@ from typing import Final, NamedTuple
 
 from roamcast.sim.scenario import Scenario
 
-_RUN: Final = 0.2
-"""CPU seconds of a run, however short: a process, the compiled core, its files."""
+_RUN: Final = 0.05
+"""CPU seconds of a run, however short: a process, the compiled core, its file."""
 _BACKGROUND_AT_NODE: Final = 5e-7
 """CPU seconds of a background message at a node, inside the core."""
 _PIECE: Final = 1024

@@ -3,7 +3,7 @@
 ```
 campaign.json              the experiments, the command, the version of the facts
 runs.parquet               a row for each planned run        manifest.parquet   a row for each run that was done
-facts/<table>/<run>.parquet                                  done/<run>.json
+facts/<table>/<pack>.parquet, facts/packed.parquet           done/<run>.run, done/<pack>.json
 files/<hash>/<name>        what the runs read beside their scenarios
 measures/                  run, summary and paired .parquet, about.json
 claims.json                what became of the claims, if a paper's
@@ -13,7 +13,7 @@ claims.json                what became of the claims, if a paper's
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
@@ -39,7 +39,7 @@ COMMIT: Final = b"roamcast.runs"
 
 
 def facts_name(table: str, run: str) -> str:
-    """What a run's facts of one table are named in the folder, if it has any."""
+    """What a run's facts of one table are named in the folder, if they are not packed (`stored`)."""
     return f"facts/{table}/{run}.parquet"
 
 
@@ -49,8 +49,8 @@ def facts_file(out: Path, table: str, run: str) -> Path:
 
 
 def done_file(out: Path, run: str) -> Path:
-    """What a run writes last: it counts when this is there."""
-    return out / "done" / f"{run}.json"
+    """What a run leaves (`run_file`), until it is packed (`packs`)."""
+    return out / "done" / f"{run}.run"
 
 
 def check_version(out: Path) -> None:
@@ -124,9 +124,9 @@ def _read(path: Path) -> pa.Table:
 
 
 def manifest_row(
-    run: str, scenario: Scenario, error: str | None, folder: Path, rows: Mapping[str, int]
+    run: str, scenario: Scenario, error: str | None, rows: Mapping[str, int], digest: str
 ) -> dict[str, Any]:
-    """What the manifest says of a run whose files are in `folder`; `rows` by table."""
+    """What the manifest says of a run; `rows` by table, `digest` of all its facts."""
     return {
         "run": run,
         "status": FAILED if error else OK,
@@ -136,17 +136,12 @@ def manifest_row(
         "nodes": scenario.nodes,
         "protocol": scenario.protocol.name,
         "rows": dict(rows),
-        "digest": digest(folder, rows),
+        "digest": digest,
     }
 
 
-def digest(folder: Path, tables: Iterable[str]) -> str:
-    """Of all files of a run together, in that order."""
-    return digest_of({table: folder / f"{table}.parquet" for table in tables})
-
-
 def digest_of(files: Mapping[str, Path]) -> str:
-    """Of the files of a run, by table."""
+    """Of a run whose tables are files of their own."""
     return digest_in(lambda path: path.open("rb"), files)
 
 

@@ -2,19 +2,20 @@
 
 The rules this file owns:
 
-* What is copied is what the manifest lists, and what was made of it; no orphans, no attempts.
+* What is copied are the files that have what the manifest lists, and what was made of it; no orphans, no attempts.
 * `campaign.json` goes last, the manifest before it: whoever finds them finds all that they speak of. A reader who comes
   between the tables of two commits is told (`folder.read_commit`).
-* A file of facts that is there already is not copied again: a run's name says what is in its files. Packed facts
-  (`stored`) are always written anew.
+* A file of facts that is there already is not copied again: its name says which runs are in it. A pack is copied as
+  it is, with runs that the campaign no longer has; packed anew (`packed=True`), only what the manifest lists is there.
 """
 
 from pathlib import Path
 from typing import Final
 
 from roamcast.campaign.folder import CAMPAIGN_FILE, MANIFEST_FILE, RUNS_FILE, check_version
+from roamcast.campaign.packs import repack
 from roamcast.campaign.schemas import MANIFEST_ARROW
-from roamcast.campaign.stored import INDEX, Stored, pack
+from roamcast.campaign.stored import INDEX, Stored
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store
 
@@ -32,18 +33,22 @@ def publish(out: Path, target: Store, *, packed: bool = False) -> int:
     if target.absolute() == source.absolute():
         raise RoamcastError(f"{out}: cannot be copied to itself")
     check_version(out)
-    _check_target(target, packed or Stored(source).packed)
-    manifest = source.read_table(MANIFEST_FILE, schema=MANIFEST_ARROW).to_pylist()
     stored = Stored(source)
+    _check_target(target, packed or stored.packed)
+    manifest = source.read_table(MANIFEST_FILE, schema=MANIFEST_ARROW).to_pylist()
     tables: dict[str, list[str]] = {}
     for row in manifest:
         for table, _ in row["rows"] or ():
             tables.setdefault(table, []).append(row["run"])
     if packed:
-        count = pack(stored, tables, target)
+        count = repack(stored, tables, target)
     else:
-        names = [name for table, runs in tables.items() for name in stored.files(table, runs)]
-        count = _copy_facts(source, [*names, *([INDEX] if stored.packed else [])], target)
+        count = _copy_facts(
+            source, [name for table, runs in tables.items() for name in stored.files(table, runs)], target
+        )
+        if stored.packed:
+            target.write(INDEX, stored.index_of([row["run"] for row in manifest]))
+            count += 1
     small = [name for name in sorted(source.sizes(recursive=True)) if not name.startswith(_LEFT) and name not in _LAST]
     for name in [*small, *_LAST]:
         target.write(name, source.read(name))
@@ -61,7 +66,7 @@ def _check_target(target: Store, packed: bool) -> None:
 
 def _copy_facts(source: Store, names: list[str], target: Store) -> int:
     here, there = source.sizes("facts", recursive=True), target.sizes("facts", recursive=True)
-    new = [name for name in names if there.get(name) != here[name] or name == INDEX]
+    new = [name for name in names if there.get(name) != here[name]]
     for name in new:
         target.write(name, source.read(name))
     return len(new)

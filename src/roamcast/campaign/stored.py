@@ -1,30 +1,31 @@
-"""The facts of a campaign's runs in their files: one for each run and table, or packed, many runs to a file.
+"""The facts of a campaign's runs, wherever they are: packed, many runs to a file; or a file for each run and table.
 
-A campaign is simulated into a file for each run and table, which is what makes each run count once. A copy may be
-*packed* (`roamcast publish --pack`): a hundred thousand runs are then a few hundred files. The rules this file owns:
+The rules this file owns:
 
-* A packed file has the runs one after the other, each in a row group of its own, so that one run can be read alone and
-  Spark reads the whole file like any other.
-* `facts/packed.parquet` tells for each table and run the file, the row group, and the digest of the file.
-* A packed copy is read, never simulated into.
+* `facts/packed.parquet` is the index of packed facts (`packs`): for each table and run the file, its digest, and which
+  rows of which row group. One run can be read alone, and Spark reads the whole file like any other.
+* What the index does not have is in a file of its own, `facts/<table>/<run>.parquet`.
 """
 
 import hashlib
-from collections.abc import Collection, Iterator, Sequence
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Any, Final
 
 import pyarrow as pa
+import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from roamcast.campaign.folder import facts_name
 from roamcast.storage import Store
 
 INDEX: Final = "facts/packed.parquet"
-RUNS_PER_FILE: Final = 500
-_INDEX: Final = pa.schema(
-    [*((name, pa.string()) for name in ("table", "run", "file", "digest")), ("group", pa.int32())]
+INDEX_ARROW: Final = pa.schema(
+    [
+        *((name, pa.string()) for name in ("table", "run", "file", "digest")),
+        *((name, pa.int64()) for name in ("group", "offset", "rows")),
+    ]
 )
 
 
@@ -33,10 +34,13 @@ class Place:
     """Where the facts of one run and table are."""
 
     file: str
-    group: int | None = None
-    """The row group; none: the whole file."""
     digest: str = ""
     """Of the file, if it is a packed one."""
+    group: int | None = None
+    """The row group in which they begin; none: they are the whole file."""
+    offset: int = 0
+    """The first row in that group."""
+    rows: int = 0
 
 
 class Stored:
@@ -44,15 +48,23 @@ class Stored:
 
     def __init__(self, store: Store) -> None:
         self.store: Final = store
-        self.stamp, self._packed = _index(store)
+        self.stamp, self._index = _read_index(store)
         """A hash of the index; empty: facts are not packed."""
+        self._places: dict[str, Mapping[str, Place]] = {}
 
     @property
     def packed(self) -> bool:
         return bool(self.stamp)
 
     def place(self, table: str, run: str) -> Place:
-        return self._packed.get((table, run)) or Place(facts_name(table, run))
+        return self._of(table).get(run) or Place(facts_name(table, run))
+
+    def _of(self, table: str) -> Mapping[str, Place]:
+        """Of a table when it is first asked for: of a hundred thousand runs, most processes read a few tables."""
+        if table not in self._places:
+            rows = self._index.filter(pc.field("table") == table).drop_columns("table").to_pydict()
+            self._places[table] = {run: Place(*place) for run, *place in zip(*rows.values(), strict=True)}
+        return self._places[table]
 
     def files(self, table: str, runs: Collection[str]) -> list[str]:
         """The files that have these runs, each once, in order."""
@@ -61,8 +73,11 @@ class Stored:
     def others(self, table: str, runs: Collection[str]) -> bool:
         """Whether these files have other runs too."""
         files, wanted = set(self.files(table, runs)), frozenset(runs)
-        packed = ((run, place.file) for (name, run), place in self._packed.items() if name == table)
-        return any(file in files and run not in wanted for run, file in packed)
+        return any(place.file in files and run not in wanted for run, place in self._of(table).items())
+
+    def index_of(self, runs: Collection[str]) -> bytes:
+        """The index of these runs alone."""
+        return _written(self._index.filter(pc.field("run").isin(sorted(runs))))
 
     def read(
         self, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
@@ -75,11 +90,29 @@ class Stored:
                 place.file, columns=chosen, use_threads=False, read_dictionary=list(dictionaries)
             )
         file = _opened(self.store, place.file, place.digest, tuple(dictionaries))
-        return file.read_row_group(place.group, columns=chosen, use_threads=False)
+        groups = groups_of(place, file.metadata)
+        return file.read_row_groups(groups, columns=chosen, use_threads=False).slice(place.offset, place.rows)
+
+    def read_all(self, table: str, runs: Collection[str]) -> pa.Table:
+        """The facts of these runs, each of which has that table: every file is read once."""
+        whole = pa.concat_tables(self.store.read_table(file) for file in self.files(table, runs))
+        return whole.filter(pc.field("run").isin(sorted(runs))) if self.others(table, runs) else whole
 
     def schema(self, table: str, run: str) -> pa.Schema:
         with self.store.open(self.place(table, run).file) as content, pq.ParquetFile(content) as file:
             return file.schema_arrow
+
+
+def groups_of(place: Place, metadata: pq.FileMetaData) -> list[int]:
+    """The row groups of a packed file that have these rows; fewer than it takes if the file has not got them."""
+    assert place.group is not None
+    groups, missing = [], place.offset + place.rows
+    for group in range(place.group, metadata.num_row_groups):
+        if missing <= 0:
+            break
+        groups.append(group)
+        missing -= metadata.row_group(group).num_rows
+    return groups
 
 
 @lru_cache(maxsize=8)
@@ -88,7 +121,7 @@ def stored_in(store: Store, stamp: str) -> Stored:
     return Stored(store)
 
 
-@lru_cache(maxsize=8)
+@lru_cache(maxsize=32)
 def _opened(store: Store, file: str, digest: str, dictionaries: tuple[str, ...]) -> pq.ParquetFile:
     """Kept open: what stands at the end of a packed file is read once for all its runs."""
     plain = pq.ParquetFile(store.open(file))
@@ -98,36 +131,22 @@ def _opened(store: Store, file: str, digest: str, dictionaries: tuple[str, ...])
     return pq.ParquetFile(store.open(file), metadata=plain.metadata, read_dictionary=there)
 
 
-def _index(store: Store) -> tuple[str, dict[tuple[str, str], Place]]:
+def _read_index(store: Store) -> tuple[str, pa.Table]:
     try:
         content = store.read(INDEX)
     except FileNotFoundError:
-        return "", {}
-    rows: list[dict[str, Any]] = pq.read_table(pa.BufferReader(content)).to_pylist()
-    places = {(row["table"], row["run"]): Place(row["file"], row["group"], row["digest"]) for row in rows}
-    return hashlib.sha256(content).hexdigest(), places
+        return "", INDEX_ARROW.empty_table()
+    return hashlib.sha256(content).hexdigest(), pq.read_table(pa.BufferReader(content), schema=INDEX_ARROW)
 
 
-def pack(source: Stored, tables: dict[str, list[str]], target: Store) -> int:
-    """Writes packed files of the runs of each table, and their index last; gives the number of files."""
-    index = [row for table, runs in tables.items() for row in _pack_table(source, table, sorted(runs), target)]
+def index_content(rows: Iterable[Mapping[str, Any]]) -> bytes:
+    """The index of these rows, as a file."""
+    return _written(pa.Table.from_pylist(list(rows), INDEX_ARROW))
+
+
+def _written(index: pa.Table) -> bytes:
     sink = pa.BufferOutputStream()
-    pq.write_table(pa.Table.from_pylist(index, _INDEX), sink, compression="zstd")
-    target.write(INDEX, sink.getvalue().to_pybytes())
-    return len({row["file"] for row in index}) + 1
-
-
-def _pack_table(source: Stored, table: str, runs: list[str], target: Store) -> Iterator[dict[str, Any]]:
-    for first in range(0, len(runs), RUNS_PER_FILE):
-        some = runs[first : first + RUNS_PER_FILE]
-        name = f"facts/{table}/packed-{first // RUNS_PER_FILE:05}.parquet"
-        sink = pa.BufferOutputStream()
-        with pq.ParquetWriter(sink, source.schema(table, some[0]), compression="zstd") as writer:
-            for run in some:
-                rows = source.read(table, run)
-                writer.write_table(rows, row_group_size=max(1, rows.num_rows))
-        content = sink.getvalue().to_pybytes()
-        target.write(name, content)
-        digest = hashlib.sha256(content).hexdigest()
-        for group, run in enumerate(some):
-            yield {"table": table, "run": run, "file": name, "group": group, "digest": digest}
+    ordered = index.sort_by([("table", "ascending"), ("run", "ascending")])
+    pq.write_table(ordered, sink, compression="zstd")
+    content: bytes = sink.getvalue().to_pybytes()
+    return content

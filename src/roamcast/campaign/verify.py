@@ -2,15 +2,15 @@
 
 The rules this file owns:
 
-* A run is right if each of its files has the columns of its table, as many rows as the manifest counts, and all of them
-  together the manifest's digest.
+* A run is right if each of its tables has the columns and as many rows as the manifest counts, and the file that has
+  them is the one that was written, by its digest.
 * An *orphan* belongs to no run of the manifest: facts of seeds or points that were left out since, of code that was
-  edited since, or of a campaign that was killed. Nothing reads it; it goes on request, never by itself.
+  edited since, or of a campaign that was killed. Nothing reads it; it goes on request, never by itself. A pack is one
+  when all of its runs are.
 """
 
 import concurrent.futures
 import hashlib
-import json
 import os
 import shutil
 from collections.abc import Collection, Iterator
@@ -26,13 +26,14 @@ from roamcast.campaign.folder import (
     check_version,
     digest_in,
     done_file,
-    facts_file,
     facts_name,
     read_commit,
 )
 from roamcast.campaign.inputs import FILES
+from roamcast.campaign.packs import read_packs
+from roamcast.campaign.run_file import read_record
 from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, OK
-from roamcast.campaign.stored import Place, Stored
+from roamcast.campaign.stored import INDEX, Place, Stored, groups_of
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
 
@@ -86,7 +87,7 @@ def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
 
 def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
     """The same of packed files, each of which is looked at once."""
-    expected: dict[str, list[tuple[str, str, Place, int]]] = {}
+    expected: dict[str, list[tuple[str, str, Place, int]]] = {}  # by file: table, run, place, rows
     for row in manifest:
         for table, rows in row["rows"] or ():
             place = stored.place(table, row["run"])
@@ -98,12 +99,25 @@ def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
             if digest != runs[0][2].digest:
                 yield f"{stored.store}/{name}: is not the file that was written: its digest is another"
             with stored.store.open(name) as content, pq.ParquetFile(content) as file:
-                there = [file.metadata.row_group(group).num_rows for group in range(file.num_row_groups)]
+                schema, metadata = file.schema_arrow, file.metadata
+            yield from _of_columns(f"{stored.store}/{name}", runs[0][0], schema)
             for table, run, place, rows in runs:
-                if place.group is None or place.group >= len(there) or there[place.group] != rows:
+                if place.group is None or place.rows != rows or not _has(metadata, place):
                     yield f"{stored.store}/{name}: run {run} has not the {rows} rows of {table} that it had"
         except (OSError, pa.ArrowException, RoamcastError) as problem:
             yield f"{stored.store}/{name}: {problem}"
+
+
+def _has(metadata: pq.FileMetaData, place: Place) -> bool:
+    there: int = sum(metadata.row_group(group).num_rows for group in groups_of(place, metadata))
+    return there >= place.offset + place.rows
+
+
+def _of_columns(path: str, table: str, schema: pa.Schema) -> Iterator[str]:
+    expected = FACTS_ARROW.get(table)
+    if expected is not None and not schema.equals(expected):
+        differing = sorted(set(schema.names) ^ set(expected.names)) or "types"
+        yield f"{path}: has other columns than {table}: {differing}"
 
 
 def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
@@ -123,32 +137,29 @@ def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
     # Closed at once: ten thousand runs have more files than a process may have open.
     with store.open(name) as content, pq.ParquetFile(content) as file:
         schema, there = file.schema_arrow, file.metadata.num_rows
-    expected = FACTS_ARROW.get(table)
-    if expected is not None and not schema.equals(expected):
-        differing = sorted(set(schema.names) ^ set(expected.names)) or "types"
-        yield f"{path}: has other columns than {table}: {differing}"
+    yield from _of_columns(path, table, schema)
     if there != rows:
         yield f"{path}: has {there} rows, and the manifest says {rows}"
 
 
 def orphans(out: Path) -> list[Path]:
-    """What belongs to no run of the manifest, by name."""
+    """What belongs to no run of the manifest, by name. What says that a pack is there comes before its files."""
     manifest = _manifest(out)
-    if Stored(Store.at(out)).packed:  # a copy, without anything that is not in use
+    if not (out / "done").is_dir():  # a copy, without anything that is not in use
         return []
-    ours = {facts_file(out, table, row["run"]) for row in manifest for table, _ in row["rows"] or ()}
-    ours |= {done_file(out, row["run"]) for row in manifest}
-    inputs = {(out / FILES / place).parent for row in manifest for place in _inputs(out, row["run"])}
-    found = [*out.glob("facts/*/*"), *out.glob("done/*")]
-    return sorted([path for path in found if path not in ours] + [p for p in out.glob(f"{FILES}/*") if p not in inputs])
-
-
-def _inputs(out: Path, run: str) -> list[str]:
-    try:
-        places: list[str] = json.loads(done_file(out, run).read_bytes()).get("inputs", [])
-    except (OSError, ValueError):
-        return []
-    return places
+    runs, packs, stored = {row["run"] for row in manifest}, read_packs(out), Stored(Store.at(out))
+    packed = {name: one for name, one in packs.items() if one.runs.keys() & runs}
+    ours = {out / "done" / f"{name}.json" for name in packed}
+    ours |= {done_file(out, run) for run in runs.difference(*(one.runs for one in packed.values()))}
+    ours |= {out / stored.place(table, row["run"]).file for row in manifest for table, _ in row["rows"] or ()}
+    ours |= {out / INDEX}
+    records = [done for one in packed.values() for done in one.runs.values()]
+    records += [done for run in runs if (done := read_record(done_file(out, run)))]
+    inputs = {(out / FILES / place).parent for done in records for place in done.get("inputs", ())}
+    found = [*sorted(out.glob("done/*")), *sorted(out.glob("facts/*/*")), *sorted(out.glob("facts/*.*"))]
+    return [path for path in found if path not in ours] + sorted(
+        path for path in out.glob(f"{FILES}/*") if path not in inputs
+    )
 
 
 def remove(paths: list[Path]) -> int:

@@ -7,6 +7,7 @@ explains each column.
 
 import types
 from collections.abc import Iterable
+from functools import cache
 from typing import Any, Final, get_args, get_origin, get_type_hints
 
 import msgspec
@@ -76,6 +77,7 @@ BACKGROUND_ROLE: Final = "background"
 _OF_TYPE: Final = {int: _I, float: _F, str: _S, bool: _B}
 
 
+@cache
 def table_of(fact: type[Fact]) -> pa.Schema:
     """The table of a class of facts: time, node, and its fields."""
     hints = get_type_hints(fact, include_extras=False)

@@ -1,5 +1,7 @@
 """From a plan to facts: one Spark task a run, the longest first, in a folder that can be gone on with.
 
+Short runs share a task. When all are done, further tasks pack what they left (`campaign.packs`).
+
 The rules this file owns:
 
 * A folder belongs to one campaign. The same experiments may come with more, or fewer, seeds, points, axes and variants;
@@ -7,7 +9,8 @@ The rules this file owns:
 * What is done stays done. Started again, a campaign does what is missing; runs that failed are left as they are unless
   they are asked for.
 * The manifest is written when every run of the plan is done or has failed, and says nothing that depends on when,
-  where or how often they were tried. With it goes the table of runs, so that the two always fit each other.
+  where or how often they were tried. With it goes the table of runs, so that the two always fit each other. All facts
+  of its runs are packed by then, and in the index.
 
 What happens inside a task is told in `task`.
 """
@@ -17,14 +20,16 @@ import contextlib
 import errno
 import fcntl
 import json
+import math
 import shutil
+import socket
 import time
 import uuid
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
-from typing import Any, Final
+from typing import Any, Final, TypeVar
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -43,19 +48,31 @@ from roamcast.campaign.folder import (
     write_commit,
 )
 from roamcast.campaign.limits import Limits
+from roamcast.campaign.packs import in_packs, pack, read_packs, write_index
 from roamcast.campaign.plan import CampaignError, Plan, Run
 from roamcast.campaign.progress import Forecast, OnProgress, State, time_left
 from roamcast.campaign.provenance import provenance
+from roamcast.campaign.run_file import Damaged
 from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.campaign.stored import INDEX
-from roamcast.facts.schema import FACTS_VERSION, TABLES
-from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, perform, read_done
+from roamcast.facts.schema import FACTS_VERSION
+from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, perform_all, read_done
+from roamcast.protocols.catalogue import CATALOGUE
 
 _LOCK_FILE: Final = ".lock"
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
 DEFAULT_LIMITS: Final = Limits()
 _INTERVAL: Final = 0.25
 """Seconds between two looks at how far Spark is."""
+_PAUSES: Final = 20
+"""Times as long as a look takes is at least the time until the next: of 100,000 runs, a look is work."""
+_TASKS_PER_SLOT: Final = 4
+_MOST: Final = 50
+"""Runs of a task."""
+_TOGETHER: Final = 2.0
+"""CPU seconds that runs of a task may take, roughly; a longer one is a task of its own."""
+
+T = TypeVar("T")
 
 
 def simulate(
@@ -78,12 +95,15 @@ def simulate(
                 done_file(out, run).unlink()
         settled = {**survey.ok, **({} if retry_failed else survey.failed)}
         todo = [run for run in plan.distinct if run.run not in settled]
-        if todo:
+        if todo or survey.waiting:
             # A cluster's executors may still be at work when this raises: what they write then is right, or discarded.
-            plan.sources.store(out)
             with _token(out) as token:
-                _Campaign(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
-        return _write_tables(plan, out)
+                if todo:
+                    plan.sources.store(out)
+                    _Campaign(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
+                survey = look(plan, out)
+                _pack(context_of(spark), out, token, survey.waiting)
+        return _write_tables(plan, out, survey)
 
 
 # --- The folder -----------------------------------------------------------------------------------------------------
@@ -95,6 +115,8 @@ class Survey:
 
     ok: Mapping[str, dict[str, Any]]
     failed: Mapping[str, dict[str, Any]]
+    waiting: Sequence[str]
+    """Of those that are ok, the ones that are to be packed."""
     added: Sequence[str]
     """What the plan has that an earlier one of the same campaign had not, in words."""
 
@@ -107,9 +129,11 @@ def look(plan: Plan, out: Path) -> Survey:
     """What of the plan is done in a folder, which may not exist yet. Refuses one that is not for this campaign."""
     out = out.resolve()
     added = _compare(plan, out)
-    found = {run.run: done for run in plan.distinct if (done := read_done(out, run.run)) is not None}
+    packed = {run: done for one in read_packs(out).values() for run, done in one.runs.items()}
+    found = {run.run: done for run in plan.distinct if (done := packed.get(run.run) or read_done(out, run.run))}
     failed = {run: done for run, done in found.items() if done["row"]["status"] == FAILED}
-    return Survey({run: done for run, done in found.items() if run not in failed}, failed, added)
+    ok = {run: done for run, done in found.items() if run not in failed}
+    return Survey(ok, failed, [run for run in ok if run not in packed], added)
 
 
 def _compare(plan: Plan, out: Path) -> list[str]:
@@ -123,7 +147,7 @@ def _compare(plan: Plan, out: Path) -> list[str]:
             raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
         return []
     check_version(out)
-    if (out / INDEX).is_file():
+    if (out / INDEX).is_file() and not (out / "done").is_dir():
         raise CampaignError(f"{out}: is a packed copy of a campaign, to be read: only the original can be added to")
     try:
         former = {one["name"]: one for one in json.loads(file.read_bytes())["experiments"]}
@@ -210,8 +234,8 @@ def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
         }
         with _replacing(out / CAMPAIGN_FILE) as file:
             file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for folder in ("done", *(f"facts/{table}" for table in TABLES)):
-            (out / folder).mkdir(parents=True, exist_ok=True)
+        for folder in ("done", "facts"):
+            (out / folder).mkdir(exist_ok=True)
         yield
 
 
@@ -242,13 +266,15 @@ def _replacing(place: Path) -> Iterator[Path]:
     new.replace(place)
 
 
-def _write_tables(plan: Plan, out: Path) -> pa.Table:
+def _write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:
+    write_index(out, read_packs(out).values())
+    found = {**survey.ok, **survey.failed}
     rows = []
     for name in sorted(run.run for run in plan.distinct):
-        done = read_done(out, name)
-        if done is None:
+        if name not in found:
             raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
-        rows.append({**done["row"], "rows": list(done["row"]["rows"].items())})
+        row = found[name]["row"]
+        rows.append({**row, "rows": list(row["rows"].items())})
     runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
     return write_commit(out, runs, pa.Table.from_pylist(rows, MANIFEST_ARROW))
 
@@ -257,7 +283,8 @@ def settled(plan: Plan, out: Path) -> pa.Table | None:
     """The manifest, if it is that of this plan and every run of it is done or has failed; else None."""
     out = out.resolve()
     survey = look(plan, out)
-    if len(survey.ok) + len(survey.failed) < len(plan.distinct) or not (out / MANIFEST_FILE).is_file():
+    missing = len(survey.ok) + len(survey.failed) < len(plan.distinct)
+    if missing or survey.waiting or not (out / MANIFEST_FILE).is_file():
         return None
     manifest = pq.read_table(out / MANIFEST_FILE, partitioning=None)
     fits = (manifest.schema.metadata or {}).get(COMMIT) == commit(pa.Table.from_pylist(plan.rows, RUNS_ARROW)).encode()
@@ -278,6 +305,32 @@ def context_of(spark: SparkSession) -> SparkContext:
 # --- Spark ----------------------------------------------------------------------------------------------------------
 
 
+def _job(
+    context: SparkContext, group: str, about: str, parts: list[Any], task: Callable[[Any], T], watch: Callable[[], None]
+) -> list[T]:
+    """One Spark task for each part; `watch` is called now and then. An interrupt, or what `watch` raises, ends it."""
+
+    def work() -> list[T]:
+        context.setJobGroup(group, about, interruptOnCancel=True)
+        return context.parallelize(parts, len(parts)).map(task).collect()
+
+    try:
+        with concurrent.futures.ThreadPoolExecutor(1) as executor:
+            job, pause = executor.submit(work), _INTERVAL
+            try:
+                while not concurrent.futures.wait([job], pause).done:
+                    begin = time.monotonic()
+                    watch()
+                    pause = max(_INTERVAL, _PAUSES * (time.monotonic() - begin))
+            finally:
+                if not job.done():
+                    with contextlib.suppress(Py4JError, ConnectionError):
+                        context.cancelJobGroup(group)
+        return job.result()
+    except (Py4JError, ConnectionError) as problem:
+        raise CampaignError(f"Spark gave up: {_first_line(problem)}\n{_KEPT}") from problem
+
+
 class _Gathered(AccumulatorParam[list[Outcome]]):
     """Outcomes of tasks, each as soon as Spark hears of it. A task that Spark repeats may report twice."""
 
@@ -289,8 +342,23 @@ class _Gathered(AccumulatorParam[list[Outcome]]):
         return value1
 
 
-def _task(out: str, token: str, limits: Limits, outcomes: Accumulator[list[Outcome]], run: Run) -> None:
-    outcomes.add([perform(run, Path(out), token, limits)])
+def _task(out: str, token: str, limits: Limits, outcomes: Accumulator[list[Outcome]], runs: list[Run]) -> None:
+    outcomes.add(perform_all(runs, Path(out), token, limits))
+
+
+def in_tasks(todo: Sequence[Run], slots: int) -> list[list[Run]]:
+    """The runs in their order; short ones of our own protocols together, where there are many of them."""
+    most = min(_MOST, len(todo) // (_TASKS_PER_SLOT * slots))
+    tasks: list[list[Run]] = []
+    together = math.inf
+    for run in todo:
+        ours = run.protocol in CATALOGUE
+        together += run.estimate
+        if not ours or together > _TOGETHER or len(tasks[-1]) >= most:
+            tasks.append([])
+            together = run.estimate if ours else math.inf
+        tasks[-1].append(run)
+    return tasks
 
 
 class _Campaign:
@@ -315,27 +383,10 @@ class _Campaign:
         self._started = time.monotonic()
 
     def run(self, out: Path, token: str, limits: Limits) -> None:
-        try:
-            self._run(partial(_task, str(out), token, limits, self._outcomes))
-        except (Py4JError, ConnectionError) as problem:
-            raise CampaignError(f"Spark gave up: {_first_line(problem)}\n{_KEPT}") from problem
-
-    def _run(self, task: Any) -> None:  # noqa: ANN401  # Spark's types have no name for it
-        with concurrent.futures.ThreadPoolExecutor(1) as executor:
-            job = executor.submit(self._job, task)
-            try:
-                while not concurrent.futures.wait([job], _INTERVAL).done:
-                    self._watch()
-            finally:
-                if not job.done():
-                    with contextlib.suppress(Py4JError, ConnectionError):
-                        self._context.cancelJobGroup(self._group)
-        job.result()
+        tasks = in_tasks(self._todo, self._context.defaultParallelism)
+        task = partial(_task, str(out), token, limits, self._outcomes)
+        _job(self._context, self._group, f"{len(self._todo)} runs", tasks, task, self._watch)
         self._watch()
-
-    def _job(self, task: Any) -> None:  # noqa: ANN401
-        self._context.setJobGroup(self._group, f"{len(self._todo)} runs", interruptOnCancel=True)
-        self._context.parallelize(self._todo, len(self._todo)).foreach(task)
 
     def _watch(self) -> None:
         outcomes = {outcome.run: outcome for outcome in list(self._outcomes.value)}
@@ -360,6 +411,33 @@ class _Campaign:
         stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
         # Spark hears of a task's start before it notes the end of the one before.
         return min(sum(stage.numActiveTasks for stage in stages if stage), self._context.defaultParallelism)
+
+
+def _pack(context: SparkContext, out: Path, token: str, waiting: Sequence[str]) -> None:
+    """Packs the runs of which each has a file."""
+    packs = in_packs({run: done_file(out, run).stat().st_size for run in waiting})
+    if packs:
+        group = f"roamcast-{uuid.uuid4().hex}"
+        told = _job(context, group, f"{len(packs)} packs", packs, partial(_pack_task, str(out), token), lambda: None)
+        for problem in filter(None, told):
+            raise CampaignError(f"{problem}\n{_KEPT}")
+
+
+def _pack_task(folder: str, token: str, runs: list[str]) -> str:
+    """What is in the way, if anything is."""
+    out = Path(folder)
+    if not (out / TEMPORARY / token).is_file():  # of a campaign that has ended
+        return f"{out}: is not what it was when the campaign started"
+    attempt = out / TEMPORARY / f"pack.{uuid.uuid4().hex}"
+    try:
+        pack(out, runs, attempt)
+    except Damaged as problem:
+        return str(problem)
+    except OSError as problem:
+        return f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {problem.strerror or problem}"
+    finally:
+        _clear(attempt)
+    return ""
 
 
 def _first_line(problem: Exception) -> str:

@@ -8,7 +8,8 @@ The rules this file owns:
 
 * The child ends with its parent: Spark kills workers whose tasks are cancelled.
 * When the machine runs out of memory, the kernel ends the child and not the worker or the JVM.
-* What the child returns comes back through a pipe. A child that sends nothing has died, however it ended.
+* What the child returns comes back through a pipe, piece by piece. A child that has not sent all of it has died,
+  however it ended, at the first piece that is missing. Limits are those of one piece.
 """
 
 import contextlib
@@ -20,7 +21,7 @@ import signal
 import sys
 import time
 import traceback
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
@@ -28,6 +29,8 @@ from roamcast.campaign.limits import Limits
 
 _LOOK: Final = 200
 """Milliseconds between two looks at the child's memory and the clock."""
+_LENGTH: Final = 8
+"""Bytes before a result that say how long it is."""
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _PR_SET_PDEATHSIG: Final = 1
 _FIRST_CHOICE: Final = 1000
@@ -39,15 +42,17 @@ T = TypeVar("T")
 class Ended(NamedTuple, Generic[T]):
     """How the child ended."""
 
-    result: T | None
+    results: list[T]
+    """Of the pieces that were done, in order."""
     death: str = ""
-    """Why there is no result, to follow "the run"; empty if there is one."""
+    """Why the next one has none, to follow "the run"; empty if all are there."""
     limit: bool = False
     """Whether a limit was exceeded: another try would only take as long."""
 
 
-def in_child(work: Callable[[], T], limits: Limits) -> Ended[T]:
-    """Calls `work` in a child process. What it raises is printed, and counts as its death."""
+def in_child(work: Sequence[Callable[[], T]], limits: Limits) -> Ended[T]:
+    """Calls one piece of work after the other in a child process. What one raises is printed, and counts as the child's
+    death."""
     sys.stdout.flush()
     sys.stderr.flush()
     receiving, sending = os.pipe()
@@ -58,12 +63,12 @@ def in_child(work: Callable[[], T], limits: Limits) -> Ended[T]:
         _be_child(work, sending, parent)
     os.close(sending)
     try:
-        return _watch(child, receiving, limits)
+        return _watch(child, receiving, len(work), limits)
     finally:
         os.close(receiving)
 
 
-def _be_child(work: Callable[[], Any], sending: int, parent: int) -> None:
+def _be_child(work: Sequence[Callable[[], Any]], sending: int, parent: int) -> None:
     """Never returns: the parent's stack below this belongs to the parent."""
     code = 1
     try:
@@ -71,7 +76,10 @@ def _be_child(work: Callable[[], Any], sending: int, parent: int) -> None:
         with contextlib.suppress(OSError):  # where there is no /proc
             Path("/proc/self/oom_score_adj").write_text(str(_FIRST_CHOICE), encoding="ascii")
         with os.fdopen(sending, "wb") as pipe:
-            pickle.dump(work(), pipe)
+            for piece in work:
+                result = pickle.dumps(piece())
+                pipe.write(len(result).to_bytes(_LENGTH, "big") + result)
+                pipe.flush()
         code = 0
     except BaseException:
         traceback.print_exc()
@@ -89,30 +97,47 @@ def _end_with(parent: int) -> None:
             os._exit(1)
 
 
-def _watch(child: int, receiving: int, limits: Limits) -> Ended[Any]:
+def _watch(child: int, receiving: int, pieces: int, limits: Limits) -> Ended[Any]:
     deadline = time.monotonic() + limits.seconds
     poll = select.poll()
     poll.register(receiving)
-    received = b""
+    received, results = b"", list[Any]()
     while True:
         if poll.poll(_LOOK):
             chunk = os.read(receiving, 1 << 16)
             received += chunk
             if not chunk:  # the child has closed its end, or is gone
                 break
+            found, received = _results(received)
+            if found:
+                results += found
+                deadline = time.monotonic() + limits.seconds
         elif time.monotonic() > deadline:
             _kill(child)
-            return Ended(None, f"took longer than the {_time(limits.seconds)} that a run may take", limit=True)
+            return Ended(results, f"took longer than the {_time(limits.seconds)} that a run may take", limit=True)
         elif limits.memory is not None and _resident(child) > limits.memory:
             _kill(child)
-            return Ended(None, f"needed more than the {_size(limits.memory)} of memory that a run may take", limit=True)
+            reason = f"needed more than the {_size(limits.memory)} of memory that a run may take"
+            return Ended(results, reason, limit=True)
     code = os.waitstatus_to_exitcode(os.waitpid(child, 0)[1])
-    if code == 0:
-        return Ended(pickle.loads(received))
-    if code > 0:
-        return Ended(None, f"ended its process with exit code {code}")
+    if len(results) == pieces:
+        return Ended(results)
+    if code >= 0:
+        return Ended(results, f"ended its process with exit code {code}")
     why = ", as happens when a machine runs out of memory" if -code == signal.SIGKILL else ""
-    return Ended(None, f"killed its process: {signal.Signals(-code).name}{why}")
+    return Ended(results, f"killed its process: {signal.Signals(-code).name}{why}")
+
+
+def _results(received: bytes) -> tuple[list[Any], bytes]:
+    """Those that have come whole, and what is left."""
+    found = []
+    while len(received) >= _LENGTH:
+        end = _LENGTH + int.from_bytes(received[:_LENGTH], "big")
+        if len(received) < end:
+            break
+        found.append(pickle.loads(received[_LENGTH:end]))
+        received = received[end:]
+    return found, received
 
 
 def _kill(child: int) -> None:

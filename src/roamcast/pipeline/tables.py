@@ -82,8 +82,7 @@ class Results:
         runs = [row["run"] for row in self._manifest if row["status"] == OK and dict(row["rows"] or ()).get(table)]
         if not runs:
             raise RoamcastError(f"{self.store}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
-        stored = Stored(self.store)
-        whole = pa.concat_tables([stored.read(table, run) for run in runs])
+        whole = Stored(self.store).read_all(table, runs)
         clash = [name for name in self.runs.column_names if name != "run" and name in whole.column_names]
         named = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
         joined = whole.join(named, "run", join_type="inner")

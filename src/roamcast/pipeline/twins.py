@@ -13,9 +13,7 @@ The rules this file owns:
 
 import contextlib
 import dataclasses
-import json
 import shutil
-import socket
 import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
@@ -26,21 +24,22 @@ import msgspec
 import pyarrow.parquet as pq
 
 from roamcast.campaign.experiment import experiment
-from roamcast.campaign.folder import done_file, facts_file, manifest_row
+from roamcast.campaign.folder import done_file, manifest_row
 from roamcast.campaign.identity import canonical_hash
+from roamcast.campaign.packs import read_packs
 from roamcast.campaign.plan import Experiment, Plan, Run, plan
+from roamcast.campaign.run_file import RunFile, read_record
 from roamcast.campaign.schemas import FAILED, OK
 from roamcast.facts.recorder import Sink
 from roamcast.pipeline import measures, simulate
 from roamcast.pipeline.session import session
-from roamcast.pipeline.task import RunSink
+from roamcast.pipeline.task import record_of
 from roamcast.sim.scenario import Scenario
 
 LIVE: Final = "live"
 SIMULATED: Final = "simulated"
 _WAITING: Final = ".live"
 """Where lab runs wait, in the folder, until its campaign has claimed it. Hidden: a folder with nothing else is free."""
-_DONE: Final = "done.json"
 
 RunLive = Callable[[Scenario, Sink], Sequence[str]]
 """Runs a scenario in the lab; gives what went wrong. If anything did, the run has failed."""
@@ -133,49 +132,35 @@ def run_missing(wanted: Twins, out: Path, run_live: RunLive, told: Callable[[str
 
 
 def _is_done(out: Path, run: str) -> bool:
-    for place in (done_file(out, run), out / _WAITING / run / _DONE):
-        with contextlib.suppress(FileNotFoundError):
-            if json.loads(place.read_bytes())["row"]["status"] == OK:
-                return True
-    return False
+    records = (read_record(done_file(out, run)), read_record(_waiting(out, run)))
+    return any(done["row"]["status"] == OK for done in records if done) or any(
+        run in one.runs for one in read_packs(out).values()
+    )
+
+
+def _waiting(out: Path, run: str) -> Path:
+    return out / _WAITING / f"{run}.run"
 
 
 def _live(run: Run, out: Path, run_live: RunLive) -> None:
-    """One lab run into the folder where it waits; complete when its last file is there."""
-    place = out / _WAITING / run.run
-    shutil.rmtree(place, ignore_errors=True)
-    place.mkdir(parents=True)
+    """One lab run into the folder where it waits; done when its file has its name."""
+    place = _waiting(out, run.run)
+    draft = place.with_suffix(".draft")
+    draft.parent.mkdir(parents=True, exist_ok=True)
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
     started, cpu = time.time(), time.process_time()
-    with contextlib.closing(RunSink(run.run, place)) as sink:
-        problems = run_live(scenario, sink)
-        sink.finish()
-        rows = {} if problems else sink.rows
-    row = manifest_row(run.run, scenario, "; ".join(problems) or None, place, rows)
-    record = {
-        "row": row,
-        "sizes": {table: (place / f"{table}.parquet").stat().st_size for table in rows},
-        "cpu": time.process_time() - cpu,
-        "simulating": 0.0,
-        "started": started,
-        "ended": time.time(),
-        "host": socket.gethostname(),
-    }
-    draft = place / "draft.json"
-    draft.write_text(json.dumps(record), encoding="utf-8")
-    draft.replace(place / _DONE)
+    with contextlib.closing(RunFile(draft)) as facts:
+        problems = run_live(scenario, facts)
+        error, rows = "; ".join(problems) or None, {} if problems else facts.rows
+        row = manifest_row(run.run, scenario, error, rows, facts.digest)
+        facts.finish(record_of(run, row, started, time.process_time() - cpu, 0.0))
+    draft.replace(place)
 
 
 def _put_in_place(out: Path, run: str) -> None:
-    """As a task does it: the facts, and last of all the file that says they are there."""
-    place = out / _WAITING / run
-    if not (place / _DONE).is_file():
-        return
-    for table in json.loads((place / _DONE).read_bytes())["sizes"]:
-        facts_file(out, table, run).parent.mkdir(parents=True, exist_ok=True)
-        with contextlib.suppress(FileNotFoundError):  # an earlier attempt at this got as far
-            (place / f"{table}.parquet").replace(facts_file(out, table, run))
-    (place / _DONE).replace(done_file(out, run))
+    """As a task does it, with one rename."""
+    with contextlib.suppress(FileNotFoundError):  # it is there
+        _waiting(out, run).replace(done_file(out, run))
 
 
 def side_by_side(out: Path) -> dict[str, dict[str, dict[str, dict[str, Any]]]]:
