@@ -18,6 +18,7 @@ from msgspec.structs import replace
 from bench import ns3
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
+from roamcast.sim.core import Upcall
 from roamcast.sim.run import run
 from roamcast.sim.scenario import Scenario, check
 from roamcast.sim.world import CoreMaker
@@ -87,8 +88,42 @@ def run_all() -> None:
         growth = large.a_packet / small.a_packet
         line = f"{large.a_second:>10.1f}{'':>18}{large.a_packet:>19.1f}"
         print(f"{f'A  {nodes:,} nodes':<22}{line}  ({growth:.1f} times that of 100)")
+    _print_shares()
     _print_start()
     _print_memory()
+
+
+def _print_shares() -> None:
+    """Where the time goes: in the compiled core, crossings included, or in the world and the brokers around it."""
+    from roamcast.sim import kernel  # noqa: PLC0415  # not before a run is asked for: loading it takes a second
+
+    class Timed(kernel.Core):
+        spent, calls = 0.0, 0
+
+        def advance(self, until: int) -> Upcall:
+            started = process_time()
+            upcall = super().advance(until)
+            Timed.spent += process_time() - started
+            Timed.calls += 1
+            return upcall
+
+    for nodes, duration in ((100, 300.0), (1_000, 30.0), (10_000, 30.0)):
+        Timed.spent, Timed.calls = 0.0, 0
+        cost = Cost(scenario_a(nodes, duration), Timed)
+        in_core = 1e6 * (Timed.spent - Timed.calls * _clock()) / cost.packets
+        around = cost.a_packet - 1e6 * Timed.spent / cost.packets
+        print(
+            f"A  {nodes:,} nodes, µs per transmission: {in_core:.1f} in the core, {around:.1f} around it, "
+            f"{Timed.calls / cost.packets:.2f} crossings"
+        )
+
+
+def _clock() -> float:
+    """What asking for the time takes, s."""
+    started = process_time()
+    for _ in range(10_000):
+        process_time()
+    return (process_time() - started) / 10_000
 
 
 def run_beside_ns3() -> None:

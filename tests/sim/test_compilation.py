@@ -1,5 +1,6 @@
 """A first run says that it compiles, and only then."""
 
+import gc
 import os
 from pathlib import Path
 
@@ -21,6 +22,13 @@ def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> 
     assert "compiled in" in result
     compilation.load_kernel(lines.append)
     assert len(lines) == 2, "there was nothing left to compile"
+
+
+def test_what_is_loaded_is_not_looked_through_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(compilation, "_call_all", lambda: None)
+    gc.unfreeze()
+    compilation.load_kernel()
+    assert gc.get_freeze_count() > 10_000, "modules and their classes and functions are more than that"
 
 
 def test_a_cold_cache_is_noticed_without_loading_anything(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:

@@ -3,6 +3,7 @@
 Whether anything is compiled, numba itself tells: it announces a compilation, and not what it reads from its cache.
 """
 
+import gc
 import os
 import time
 from collections.abc import Callable
@@ -13,7 +14,11 @@ _NOTICE: Final = "compiling the simulator for this machine, once: about 40 s of 
 
 
 def load_kernel(tell: Callable[[str], None] = lambda _: None) -> None:
-    """Loads every function of the compiled core, from numba's cache or by compiling it; `tell` hears of the latter."""
+    """Loads every function of the compiled core, from numba's cache or by compiling it; `tell` hears of the latter.
+
+    What is there by then stays for the life of the process: the collector is told not to look at it again. The modules
+    of numba and Arrow alone took it 40 ms and more in every run.
+    """
     from numba.core import event
 
     class Compilations(event.Listener):
@@ -32,6 +37,7 @@ def load_kernel(tell: Callable[[str], None] = lambda _: None) -> None:
         _call_all()
     if listener.begun is not None:
         tell(f"compiled in {time.monotonic() - listener.begun:.0f} s")
+    gc.freeze()
 
 
 def compile_if_needed(tell: Callable[[str], None]) -> None:

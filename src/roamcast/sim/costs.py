@@ -50,6 +50,8 @@ class Costs:
         self._write_causes()
         for node, kinds in enumerate(totals):
             for kind, (*frames, messages) in enumerate(kinds):
+                if not messages and not any(frames):
+                    continue
                 counted = [messages, *frames]
                 for place, amount in enumerate(self._in_all.get((node, kind), ())):
                     counted[place] -= amount

@@ -1154,8 +1154,8 @@ def _cut(s: Any, message: int, size: int, pieces: int, last: int) -> None:
 
 @compiled
 def _take_turns(s: Any) -> None:
-    """Takes the first background traffic of each node out of the heap. All have the same interval, so the order in which
-    it is due stays for ever: the heap need not keep it, and is small."""
+    """Takes the first background traffic of each node out of the heap. All nodes have the same interval, so the order
+    in which it is due stays for ever: the heap need not keep it, and is small."""
     s.b_size = s.h_size
     s.b = np.zeros(s.b_size, _EVENT)
     for turn in range(s.b_size):
@@ -1777,7 +1777,16 @@ class Core:
         copies: Copies = Copies.ALL,
         event: int = 0,
     ) -> None:
-        self._command(SEND, node, 2 * handle, to, size, kind, release, urgent, 0, 0, copies, event)
+        # As `_command`, without a call: most messages come this way.
+        row, message = self._queued, 2 * handle
+        if row == COMMANDS:
+            self._commit()
+            row = 0
+        self._queued = row + 1
+        at = row * _COMMAND_BYTES
+        self._write_command(
+            self._commands, at, SEND, node, message, to, size, kind, release, urgent, 0, 0, copies, event
+        )
 
     def send_bulk(
         self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool

@@ -6,6 +6,7 @@ from pathlib import Path
 
 from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.schema import tables_of
+from roamcast.sim import collector
 from roamcast.sim.raised import ProtocolRaised, describe_raise
 from roamcast.sim.scenario import Scenario
 from roamcast.sim.world import CoreMaker, Progress, World
@@ -40,7 +41,9 @@ def run(
     """Runs a checked scenario to its end. `folder` is where its file names start; `reference.Core` may be the core."""
     started = time.process_time()
     recorder = Recorder(sink, tables_of(scenario.entry(folder).facts))
-    world = World(scenario, recorder, make_core or compiled_core(), folder, through_codec=through_codec)
+    make_core = make_core or compiled_core()
+    with collector.paused():
+        world = World(scenario, recorder, make_core, folder, through_codec=through_codec)
     try:
         world.run(progress)
     except OSError:  # of the sink: a full disk is no fault of the protocol in whose call it is noticed

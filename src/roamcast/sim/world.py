@@ -24,6 +24,7 @@ from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
 from roamcast.protocols.api import Broker, Work
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
+from roamcast.sim import collector
 from roamcast.sim.attributes import Changed, attribute_changes
 from roamcast.sim.away import Switch, switches
 from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
@@ -36,6 +37,8 @@ from roamcast.sim.scenario import Scenario, parameters
 from roamcast.sim.service import Cpus
 from roamcast.sim.workload import Act
 from roamcast.units import SECOND
+
+_FIRST, _SILENT = Copies.FIRST, Copies.SILENT
 
 CoreMaker = Callable[[Settings], Core]
 Progress = Callable[[int], None]
@@ -102,6 +105,7 @@ class World:
         self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
         self._frames = 0
+        self._records_frames = scenario.record.frames
         self._away: dict[int, _Absence] = {}
         self._begun: dict[int, int] = {}  # when a node last began again
         self._away_by_place = {
@@ -188,8 +192,9 @@ class World:
                 self._work()
             else:
                 self._other(upcall)
-        self._count_second()
-        self._count_totals()
+        with collector.paused():
+            self._count_second()
+            self._count_totals()
 
     def _work(self) -> None:
         """What the agenda has for this instant."""
@@ -342,20 +347,13 @@ class World:
         release = self.now + delay
         handle = self._messages.add(message, to, release)
         kind, size = self._kinds[type(message)], self._codec.size(message)
-        if kind in self._followed and to == EVERYONE:
-            copies, event = self._copies(message)
-            self.core.send(node, handle, to, size, kind, release, message.urgent, copies, event)
-        else:
-            self.core.send(node, handle, to, size, kind, release, message.urgent)
-        return self._messages.port_handle(handle)
-
-    def _copies(self, message: Message) -> tuple[Copies, EventId]:
-        """Whom a broadcast of a kind that is followed wakes, and of which event it is a copy."""
-        event = message.event_id
+        event = message.event_id if to == EVERYONE and kind in self._followed else None
         if event is None:
-            return Copies.ALL, 0
-        told = message.tracked or message.cause or self._scenario.record.frames
-        return Copies.FIRST if told else Copies.SILENT, event
+            self.core.send(node, handle, to, size, kind, release, message.urgent)
+        else:
+            copies = _FIRST if message.tracked or message.cause or self._records_frames else _SILENT
+            self.core.send(node, handle, to, size, kind, release, message.urgent, copies, event)
+        return self._messages.port_handle(handle)
 
     def send_bulk(self, node: int, bulk: Bulk) -> None:
         pieces = len(bulk)
