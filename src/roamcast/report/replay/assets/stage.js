@@ -33,7 +33,7 @@ class Stage {
     context.clearRect(0, 0, camera.width, camera.height);
     this._ground(time);
     if (view.links) this._links(this._run.spans.contact, this._palette.contact, 1, 1);
-    this._links(this._run.spans.relay, this._palette.relay, 1.5, 0.8, [2, 4]);
+    this._links(this._run.spans.relay, this._palette.relay, 1, 1, [5, 4]); // wider or finer dashes take six times as long
     this._links(this._run.spans.tree, this._palette.tree, 3, 0.75);
     if (view.ranges || view.node >= 0) this._ranges();
     this._transmissions.draw(context, camera, this._palette, clock, view.story);
