@@ -1,4 +1,4 @@
-"""The answer of a race, as a person reads it: a table, who was dropped and why, one sentence, and what to do next."""
+"""Shows the result of a race: a table, which candidates were dropped and why, one sentence, and what to do next."""
 
 import shlex
 from pathlib import Path
@@ -19,7 +19,7 @@ _NAME: Final = 30
 
 
 def show(result: dict[str, Any], unit: str, out: Path) -> None:
-    """`result` is what `choice.json` has; `unit` that of the cost."""
+    """`result` is the content of `choice.json`; `unit` is the unit of the cost."""
     Console(markup=False, highlight=False).print(_table(result, unit))
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
@@ -35,7 +35,7 @@ def show(result: dict[str, Any], unit: str, out: Path) -> None:
 
 
 def _table(result: dict[str, Any], unit: str) -> Table:
-    """Those left first, by rank. It fits a screen of 80 columns."""
+    """The candidates left come first, by rank. The table fits a screen of 80 columns."""
     table = Table(box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {unit} per delivery", caption_justify="left")
     table.add_column("candidate", overflow="fold", min_width=min(_NAME, max(map(len, result["race"]), default=0)))
     for name in (result["goal"]["words"], "cost", "seeds", ""):
@@ -50,12 +50,12 @@ def _table(result: dict[str, Any], unit: str) -> Table:
 
 
 def looked(result: dict[str, Any]) -> bool:
-    """Whether all candidates ran: before that none of them is the best."""
+    """Whether all candidates ran: before that there is no best one."""
     return all(name in result["race"] for name in result["left"])
 
 
 def answer(result: dict[str, Any], unit: str) -> str:
-    """A sentence or two."""
+    """The result in a sentence or two."""
     left, goal, ended = result["left"], result["goal"], result["ended"]
     wanted = f"{goal['words']} of at least {goal['at_least']:g}"
     if not left:
