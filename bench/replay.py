@@ -1,4 +1,4 @@
-"""Drawing the replay: milliseconds a picture, with 200 nodes and 100,000 frames, in a headless Chromium.
+"""Drawing the replay: milliseconds per picture, with 200 nodes and 100,000 frames, in a headless Chromium.
 
 Timed, in CPU time of the page's thread, is its whole work for one picture: where every node is, which links hold, all
 drawing, and putting it on the bitmap, which without a graphics card is the thread's work too. Beside it the part that
