@@ -1,1 +1,1 @@
-"""Benchmarks and fuzzers: what is run by hand or at night, not with every test."""
+"""Benchmarks and fuzzers, run by hand or at night, not with every test."""

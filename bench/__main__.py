@@ -1,4 +1,4 @@
-"""`make bench`: every benchmark, or those named. Times are CPU times; what counts are the ratios within one run.
+"""`make bench`: every benchmark, or those named. Times are CPU times; only the ratios within one run count.
 
 Trials are no benchmarks: they take minutes of real time and must end well. They run only when named. `measures
 --duckdb` measures the same in DuckDB, and prints the ratios.

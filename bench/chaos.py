@@ -1,4 +1,4 @@
-"""Power cuts: what a network of real nodes keeps of its promises while one after the other is killed with SIGKILL.
+"""Power cuts: whether a network of real nodes keeps its promises while nodes are killed with SIGKILL.
 
 Every node publishes all the time and has a durable subscription to everything. The promises looked at:
 
@@ -45,11 +45,11 @@ class ChaosReport:
     got: list[list[int]] = field(default_factory=list)
     """By node: the events its application got, in order."""
     disturbed: list[str] = field(default_factory=list)
-    """What happened to those who were not killed."""
+    """What happened to the nodes that were not killed."""
 
     @property
     def lost(self) -> list[int]:
-        """Acknowledged, and not in the store."""
+        """Acknowledged events that are not in the store."""
         pairs = zip(self.acknowledged, self.stored, strict=True)
         return sorted(event for acknowledged, stored in pairs for event in acknowledged - stored)
 
@@ -60,7 +60,7 @@ class ChaosReport:
 
 
 def _again(got: list[int]) -> list[int]:
-    """Those that were among the `WINDOW` different ones before."""
+    """The events that were among the `WINDOW` different ones before."""
     known: dict[int, None] = {}
     found = []
     for event in got:
@@ -76,7 +76,7 @@ def _again(got: list[int]) -> list[int]:
 def ring(
     nodes: int, protocol: str, duration: float, seed: int, parameters: Mapping[str, Any] | None = None
 ) -> Scenario:
-    """Each node hears the one before and the one after it: every node is on somebody's way."""
+    """Each node hears the one before and the one after it: every node is on somebody's path."""
     raw = {
         "name": "chaos",
         "seed": seed,
@@ -91,7 +91,7 @@ def ring(
 
 
 async def chaos(scenario: Scenario, *, interval: float, rate: float) -> ChaosReport:
-    """Kills a random node every `interval` seconds; each node publishes `rate` events a second."""
+    """Kills a random node every `interval` seconds; each node publishes `rate` events per second."""
     nodes = scenario.nodes
     report = ChaosReport([], [set() for _ in range(nodes)], [], [[] for _ in range(nodes)])
     with work_folder() as work:

@@ -1,4 +1,4 @@
-"""The filter index beside asking every filter in turn: how much it saves, and what its cost follows.
+"""The filter index compared with asking every filter in turn: how much it saves, and what its cost depends on.
 
 Filters have three constraints on three of ten attributes: an equality, a range or a prefix, as the attribute is. All
 ten are in every event. Times are CPU time, and both ways take turns in one run, so that the ratio survives a busy
@@ -19,7 +19,7 @@ EQUALITIES: Final = ("category", "city", "channel", "urgency")
 RANGES: Final = ("price", "distance", "temperature")
 PREFIXES: Final = ("title", "sender", "place")
 TURN: Final = 10
-"""Events that one way takes before the other has its turn."""
+"""Events matched in one way before the other way gets its turn."""
 
 
 @dataclass(frozen=True)
@@ -29,7 +29,7 @@ class Workload:
     choices: int
     """Different values of an equality attribute."""
     reach: float
-    """The mean share of values that a range takes in."""
+    """The mean share of values in a range."""
     letters: int
     """Different letters of a text; prefixes have one or two."""
 
@@ -61,7 +61,7 @@ FREQUENT: Final = Workload(choices=2, reach=0.45, letters=2)
 
 @dataclass(frozen=True)
 class Comparison:
-    """Means over events: the share of filters that match, and seconds an event either way."""
+    """Means over events: the share of filters that match, and seconds per event either way."""
 
     share: float
     one_by_one: float

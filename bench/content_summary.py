@@ -27,7 +27,7 @@ from roamcast.content.xml import event_from_xml
 SEED: Final = 1
 EVENTS: Final = 1000
 TURNS: Final = 5
-"""Times that a cost is measured; the least counts, since others use the machine, too."""
+"""How often a cost is measured; the least counts, since the machine is shared."""
 
 GENRES: Final = tuple(f"genre {number}" for number in range(30))
 COMPOSERS: Final = tuple(f"composer {number}" for number in range(1000))
@@ -174,7 +174,7 @@ def mean(numbers: list[int]) -> float:
 
 
 def cost(call: Callable[[], object], times: int) -> float:
-    """CPU microseconds of one call."""
+    """CPU microseconds per call."""
     taken = []
     for _ in range(TURNS):
         start = process_time()

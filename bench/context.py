@@ -25,7 +25,7 @@ DENSE: Final = 500
 
 
 def measured(raw: Mapping[str, Any]) -> tuple[float, Summary, str]:
-    """CPU s, the summary, and what was delivered of the ideal pairs, of one run."""
+    """CPU s of one run, its summary, and how many of the ideal pairs were delivered."""
     scenario, facts = check(dict(raw), "bench", Path()), MemorySink()
     report = simulate(scenario, facts)
     tables = facts.tables()
@@ -35,7 +35,7 @@ def measured(raw: Mapping[str, Any]) -> tuple[float, Summary, str]:
 
 def run() -> None:
     raw = read(SCENARIO)
-    simulate(check({**raw, "duration": 20.0}, "bench", Path()), MemorySink())  # the compiler's turn
+    simulate(check({**raw, "duration": 20.0}, "bench", Path()), MemorySink())  # compiles the core
     kinds: dict[str, list[float]] = {}
     print("context: 100 hosts, 450 s, seed 1, compilation excluded")
     for number, speed in enumerate(SPEEDS):

@@ -1,4 +1,4 @@
-"""CPU seconds of this process and all that came of it: Spark's JVM, its Python workers, and the runs in these.
+"""CPU seconds of this process and all its descendants: Spark's JVM, its Python workers, and the runs in these.
 
 A process that has ended counts in the one that waited for it. The parent of Spark's Python workers waits for none, so
 what its children had used when they were last seen, at most `_EVERY` seconds before their end, is kept here.
@@ -11,7 +11,7 @@ from typing import Final, NamedTuple
 
 _EVERY: Final = 0.25
 _SIGCHLD: Final = 1 << 16
-"""In the mask of signals that a process ignores."""
+"""Its bit in the mask of signals that a process ignores."""
 _TICKS: Final = os.sysconf("SC_CLK_TCK")
 
 
@@ -20,11 +20,11 @@ class _Process(NamedTuple):
     started: int
     parent: int
     spent: int
-    """Its own and that of children it has waited for, in ticks."""
+    """The CPU time of a process and of children it has waited for, in ticks."""
 
 
 class _Family:
-    """This process and its descendants, those that ended included."""
+    """This process and its descendants, including those that ended."""
 
     def __init__(self) -> None:
         self._lock = threading.Lock()
@@ -77,7 +77,7 @@ _FAMILY: list[_Family] = []
 
 
 def cpu_seconds() -> float:
-    """Of all of them so far. The first call begins to look out for processes that end."""
+    """CPU seconds of all of them so far. The first call starts watching for processes that end."""
     if not _FAMILY:
         _FAMILY.append(_Family())
     return _FAMILY[0].seconds()

@@ -1,4 +1,4 @@
-"""The same measures of the same facts in DuckDB, as somebody would write them there: what Spark is compared with.
+"""The same measures of the same facts in DuckDB, written as one would there, to compare with Spark.
 
 DuckDB is no dependency of roamcast: `pip install duckdb` first. Filters that several subscriptions share are matched
 once here too.

@@ -64,7 +64,7 @@ def _grid(protocol: str) -> Iterator[tuple[str, Scenario]]:
 
 
 def _cpu(scenario: Scenario) -> float:
-    """With its facts written, as in a campaign."""
+    """CPU seconds of a run with its facts written, as in a campaign."""
     with tempfile.TemporaryDirectory() as folder, contextlib.closing(ParquetSink(Path(folder))) as sink:
         return simulate(scenario, sink).cpu
 

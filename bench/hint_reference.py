@@ -1,4 +1,4 @@
-"""Hint-driven routing in the reference scenario of its paper, beside flooding and gossip.
+"""Hint-driven routing in the reference scenario of its paper, compared with flooding and gossip.
 
 Two tables of means and standard deviations over the same seeds: the protocols as the paper compares them (its Figures
 6 and 7), and the choices it leaves open, one changed at a time. Then the memory of a short and of a long run.
@@ -37,7 +37,7 @@ class Case:
 
 @dataclass(frozen=True)
 class Outcome:
-    """Of one run."""
+    """The numbers of one run."""
 
     delivery: float
     overhead: float
@@ -45,7 +45,7 @@ class Outcome:
     """The part of the overhead that carries no event."""
     hops: float
     cpu: float
-    """Milliseconds a simulated second."""
+    """Milliseconds per simulated second."""
 
 
 PROTOCOLS: Final = (
@@ -111,7 +111,7 @@ def _warm_up() -> None:
 
 
 def _outcomes(cases: Iterable[Case]) -> Iterator[list[Outcome]]:
-    """For each case, those of all seeds."""
+    """For each case, the numbers of all seeds."""
     _warm_up()  # before the others are made: they would all compile at once
     with multiprocessing.get_context("spawn").Pool(PROCESSES, _warm_up) as pool:
         tasks = [(case, seed) for case in cases for seed in SEEDS]
@@ -137,7 +137,7 @@ def _spread(values: list[float], digits: int) -> str:
 
 
 def _print_memory() -> None:
-    """Of fresh processes that throw all facts away: simulated time alone must not add to it.
+    """Peak memory of fresh processes that throw all facts away: simulated time alone must not add to it.
 
     By default the duplicate windows (4,096 events) take more than an hour to fill, and the batches of facts (50,000
     rows a table) hours; with small ones, all that has a bound has reached it long before the shorter run ends.

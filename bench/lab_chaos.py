@@ -14,7 +14,7 @@ from roamcast.protocols.catalogue import CATALOGUE
 NODES: Final = 8
 INTERVAL: Final = 2.0
 RATE: Final = 2.0
-"""Events a second and node: in a minute fewer than a node remembers across a crash (1,024)."""
+"""Events per second and node: in a minute fewer than a node remembers across a crash (1,024)."""
 PROTOCOLS: Final = ("flooding", "hint", "coman")
 
 

@@ -23,13 +23,13 @@ STAYING: Final = range(0, NODES, 2)
 SECONDS: Final = 600.0
 LOOKS: Final = 10
 RATE: Final = 0.5
-"""Events a second and node: ten a second in all, which everybody gets."""
+"""Events per second and node: ten per second in all, which all nodes get."""
 CHURN: Final = 3.0
 """Seconds between two deaths."""
 GROWTH: Final = 2.0
 """MB."""
 PARAMETERS: Final[dict[str, dict[str, Any]]] = {"opportunistic": {"capacity": 500}}
-"""A cache that is full before the middle: what it holds is no leak."""
+"""A cache that is full before half of the time: its content does not count as a leak."""
 
 
 def memory(pid: int) -> float:

@@ -1,7 +1,7 @@
-"""The live world: events a second and their latency from client to client, through one node and two neighbours.
+"""The live world: events per second and their latency from client to client, through one node and two neighbours.
 
 Real node processes, sealed frames, broadcast on loopback. Latency, from before `publish` until the subscriber has the
-event, is measured with one event at a time; events a second with `WINDOW` of them on the way, the next published when
+event, is measured with one event at a time; events per second with `WINDOW` of them in flight, the next published when
 one has arrived. With `--sync normal` an acknowledged event survives `kill -9`, with `full` a loss of power: then
 every commit waits for the disk, and the disk is what is measured.
 
@@ -32,7 +32,7 @@ SINGLE = 500
 TOGETHER = 3000
 WINDOW = 64
 GIVE_UP = 5.0
-"""Seconds without an event after which those on the way count as lost."""
+"""Seconds without an event after which those in flight count as lost."""
 
 
 class Measured(NamedTuple):
@@ -41,7 +41,7 @@ class Measured(NamedTuple):
     p99: float
     lost: int
     cpu: float
-    """Seconds of CPU of the nodes or the broker for each event, at the rate."""
+    """Seconds of CPU of the nodes or the broker per event, while measuring the rate."""
 
 
 def _free_port() -> int:
@@ -53,7 +53,7 @@ def _free_port() -> int:
 
 @contextlib.contextmanager
 def _nodes(count: int, sync: str) -> Iterator[tuple[list[str], list[int]]]:
-    """Node processes that hear each other; gives the addresses of their APIs, and their pids."""
+    """Starts node processes that hear each other; gives the addresses of their APIs, and their pids."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         key = Path(folder) / "key"
         NetworkKey.new().save(key)
@@ -105,7 +105,7 @@ async def _latencies(publish: Publish, arrived: Arrived) -> list[float]:
 
 
 async def _rate(say: Publish, heard: Arrived) -> tuple[float, int]:
-    """Events a second and how many were lost."""
+    """Events per second, and how many were lost."""
     free = asyncio.Semaphore(WINDOW)
     arrived = 0
 
@@ -148,7 +148,7 @@ async def _measure(path: contextlib.AbstractAsyncContextManager[tuple[Publish, A
 
 @contextlib.contextmanager
 def _mosquitto(on_disk: bool) -> Iterator[tuple[int, int]]:
-    """Gives its port and its pid."""
+    """Starts the broker; gives its port and its pid."""
     with tempfile.TemporaryDirectory() as folder, socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port: int = probe.getsockname()[1]
@@ -176,7 +176,7 @@ def _tell(path: str, sync: str, found: Measured) -> None:
 
 
 def compare() -> None:
-    """Beside Mosquitto, in turns."""
+    """Compares with Mosquitto, alternately."""
     if shutil.which("mosquitto") is None and not Path("/usr/sbin/mosquitto").exists():
         print("live --mosquitto: not run: Mosquitto is not installed (apt-get install mosquitto)")
         return
@@ -191,10 +191,9 @@ def compare() -> None:
 
 
 def _head() -> None:
-    print(f"live: client to client, events of about 80 bytes; {WINDOW} on the way for the rate, one for the latency")
-    print(
-        f"{'path':<18}{'sync':<8}{'events a second':>16}{'50 %, ms':>10}{'99 %, ms':>10}{'lost':>6}{'CPU µs each':>12}"
-    )
+    print(f"live: client to client, events of about 80 bytes; {WINDOW} in flight for the rate, one for the latency")
+    times = f"{'50 %, ms':>10}{'99 %, ms':>10}{'lost':>6}{'CPU µs each':>12}"
+    print(f"{'path':<18}{'sync':<6}{'events per second':>18}{times}")
 
 
 def run() -> None:

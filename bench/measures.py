@@ -88,7 +88,7 @@ def _compare(spark: SparkSession, out: Path, millions: float) -> None:
 
 
 def check_same(out: Path, theirs: dict[str, dict[str, float]]) -> None:
-    """Two programs that share nothing but the facts must say the same."""
+    """Two programs that share nothing but the facts must agree."""
     for row in pq.read_table(out / "measures" / "run.parquet", partitioning=None).to_pylist():
         expected = theirs[row["run"]][row["measure"]]
         if not math.isclose(row["value"], expected, rel_tol=1e-9):
@@ -99,7 +99,7 @@ def check_same(out: Path, theirs: dict[str, dict[str, float]]) -> None:
 
 
 def write_campaign(out: Path, millions: float) -> int:
-    """Writes a campaign's folder, and tells how many deliveries it has."""
+    """Writes a campaign's folder; returns how many deliveries it has."""
     events = round(millions * 1e6 / RUNS / (WANTED * DELIVERED * (1 + REPEATED)))
     planned, manifest = [], []
     deliveries = 0

@@ -1,4 +1,4 @@
-"""The little of MQTT 3.1.1 that a comparison needs: one connection, QoS 1. For `bench live`, and nothing else."""
+"""The small part of MQTT 3.1.1 that a comparison needs: one connection, QoS 1. Only for `bench live`."""
 
 import asyncio
 import itertools
@@ -23,7 +23,7 @@ class MqttClient:
 
     async def __aenter__(self) -> Self:
         self._reader, self._writer = await asyncio.open_connection("127.0.0.1", self._port)
-        # A session that lasts, so that what waits in it is worth writing to the disk.
+        # A persistent session, so that the broker writes waiting messages to disk.
         self._send(CONNECT, _text("MQTT") + bytes((4, 0)) + struct.pack(">H", 60) + _text(self._name))
         await self._packet()
         self._reading = asyncio.create_task(self._read())

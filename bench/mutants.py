@@ -1,9 +1,9 @@
 """`python -m bench.mutants`: small mistakes in the files that seal frames and refuse replays; do the tests see them?
 
 Each mutant has one change: a comparison, an operator, a number, a truth value, an `and`, a `not`. It lives in a forked
-process that runs the tests of these files until one fails. Those that survive are printed, with the reason if it is
-known why they are no mistakes; it ends with 1 if one has none. `python -m bench.mutants replay 40` begins with the 40th
-of one file.
+process that runs the tests of these files until one fails. Those that survive are printed, with the reason why they are
+harmless if it is known; the exit code is 1 if one has no reason. `python -m bench.mutants replay 40` begins with the
+40th of one file.
 """
 
 import ast
@@ -29,7 +29,7 @@ TESTS: Final = tuple(f"tests/live/link/test_{name}.py" for name in ("frame", "re
 _NOT_NEGATIVE: Final = "counters are not negative: what is above -2 is above -1"
 _BLOCK_BEFORE: Final = "the block before is written again, and all its counters are refused anyway"
 HARMLESS: Final = {
-    ("_CIPHERS: Final", "4096"): "how many ciphers are remembered: to make one anew takes longer, nothing else",
+    ("_CIPHERS: Final", "4096"): "how many ciphers are cached: making one again takes longer, nothing else",
     ("return sessions[0]", "0  ->  -1"): "without a key there is one session, the first and the last",
     ("WINDOW: Final", "1024"): "the size of the window: the tests hold for any",
     ("CAPACITY: Final", "16384"): "the size of the table: the tests hold for any",
@@ -49,12 +49,12 @@ HARMLESS: Final = {
     ("(upto + 1) // BLOCK - 1)", "upto + 1  ->  upto - 1"): _BLOCK_BEFORE,
     ("(upto + 1) // BLOCK - 1)", "1  ->  0"): _BLOCK_BEFORE,
 }
-"""By the line and how the change begins: why it is no mistake."""
+"""By the line and the beginning of the change: why it is harmless."""
 SECONDS: Final = 60
-"""Of CPU; a mutant that loops is caught too."""
+"""Seconds of CPU; catches a mutant that loops."""
 
 _WARNINGS: Final = ("-W", "ignore::pytest.PytestAssertRewriteWarning")
-"""Of what is loaded before, once for all mutants."""
+"""About modules that are loaded before, once for all mutants."""
 _SWAPS: Final[dict[type, tuple[type, ...]]] = {
     ast.Lt: (ast.LtE, ast.GtE),
     ast.LtE: (ast.Lt, ast.Gt),
@@ -80,7 +80,7 @@ _SWAPS: Final[dict[type, tuple[type, ...]]] = {
 
 
 def _changes(node: ast.AST) -> Iterator[ast.AST]:
-    """Other nodes for this one, each with one mistake."""
+    """Replacements for an AST node, each with one mistake."""
     if isinstance(node, ast.Compare):
         for swap in _SWAPS.get(type(node.ops[0]), ()):
             yield _with(node, "ops", [swap(), *node.ops[1:]])
@@ -107,7 +107,7 @@ def _with(node: ast.AST, field: str, value: object) -> ast.AST:
 
 
 def mutants(tree: ast.Module) -> Iterator[tuple[int, str, str]]:
-    """Line, what stood there, and the whole mutated source; annotations and docstrings are left alone."""
+    """The line, its original text, and the whole mutated source; annotations and docstrings are not mutated."""
     for parent in ast.walk(tree):
         for field, value in ast.iter_fields(parent):
             if field in ("annotation", "returns"):
@@ -146,7 +146,7 @@ def survives(module: str, source: str, file: str) -> bool:
 
 
 class _Mutated:
-    """Finds one module, as it is not."""
+    """Imports the mutated source in place of one module."""
 
     def __init__(self, name: str, source: str, file: str) -> None:
         self._name, self._source, self._file = name, source, file
@@ -164,7 +164,7 @@ class _Mutated:
 
 
 def _reason(line: str, change: str) -> str:
-    """Why a change in a line is no mistake; empty if nobody knows."""
+    """Why a change in a line is harmless; empty if unknown."""
     for (part, start), reason in HARMLESS.items():
         if part in line and change.startswith(start):
             return reason

@@ -1,4 +1,4 @@
-"""What the claims about code ask of extended ODMRP (O7, O8), and what its brokers cost in the simulator.
+"""Measures the claims about the code of extended ODMRP (O7, O8), and what its brokers cost in the simulator.
 
 O7: converting an event to its digest over nesting 1 to 200, and comparing it; once with a leaf on every level, so that
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
@@ -162,7 +162,7 @@ def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | No
 
 
 def _figures(scenario: Scenario) -> tuple[float, ...]:
-    """Delivery, packets and bits a delivered pair, the share inside Join Requests, and the mean delay (s)."""
+    """Delivery, packets and bits per delivered pair, the share inside Join Requests, and the mean delay (s)."""
     sink = MemorySink()
     simulate(scenario, sink)
     tables = sink.tables()
@@ -174,7 +174,7 @@ def _figures(scenario: Scenario) -> tuple[float, ...]:
 
 
 def throughput(seeds: int = 3) -> None:
-    """Figure 6 without Spark: events a second, of each seed, at four of its rates."""
+    """Figure 6 without Spark: events per second, for each seed, at four of its rates."""
     (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == "odmrp-6")
     print("events delivered a second, one number for each seed")
     for point in experiment.points(experiment.variants[0]):
@@ -190,7 +190,7 @@ def _throughput(scenario: Scenario) -> float:
 
 
 def _delivered(scenario: Scenario) -> tuple[int, float]:
-    """Events that somebody got, and how many a second."""
+    """Events that somebody got, and how many per second."""
     sink = MemorySink()
     simulate(scenario, sink)
     delivered, published = sink.tables()["deliver"], sink.tables()["publish"]

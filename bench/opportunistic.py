@@ -31,7 +31,7 @@ def cost(mac: str, scope: int, remember: bool, duration: float) -> tuple[float, 
     raw = read(SCENARIO)
     raw["mac"]["model"] = mac
     raw["protocol"]["parameters"] |= {"scope": scope, "capacity": 100, "remember": remember}
-    run_scenario(check({**raw, "duration": 20.0}, "bench", Path()), MemorySink())  # the compiler's turn
+    run_scenario(check({**raw, "duration": 20.0}, "bench", Path()), MemorySink())  # compiles the core
     facts = MemorySink()
     report = run_scenario(check({**raw, "duration": duration}, "bench", Path()), facts)
     return report.cpu, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024, facts.table("deliver").num_rows

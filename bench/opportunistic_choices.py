@@ -1,4 +1,4 @@
-"""What the choices change that the paper on documents that people carry leaves open: one changed at a time.
+"""The effect of the choices that the paper on `opportunistic` leaves open, changed one at a time.
 
 The paper's scenario with 802.11 at 11 Mb/s, two hops, caches of 8 documents, over 400 s and eight layouts of
 buildings: `python -m bench opportunistic-choices`. Layouts differ more than choices do, so each choice is compared

@@ -1,4 +1,4 @@
-"""What a device needs with a full cache: the memory of a node with 64 MB of documents, and how long it takes to start.
+"""A node with a full cache: its memory with 64 MB of documents, and how long it takes to start.
 
 A node of its own process takes documents of 50 kB until its cache is full, is killed with `kill -9`, and is started
 again. It is to stay below 150 MB.
@@ -22,7 +22,7 @@ GOAL: Final = 150
 
 
 def start(folder: Path) -> subprocess.Popen[bytes]:
-    """A node that is ready. Nobody else is there: its broadcasts go to a port that nobody listens on."""
+    """Starts a node and waits until it is ready. It is alone: its broadcasts go to a port that nobody listens on."""
     words = ["node", "--id", "1", "--protocol", "opportunistic", "--insecure", "--sync", "normal", "--log", "warning"]
     places = ["--air", "127.0.0.1:9", "--store", str(folder / "store"), "--api", f"unix:{folder / 'control'}"]
     node = subprocess.Popen([sys.executable, "-m", "roamcast", *words, *places], stdout=subprocess.PIPE)
@@ -38,7 +38,7 @@ def most(node: subprocess.Popen[bytes]) -> float:
 
 
 def ready(node: subprocess.Popen[bytes], started: float) -> str:
-    """How long a node took that has just said that it is ready."""
+    """How long a node that has just become ready took to start."""
     user, system = Path(f"/proc/{node.pid}/stat").read_text().rpartition(")")[2].split()[11:13]
     spent = (int(user) + int(system)) / os.sysconf("SC_CLK_TCK")
     return f"ready after {time.perf_counter() - started:.1f} s, of them {spent:.1f} s of CPU"

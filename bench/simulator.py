@@ -1,4 +1,4 @@
-"""The simulator: CPU time a simulated second, and the ratio to the plain core measured in the same run.
+"""The simulator: CPU time per simulated second, and the ratio to the plain core measured in the same run.
 
 A: 100 nodes at 10-20 m/s, two publishers that flood, and a beacon a node every 5 s. B: 75 nodes of which each floods
 inside the core. C: as A, with messages of ten fragments. Then A's density with 1,000 and 10,000 nodes, where the cost
@@ -56,7 +56,7 @@ def _scenario(**raw: Any) -> Scenario:  # noqa: ANN401  # fields of a scenario
 
 
 class Cost:
-    """Of one run; the best of several, since the machine is shared."""
+    """CPU time of one run; the best of several, since the machine is shared."""
 
     def __init__(self, scenario: Scenario, core: CoreMaker | None = None, repeat: int = 1) -> None:
         seconds = []
@@ -140,7 +140,7 @@ def run_beside_ns3() -> None:
             ("B  75 nodes, all flood", scenario_b(), 256),
         ):
             ours, theirs = [], []
-            for _ in range(3):  # in turns, and the best of each, since the machine is shared
+            for _ in range(3):  # alternately, and the best of each, since the machine is shared
                 theirs.append(ns3.cost(name[0], size, Path(folder)))
                 ours.append(Cost(scenario))
             here, (there, sent) = min(cost.a_second for cost in ours), min(theirs)

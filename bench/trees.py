@@ -27,7 +27,7 @@ def cpu(protocol: str, background: dict[str, Any] | None) -> float:
 
 
 def run() -> None:
-    run_scenario(check({**read(SCENARIO), "duration": 61.0}, "bench", Path()), MemorySink())  # the compiler's turn
+    run_scenario(check({**read(SCENARIO), "duration": 61.0}, "bench", Path()), MemorySink())  # compiles the core
     print(f"trees: Table I of the paper on COMAN, 75 nodes, 980 s, median of {len(SEEDS)} seeds, CPU s per run")
     alone = cpu("flooding", DEFAULT_TRAFFIC)
     print(f"  with 0.5 msg/s a node: no tree {alone:.2f}")

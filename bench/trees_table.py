@@ -1,4 +1,4 @@
-"""What the trees reach and what it costs: TC, TC*, NR, NI and MS of COMAN and of MAODV, with what each choice adds.
+"""What the trees reach and what it costs: TC, TC*, NR, NI and MS of COMAN and MAODV, with the effect of each choice.
 
 Table I of the paper on COMAN with a side of 750 m, 150 m range and 1 m/s, no dummy traffic, and waits of one second for
 replies; with the ideal medium, and with 802.11, where frames get lost. TC, TC* and reach take a link for up until one
@@ -25,7 +25,7 @@ from roamcast.units import seconds
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "coman.toml"
 SEEDS: Final = range(1, 11)
 T_95: Final = 2.262
-"""Of Student's distribution with nine degrees of freedom."""
+"""The quantile of Student's distribution with nine degrees of freedom."""
 DURATION, WARMUP, SIDE, RANGE, SPEED = 300.0, 60.0, 750.0, 150.0, 1.0
 ALL: Final = {"reply_wait": 1.0, "retry_wait": 1.0, "hearing": "any"}
 

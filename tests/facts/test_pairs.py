@@ -80,15 +80,16 @@ def test_rows_agree_with_matching(content: dict[str, tuple[list[Filter], list[Ev
         for event, filter_id in rows_that_match(facts_of(asked, said))
     ]
     expected = {
-        (run, event.id, asked.index(filter))  # the first of those that share a filter
+        (run, event.id, texts.index(str(filter)))  # the first with this text: `a = 0` and `a = 0.0` are equal
         for run, (asked, said) in content.items()
+        for texts in [list(map(str, asked))]
         for filter in asked
         for event in said
         if filter.matches(event)
     }
-    texts = {event.id: event for _, said in content.values() for event in said}
+    named = {event.id: event for _, said in content.values() for event in said}
     wrong = [
-        (str(content[run][0][number]), texts[event]) for run, event, number in set(found).symmetric_difference(expected)
+        (str(content[run][0][number]), named[event]) for run, event, number in set(found).symmetric_difference(expected)
     ]
     assert wrong == []
     assert len(found) == len(expected) > 1000

@@ -1,1 +1,1 @@
-"""The command line: one file a verb. What a verb does is elsewhere; here it is asked for, shown and put away."""
+"""The command line: one file per verb. It reads options, calls the layers below, and shows or stores the result."""

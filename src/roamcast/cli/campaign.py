@@ -131,8 +131,8 @@ def campaign(
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        told = answers(out) if report else []
-        click.echo(json.dumps({**found, "answers": told, "report": str(report) if report else None}))
+        written = answers(out) if report else []
+        click.echo(json.dumps({**found, "answers": written, "report": str(report) if report else None}))
     else:
         if report:
             show_measures(read_results(out), report)
@@ -147,7 +147,7 @@ def campaign(
 
 
 def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
-    """What it took to reach the goal, beside the same seeds everywhere."""
+    """How many seeds it took to reach the goal, compared with the same seeds everywhere."""
     if goal is None:
         return ""
     rows = pq.read_table(out / RUNS_FILE, columns=["experiment", "variant", "axes"]).to_pylist()

@@ -1,4 +1,4 @@
-"""What the verbs that run campaigns share: their options, what they say before, meanwhile and after."""
+"""What the verbs that run campaigns share: their options, and what they print before, during and after a campaign."""
 
 import functools
 import json
@@ -26,17 +26,17 @@ from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.sim.compilation import compile_if_needed
 
-if TYPE_CHECKING:  # it imports Spark
+if TYPE_CHECKING:  # imports Spark
     from roamcast.pipeline.simulate import Survey
 
 ABSENT: Final = "–"
 LOCAL: Final = "local[*,4]"
-"""All cores of this machine, and four tries for a task whose process dies."""
+"""All cores of this machine, and four attempts for a task whose process dies."""
 
 START_SPARK: Final = 6.0
 MEASURE: Final = 10.0
 MEASURE_RUN: Final = 0.1
-"""Seconds: the start of Spark, measuring a campaign however small, and measuring a run, of CPU."""
+"""Seconds to start Spark, to measure a campaign of any size, and (of CPU) to measure a run."""
 
 F = TypeVar("F", bound=Callable[..., Any])
 
@@ -62,7 +62,7 @@ _OPTIONS: Final = (
 
 
 class CampaignOptions(NamedTuple):
-    """What a verb that runs campaigns was told about how to run them."""
+    """The options of every verb that runs campaigns."""
 
     out: Path | None
     seeds: int | None
@@ -72,7 +72,7 @@ class CampaignOptions(NamedTuple):
     limits: Limits
 
     def command(self, words: Sequence[str], out: Path) -> str:
-        """What to type to start the campaign, or to go on with it."""
+        """The command that starts or continues the campaign."""
         line = ["roamcast", *words, "--out", str(out)]
         settings = (("--conf", f"{key}={value}") for key, value in self.conf.items())
         for option, value in (("--seeds", self.seeds), ("--master", self.master), *settings):
@@ -82,8 +82,8 @@ class CampaignOptions(NamedTuple):
     def run(
         self, experiments: Sequence[Experiment], planned: Plan, out: Path, command: str, goal: Stopping | None = None
     ) -> list[dict[str, Any]]:
-        """Simulates and measures, with progress on the screen; gives the rows of the runs that failed."""
-        # Here and not above: Spark takes a second to import, and an answer to --help should not.
+        """Simulates and measures, with progress on the screen; returns the rows of the runs that failed."""
+        # Imported here: Spark takes a second to import, and --help should not.
         from roamcast.pipeline.run import run_campaign
         from roamcast.pipeline.simulate import look
 
@@ -92,7 +92,7 @@ class CampaignOptions(NamedTuple):
         found = look(planned, out)
         announce(planned, found, console, self.retry_failed, "at most " if goal is not None else "")
         if len(found.ok) < len(planned.distinct) and master.startswith("local"):
-            compile_if_needed(say)  # before the clock starts: it says nothing about how long the runs take
+            compile_if_needed(say)  # before the clock starts: compiling says nothing about how long runs take
         try:
             with shown(console) as report:
                 return run_campaign(
@@ -113,10 +113,10 @@ class CampaignOptions(NamedTuple):
 
 
 def campaign_options(verb: F) -> F:
-    """Adds the options of every verb that runs a campaign; it gets them as one, `options`."""
+    """Adds the options of every verb that runs a campaign; the verb gets them as one argument, `options`."""
 
     @functools.wraps(verb)
-    def told(
+    def with_options(
         *arguments: Any,  # noqa: ANN401  # of the verb
         out: Path | None,
         seeds: int | None,
@@ -131,7 +131,7 @@ def campaign_options(verb: F) -> F:
         options = CampaignOptions(out, seeds, master, dict(map(setting, settings)), retry_failed, limits)
         return verb(*arguments, options=options, **others)
 
-    decorated: Any = told
+    decorated: Any = with_options
     for option in reversed(_OPTIONS):
         decorated = option(decorated)
     result: F = decorated
@@ -147,7 +147,7 @@ def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
 
 
 def check_named_measures(experiments: Sequence[Experiment], goal: Stopping | None = None) -> None:
-    """Refuses measures that there are not, also in files of the user's own, and a goal for one that is not measured."""
+    """Refuses measures that do not exist, also in the user's own files, and a goal for one that is not measured."""
     from roamcast.pipeline.measures import MEASURES, with_names  # it imports Spark
 
     named = with_names(experiments)
@@ -166,11 +166,11 @@ def setting(text: str) -> tuple[str, str]:
 def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool, at_most: str = "") -> None:
     settled = len(survey.ok) + (0 if retry_failed else len(survey.failed))
     todo = len(planned.distinct) - settled
-    said = [f"{at_most}{todo} of {len(planned.distinct)} runs to do"]
+    notes = [f"{at_most}{todo} of {len(planned.distinct)} runs to do"]
     if survey.failed:
-        said.append(f"{len(survey.failed)} failed before, {'tried again' if retry_failed else 'left as they are'}")
-    said += [f"added: {addition}" for addition in survey.added]
-    console.print("; ".join(said), markup=False, highlight=False, soft_wrap=True)
+        notes.append(f"{len(survey.failed)} failed before, {'tried again' if retry_failed else 'left as they are'}")
+    notes += [f"added: {addition}" for addition in survey.added]
+    console.print("; ".join(notes), markup=False, highlight=False, soft_wrap=True)
 
 
 def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
@@ -200,22 +200,22 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
 
 
 class Times(NamedTuple):
-    """What a campaign will take, roughly."""
+    """A rough estimate of a campaign's time."""
 
     cpu: float
-    """Seconds of CPU, of all runs to do."""
+    """Seconds of CPU for all runs to do."""
     todo: int
     planned: int
     cores: int
 
     @property
     def total(self) -> float:
-        """Seconds from the command to its end, on a machine with nothing else to do."""
+        """Seconds from start to end, on an otherwise idle machine."""
         return self.spark + self.cpu / self.cores
 
     @property
     def spark(self) -> float:
-        """Its start, and measuring; a campaign with nothing to do needs neither."""
+        """Seconds for starting Spark and measuring; 0 if there is nothing to do."""
         return START_SPARK + MEASURE + MEASURE_RUN * self.planned / self.cores if self.todo else 0.0
 
     def in_words(self) -> str:
@@ -252,7 +252,7 @@ def explain_experiments(experiments: Sequence[Experiment]) -> None:
 
 
 def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # any value of JSON
-    """The leaves of a scenario, by their full names."""
+    """The fields of a scenario with their full names."""
     if isinstance(value, dict) and value:
         for key, part in value.items():
             yield from _flat(part, f"{name}.{key}" if name else key)

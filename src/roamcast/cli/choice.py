@@ -1,4 +1,4 @@
-"""The answer of a race, as a person reads it: a table, who was dropped and why, one sentence, and what to do next."""
+"""Shows the result of a race: a table, which candidates were dropped and why, one sentence, and what to do next."""
 
 import shlex
 from pathlib import Path
@@ -20,7 +20,7 @@ _NAME: Final = 30
 
 
 def show(result: dict[str, Any], out: Path) -> None:
-    """`result` is what `choice.json` has."""
+    """`result` is the content of `choice.json`."""
     Console(markup=False, highlight=False).print(_table(result))
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
@@ -36,14 +36,13 @@ def show(result: dict[str, Any], out: Path) -> None:
 
 
 def _table(result: dict[str, Any]) -> Table:
-    """Those left first, then the others, both by rank. It fits a screen of 80 columns."""
+    """The candidates left come first, then the others, both by rank. The table fits a screen of 80 columns."""
     table = Table(
         box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {result['cost']['words']}", caption_justify="left"
     )
     table.add_column("candidate", overflow="fold", no_wrap=max(map(len, result["race"]), default=0) <= _NAME)
-    table.add_column(
-        result["goal"]["words"], justify="right", overflow="fold"
-    )  # where the room is scarce, this is folded
+    # This column is folded where there is little room.
+    table.add_column(result["goal"]["words"], justify="right", overflow="fold")
     for name in ("cost", "seeds", ""):
         table.add_column(name, justify="right" if name else "left", no_wrap=True)
     for name in result["ranking"]:
@@ -55,7 +54,7 @@ def _table(result: dict[str, Any]) -> Table:
 
 
 def answer(result: dict[str, Any]) -> str:
-    """Some sentences."""
+    """The result in a sentence or two."""
     left, ended = result["left"], result["ended"]
     if not left:
         return f"No answer: {ended}."

@@ -1,4 +1,4 @@
-"""The options that every verb has which talks to a node, and how it talks."""
+"""The connection to a node, and its options, for every verb that talks to one."""
 
 import asyncio
 import functools
@@ -21,7 +21,7 @@ F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Connection(NamedTuple):
-    """What a verb was told about its node."""
+    """The options that say which node to use."""
 
     node: int | None
     api: str | None
@@ -32,14 +32,14 @@ class Connection(NamedTuple):
         from roamcast.live.client import Client
 
         if self.node is not None and self.api is not None:
-            raise click.UsageError("--node and --api say the same: give one of them")
+            raise click.UsageError("--node and --api both name the node: give one of them")
         address = self.api if self.node is None else str(default_address(self.node))
         token = read_token(self.token_file) if self.token_file is not None else None
         return Client(address, token, tls_cert=self.tls_cert)
 
 
 def connecting(verb: F) -> F:
-    """Adds the options that say which node is meant."""
+    """Adds the options that say which node to use."""
     options = (
         click.option(
             "--node",
@@ -89,12 +89,12 @@ def connecting(verb: F) -> F:
 
 
 def read_context(text: str | None) -> Context | None:
-    """An option that is a context: refused here, with a caret under the place."""
+    """Parses an option that is a context, so that a mistake is shown with a caret under its place."""
     return None if text is None else parse_context(text)
 
 
 def with_node(connection: Connection, work: Callable[["Client"], Coroutine[Any, Any, T]]) -> T:
-    """Does the work with a connected `Client`."""
+    """Calls `work` with a connected `Client`."""
 
     async def connected() -> T:
         async with connection.client() as client:

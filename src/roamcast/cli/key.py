@@ -1,4 +1,4 @@
-"""`roamcast key`: makes the key of a network, and tells two apart."""
+"""`roamcast key`: makes the key of a network, and shows the fingerprint of one."""
 
 from pathlib import Path
 

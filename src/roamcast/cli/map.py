@@ -18,11 +18,11 @@ from roamcast.cli.campaign_options import (
 )
 from roamcast.papers.atlas import PARTS, Level, load_part
 
-if TYPE_CHECKING:  # it imports Arrow and numpy
+if TYPE_CHECKING:  # imports Arrow and numpy
     from roamcast.papers.atlas.cells import Cell
 
 RESULTS: Final = "map"
-"""The folder, beside the campaign's own, for what follows from it."""
+"""The folder for tables and figures, inside the campaign's folder."""
 TUNED_SEEDS: Final = 5
 
 
@@ -75,7 +75,7 @@ class Run:
     command: str
 
     def __call__(self, experiments: Sequence[Experiment], out: Path, seeds: int | None) -> list[dict[str, Any]]:
-        """Gives the rows of the runs that failed, having told of them."""
+        """Runs a campaign; reports the runs that failed, and returns their rows."""
         planned = plan(experiments, seeds)
         failures = self.options.run(experiments, planned, out, self.command)
         tell_failures(planned, failures, self.command)
@@ -92,7 +92,7 @@ def _plain(part: str, experiments: Sequence[Experiment], out: Path, run: Run) ->
 
 
 def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
-    """Tries all settings on seeds of their own, and shows the best on those of the map."""
+    """Tries all settings on separate seeds, and shows the best on the map's seeds."""
     from roamcast.papers.atlas.cells import read_cells
     from roamcast.papers.atlas.tuning import TUNED, only, picks, tuned
 
@@ -108,7 +108,7 @@ def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
 
 
 def tell(part: str, out: Path) -> None:
-    """Who wins, on the screen; tables, figures and sentences as files; and the campaign's report."""
+    """Prints who wins; writes tables, figures and sentences as files, and the campaign's report."""
     from roamcast.papers.atlas.cells import read_cells
     from roamcast.report import write_report
 

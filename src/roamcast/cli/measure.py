@@ -1,4 +1,4 @@
-"""`roamcast measure`: the measures of a campaign that is done, without simulating anything."""
+"""`roamcast measure`: computes the measures of a finished campaign, without simulating anything."""
 
 import click
 

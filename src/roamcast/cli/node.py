@@ -13,7 +13,7 @@ from roamcast.errors import RoamcastError
 from roamcast.live.settings import API_VARIABLE, DEFAULT_PORT, NodeSettings, host_and_port
 
 FAILED = 1
-"""The exit code of a node that ran and could not go on."""
+"""The exit code of a node that failed while running."""
 
 
 @click.command()

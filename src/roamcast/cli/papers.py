@@ -1,4 +1,4 @@
-"""`roamcast papers`: the papers' evaluations run again, and their claims judged."""
+"""`roamcast papers`: reproduces the papers' evaluations, and judges their claims."""
 
 import json
 import os
@@ -96,7 +96,7 @@ def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | N
 
     if decided is None:
         judged = judge(claims, read_values(out), read_about(out))
-    else:  # each at the look that decided it
+    else:  # each claim was judged at the look that decided it
         judged = [decided.verdicts[claim.id] for claim in claims]
     verdicts = [verdict.as_dict() for verdict in judged]
     for verdict in verdicts if quick else ():
@@ -110,7 +110,7 @@ def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | N
     click.echo(f"report: {write_report(out)}")
 
 
-# --- What is shown --------------------------------------------------------------------------------------------------
+# --- Output ---------------------------------------------------------------------------------------------------------
 
 
 def _list(experiments: Sequence[Experiment], claims: Sequence[Claim]) -> None:
@@ -127,7 +127,7 @@ def _list(experiments: Sequence[Experiment], claims: Sequence[Claim]) -> None:
 
 
 def _show(verdicts: Sequence[dict[str, Any]]) -> None:
-    """The ledger: of each claim the verdict, what was measured, and why; claims without checks in a line each."""
+    """Prints the ledger: each claim's verdict, what was measured, and why; claims without checks take one line."""
     for verdict in verdicts:
         click.echo("\n".join(_claim(verdict)))
     counts = Counter(verdict["verdict"] for verdict in verdicts)
@@ -137,7 +137,7 @@ def _show(verdicts: Sequence[dict[str, Any]]) -> None:
 
 
 def _in_number(verdict: str, count: int) -> str:
-    """A verdict on so many claims: one holds, two hold."""
+    """A verdict in singular or plural: one holds, two hold."""
     return verdict if count == 1 else {"holds": "hold", "does not hold": "do not hold"}.get(verdict, verdict)
 
 

@@ -1,4 +1,4 @@
-"""Paths on the command line: `file:` may stand before each, `s3:` before what is only read; others are refused."""
+"""Paths on the command line: all may begin with `file:`, those only read with `s3:`; other schemes are refused."""
 
 from pathlib import Path
 from typing import Any

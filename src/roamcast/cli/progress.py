@@ -1,4 +1,4 @@
-"""How far a campaign is: a bar on a terminal, and a line now and then where there is none."""
+"""Shows the progress of a campaign: a bar on a terminal, otherwise a line now and then."""
 
 import contextlib
 import time
@@ -12,9 +12,9 @@ from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
 from roamcast.campaign.progress import OnProgress, State
 
 QUIET_FOR: Final = 30.0
-"""Seconds between two lines where nothing remarkable happens."""
+"""Seconds between two lines while nothing notable happens."""
 STEPS: Final = 10
-"""Lines on the way, however short it is."""
+"""Lines per campaign, however short it is."""
 
 
 def say(line: str) -> None:
@@ -23,7 +23,7 @@ def say(line: str) -> None:
 
 @contextlib.contextmanager
 def shown(console: Console) -> Iterator[OnProgress]:
-    """A way to show states, as the console can."""
+    """Gives a function that shows states, in the way the console allows."""
     if not console.is_terminal:
         yield Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
         return
@@ -36,23 +36,23 @@ def shown(console: Console) -> Iterator[OnProgress]:
 
 
 class Lines:
-    """Tells the first state, the last, every tenth of the work, every new failure, and that it is still there."""
+    """Prints the first state, the last, every tenth of the work, every new failure, and a sign of life."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
-        self._told: State | None = None
+        self._printed: State | None = None
 
     def __call__(self, state: State) -> None:
-        if self._told is None or self._remarkable(state, self._told):
+        if self._printed is None or self._remarkable(state, self._printed):
             self._tell(in_words(state, time.time()))
-            self._told = state
+            self._printed = state
 
     @staticmethod
-    def _remarkable(state: State, told: State) -> bool:
+    def _remarkable(state: State, printed: State) -> bool:
         return (
-            int(state.share * STEPS) > int(told.share * STEPS)
-            or state.failed > told.failed
-            or state.elapsed - told.elapsed >= QUIET_FOR
+            int(state.share * STEPS) > int(printed.share * STEPS)
+            or state.failed > printed.failed
+            or state.elapsed - printed.elapsed >= QUIET_FOR
         )
 
 
@@ -70,7 +70,7 @@ def in_words(state: State, now: float) -> str:
 
 
 def duration(seconds: float) -> str:
-    """In two units at most."""
+    """A duration in two units at most."""
     if seconds < 10:
         return f"{seconds:.2g} s"
     if seconds < 60:

@@ -1,4 +1,4 @@
-"""`roamcast protocols`: what there is to run, and the parameters of one."""
+"""`roamcast protocols`: lists the protocols, or explains the parameters of one."""
 
 from pathlib import Path
 

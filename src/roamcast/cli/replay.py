@@ -1,4 +1,4 @@
-"""`roamcast replay`: a page that plays a run."""
+"""`roamcast replay`: writes a page that plays a run."""
 
 import webbrowser
 from pathlib import Path
@@ -35,7 +35,7 @@ def replay(run: Path, beside: Path | None, show: bool) -> None:
 
 
 def tell_missing(fields: list[str]) -> None:
-    """Says what the page cannot show, and how it could."""
+    """Says what the page cannot show, and how to record it."""
     if fields:
         again = " ".join(f"--set {field}=true" for field in fields)
         click.echo(f"the run did not record all that the page can show: run it again with {again}", err=True)

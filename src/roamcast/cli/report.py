@@ -1,4 +1,4 @@
-"""`roamcast report`: a campaign's page, made again from its tables."""
+"""`roamcast report`: writes a campaign's report again, from its tables."""
 
 import webbrowser
 

@@ -1,4 +1,4 @@
-"""`roamcast run`: one scenario to its facts and its summary."""
+"""`roamcast run`: simulates a scenario; writes its facts and prints its summary."""
 
 import contextlib
 import importlib.metadata
@@ -139,7 +139,7 @@ def read_facts(folder: Path) -> dict[str, pa.Table]:
 
 
 def context_outcome(checked: Scenario, facts: Mapping[str, pa.Table]) -> context_truth.Outcome | None:
-    """What was delivered of what an ideal system would match; None without contexts or places."""
+    """How much was delivered of what an ideal system would match; None without contexts or positions."""
     if "leg" not in facts or not context_truth.has_contexts(facts):
         return None
     start, end = round(checked.warmup * SECOND), round(checked.duration * SECOND)
@@ -147,7 +147,7 @@ def context_outcome(checked: Scenario, facts: Mapping[str, pa.Table]) -> context
 
 
 def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_python: bool) -> dict[str, Any]:
-    """What `run.json` says."""
+    """The content of `run.json`."""
     return {
         "name": checked.name,
         "seed": checked.seed,
@@ -165,7 +165,7 @@ def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_
     }
 
 
-# --- What is shown --------------------------------------------------------------------------------------------------
+# --- Output ---------------------------------------------------------------------------------------------------------
 
 
 @contextlib.contextmanager
@@ -204,7 +204,7 @@ def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Ou
 
 
 def _contextual(contexts: context_truth.Outcome | None) -> Iterator[tuple[str, str]]:
-    """What counts where there are contexts; what stands below it takes filters alone."""
+    """The lines for runs with contexts; the lines below them are by filters alone."""
     if contexts is None:
         return
     share = contexts.delivered / contexts.ideal if contexts.ideal else None

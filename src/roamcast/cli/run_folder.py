@@ -1,7 +1,7 @@
 """The folder of a run's facts: complete or not there.
 
-It is written beside its place and renamed when all is in it; and nothing is replaced that was not a run's folder, or
-without `--force`.
+It is written to a temporary folder and renamed when it is complete. A folder is replaced only with `--force`, and only
+if it was a run's folder.
 """
 
 import contextlib
@@ -22,14 +22,14 @@ def file_name(name: str) -> str:
 
 @contextlib.contextmanager
 def new_folder(place: Path, force: bool) -> Iterator[Path]:
-    """A folder beside `place` to fill; it takes its place if all goes well, and is gone if not."""
+    """A temporary folder beside `place` to fill; it is renamed to `place` if all goes well, and removed otherwise."""
     _check_free(place, force)
     target = place.resolve()
     partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
     try:
         partial.mkdir(parents=True)
         yield partial
-        _check_free(place, force)  # again: another run may have taken the place meanwhile
+        _check_free(place, force)  # again: another run may have created it meanwhile
         swap_in(partial, target)
     except OSError as problem:
         raise RoamcastError(f"{place}: cannot be written: {problem.strerror or problem}") from problem

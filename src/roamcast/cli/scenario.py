@@ -1,4 +1,4 @@
-"""`roamcast scenario`: what a scenario may contain, one to start from, and whether one is right."""
+"""`roamcast scenario`: explains the fields of a scenario, prints an example, or checks a file."""
 
 from pathlib import Path
 from typing import Final

@@ -1,4 +1,4 @@
-"""How wide explanations are."""
+"""The width of explanations."""
 
 import shutil
 from typing import Final
@@ -8,5 +8,5 @@ WIDEST: Final = 120
 
 
 def screen_width() -> int:
-    """Columns to write in: those of the terminal, within what reads well; without a terminal, the fewest."""
+    """The terminal's width, limited to what reads well; the minimum without a terminal."""
     return min(WIDEST, max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns))

@@ -1,5 +1,5 @@
-"""Tables on a terminal that never cut a value: where the screen is too narrow there are fewer columns, and it is said
-which are missing."""
+"""Tables on a terminal that never cut a value: if the screen is too narrow they have fewer columns, and say which are
+missing."""
 
 import textwrap
 from collections.abc import Sequence
@@ -16,17 +16,17 @@ from roamcast.report.plans import drawn_measures
 from roamcast.report.source import Experiment, Results, Row
 
 _NAMED: Final = 8
-"""So many of the columns left out are named."""
+"""How many of the missing columns are named."""
 _MOST: Final = 12
-"""Columns of measures, however wide the screen is: nobody reads more."""
+"""The most columns of measures, however wide the screen is: nobody reads more."""
 
 Body = Sequence[Sequence[str]]
 
 
 def print_table(console: Console, title: str, head: Sequence[str], rows: Body, keys: int, where: str) -> None:
-    """The first `keys` columns are always there; `where` says where to find the columns left out."""
+    """The first `keys` columns are always shown; `where` says where to find the missing ones."""
     count = min(len(head), keys + _MOST)
-    endless = Console(width=10_000)  # a console says of no table that it is wider than itself
+    endless = Console(width=10_000)  # a console measures no table as wider than itself
     while count > keys + 1 and endless.measure(_table(title, head, rows, count)).maximum > console.width:
         count -= 1
     console.print(_table(title, head, rows, count))
@@ -36,7 +36,7 @@ def print_table(console: Console, title: str, head: Sequence[str], rows: Body, k
 
 
 def _table(title: str, head: Sequence[str], rows: Body, count: int) -> Table:
-    """What is too wide even so is folded, not cut."""
+    """Cells that are still too wide are folded, not cut."""
     table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
     for at, name in enumerate(head[:count]):
         table.add_column(name, justify="right" if at else "left", overflow="fold")
@@ -51,8 +51,8 @@ def show_measures(results: Results, report: Path) -> None:
     for experiment in results.campaign.experiments:
         mine = [row for row in results.rows if row.experiment == experiment.name]
         labels = [axis.label for axis in experiment.axes]
-        asked = [*(experiment.measures or [plan.y for plan in experiment.figures])]
-        measures = list(dict.fromkeys([*asked, *drawn_measures(experiment, mine, results.measured)]))
+        requested = [*(experiment.measures or [plan.y for plan in experiment.figures])]
+        measures = list(dict.fromkeys([*requested, *drawn_measures(experiment, mine, results.measured)]))
         measures = [name for name in measures if any(row.measure == name and row.mean is not None for row in mine)]
         head = ["variant", *labels, *measures]
         rows = [_cells(point, labels, measures) for point in _points(experiment, mine)]
@@ -76,7 +76,7 @@ def _cells(point: Sequence[Row], labels: Sequence[str], measures: Sequence[str])
 
 
 def _interval(row: Row) -> str:
-    """Mean and half the interval, also where the report shows the ends of a clipped one: that takes less room."""
+    """Mean and half the interval's width; shorter than the ends that the report shows for a clipped interval."""
     if row.mean is None or row.low is None or row.high is None:
         return estimate(row.mean, None, None)
     half = max(row.mean - row.low, row.high - row.mean)
@@ -84,7 +84,7 @@ def _interval(row: Row) -> str:
 
 
 def answer_lines(answers: Sequence[str], width: int, most: int = 4) -> list[str]:
-    """What a campaign says in words, wrapped; of many the first."""
+    """The campaign's answers in words, wrapped; only the first if there are many."""
     lines = []
     for text in answers[:most]:
         lines += textwrap.wrap(text, max(40, min(width, 100)), break_long_words=False, subsequent_indent="  ")

@@ -1,4 +1,4 @@
-"""`roamcast sql`: a question to a campaign's folder."""
+"""`roamcast sql`: queries a campaign's folder."""
 
 import json
 
@@ -32,7 +32,7 @@ def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], a
     from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.tables import load
 
-    load(out)  # what is wrong with the folder is said before Spark starts
+    load(out)  # reports problems with the folder before Spark starts
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast sql") as spark:
         answer = load(out, spark).sql(query).toArrow()
     if as_json:

@@ -1,4 +1,4 @@
-"""`roamcast status`: what a node knows: neighbours, tables, counters."""
+"""`roamcast status`: shows a node's neighbours, tables and counters."""
 
 import asyncio
 import json

@@ -19,7 +19,7 @@ if TYPE_CHECKING:
     from roamcast.live.client import Client, Events, Received
 
 _RETRY: Final = 1.0
-"""Seconds between two tries to reach a node that has stopped."""
+"""Seconds between two attempts to reach a node that has stopped."""
 
 
 @click.command()
@@ -84,7 +84,7 @@ def sub(
         raise click.UsageError("--durable needs --id, so that you can find the subscription again")
     if xpath is not None and filter is not None:
         raise click.UsageError("--xpath takes the place of FILTER: give one of them")
-    # What cannot be read is refused here, with a caret under the place.
+    # Parsed here, so that a mistake is shown with a caret under its place.
     wanted = filter_from_xpath(xpath) if xpath is not None else parse_filter(filter or "true")
     relevant, domain = read_context(interest), read_context(publishers)
 
@@ -107,7 +107,7 @@ def sub(
 
 
 async def _until_terminated(work: Coroutine[Any, Any, None]) -> None:
-    """Does the work, but ends quietly on SIGTERM, which is how a service is ended; an interrupt stays one."""
+    """Runs `work`; ends quietly on SIGTERM, which is how services are stopped. An interrupt is still an error."""
     terminated = asyncio.Event()
     asyncio.get_running_loop().add_signal_handler(signal.SIGTERM, terminated.set)
     working, waiting = asyncio.create_task(work), asyncio.create_task(terminated.wait())
@@ -127,8 +127,8 @@ async def _listen(
     count: int | None,
     lifetime: float | None,
 ) -> None:
-    """Shows events until there were `count`, or the subscription is over. A node that stops is waited for: what is
-    published meanwhile is missed, unless the subscription is durable; what was shown is not shown again."""
+    """Shows events until there were `count`, or the subscription is over. If the node stops, it waits for it to come
+    back: events published meanwhile are missed, unless the subscription is durable; no event is shown twice."""
     from roamcast.live.client import Unreachable
 
     clock = asyncio.get_running_loop().time
@@ -177,7 +177,7 @@ def _document(event: "Received") -> str | None:
     try:
         found = event.document
         return None if found is None else found.decode()
-    except (ContentError, UnicodeDecodeError):  # then its bytes are shown, as of any payload
+    except (ContentError, UnicodeDecodeError):  # then its bytes are shown like any payload
         return None
 
 

@@ -1,4 +1,4 @@
-"""`roamcast traces`: recorded movement and contacts, imported, described, and exported."""
+"""`roamcast traces`: imports, describes and exports recorded movement and contacts."""
 
 import json
 import re
@@ -47,7 +47,7 @@ def traces() -> None:
 
 
 def _spark(verb: F) -> F:
-    """The options of what runs on Spark."""
+    """The options of commands that run on Spark."""
     for option in (
         click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
         click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
@@ -160,7 +160,7 @@ def _show(out: Path, about: About) -> None:
 
 
 def _scenario(out: Path, about: About) -> str:
-    """What to write into a scenario, to be copied."""
+    """The lines to copy into a scenario."""
     if about.kind == "contacts":
         return f'\n[radio]\npropagation = "links"\n\n[links]\nfile = "{out}"'
     width, height = (max(1, -int(-side // 1)) for side in (about.width, about.height))
@@ -173,7 +173,7 @@ def _scenario(out: Path, about: About) -> str:
     "--range",
     "reach",
     type=click.FloatRange(0, min_open=True),
-    help="How far nodes hear each other, m: with it, tell degrees, islands and contacts of a trace of positions.",
+    help="Radio range in m: with it, also describe degrees, islands and contacts of a trace of positions.",
 )
 @_tick
 @click.option("--figure", type=_PATH, help="Draw how long contacts last, and the times between them, as an SVG file.")
@@ -188,7 +188,7 @@ def describe(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Tell what is in TRACE: nodes, span, speeds; for a range, degree and islands over time, contacts and the times
+    """Describe TRACE: nodes, span, speeds; with a range, also degree and islands over time, contacts and the times
     between them."""
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.describe import describe as tell
@@ -209,31 +209,31 @@ def describe(
 
 
 def _lines(found: dict[str, Any]) -> list[str]:
-    said = [f"{found['trace']}: {found['nodes']} nodes, {found['span']:g} s"]
+    lines = [f"{found['trace']}: {found['nodes']} nodes, {found['span']:g} s"]
     if found["kind"] == "positions":
-        said.append(f"area: {found['width']:.0f} m × {found['height']:.0f} m")
-        said.append(f"there: {found['there']:.1%} of the time, as a mean over nodes")
+        lines.append(f"area: {found['width']:.0f} m × {found['height']:.0f} m")
+        lines.append(f"there: {found['there']:.1%} of the time, as a mean over nodes")
         speed = found["speed"]
-        said.append(f"speed, m/s: mean {speed['mean']:.2f}, {_quantiles(speed)}, most {speed['most']:.2f}")
-        said.append(f"standing: {speed['still']:.1%} of the time")
+        lines.append(f"speed, m/s: mean {speed['mean']:.2f}, {_quantiles(speed)}, most {speed['most']:.2f}")
+        lines.append(f"standing: {speed['still']:.1%} of the time")
     if "over_time" in found:
         moments = [row for row in found["over_time"] if row["nodes"]]
-        said.append(f"within {found['range']:g} m, as means over {len(moments)} instants:")
+        lines.append(f"within {found['range']:g} m, as means over {len(moments)} instants:")
         for name, words in (
             ("nodes", "nodes that are there"),
             ("degree", "degree"),
             ("islands", "islands"),
             ("largest", "share of the nodes in the largest island"),
         ):
-            said.append(f"  {words}: {sum(row[name] for row in moments) / max(1, len(moments)):.3g}")
+            lines.append(f"  {words}: {sum(row[name] for row in moments) / max(1, len(moments)):.3g}")
     if "contacts" in found:
-        said.append(f"contacts: {found['contacts']} of {found['pairs']} pairs")
+        lines.append(f"contacts: {found['contacts']} of {found['pairs']} pairs")
         if found["contacts"]:
-            said.append(f"  length, s: mean {found['contact']['mean']:.1f}, {_quantiles(found['contact'])}")
+            lines.append(f"  length, s: mean {found['contact']['mean']:.1f}, {_quantiles(found['contact'])}")
         between = found["between_contacts"]
         if between["count"]:
-            said.append(f"  until the next, s: mean {between['mean']:.1f}, {_quantiles(between)}")
-    return said
+            lines.append(f"  until the next, s: mean {between['mean']:.1f}, {_quantiles(between)}")
+    return lines
 
 
 def _quantiles(values: dict[str, Any]) -> str:
@@ -242,9 +242,7 @@ def _quantiles(values: dict[str, Any]) -> str:
 
 @traces.command()
 @click.argument("trace", type=_PATH, metavar="TRACE")
-@click.option(
-    "--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="How far nodes hear each other, m."
-)
+@click.option("--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="Radio range in m.")
 @click.option("--out", type=_PATH, required=True, help="The trace of contacts to make.")
 @_spark
 def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:

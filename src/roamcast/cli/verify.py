@@ -1,4 +1,4 @@
-"""`roamcast verify`: whether a campaign's folder is what was written."""
+"""`roamcast verify`: checks whether a campaign's folder is as it was written."""
 
 import json
 import sys

@@ -1,4 +1,4 @@
-"""`roamcast why`: why an event did not reach a node, or what a run's missed pairs were missed for."""
+"""`roamcast why`: explains why an event did not reach a node, or sums up the causes of all missed pairs."""
 
 import json
 from pathlib import Path
@@ -22,12 +22,12 @@ from roamcast.units import SECOND
 @click.option("--missed", "all_missed", is_flag=True, help="Sum up the causes of all missed pairs instead.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text and tables]")
 def why(run: Path, event: str | None, node: int | None, all_missed: bool, as_json: bool) -> None:
-    """Tell why an event did not reach a node.
+    """Explain why an event did not reach a node.
 
     Prints a paragraph, and a table of the nodes that had the event and what each did with it.
 
     RUN is the folder of a run, or CAMPAIGN/RUN. EVENT is an id, or PUBLISHER:SERIAL such as 3:7. Record the run with
-    `roamcast run --replay`: frames and decisions tell what became of each copy.
+    `roamcast run --replay`: frames and decisions show what became of each copy.
 
     \b
     Examples:
@@ -62,27 +62,29 @@ def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> Non
     if event not in record.published:
         known = ", ".join(event_name(one) for one in list(record.published)[:5])
         raise RoamcastError(f"EVENT {event_name(event)}: was not published in this run; there are {known or 'none'} …")
-    told = explain(record, event, node)
+    explanation = explain(record, event, node)
     if as_json:
-        click.echo(json.dumps(_as_dict(told, text.paragraph(record, told), list(text.rows(record, told)))))
+        click.echo(
+            json.dumps(_as_dict(explanation, text.paragraph(record, explanation), list(text.rows(record, explanation))))
+        )
         return
     console = Console(markup=False, highlight=False)
-    console.print(text.paragraph(record, told), soft_wrap=not console.is_terminal)
-    if told.attempts:
+    console.print(text.paragraph(record, explanation), soft_wrap=not console.is_terminal)
+    if explanation.attempts:
         table = Table(*text.HEAD, box=box.SIMPLE_HEAD)
-        for row in text.rows(record, told):
+        for row in text.rows(record, explanation):
             table.add_row(*row)
         console.print(table)
 
 
-def _as_dict(told: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, Any]:  # noqa: ANN401  # an Explanation
+def _as_dict(explanation: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, Any]:  # noqa: ANN401  # an Explanation
     from roamcast.facts.why.text import HEAD
 
     return {
-        "event": told.published.event,
-        "node": told.node,
-        "delivered_s": None if told.delivered is None else told.delivered / SECOND,
-        "cause": None if told.cause is None else str(told.cause),
+        "event": explanation.published.event,
+        "node": explanation.node,
+        "delivered_s": None if explanation.delivered is None else explanation.delivered / SECOND,
+        "cause": None if explanation.cause is None else str(explanation.cause),
         "text": words,
         "steps": [dict(zip(HEAD, row, strict=True)) for row in rows],
     }

@@ -1,1 +1,1 @@
-"""What happened in a run: tables of facts, how they are written and read, and what one run came to."""
+"""What happened in a run: tables of facts, how they are written and read, and the summary of one run."""

@@ -1,13 +1,13 @@
-"""How old documents are when they arrive: shares by age, and the age at which most do.
+"""How old documents are when they arrive: shares by age, and the age at which most arrive.
 
-A pair is a document and a subscription that wants it on another node than the publisher's; its age at delivery is the
+A pair is a document and a subscription that wants it on a node other than the publisher's; its age at delivery is the
 time from publication to the first delivery. The rules this file owns:
 
 * **The end of a run is not a loss.** A pair counts for an age only if its document could reach that age before the end.
-* Normalised by pairs, the share is of all pairs that count: satisfaction. Normalised by deliveries, it is of those that
-  were delivered within the longest age, all of documents that could reach it, so that the ages are comparable.
-* The density counts deliveries in bins of equal width, a mean of three bins smoothing it as the paper's figures are
-  smoothed; its peak is the middle of the highest, the first of equals.
+* Normalised by pairs, it is the share of all pairs that count: satisfaction. Normalised by deliveries, it is the share
+  of those delivered within the longest age, of documents that could reach that age, so that the ages are comparable.
+* The density counts deliveries in bins of equal width, smoothed by a mean over three bins as in the paper's figures;
+  its peak is the middle of the highest bin, the first of equals.
 """
 
 from typing import Final, NamedTuple
@@ -33,7 +33,7 @@ class AgeCurve(NamedTuple):
 
 
 def age_curve(published: Ints, delay: Ints, end: int, ages: Ints) -> AgeCurve:
-    """Shares of pairs delivered by age. `delay` is in ns, below 0 where nothing was delivered; `ages` are s, rising."""
+    """Shares of pairs delivered by age. `delay` is in ns, below 0 if not delivered; `ages` are in s, ascending."""
     reached = delay >= 0
     of_pairs, of_deliveries = np.full(len(ages), np.nan), np.full(len(ages), np.nan)
     longest = int(ages[-1]) * SECOND
@@ -54,12 +54,12 @@ def density(published: Ints, delay: Ints, end: int, longest: int) -> tuple[Ints,
     found, _ = np.histogram(delay[counted] / SECOND, edges)
     total = found.sum()
     shares = found / total if total else np.zeros(len(found))
-    # At the ends there are only two bins to take the mean of.
+    # The first and the last mean have only two bins.
     smoothed = np.convolve(shares, np.ones(3), "same") / np.convolve(np.ones(len(shares)), np.ones(3), "same")
     return edges[:-1] + BIN // 2, smoothed
 
 
 def peak_age(published: Ints, delay: Ints, end: int, longest: int) -> float | None:
-    """The age at which most documents arrive, s; None if none does."""
+    """The age at which most documents arrive, s; None if none arrives."""
     middles, shares = density(published, delay, end, longest)
     return float(middles[int(shares.argmax())]) if shares.any() else None

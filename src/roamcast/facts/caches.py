@@ -8,8 +8,8 @@ FIGURES: Final = ("cache_mean", "cache_peak", "cache_drops")
 
 
 def cache_figures(changes: pa.Table, nodes: int, start: int, end: int) -> dict[str, Any]:
-    """Documents in a cache, as a mean over nodes and over the time from `start` to `end` (ns); the most in any cache at
-    any time in it; and how many documents a node dropped because its cache was full, in that time."""
+    """From `start` to `end` (ns): the mean number of documents in a cache, over nodes and time; the most in any cache
+    at any time; and how many documents a node dropped because its cache was full."""
     columns = [changes[name].to_pylist() for name in ("time", "node", "documents", "change")]
     current: dict[int, int] = {}  # documents by node
     since: dict[int, int] = {}

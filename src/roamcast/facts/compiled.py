@@ -1,16 +1,16 @@
 """The compiled part of `contacts`, `islands` and `possible`: loops over pairs, and sweeps through time.
 
-One file, because numba, which keeps compiled code between processes, does not notice when a function in another file
-has changed. The rules are those of the three modules that call it; this file owns only how the *graph of the moment* is
-kept:
+One file, because numba, which caches compiled code between processes, does not notice when a function in another file
+has changed. The rules are those of the three modules that call it; this file owns only the data structure of the
+*current graph*:
 
 * A link c between two nodes is two *arcs*, 2c and 2c + 1, one for each direction. `target[arc]` is where it leads, so
-  `target[arc ^ 1]` is where it comes from. The arcs that leave a node are a list through `after` and `before`,
-  beginning with `head[node]`; -1 ends it.
-* *Labels* divide the nodes into parts: the label of a node is the smallest node of its part, so that two divisions are
-  the same exactly if their labels are. A link that comes joins two parts or none. One that goes divides a part only if
-  no other way is left, and where nodes have many neighbours another way is found within a few steps. That is why there
-  is no union-find here: it cannot divide.
+  `target[arc ^ 1]` is where it comes from. The arcs that leave a node are a doubly linked list through `after` and
+  `before`, beginning with `head[node]`; -1 ends it.
+* *Labels* divide the nodes into connected components, here called parts: the label of a node is the smallest node of
+  its part, so that two divisions are equal if and only if their labels are. A new link joins two parts or none. A lost
+  link divides a part only if no other path is left; where nodes have many neighbours, another path is found within a
+  few steps. Union-find would not do: it cannot divide.
 """
 
 from typing import Final
@@ -25,9 +25,9 @@ Bools = NDArray[np.bool_]
 
 NOBODY: Final = -1
 NEVER: Final = np.iinfo(np.int64).max
-"""A time that does not come."""
+"""A time that never comes."""
 _SLACK: Final = 1e-3
-"""Metres by which a pair must be out of range to be passed over without a closer look: far above rounding."""
+"""Metres by which a pair must be out of range to be skipped without a closer look: far above rounding."""
 
 
 # --- Who is in range, and when ----------------------------------------------------------------------------------------
@@ -37,7 +37,7 @@ _SLACK: Final = 1e-3
 def pass_by(
     first: Ints, start: Ints, stop: Ints, way: Floats, reach: Floats, room: Ints, end: int, one_way: bool
 ) -> Ints:
-    """Rows (sender, receiver, begin, until). The legs of node n are those from first[n] to first[n + 1], in order."""
+    """Contacts as rows (sender, receiver, begin, until). Node n has the legs first[n] to first[n + 1] - 1, in order."""
     nodes = len(first) - 1
     rows, count = np.empty((1024, 4), np.int64), 0
     for a in range(nodes):
@@ -70,7 +70,7 @@ def pass_by(
 
 @numba.njit(cache=True)
 def _apart(t: int, i: int, j: int, start: Ints, way: Floats) -> tuple[float, float]:
-    """From the node on leg i to the one on leg j, computed as the core does, operation by operation."""
+    """The vector from the node on leg i to the one on leg j, computed as the core does, operation by operation."""
     dx = (way[j, 0] + way[j, 2] * (t - start[j])) - (way[i, 0] + way[i, 2] * (t - start[i]))
     dy = (way[j, 1] + way[j, 3] * (t - start[j])) - (way[i, 1] + way[i, 3] * (t - start[i]))
     return dx, dy
@@ -84,10 +84,10 @@ def _near(t: int, bound: float, i: int, j: int, start: Ints, way: Floats) -> boo
 
 @numba.njit(cache=True)
 def _within(low: int, high: int, bound: float, i: int, j: int, start: Ints, way: Floats) -> tuple[int, int]:
-    """From when until when, in [low, high), nodes on legs i and j are in range; an empty time if never.
+    """The interval within [low, high) during which nodes on legs i and j are in range; empty if never.
 
-    The squared distance is a parabola in time: its least point and its roots say where to look. What counts is `_near`
-    at whole nanoseconds, so that rounding here costs a step or two of a search and never changes the result.
+    The squared distance is a parabola in time: its minimum and its roots say where to look. `_near` at whole
+    nanoseconds decides, so that rounding here costs a step or two of a search and never changes the result.
     """
     far = bound + _SLACK
     dx, dy = _apart(low, i, j, start, way)
@@ -121,7 +121,7 @@ def _within(low: int, high: int, bound: float, i: int, j: int, start: Ints, way:
 
 @numba.njit(cache=True)
 def _edge(outside: int, inside: int, guess: int, bound: float, i: int, j: int, start: Ints, way: Floats) -> int:
-    """The instant in range that is nearest to `outside`, which is not; it is probably near `guess`."""
+    """The instant in range nearest to `outside`, which is out of range; it is probably near `guess`."""
     for t in (guess - 1, guess + 2):
         if min(outside, inside) < t < max(outside, inside):
             if _near(t, bound, i, j, start, way):
@@ -155,7 +155,7 @@ def overlaps(key: Ints, begin: Ints, until: Ints, key2: Ints, begin2: Ints, unti
 
 @numba.njit(cache=True)
 def _append(rows: Ints, count: int, a: int, b: int, begin: int, until: int) -> tuple[Ints, int]:
-    """One row more in an array of which `count` are used: the array, longer if it was full, and the count."""
+    """Appends a row to an array with `count` rows in use; returns the array, enlarged if it was full, and the count."""
     if count == len(rows):
         longer = np.empty((2 * count, 4), np.int64)
         longer[:count] = rows
@@ -164,12 +164,12 @@ def _append(rows: Ints, count: int, a: int, b: int, begin: int, until: int) -> t
     return rows, count + 1
 
 
-# --- The graph of the moment ------------------------------------------------------------------------------------------
+# --- The current graph ------------------------------------------------------------------------------------------------
 
 
 @numba.njit(cache=True)
 def _link(arc: int, head: Ints, after: Ints, before: Ints, target: Ints) -> None:
-    """The arc is there from now on."""
+    """Adds an arc to the graph."""
     node = target[arc ^ 1]
     after[arc], before[arc] = head[node], NOBODY
     if head[node] != NOBODY:
@@ -179,7 +179,7 @@ def _link(arc: int, head: Ints, after: Ints, before: Ints, target: Ints) -> None
 
 @numba.njit(cache=True)
 def _unlink(arc: int, head: Ints, after: Ints, before: Ints, target: Ints) -> None:
-    """The arc is no longer there."""
+    """Removes an arc from the graph."""
     if before[arc] == NOBODY:
         head[target[arc ^ 1]] = after[arc]
     else:
@@ -192,9 +192,9 @@ def _unlink(arc: int, head: Ints, after: Ints, before: Ints, target: Ints) -> No
 def _search(
     source: int, hops: int, goal: int, head: Ints, after: Ints, target: Ints, distance: Ints, queue: Ints
 ) -> int:
-    """Breadth first, at most so many hops, until `goal` is found: how many nodes were reached.
+    """Breadth-first search over at most so many hops, until `goal` is found; returns how many nodes were reached.
 
-    They are in `queue`, the nearest first, with their distances. Before, all distances must be -1: see `_forget`.
+    They are in `queue`, nearest first, with their distances. All distances must be -1 before: see `_forget`.
     """
     distance[source], queue[0] = 0, source
     place, reached = 0, 1
@@ -215,14 +215,14 @@ def _search(
 
 @numba.njit(cache=True)
 def _forget(distance: Ints, queue: Ints, reached: int) -> None:
-    """Undoes what a search has written to `distance`."""
+    """Resets what a search has written to `distance`."""
     for place in range(reached):
         distance[queue[place]] = NOBODY
 
 
 @numba.njit(cache=True)
 def _joined(label: Ints, a: int, b: int) -> bool:
-    """A link between a and b has come: gives whether parts became one."""
+    """Updates the labels after a new link between a and b; returns whether two parts became one."""
     low, high = min(label[a], label[b]), max(label[a], label[b])
     if low == high:
         return False
@@ -234,7 +234,7 @@ def _joined(label: Ints, a: int, b: int) -> bool:
 
 @numba.njit(cache=True)
 def _divided(label: Ints, a: int, b: int, head: Ints, after: Ints, target: Ints, distance: Ints, queue: Ints) -> bool:
-    """A link between a and b has gone: gives whether a part became two."""
+    """Updates the labels after a lost link between a and b; returns whether a part became two."""
     reached = _search(a, len(label), b, head, after, target, distance, queue)
     apart: bool = distance[b] < 0
     if apart:
@@ -263,7 +263,7 @@ def _change(
     distance: Ints,
     queue: Ints,
 ) -> bool:
-    """Link number `one` comes or goes, in both directions: gives whether the parts are others now."""
+    """Adds or removes link number `one`, in both directions; returns whether the parts changed."""
     a, b = target[2 * one + 1], target[2 * one]
     if up:
         _link(2 * one, head, after, before, target)
@@ -290,7 +290,7 @@ def look(
     on_up: Bools,
     widths: bool,
 ) -> Ints:
-    """A row of the columns of `Islands`, from `present` on, for each look."""
+    """For each look, a row with the columns of `Islands` from `present` on."""
     found = np.zeros((len(looks), 7), np.int64)
     head, after, before = np.full(nodes, NOBODY), np.empty(len(target), np.int64), np.empty(len(target), np.int64)
     label, distance, queue = np.arange(nodes), np.full(nodes, NOBODY), np.empty(nodes, np.int64)
@@ -307,7 +307,7 @@ def look(
             on_row += 1
             changed = True
         if widths and row > began:
-            # An island without an end of a changed contact has the same nodes and the same contacts as before.
+            # An island that no changed contact touches has the same nodes and contacts as before.
             touched[:] = False
             for one in which[began:row]:
                 touched[label[target[2 * one]]] = True
@@ -345,8 +345,8 @@ def _measure_widths(
 ) -> None:
     """The widths of the touched islands.
 
-    A search from one node bounds how far the farthest is from each node: d hops from the first, it is at most d more.
-    Nodes whose bound is not above the width known so far need no search of their own: a few searches do.
+    A search from one node bounds every node's greatest distance: for a node d hops away, it is at most d more. Nodes
+    whose bound does not exceed the width found so far need no search of their own, so a few searches are enough.
     """
     nodes = len(label)
     bound = np.full(nodes, nodes)
@@ -376,7 +376,7 @@ def _measure_widths(
 
 @numba.njit(cache=True)
 def paths(nodes: int, looks: Ints, target: Ints, time: Ints, which: Ints, up: Bools) -> Ints:
-    """For each look: the hops of all shortest ways, and how many ordered pairs of nodes have one."""
+    """For each look: the total hops of all shortest paths, and how many ordered pairs of nodes have one."""
     found = np.zeros((len(looks), 2), np.int64)
     head, after, before = np.full(nodes, NOBODY), np.empty(len(target), np.int64), np.empty(len(target), np.int64)
     distance, queue = np.full(nodes, NOBODY), np.empty(nodes, np.int64)
@@ -411,8 +411,8 @@ def compare(
     which2: Ints,
     up2: Bools,
 ) -> Ints:
-    """A row for each look: the parts of the first, whether both divide alike, the ordered pairs of nodes that both
-    connect, and those that the second connects."""
+    """For each look, a row: the number of parts of the first graph, whether both have the same parts, the ordered pairs
+    of nodes that both connect, and those that the second connects."""
     found = np.zeros((len(looks), 4), np.int64)
     head, after, before = np.full(nodes, NOBODY), np.empty(len(target), np.int64), np.empty(len(target), np.int64)
     head2, after2, before2 = np.full(nodes, NOBODY), np.empty(len(target2), np.int64), np.empty(len(target2), np.int64)
@@ -439,8 +439,8 @@ def compare(
 
 @numba.njit(cache=True)
 def _pairs(labels: Ints) -> int:
-    """How many ordered pairs of nodes share their label."""
-    alike = np.sort(labels)  # nodes that share theirs stand side by side
+    """How many ordered pairs of nodes share a label."""
+    alike = np.sort(labels)  # puts equal labels side by side
     found, run = 0, 0
     for place in range(len(alike)):
         run = run + 1 if place and alike[place] == alike[place - 1] else 1
@@ -463,7 +463,7 @@ def earliest(
     begin: Ints,
     last: Ints,
 ) -> Ints:
-    """Dijkstra's algorithm over time, an event at a time: who has it earliest passes it on next."""
+    """Dijkstra's algorithm over time, for one event at a time: the node that has it earliest passes it on next."""
     nodes = len(of_node) - 1
     at = np.full((len(publisher), nodes), NEVER)
     waiting = np.empty(nodes, np.int64)
@@ -472,7 +472,7 @@ def earliest(
         settled = np.zeros(nodes, np.bool_)
         arrival[publisher[event]] = published[event]
         waiting[0] = publisher[event]
-        count = 1  # nodes that have it and have not passed it on
+        count = 1  # nodes that have the event and have not passed it on
         while count:
             place = 0
             for other in range(1, count):
@@ -503,9 +503,10 @@ def earliest(
 
 @numba.njit(cache=True)
 def relayed(nodes: int, hops: int, target: Ints, time: Ints, which: Ints, up: Bools) -> Ints:
-    """Whenever contacts change: who is near enough to a change, against the arcs, searches again.
+    """Whenever contacts change, repeats the search from every node near enough to a change, found by following arcs
+    backwards.
 
-    Even arcs lead from senders to receivers, odd ones back, in lists of their own.
+    Even arcs lead from senders to receivers, odd ones back, in separate lists.
     """
     rows, count = np.empty((1024, 4), np.int64), 0
     head, back = np.full(nodes, NOBODY), np.full(nodes, NOBODY)
@@ -518,7 +519,7 @@ def relayed(nodes: int, hops: int, target: Ints, time: Ints, which: Ints, up: Bo
         now, began = time[row], row
         while row < len(time) and time[row] == now:
             row += 1
-        for moment in range(2):  # by the ways there were, and by those there are
+        for moment in range(2):  # in the graph before the change, and after it
             for one in which[began:row]:
                 reached = _search(target[2 * one + 1], hops - 1, NOBODY, back, after, target, distance, queue)
                 for node in queue[:reached]:

@@ -1,18 +1,17 @@
-"""Who could hear whom, and exactly when, from the facts of a run: no sampling, no step of time.
+"""Who could hear whom, and exactly when, from the facts of a run: no sampling, no time step.
 
-The rules this file owns, which are those of docs/model.md seen from outside:
+The rules this file owns, which follow docs/model.md:
 
-* A *contact* is a time [begin, until), in whole nanoseconds, throughout which a frame that starts would be received, as
-  far as place and presence decide: `d² <= r²` in the core's own arithmetic. Chance, collisions and queues are not
-  asked.
-* r is the sender's range. With a second range for buildings, or where both ends must be in range, it is the lesser of
-  both nodes' ranges where they are at that instant.
+* A *contact* is a time [begin, until), in whole nanoseconds, during which any frame that starts would be received, as
+  far as position and presence decide: `d² <= r²` in the core's own arithmetic. Random loss, collisions and queues are
+  ignored.
+* r is the sender's range. With a second range for buildings, or if both ends must be in range, it is the lesser of the
+  two nodes' ranges at that instant.
 * With opaque walls, both nodes are in the same room, or both outdoors.
-* A range drawn for every frame gives no single r. What a link is then is for the caller to say: `certain`, what every
-  frame reaches (the lower bound); `possible`, what some frame may reach (the upper bound); `mean`, what every second
-  frame reaches.
-* With scripted or recorded links, a contact lasts from the row that brings the link to the row that takes it away,
-  whatever its loss.
+* If the range is drawn for every frame, there is no single r. The caller chooses: `certain`, what every frame reaches
+  (the lower bound); `possible`, what some frame may reach (the upper bound); `mean`, what every second frame reaches.
+* With scripted or recorded links, a contact lasts from the row that adds the link to the row that removes it, whatever
+  its loss.
 * A node that is away hears nobody and is heard by nobody; one without a leg is nowhere.
 * A *mutual* contact needs both directions, a directed one does not: they differ where ranges are drawn per node, and
   with links in one direction.
@@ -42,13 +41,13 @@ class Reach:
     """The settings of a radio that decide who is in range; metres."""
 
     outdoors: float | tuple[float, float] | Floats
-    """One range; the bounds of one drawn for every frame; or an array with each node's own."""
+    """One range; the bounds of a range drawn for every frame; or an array with each node's own."""
     indoors: float | None = None
-    """The range inside buildings; none: the same as outdoors."""
+    """The range inside buildings; None: the same as outdoors."""
     walls: bool = False
     """Whether walls are opaque."""
     both_ends: bool = False
-    """Whether the lesser of both ends' ranges counts."""
+    """Whether the lesser of the two nodes' ranges counts."""
 
     def by_node(self, nodes: int, drawn: Drawn) -> Floats:
         """Each node's range outdoors."""
@@ -62,7 +61,7 @@ class Reach:
 
 
 class Spans(NamedTuple):
-    """Times [begin, until) of nodes, ordered by node and time; those of a node are apart from each other."""
+    """Times [begin, until) of nodes, ordered by node and time; those of one node do not overlap or touch."""
 
     node: Ints
     begin: Ints
@@ -73,7 +72,7 @@ class Spans(NamedTuple):
 class Contacts:
     """Contacts from the start of a run to `end`, ordered by sender, receiver and time.
 
-    Those of a pair are apart from each other. A mutual contact is there once, with the smaller node as sender.
+    Those of one pair do not overlap or touch. A mutual contact is listed once, with the smaller node as sender.
     """
 
     nodes: int
@@ -84,7 +83,7 @@ class Contacts:
     begin: Ints
     until: Ints
     present: Spans
-    """When each node was there, neither away nor without a place."""
+    """When each node was present: neither away nor without a position."""
 
     def __len__(self) -> int:
         return len(self.begin)
@@ -96,7 +95,7 @@ class Contacts:
 
     @property
     def target(self) -> Ints:
-        """The heads of the arcs that `compiled` makes of these contacts."""
+        """The targets of the arcs that `compiled` makes from these contacts."""
         return np.column_stack([self.receiver, self.sender]).ravel()
 
     def both_ways(self) -> "Contacts":
@@ -112,7 +111,7 @@ class Contacts:
         return ordered(self.nodes, self.end, False, *columns, self.present)
 
     def while_in(self, other: "Contacts") -> "Contacts":
-        """The parts of these contacts during which the other has the pair in contact too."""
+        """These contacts, cut down to the times at which the pair is in contact in `other` too."""
         which, begin, until = overlaps((self.pair, self.begin, self.until), (other.pair, other.begin, other.until))
         sender, receiver = self.sender[which], self.receiver[which]
         return Contacts(self.nodes, self.end, self.mutual, sender, receiver, begin, until, self.present)
@@ -129,7 +128,7 @@ def contacts(
 ) -> Contacts | None:
     """The contacts of a run of `nodes` nodes until `end` (ns), from its tables `leg` or `link`, and `away`.
 
-    Without a reach, nodes have links and no positions. None where a node's movement was not recorded.
+    Without a reach, nodes have links and no positions. None if a node's movement was not recorded.
     """
     if end <= 0 or nodes < 1:
         raise RoamcastError(f"a run of {nodes} nodes and {end} ns has no contacts: both must be above 0")
@@ -160,7 +159,7 @@ def ordered(
 
 
 def presence(away: pa.Table, nodes: int, end: int) -> Spans:
-    """When each node was there, from the rows of `away` in the order of time."""
+    """When each node was present, from the rows of `away` in order of time."""
     _check_nodes("away", nodes, away["node"])
     spans: list[list[tuple[int, int]]] = [[] for _ in range(nodes)]
     since: list[int | None] = [0] * nodes
@@ -171,7 +170,7 @@ def presence(away: pa.Table, nodes: int, end: int) -> Spans:
                 spans[node].append((began, min(time, end)))
             since[node] = None
         elif not gone and began is None:
-            # Who is back in the instant it went was never away.
+            # A node that returns at the instant it left was never away.
             since[node] = spans[node].pop()[0] if spans[node] and spans[node][-1][1] == time else time
     for node, began in enumerate(since):
         if began is not None and began < end:
@@ -195,7 +194,7 @@ def _while_present(found: Contacts) -> Contacts:
 
 
 class Intervals:
-    """Makes intervals of things that come and go in the order of time; what is back at once was never gone."""
+    """Makes intervals from ups and downs in order of time; a down and an up at the same instant cancel out."""
 
     def __init__(self) -> None:
         self._since: dict[tuple[int, int], int] = {}
@@ -212,7 +211,7 @@ class Intervals:
             self._done.setdefault(pair, []).append((began, time))
 
     def columns(self, end: int) -> tuple[Ints, Ints, Ints, Ints]:
-        """First and second of the pair, begin and until, by pair and time; what is still there lasts to `end`."""
+        """First and second of the pair, begin and until, by pair and time; intervals still open last until `end`."""
         for pair in list(self._since):
             self.down(pair, end)
         rows = [
@@ -273,7 +272,7 @@ def _by_legs(
 
 
 def changes(begin: Ints, until: Ints) -> tuple[Ints, Ints, Bools]:
-    """Every begin and end in the order of time: when, of which, and whether it is a begin."""
+    """Every begin and end in order of time: the time, the index of the contact, and whether it is a begin."""
     time, which = np.concatenate([begin, until]), np.tile(np.arange(len(begin)), 2)
     order = np.argsort(time, kind="stable")
     return time[order], which[order], order < len(begin)
@@ -284,9 +283,9 @@ Keyed = tuple[Ints, Ints, Ints]
 
 
 def overlaps(ours: Keyed, theirs: Keyed) -> Keyed:
-    """The times that an interval of ours shares with one of theirs of the same key: (which of ours, begin, until).
+    """The overlaps of an interval of ours with one of theirs of the same key: (index in ours, begin, until).
 
-    Those of theirs with one key must be apart from each other.
+    Intervals of theirs with the same key must not overlap.
     """
     return compiled.overlaps(*ours, *theirs)
 

@@ -2,16 +2,16 @@
 
 The ideal system of Frey and Roman (2007, section 4.2) matches "instantaneously ... based on information about the
 entire system configuration". A pair is *ideal* if there is an instant within both lifetimes at which all five
-conditions of `content/matching.py` hold, some host standing in both contexts. It knows no grace, and no radio.
+conditions of `content/matching.py` hold, with some host in both contexts. It ignores grace periods and radio.
 
-How instants are found, from facts alone (legs, attributes, what was asked for):
+How instants are found, from facts alone (legs, attributes, subscriptions and publications):
 
 * Truth changes only at *critical* times: the ends of legs and lifetimes, changes of attributes, crossings of the
-  borders of regions, and crossings of bounds on `x` and `y`. Those are exact. It is looked at each critical time and
-  half-way between two of them, so nothing is missed but a touch of a border that rounding loses.
-* Relations to other hosts change at times that are not worked out: they are sampled, each `step`. Neighbours are the
-  hosts within the radio range.
-* An event without a lifetime is instantaneous; a subscription without one lasts until it is ended.
+  borders of regions, and crossings of bounds on `x` and `y`. Those are exact. It is evaluated at each critical time and
+  half-way between two of them, so only a touch of a border that rounding loses is missed.
+* Relations to other hosts are not solved exactly: they are sampled, every `step`. Neighbours are the hosts within the
+  radio range.
+* An event without a lifetime is instantaneous; a subscription without one lasts until it is unsubscribed.
 """
 
 import math
@@ -38,7 +38,7 @@ from roamcast.facts.rows import VALUE_COLUMNS, read_events, read_rows
 from roamcast.units import SECOND
 
 STEP: Final = SECOND // 10
-"""Between two samples of a relation to other hosts."""
+"""Time between two samples of a relation to other hosts, ns."""
 READ: Final = ("subscribe", "publish", "event_attribute", "attribute", "leg", "deliver")
 """The tables that this looks at."""
 
@@ -57,12 +57,12 @@ class Outcome(NamedTuple):
 
     ideal: int
     delivered: int
-    """Of the ideal pairs."""
+    """How many of the ideal pairs were delivered."""
     beyond: int
-    """Delivered pairs that no instant justifies: decided on what was out of date."""
+    """Delivered pairs that are not ideal: the protocol decided on outdated information."""
 
 
-# --- What was asked for -----------------------------------------------------------------------------------------------
+# --- Publications and subscriptions -----------------------------------------------------------------------------------
 
 
 class _Published(NamedTuple):
@@ -85,7 +85,7 @@ class _Subscribed(NamedTuple):
 
 
 class _Texts:
-    """Contexts and filters, each text read once."""
+    """Contexts and filters; each text is parsed once."""
 
     def __init__(self) -> None:
         self._contexts: dict[str | None, Context | None] = {None: None}
@@ -113,7 +113,7 @@ def _published(facts: Mapping[str, pa.Table], texts: _Texts, start: int, end: in
 
 
 def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[_Subscribed]:
-    """One made again under an id in use ends the former."""
+    """A subscription made again under an id in use ends the former one."""
     found: list[_Subscribed] = []
     current: dict[tuple[int, int], int] = {}
     columns = ("time", "node", "subscription", "active", "filter", "lifetime", "interest", "publication_domain")
@@ -134,7 +134,7 @@ def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[
 
 
 class Configuration:
-    """Where every host is and what it says of itself, at any time (section 2.1)."""
+    """Every host's position and attributes at any time (section 2.1)."""
 
     def __init__(self, facts: Mapping[str, pa.Table], reach: float) -> None:
         self._reach = reach
@@ -166,7 +166,7 @@ class Configuration:
         return sorted(self._legs)
 
     def legs(self, node: int, start: float, end: float) -> Iterator[tuple[int, int, Point, Point]]:
-        """Those that overlap a window."""
+        """The legs that overlap a window."""
         legs = self._legs.get(node, [])
         first = max(0, bisect_right(self._starts.get(node, []), start) - 1)
         for leg in legs[first:]:
@@ -175,8 +175,8 @@ class Configuration:
             yield leg
 
     def near(self, box: Rectangle, start: int, end: int) -> list[int]:
-        """Hosts that may come into a box in a window; none that does is left out."""
-        # A box is rounded outwards, legs are not: a metre is far more than both lose.
+        """Hosts that may enter a box during a window; misses none."""
+        # Boxes are rounded outwards, legs are not: a metre is far more than rounding.
         met = (self._span[:, 0] <= end) & (self._span[:, 1] >= start)
         met &= (self._low[:, 0] <= box.x1 + 1) & (self._high[:, 0] >= box.x0 - 1)
         met &= (self._low[:, 1] <= box.y1 + 1) & (self._high[:, 1] >= box.y0 - 1)
@@ -204,7 +204,7 @@ class Configuration:
         return (time for time, _ in self._changes.get(node, []) if start <= time <= end)
 
     def situation(self, node: int, time: float, relational: bool) -> Situation:
-        """A host at an instant; who is around it, only where that is asked for."""
+        """A host at an instant; with its neighbours only if `relational`."""
         own = self.view(node, time)
         if not relational:
             return Situation(own, (), ())
@@ -217,7 +217,7 @@ class Configuration:
 
 
 class _Property:
-    """A context of one host, and the times at which its truth may change."""
+    """A context for one host, and the times at which its truth may change."""
 
     def __init__(self, context: Context | None, node: int, configuration: Configuration, step: int) -> None:
         self._context = context
@@ -255,7 +255,7 @@ class _Property:
 def _crossings(
     leg: tuple[int, int, Point, Point], regions: Sequence[Region], bounds: Sequence[tuple[int, float]]
 ) -> Iterator[float]:
-    """When a host on a leg comes into or out of regions, and to bounds of its coordinates; and the leg's ends."""
+    """When a host on a leg enters or leaves regions, or crosses bounds on its coordinates; and the leg's ends."""
     start, end, origin, goal = leg
     yield from (start, end)
     span = end - start
@@ -271,7 +271,7 @@ def _crossings(
 
 
 def _instants(start: int, end: int, critical: Iterable[float]) -> Iterator[float]:
-    """The critical times of a window, and those half-way between two."""
+    """The critical times of a window, and the midpoints between them."""
     times = sorted({float(start), float(end), *(time for time in critical if start <= time <= end)})
     for number, time in enumerate(times):
         if number:
@@ -287,7 +287,7 @@ def ideal(
 ) -> dict[Pair, float]:
     """The ideal pairs, each with an instant (ns) at which all five conditions hold.
 
-    `reach` is the radio range, m; `start` and `end` are of the measured time, ns.
+    `reach` is the radio range, m; `start` and `end` limit the measured time, ns.
     """
     texts = _Texts()
     published = _published(facts, texts, start, end)
@@ -308,7 +308,7 @@ def ideal(
 def _candidates(
     published: list[_Published], subscribed: list[_Subscribed]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
-    """The pairs whose lifetimes and regions overlap, and some whose regions only nearly do."""
+    """The pairs whose lifetimes and regions overlap, and some whose regions only nearly overlap."""
     spans = [
         np.array([(one.start, one.end) for one in side], np.int64).reshape(-1, 2) for side in (published, subscribed)
     ]
@@ -355,9 +355,9 @@ def _instant(event: _Published, subscription: _Subscribed, configuration: Config
 def _overlapping(
     event: _Published, subscription: _Subscribed, configuration: Configuration, start: int, end: int
 ) -> list[int]:
-    """Hosts that may stand in both contexts in the window."""
+    """Hosts that may be in both contexts during the window."""
     if event.relevance is None and subscription.interest is None:
-        return [subscription.node]  # any host is
+        return [subscription.node]  # any host will do
     low, high = _box(event.relevance), _box(subscription.interest)
     x0, y0, x1, y1 = max(low[0], high[0]), max(low[1], high[1]), min(low[2], high[2]), min(low[3], high[3])
     if math.isinf(x0):
@@ -366,7 +366,7 @@ def _overlapping(
 
 
 def has_contexts(facts: Mapping[str, pa.Table]) -> bool:
-    """Whether anything in a run was asked for with a context of relevance or of interest."""
+    """Whether any publication or subscription of a run has a context of relevance or interest."""
     asked = (("publish", "relevance"), ("subscribe", "interest"))
     return any(table in facts and facts[table][name].null_count < len(facts[table]) for table, name in asked)
 

@@ -1,13 +1,13 @@
-"""The network over time: into which islands it falls, and how far a tree over it holds them together.
+"""The network over time: its islands (connected components), and how well a tree over it connects them.
 
 The rules this file owns:
 
-* Two nodes are on one *island* at an instant if mutual contacts of that instant lead from one to the other. A node that
-  hears nobody is an island; one that is away is on none.
-* The network is looked at whenever a contact begins or ends, and what is seen counts for as long as it lasts: the
-  figures are exact. Only the width of islands may be looked at in steps instead, where there are too many nodes.
-* The *width* of an island is the greatest number of hops between two of its nodes over the shortest way: 0 for a node
-  alone.
+* Two nodes are on one *island* at an instant if a path of mutual contacts at that instant connects them. A node that
+  hears nobody is an island of its own; a node that is away is on none.
+* The network is evaluated whenever a contact begins or ends, and each state is weighted by how long it lasts: the
+  figures are exact. Only widths may be sampled in steps instead, if there are too many nodes.
+* The *width* of an island is its diameter: the greatest number of hops on a shortest path between two of its nodes; 0
+  for a single node.
 """
 
 from dataclasses import dataclass
@@ -25,29 +25,29 @@ from roamcast.units import SECOND
 
 @dataclass(frozen=True)
 class Islands:
-    """The state of the network, look by look."""
+    """The states of the network, one per look."""
 
     weight: Ints
     """How long each state lasted, ns."""
     present: Ints
-    """How many nodes were there."""
+    """How many nodes were present."""
     number: Ints
     """How many islands there were."""
     largest: Ints
-    """Nodes of the largest."""
+    """Nodes of the largest island."""
     squares: Ints
-    """Sum of the squared numbers of nodes: over `present`, the size of the island a node is on."""
+    """Sum of the squared island sizes; divided by `present`, the mean size of a node's island."""
     widths: Ints | None
-    """Sum of the islands' widths; None: not looked at."""
+    """Sum of the islands' widths; None: not computed."""
     node_widths: Ints | None
-    """Sum over nodes of the width of the island each is on."""
+    """Sum, over nodes, of the width of the node's island."""
     widest: Ints | None
 
     def number_mean(self) -> float | None:
         return _ratio(self.number * self.weight, self.weight)
 
     def largest_share(self) -> float | None:
-        """Mean share of the nodes present that are on the largest."""
+        """Mean share of the present nodes that are on the largest island."""
         some = self.present > 0
         return _ratio(self.largest[some] / self.present[some] * self.weight[some], self.weight[some])
 
@@ -56,11 +56,11 @@ class Islands:
         return _ratio(self.present * self.weight, self.number * self.weight)
 
     def size_by_node(self) -> float | None:
-        """Mean number of nodes on the island that a node is on."""
+        """Mean size of a node's island, over nodes."""
         return _ratio(self.squares * self.weight, self.present * self.weight)
 
     def pairs_connected(self) -> float | None:
-        """Mean share of the pairs of nodes present that are on one island."""
+        """Mean share of the pairs of present nodes that are on the same island."""
         pairs = self.present * (self.present - 1)
         some = pairs > 0
         joined = (self.squares - self.present)[some]
@@ -71,7 +71,7 @@ class Islands:
         return None if self.widths is None else _ratio(self.widths * self.weight, self.number * self.weight)
 
     def width_by_node(self) -> float | None:
-        """Mean width of the island that a node is on."""
+        """Mean width of a node's island, over nodes."""
         return None if self.node_widths is None else _ratio(self.node_widths * self.weight, self.present * self.weight)
 
     def greatest_width(self) -> int | None:
@@ -79,7 +79,7 @@ class Islands:
 
 
 def islands(network: Contacts, start: int, *, widths: bool = False, step: int | None = None) -> Islands:
-    """Those from `start` to the end of the contacts; looked at every `step` ns, or exactly."""
+    """The islands from `start` to the end of the contacts; sampled every `step` ns, or exact."""
     _need_mutual(network)
     on = network.present
     if step is None:
@@ -95,21 +95,21 @@ def islands(network: Contacts, start: int, *, widths: bool = False, step: int | 
 
 
 class Agreement(NamedTuple):
-    """How far the links of a tree connect what the network connects. None: undefined."""
+    """How well the links of a tree connect what the network connects. None: undefined."""
 
     connected: float | None
-    """Share of the time in which all nodes are in one part of the tree."""
+    """Share of the time during which all nodes are in one part of the tree."""
     parts: float | None
     """Mean number of the tree's parts; a node on no tree is one."""
     matched: float | None
-    """Share of the time in which the tree's parts are exactly the network's."""
+    """Share of the time during which the tree's parts are exactly the network's."""
     reach: float | None
-    """Mean, over the time in which any two nodes are connected by the network, of the share of those pairs that the
-    tree connects too."""
+    """Share of the pairs of nodes connected by the network that the tree connects too; mean over the time during which
+    the network connects any pair."""
 
 
 def agreement(tree: Contacts, network: Contacts | None, start: int) -> Agreement:
-    """From `start` to the end. Here every node counts, and one that is away is a part of its own."""
+    """From `start` to the end. Every node counts here; one that is away is a part of its own."""
     against = tree if network is None else network
     _need_mutual(tree)
     _need_mutual(against)
@@ -132,7 +132,7 @@ def agreement(tree: Contacts, network: Contacts | None, start: int) -> Agreement
 
 
 def degree(network: Contacts, start: int) -> float | None:
-    """Mean number of neighbours of a node that is there."""
+    """Mean number of neighbours of a present node."""
     _need_mutual(network)
     on = network.present
     together = np.maximum(network.until - np.maximum(network.begin, start), 0)
@@ -141,14 +141,14 @@ def degree(network: Contacts, start: int) -> float | None:
 
 
 def durations(network: Contacts, start: int) -> Ints:
-    """How long contacts lasted, ns: those that began after `start` and ended before the end, so that both are known."""
+    """Lengths of contacts, ns: of those that began after `start` and ended before the end, so that both are known."""
     whole = (network.begin > start) & (network.until < network.end)
     lasted: Ints = (network.until - network.begin)[whole]
     return lasted
 
 
 def gaps(network: Contacts, start: int) -> Ints:
-    """How long pairs were apart between two contacts, ns: those gaps that began after `start`."""
+    """Times between two contacts of a pair, ns: of the gaps that began after `start`."""
     again = (network.pair[1:] == network.pair[:-1]) & (network.until[:-1] > start)
     apart: Ints = (network.begin[1:] - network.until[:-1])[again]
     return apart
@@ -171,7 +171,7 @@ def changes_per_second(network: Contacts, start: int) -> float | None:
 
 
 def path_hops(network: Contacts, start: int, step: int) -> float | None:
-    """Mean hops of the shortest way between two nodes that have one, looked at every `step` ns."""
+    """Mean hops of the shortest path between two connected nodes, sampled every `step` ns."""
     _need_mutual(network)
     looks = np.arange(start, network.end, step, dtype=np.int64)
     hops, pairs = compiled.paths(network.nodes, looks, network.target, *changes(network.begin, network.until)).T
@@ -182,7 +182,7 @@ def path_hops(network: Contacts, start: int, step: int) -> float | None:
 
 
 def _looks(start: int, end: int, *times: Ints) -> tuple[Ints, Ints]:
-    """When something changed, with `start` itself, and how long it stayed so."""
+    """The times of changes, including `start`, and how long each state lasted."""
     changed = np.unique(np.concatenate(times))
     within = changed[(changed > start) & (changed < end)]
     looks = np.concatenate([np.array([start], np.int64), within]) if start < end else within[:0]

@@ -1,11 +1,11 @@
 """Which published events the subscribers' filters match: the content part of ground truth, for one run.
 
-`roamcast.content.rows` states how rows of a filter (`filter_constraint`) and of an event (`event_attribute`) are
-matched; this is that rule over arrays. The rules this file owns:
+`roamcast.content.rows` says how rows of a filter (`filter_constraint`) and of an event (`event_attribute`) are matched;
+this file does it on arrays. The rules this file owns:
 
 * Subscriptions that share a filter share the work: each different filter of a run is matched once, under the id of one
   of its subscriptions, here called `filter_id`.
-* A comparison that several filters make (`category = "c1"`) is made once, and of equal texts only one is compared.
+* A comparison that several filters share (`category = "c1"`) is made once, and equal texts are compared once.
 """
 
 from collections import defaultdict
@@ -25,9 +25,9 @@ Ints = NDArray[np.int64]
 Mask = NDArray[np.bool_]
 
 CODED: Final = ("attribute", "kind", "text")
-"""Columns of `event_attribute` that are best read as dictionaries."""
+"""Columns of `event_attribute` to read as dictionary arrays."""
 _KEPT: Final = 2**28
-"""Bytes of answers to comparisons that are kept for the filters to come."""
+"""Bytes of results of comparisons to cache for later filters."""
 
 _ORDERED: Final[dict[str, Callable[[Any, Any], Any]]] = {
     Operator.EQ.value: pc.equal,
@@ -46,10 +46,10 @@ _TYPES: Final = {INT: pa.int64(), FLOAT: pa.float64(), STR: pa.string(), BOOL: p
 
 
 def filter_ids(subscribe: pa.Table) -> dict[str, int]:
-    """By filter, the least of the subscriptions that never had another.
+    """For each filter, the least id of a subscription that never had another filter.
 
-    Rows of `filter_constraint` do not say whose subscription they belong to. Where one id stood for several filters,
-    they cannot be told apart, so such an id is no use here.
+    Rows of `filter_constraint` have only the subscription's id, not its node. If one id was used for several filters,
+    their rows cannot be told apart, so such an id is useless here.
     """
     had: defaultdict[int, set[str]] = defaultdict(set)
     for subscription, active, text in read_rows({"": subscribe}, "", "subscription", "active", "filter"):
@@ -63,7 +63,7 @@ def filter_ids(subscribe: pa.Table) -> dict[str, int]:
 
 
 def matches(constraints: pa.Table, attributes: pa.Table, ids: set[int], events: Ints) -> dict[int, Ints]:
-    """By filter id, which of the events match: their places in `events`, which are in order, each once."""
+    """By filter id, the matching events, as indices into `events`, which are ascending and unique."""
     values = _Values(attributes, events)
     found = {}
     for filter_id, conjunctions in _filters(constraints, ids).items():
@@ -77,7 +77,7 @@ def matches(constraints: pa.Table, attributes: pa.Table, ids: set[int], events: 
 Comparison = tuple[str, str, str, Any]
 """Attribute, operator, kind, bound."""
 Conjunction = tuple[int, dict[int, set[Comparison]]]
-"""How many constraints it has, and the comparisons of each by its number; one of them must hold."""
+"""How many constraints it has, and the comparisons of each constraint by its number, of which one must hold."""
 
 
 def _filters(constraints: pa.Table, ids: set[int]) -> dict[int, list[Conjunction]]:
@@ -93,7 +93,7 @@ def _filters(constraints: pa.Table, ids: set[int]) -> dict[int, list[Conjunction
 
 
 class _Values:
-    """What the events say, by attribute and kind."""
+    """The events' values, by attribute and kind."""
 
     def __init__(self, attributes: pa.Table, events: Ints) -> None:
         self._count = len(events)
@@ -101,7 +101,7 @@ class _Values:
         self._known: dict[Comparison, Mask] = {}
 
     def satisfying(self, needed: int, constraints: Mapping[int, set[Comparison]]) -> Mask:
-        """The events that satisfy all constraints of a conjunction; one that nothing can satisfy has no rows."""
+        """The events that satisfy all constraints of a conjunction. A constraint that nothing satisfies has no rows."""
         if len(constraints) < needed:
             return np.zeros(self._count, np.bool_)
         every = np.ones(self._count, np.bool_)
@@ -126,7 +126,7 @@ class _Values:
 
 
 class _Group:
-    """The values of one attribute and kind: `event` are the places of the events that have them."""
+    """The values of one attribute and kind; `event` has the index of each value's event."""
 
     def __init__(self, kind: str, event: Ints, values: pa.Array) -> None:
         self._event = event
@@ -167,7 +167,7 @@ def _coded(column: pa.ChunkedArray) -> pa.DictionaryArray:
 
 
 def _one(column: pa.ChunkedArray) -> pa.Array:
-    """Without chunks, which may have dictionaries of their own."""
+    """The column as one array: chunks may have different dictionaries."""
     if pa.types.is_dictionary(column.type):
         column = column.unify_dictionaries()
     whole = column.combine_chunks()

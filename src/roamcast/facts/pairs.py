@@ -1,13 +1,13 @@
-"""What became of every expected pair of an event and a subscription of one run: the pairs that most measures stand on.
+"""The outcome of every expected pair of an event and a subscription in one run: the basis of most measures.
 
 The definitions are those of `summary`, which computes them independently:
 
 * **Expected** are, for each event published at or after the warm-up, the subscriptions in force at its publication,
-  both ends included, whose filters match it; the publisher's own too. Subscriptions are told apart by node and id.
-* **Delivered** is an expected pair that was delivered at least once; its delay and hops are those of the first time,
-  and of the fewest hops where several came at that instant.
+  both ends included, whose filters match it; the publisher's own too. A subscription is identified by node and id.
+* **Delivered** is an expected pair that was delivered at least once; its delay and hops are those of the first
+  delivery, with the fewest hops if several came at that instant.
 
-Which filters match which events is told by `matching`. All is done on arrays: a run may have millions of pairs.
+`matching` says which filters match which events. Everything is done on arrays: a run may have millions of pairs.
 """
 
 from collections.abc import Mapping
@@ -33,15 +33,15 @@ READ: Final = {
     "event_attribute": None,
     "deliver": ("time", "node", "event", "subscription", "published", "hops", "via"),
 }
-"""The tables that pairs are made of, and which of their columns; None: all."""
+"""The tables that pairs are computed from, with the columns needed; None: all."""
 DICTIONARIES: Final = (*CODED, "via")
-"""Columns that are best read as dictionaries."""
+"""Columns to read as dictionary arrays."""
 
 _LAST: Final = np.iinfo(np.int64).max
 
 
 class Wanted:
-    """What the subscribers of a run wanted of the events that were published from `start` (ns) on."""
+    """Which events published from `start` (ns) on the subscribers of a run wanted."""
 
     def __init__(self, run: str, tables: Mapping[str, pa.Table], start: int) -> None:
         """`tables` are those of `READ`."""
@@ -57,7 +57,7 @@ class Wanted:
         self._matches = matches(tables["filter_constraint"], tables["event_attribute"], set(ids.values()), events)
 
     def outcome(self, terms: "Terms | None" = None) -> "Outcome":
-        """What became of the pairs; those of all terms, or of some."""
+        """The outcome of the pairs, of all terms or of some."""
         ours = self.terms if terms is None else terms
         return follow(self._events, self._times, self._matches, ours, self._deliver)
 
@@ -66,17 +66,17 @@ class Wanted:
 
 
 class Terms(NamedTuple):
-    """The times for which nodes had subscriptions, both ends included; one is a row of these columns."""
+    """Columns, with one row per time during which a node had a subscription, both ends included."""
 
     node: Ints
     subscription: Ints
     filter_id: Ints
-    """Which of the matched filters it had."""
+    """The id of its filter in `matching`."""
     start: Ints
     end: Ints
 
     def throughout(self, start: int, end: int) -> "Terms":
-        """Those in force from `start` to `end`."""
+        """The terms in force from `start` to `end`."""
         stable = (self.start <= start) & (self.end >= end)
         return Terms(*(column[stable] for column in self))
 
@@ -113,13 +113,13 @@ class Outcome:
     """A number from 0 for each event."""
     published: Ints
     delay: Ints
-    """Of the first delivery, ns; below 0: none."""
+    """Delay of the first delivery, ns; below 0: none."""
     hops: Ints
     own: NDArray[np.bool_]
-    """Whether the publisher itself wants it. Satisfaction and ages are about the others."""
+    """Whether the publisher itself is the subscriber. Satisfaction and ages exclude these pairs."""
 
     def figures(self, end: int) -> dict[str, Any]:
-        """The columns of `pairs` that follow from the pairs of a run that ends at `end`."""
+        """The columns of the table `pairs`, for a run that ends at `end`."""
         reached = self.delay >= 0
         wanted = np.bincount(self.event)
         shares = np.bincount(self.event[reached], minlength=len(wanted))[wanted > 0] / wanted[wanted > 0]
@@ -148,13 +148,13 @@ class Outcome:
 def follow(events: Ints, times: Ints, matches: Mapping[int, Ints], terms: Terms, deliver: pa.Table) -> Outcome:
     """The expected pairs of the events that match filters, and their first deliveries.
 
-    `events` are in order, `times` those of their publication, and `matches` their places by filter.
+    `events` are ascending, `times` are their times of publication, and `matches` their indices by filter.
     """
     units, unit_of_term = _units(terms)
     pairs = [
         _in_force(places, times[places], terms, unit_of_term, which, len(units)) for which, places in matches.items()
     ]
-    # Two terms of one subscription meet at an instant: a pair may come twice.
+    # Two terms of one subscription share an instant: a pair may come twice.
     expected = np.unique(np.concatenate(pairs)) if pairs else np.empty(0, np.int64)
     numbers = expected // max(1, len(units))
     delay, hops = _first_deliveries(expected, events, units, deliver)
@@ -167,7 +167,7 @@ Units = list[tuple[int, int]]
 
 
 def _units(terms: Terms) -> tuple[Units, Ints]:
-    """The different (node, subscription), in order, and the number of each term's."""
+    """The different pairs (node, subscription), in order, and the index of each term's pair."""
     both = list(zip(terms.node.tolist(), terms.subscription.tolist(), strict=True))
     units = sorted(set(both))
     number = {unit: place for place, unit in enumerate(units)}
@@ -195,7 +195,7 @@ def _first_deliveries(expected: Ints, events: Ints, units: Units, deliver: pa.Ta
     place, wanted = _find(expected, number * len(units) + unit)
     ours = np.flatnonzero(known_event & known_unit & wanted)
     time, way = _column(deliver, "time"), _column(deliver, "hops")
-    # Written from the last to the first, so that the first of each pair is what stays.
+    # Written from last to first, so that the first delivery of each pair remains.
     backwards = ours[np.lexsort((way[ours], time[ours]))][::-1]
     delay[place[backwards]] = (time - _column(deliver, "published"))[backwards]
     hops[place[backwards]] = way[backwards]
@@ -203,7 +203,7 @@ def _first_deliveries(expected: Ints, events: Ints, units: Units, deliver: pa.Ta
 
 
 def _find_units(units: Units, node: Ints, subscription: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """The number of each (node, subscription), and whether it has one."""
+    """The index of each (node, subscription), and whether it has one."""
     of_units = np.array(units, np.int64)
     nodes, subscriptions = np.unique(of_units[:, 0]), np.unique(of_units[:, 1])
 
@@ -219,7 +219,7 @@ def _find_units(units: Units, node: Ints, subscription: Ints) -> tuple[Ints, NDA
 
 
 def _find(ordered: Ints, values: Ints) -> tuple[Ints, NDArray[np.bool_]]:
-    """Where each value stands in `ordered`, and whether it does; the place of one that does not is any."""
+    """The index of each value in `ordered`, and whether it is there; the index of a missing one is arbitrary."""
     place = np.minimum(np.searchsorted(ordered, values), len(ordered) - 1)
     return place, ordered[place] == values
 
@@ -233,7 +233,7 @@ def _column(table: pa.Table, name: str) -> Ints:
 
 
 def nearest_rank(values: Ints, percent: int) -> int | None:
-    """The least value that at least `percent` of 100 do not exceed. The rank is counted in whole numbers."""
+    """The least value that at least `percent` per cent do not exceed. The rank is computed in integers."""
     if not len(values):
         return None
     rank = -(-percent * len(values) // 100) - 1

@@ -1,16 +1,16 @@
-"""What was possible: the earliest moment at which an event could have been anywhere, by contacts alone.
+"""What was possible: the earliest time at which an event could have reached each node, by contacts alone.
 
-No protocol can deliver earlier, whatever it stores, carries and forwards; so what a protocol delivered can be told as a
+No protocol can deliver earlier, whatever it stores, carries and forwards; so a protocol's deliveries can be given as a
 share of this limit. The rules this file owns:
 
-* An event is with its publisher from its publication on. Whoever has it and *carries* keeps it, and passes it on in
-  every contact it has.
-* A transfer takes `transfer` ns, during which the contact must last; an instantaneous one takes none, and then an event
-  crosses a whole island at once. Channels do not fill up: any number of transfers go on at a time.
-* Carriers are all nodes, or only those that are told, such as the interested. Then others may still relay: a frame
-  travels up to so many hops at one instant through nodes that keep nothing (`relayed`).
-* There was an *instantaneous path* at publication exactly if an event could arrive, without transfer times and with
-  everybody carrying, at the very instant of its publication.
+* The publisher has an event from its publication on. A *carrier* that has it keeps it, and passes it on in every
+  contact.
+* A transfer takes `transfer` ns, during which the contact must last. With 0, an event crosses a whole island at once.
+  Capacity is unlimited: any number of transfers run at the same time.
+* Carriers are all nodes, or only some, such as the interested ones. Then others may still relay: a frame travels up to
+  so many hops at one instant through nodes that keep nothing (`relayed`).
+* There was an *instantaneous path* at publication if and only if an event could arrive, without transfer times and
+  with all nodes as carriers, at the very instant of its publication.
 """
 
 import numpy as np
@@ -26,9 +26,10 @@ __all__ = ["NEVER", "earliest", "relayed"]
 def earliest(
     contacts: Contacts, publisher: Ints, published: Ints, *, carriers: Bools | None = None, transfer: int = 0
 ) -> Ints:
-    """When each event could have been at each node, at the earliest: a row per event, a column per node; `NEVER`.
+    """The earliest time at which each event could have reached each node, or `NEVER`: a row per event, a column per
+    node.
 
-    `carriers` has the same shape; None: everybody carries. A publisher always does.
+    `carriers` has the same shape; None: all nodes are carriers. A publisher always is.
     """
     publisher, published = np.asarray(publisher, np.int64), np.asarray(published, np.int64)
     if transfer < 0:
@@ -40,11 +41,11 @@ def earliest(
     elif carriers.shape != (len(publisher), contacts.nodes):
         raise RoamcastError(f"carriers: {carriers.shape} instead of {len(publisher)} events by {contacts.nodes} nodes")
     arcs = contacts.both_ways()
-    # A transfer must begin by `last`. Contacts too short for one are of no use.
+    # A transfer must begin by `last`. Contacts too short for a transfer are useless.
     last = arcs.until - max(transfer, 1)
     usable = last >= arcs.begin
     sender, receiver, begin, last = (column[usable] for column in (arcs.sender, arcs.receiver, arcs.begin, last))
-    # The contacts of a pair stand together: one stretch of columns from `first[p]` to `first[p + 1]`.
+    # The contacts of a pair p are contiguous: from `first[p]` to `first[p + 1]`.
     pairs, first = np.unique(sender * contacts.nodes + receiver, return_index=True)
     of_node = np.searchsorted(pairs, np.arange(contacts.nodes + 1) * contacts.nodes)
     first = np.append(first, len(begin)).astype(np.int64)
@@ -54,7 +55,7 @@ def earliest(
 
 
 def relayed(contacts: Contacts, hops: int) -> Contacts:
-    """When two nodes could hear each other over at most so many hops at one instant, as directed contacts."""
+    """When nodes could reach each other over at most so many hops at one instant, as directed contacts."""
     if hops < 1:
         raise RoamcastError(f"{hops} hops: a contact has one or more")
     arcs = contacts.both_ways()

@@ -8,7 +8,7 @@ import pyarrow as pa
 from roamcast.facts.schema import TABLES
 
 BATCH: Final = 50_000
-"""Rows of a table that are held before they are written."""
+"""Rows of a table held in memory before they are written."""
 
 Sink = Callable[[str, pa.RecordBatch], None]
 Row = tuple[Any, ...]

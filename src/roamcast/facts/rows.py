@@ -1,4 +1,4 @@
-"""Rows of facts: those about publications and subscriptions are made here, and events are read back from theirs.
+"""Makes the rows of facts about publications and subscriptions, and reads events back from their rows.
 
 Contexts are written as text, which parses to an equal context.
 """
@@ -15,7 +15,7 @@ from roamcast.content.rows import BOOL, FLOAT, INT, STR
 from roamcast.content.subscription import Publication, Subscription
 
 VALUE_COLUMNS: Final = {INT: "integer", FLOAT: "real", STR: "text", BOOL: "flag"}
-"""In which column a value is, by its `kind`."""
+"""The column that has a value of each `kind`."""
 
 
 def subscribe_row(time: int, node: int, subscription: Subscription) -> tuple[Any, ...]:
@@ -45,7 +45,7 @@ def read_rows(facts: Mapping[str, pa.Table], table: str, *columns: str) -> Itera
 
 
 def read_events(facts: Mapping[str, pa.Table], wanted: Iterable[EventId]) -> dict[EventId, Event]:
-    """The events with these ids, rebuilt from their attributes; payloads, which no filter sees, are not recorded."""
+    """The events with these ids, rebuilt from their attributes; payloads are not recorded."""
     attributes: dict[EventId, dict[str, list[Scalar]]] = {event: defaultdict(list) for event in wanted}
     place = {kind: number for number, kind in enumerate(VALUE_COLUMNS, 3)}
     for row in read_rows(facts, "event_attribute", "event", "attribute", "kind", *VALUE_COLUMNS.values()):

@@ -1,8 +1,8 @@
 """The vocabulary of facts: the tables that every world records, simulated or live, and the pipeline reads.
 
-A run records what happened, never what it means. Times are int64 nanoseconds since the run's start. The tables here are
-those of every run; what a protocol records beyond them follows from its own declarations (`table_of`). `docs/facts.md`
-explains each column.
+A run records what happened, never what it means. Times are int64 nanoseconds since the run's start. Every run has these
+tables; a protocol's own tables follow from the classes of facts it declares (`table_of`). `docs/facts.md` explains each
+column.
 """
 
 import types
@@ -22,7 +22,7 @@ def _schema(**columns: pa.DataType) -> pa.Schema:
 
 
 FACTS_VERSION: Final = 2
-"""Version of the tables and columns below. It goes up with every change of one that is there; see CHANGELOG.md."""
+"""Version of the tables and columns below. Increase it with every change of an existing one; see CHANGELOG.md."""
 
 _I, _F, _S, _B = pa.int64(), pa.float64(), pa.string(), pa.bool_()
 
@@ -30,13 +30,14 @@ _TYPED_VALUE: Final = {"kind": _S, "integer": _I, "real": _F, "text": _S, "flag"
 LOSSES: Final = ("collision", "half_duplex", "random_loss", "queue_full", "unreachable")
 """Why a frame, or a message, did not arrive."""
 COUNTERS: Final = ("packets", "bits", "airtime", "receptions", *LOSSES)
-"""What is counted of frames, in this order; `airtime` is in ns."""
+"""The counters of frames, in this order; `airtime` is in ns."""
 _COUNTED: Final = dict.fromkeys(("messages", *COUNTERS), _I)
-"""Beside frames, the messages of brokers that they were for: one, however often the link layer repeats it."""
+"""The counters of frames, and the number of brokers' messages: a message counts once, however often the link repeats
+it."""
 
-# Contexts are told as their text, which reads back as the same; none: null
+# Contexts are text, which parses to an equal context; none: null
 TABLES: Final[dict[str, pa.Schema]] = {
-    # Who asked for what, and when it was over (`active` false)
+    # A subscription began, or ended (`active` false)
     "subscribe": _schema(
         time=_I, node=_I, subscription=_I, active=_B, filter=_S, lifetime=_I, interest=_S, publication_domain=_S
     ),
@@ -48,31 +49,31 @@ TABLES: Final[dict[str, pa.Schema]] = {
     # An event's attributes as rows
     "event_attribute": _schema(event=_I, attribute=_S, **_TYPED_VALUE),
     "deliver": _schema(time=_I, node=_I, event=_I, subscription=_I, published=_I, hops=_I, via=_S),
-    # Totals by node, kind and cause (0: none); rows of the same key add up
+    # Totals by node, kind and cause (0: none); rows with the same key add up
     "transmit": _schema(node=_I, kind=_S, role=_S, cause=_I, **_COUNTED),
     # The network by second and kind
     "series": _schema(second=_I, kind=_S, role=_S, **_COUNTED),
-    # What brokers noted, by node; rows of the same key add up
+    # What brokers noted, by node; rows with the same key add up
     "note": _schema(node=_I, fact=_S, count=_I),
-    # A node's attribute changed: what it says of itself from then on
+    # A node's attribute changed: its value from then on
     "attribute": _schema(time=_I, node=_I, attribute=_S, **_TYPED_VALUE),
-    # A node went away or came back; on the way back, whether it began again with what it had kept (`restart`)
+    # A node went away or came back; when it came back, whether it restarted with what it had kept (`restart`)
     "away": _schema(time=_I, node=_I, away=_B, restart=_B),
-    # One stretch of straight movement
+    # One straight movement
     "leg": _schema(node=_I, start=_I, end=_I, x0=_F, y0=_F, x1=_F, y1=_F, indoor=_B, room=_I),
-    # A link came (with its loss) or went (loss null)
+    # A link appeared (with its loss) or disappeared (loss null)
     "link": _schema(time=_I, sender=_I, receiver=_I, loss=_F),
-    # On request: every transmission, and what became of it at each node it was meant for
+    # On request: every transmission, and its outcome at each node it was meant for
     "frame": _schema(frame=_I, start=_I, end=_I, sender=_I, to=_I, kind=_S, cause=_I, event=_I, packets=_I, size=_I),
     "reception": _schema(frame=_I, node=_I, outcome=_S),
 }
 
 LASTING: Final = b"lasting"
-"""In the metadata of a schema: each row holds until the next one of its node."""
+"""In the metadata of a schema: each row holds until the node's next row."""
 
 ACK_ROLE: Final = "ack"
 BACKGROUND_ROLE: Final = "background"
-"""Roles of what is no broker's message: acknowledgements of the link layer, and traffic that only loads the network."""
+"""Roles of frames without a broker's message: link-layer acknowledgements, and traffic that only loads the network."""
 
 _OF_TYPE: Final = {int: _I, float: _F, str: _S, bool: _B}
 

@@ -22,7 +22,7 @@ class MemorySink:
         return pa.Table.from_batches(batches) if batches else TABLES[name].empty_table()
 
     def tables(self) -> dict[str, pa.Table]:
-        """Those that every run has, empty or not, and what else was recorded."""
+        """The tables that every run has, empty or not, and all others that were recorded."""
         return {name: self.table(name) for name in dict.fromkeys([*TABLES, *self._batches])}
 
 
@@ -40,13 +40,13 @@ class ParquetSink:
         self._writers[table].write_batch(batch)
 
     def close(self) -> None:
-        """Finishes every file, or raises the first problem after having tried all."""
+        """Closes every file, then raises the first problem if there was one."""
         problems = []
         for writer in self._writers.values():
             try:
                 writer.close()
             except OSError as problem:
-                writer.is_open = False  # or its destructor tries again, and complains aloud
+                writer.is_open = False  # otherwise its destructor tries again and prints an error
                 problems.append(problem)
         if problems:
             raise problems[0]

@@ -1,16 +1,17 @@
-"""What a run came to: delivery, cost and delay, from its facts alone.
+"""The summary of a run: delivery, cost and delay, from its facts alone.
 
 The definitions this file owns:
 
 * **Measured** is every event published at or after the warm-up, and everything sent in the seconds that begin then.
 * **Expected** are, for each measured event, the subscriptions in force at its publication whose filters match it. Both
   ends count: a subscription made, or ended, at that very instant is in force. The publisher's own subscriptions are
-  expected like any other, and local deliveries count, with a delay and a way of 0.
+  expected like any other, and local deliveries count, with a delay and hops of 0.
 * **Delivered** is an expected pair (event, subscription) that was delivered at least once; its delay and hops are those
-  of the first time. A pair that nobody expected is counted apart, and so is every further delivery of the same pair.
-* **Delivery** is the mean, over the measured events that somebody wants, of the share of their pairs delivered.
-* **Cost** is what the whole network sent, of every kind but background traffic, which only loads the network, for each
-  delivered pair. The cost of *carriers* counts only the kinds of messages in which some event of the run was delivered
+  of the first delivery. Deliveries of unexpected pairs are counted separately, and so are repeated deliveries.
+* **Delivery** is the share of an event's expected pairs that were delivered; the mean is over the measured events with
+  at least one expected pair.
+* **Cost** is everything the whole network sent per delivered pair, except background traffic, which only loads the
+  network. The cost of *carriers* counts only the kinds of messages in which some event of the run was delivered
   (`via`): no beacons, no other control.
 * **Percentiles** are exact, by the nearest rank: the least delay that at least that share of the pairs do not exceed.
 
@@ -37,7 +38,7 @@ READ: Final = ("subscribe", "publish", "event_attribute", "deliver", "series", "
 
 
 class Pair(NamedTuple):
-    """An event and a subscription that wants it. Subscriptions are told apart by their node too."""
+    """An event and a subscription that wants it. A subscription is identified by its node and id."""
 
     event: int
     node: int
@@ -46,7 +47,7 @@ class Pair(NamedTuple):
 
 @dataclass(frozen=True)
 class Sent:
-    """What was sent of one kind of message after the warm-up."""
+    """Totals sent of one kind of message after the warm-up."""
 
     kind: str
     packets: int
@@ -54,7 +55,7 @@ class Sent:
     airtime: float
     """Seconds."""
     background: bool
-    """Whether it only loads the network, and is no cost of a protocol."""
+    """Whether it only loads the network, and is not part of the protocol's cost."""
     carrier: bool
     """Whether some event was delivered in such a message."""
 
@@ -82,12 +83,12 @@ class Summary:
     carrier_packets_per_pair: float | None
     carrier_bits_per_pair: float | None
     airtime_share: float | None
-    """Airtime of all nodes together over the measured time; above 1 where distant nodes send at once."""
+    """Total airtime of all nodes divided by the measured time; above 1 if distant nodes send at the same time."""
     receptions: int
     losses: dict[str, int]
     """By reason."""
     notes: dict[str, int]
-    """What brokers noted, such as duplicates, in the whole run: notes have no time."""
+    """What brokers noted, such as duplicates, in the whole run including the warm-up: notes have no time."""
     sent: tuple[Sent, ...]
     """By kind, in the order of their names."""
 
@@ -96,7 +97,7 @@ class Summary:
 
 
 def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float | None = None) -> Summary:
-    """The summary of a run; `warmup` and `duration` in s. Without a duration there is no share of airtime."""
+    """The summary of a run; `warmup` and `duration` are in s. Without a duration, `airtime_share` is None."""
     start = round(warmup * SECOND)
     expected = expected_pairs(facts, start)
     first, unexpected, repeated = _deliveries(facts, start, expected)
@@ -140,9 +141,10 @@ def summarise(facts: Mapping[str, pa.Table], warmup: float, *, duration: float |
 
 
 def expected_pairs(facts: Mapping[str, pa.Table], start: int) -> set[Pair]:
-    """Those of the events published at or after `start` (ns), by a sweep with an index of the filters in force.
+    """The expected pairs of the events published at or after `start` (ns), by a sweep over time with an index of the
+    filters in force.
 
-    At one instant, ends come last.
+    At the same instant, ends of subscriptions come last.
     """
     subscribing, publishing, ending = range(3)
     acts: list[tuple[int, int, int]] = []
@@ -180,7 +182,7 @@ class Term:
 
 
 def terms_of(facts: Mapping[str, pa.Table]) -> list[Term]:
-    """By start. A subscription made again under an id in use ends the former one."""
+    """The terms, by start. A subscription made again under an id in use ends the former one."""
     terms: list[Term] = []
     current: dict[tuple[int, int], Term] = {}
     parsed: dict[str, Filter] = {}
@@ -241,7 +243,7 @@ def _received(facts: Mapping[str, pa.Table], warmup: float) -> tuple[dict[str, i
 
 
 def _measured(facts: Mapping[str, pa.Table], warmup: float, *columns: str) -> Iterator[tuple[Any, ...]]:
-    """Those columns of the series, without the seconds that begin before the warm-up is over."""
+    """These columns of the series, from the first second that begins after the warm-up."""
     for second, *row in read_rows(facts, "series", "second", *columns):
         if second >= warmup:
             yield tuple(row)
@@ -277,5 +279,5 @@ def _mean(values: Sequence[float]) -> float | None:
 
 
 def _percentile(ordered: Sequence[int], percent: int) -> int | None:
-    """By the nearest rank, counted in whole numbers: 0.95 * 20 is not 19 in doubles."""
+    """By the nearest rank, computed in integers: 0.95 * 20 is not 19 in doubles."""
     return ordered[-(-percent * len(ordered) // 100) - 1] if ordered else None

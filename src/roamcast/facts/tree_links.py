@@ -1,7 +1,7 @@
-"""When a tree held which nodes together, from the facts of table `tree`.
+"""Which nodes a tree connected, and when, from the facts of table `tree`.
 
-The rule this file owns: a *tree link* joins two nodes if one has the other as parent **and** is among its children:
-both ends agree. What one end alone believes in is no link. Whether the two can still hear each other is another
+The rule this file owns: a *tree link* connects two nodes if one has the other as parent **and** is among its children:
+both ends agree. If only one end believes in it, there is no link. Whether the two can still hear each other is another
 question: `Contacts.while_in` answers it.
 """
 
@@ -13,7 +13,7 @@ from roamcast.facts.contacts import Contacts, Intervals, Spans
 
 
 def tree_links(tree: pa.Table, nodes: int, end: int) -> Contacts:
-    """The times of tree links as mutual contacts, from rows of `tree` in the order of time."""
+    """The times of tree links as mutual contacts, from rows of `tree` in order of time."""
     links = _Links()
     names = ("time", "node", "parent", "children")
     for time, node, parent, children in zip(*(tree[name].to_pylist() for name in names), strict=True):
@@ -25,14 +25,14 @@ def tree_links(tree: pa.Table, nodes: int, end: int) -> Contacts:
 
 
 class _Links:
-    """What nodes say of their places, and the links on which they agree."""
+    """The nodes' recorded positions in the tree, and the links on which both ends agree."""
 
     def __init__(self) -> None:
         self.times = Intervals()
         self._parent: dict[int, int | None] = {}
         self._children: dict[int, frozenset[int]] = {}
         self._above: dict[int, int] = {}
-        """The parent of a node, where that parent agrees."""
+        """The parent of a node, if that parent agrees."""
 
     def take(self, time: int, node: int, parent: int | None, children: frozenset[int]) -> None:
         former = self._children.get(node, frozenset())

@@ -1,9 +1,9 @@
 """The papers' evaluations as data: experiments, the scenarios they start from, and the ledger of claims.
 
-The rule this file owns is what `--quick` means: a preview in minutes. Of every axis of more than three values, every
-second one, from the first, and the last; three seeds; and 200 s measured instead of what the scenario says. Where that
-would show nothing, an experiment says itself what its preview is (`quick` in its file). Experiments that no claim is
-judged by and no supposed cause tested by, but which only stand beside a claim, are left out.
+The rule this file owns is what `--quick` means: a preview in minutes. An axis of more than three values keeps every
+second value from the first, and the last; there are three seeds, and 200 s measured instead of the scenario's time. If
+that would show nothing, an experiment defines its own preview (`quick` in its file). Experiments that neither judge a
+claim nor test a supposed cause, but are only shown for comparison, are left out.
 """
 
 import dataclasses
@@ -32,41 +32,41 @@ PAPERS: Final = {
 
 QUICK_SEEDS: Final = 3
 QUICK_WHOLE: Final = 3
-"""An axis of so many values is too short to leave any out."""
+"""An axis of this many values or fewer is kept whole."""
 QUICK_MEASURED: Final = 200.0
 """Seconds after the warm-up."""
 
 
 def experiment_files(paper: str) -> list[Path]:
-    """Those of a paper, in the order of its figures; what is no figure of it comes last."""
+    """The experiments of a paper, in the order of its figures; those that are not figures of the paper come last."""
     return sorted(EXPERIMENTS.glob(f"{paper}-*.toml"), key=_by_number)
 
 
 def _by_number(path: Path) -> tuple[bool, list[int], str]:
-    """10 comes after 9, and 9-250 after 9d."""
+    """A sort key: 10 comes after 9, and 9-250 after 9d."""
     numbers = [int(number) for number in re.findall(r"\d+", path.stem)]
     return not numbers, numbers, path.stem
 
 
 def check_names(papers: Sequence[str]) -> None:
-    """Refuses a paper that nobody has read."""
+    """Raises if there is no such paper."""
     for name in papers:
         if name not in PAPERS:
             raise RoamcastError(f"no paper is named {name!r}; known are {', '.join(PAPERS)}")
 
 
 def load(papers: Sequence[str] = ()) -> list[Experiment]:
-    """The experiments of the papers named; of all, if none is."""
+    """The experiments of the named papers, or of all."""
     check_names(papers)
     found = {name: experiment_files(name) for name in papers or PAPERS}
     for name, files in found.items():
         if papers and not files:
-            raise RoamcastError(f"{name}: its figures are no experiments yet; its claims are listed as not measured")
+            raise RoamcastError(f"{name}: its figures have no experiments yet; its claims are listed as not measured")
     return [load_experiment(file) for files in found.values() for file in files]
 
 
 def preview(papers: Sequence[str] = ()) -> list[Experiment]:
-    """The previews of the papers' experiments that some claim is judged by, or some cause of its failure tested."""
+    """The previews of the papers' experiments that judge a claim, or test a supposed cause of its failure."""
     checks = [check for claim in load_claims(CLAIMS) for check in claim.checks if check.judged or check.cause]
     judging = {term.experiment for check in checks for term in check.terms}
     return [quick(one) for one in load(papers) if one.name in judging]

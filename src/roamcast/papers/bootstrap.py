@@ -1,14 +1,14 @@
-"""Means of seeds drawn again: for numbers that are chosen on the data by which they are judged.
+"""A weighted bootstrap over seeds: for numbers that are chosen by the same data that judges them.
 
 The rules this file owns:
 
 * A draw gives every seed a weight, the same for all curves and all points (paired), and everything is computed again
   with these weights, choices included. So an interval of draws contains the uncertainty of the choice.
-* The weights are those of Student's t: the draws of a plain mean spread exactly as its t-interval says. Counts of a
-  resample, as the usual bootstrap has them, spread too little for few seeds: with five the 95 % interval of a mean
-  covers it 84 % of the time (`bench/judge.py`).
-* No chance: the weights depend on the number of seeds only and come from `random.Random` with a fixed seed, so the same
-  values give the same verdict everywhere, whatever the version of numpy.
+* The weights follow Student's t: the draws of a plain mean spread exactly like its t-interval. The usual bootstrap,
+  which counts resampled seeds, spreads too little for few seeds: with five, the 95 % interval of a mean covers it 84 %
+  of the time (`bench/judge.py`).
+* Deterministic: the weights depend only on the number of seeds and come from `random.Random` with a fixed seed, so the
+  same values give the same verdict everywhere, whatever the version of numpy.
 """
 
 import functools
@@ -20,17 +20,18 @@ import numpy as np
 import numpy.typing as npt
 
 DRAWS: Final = 20_000
-"""The least p-value is one in so many: enough for a hundred points under Holm's correction."""
+"""The least possible p-value is 1 / DRAWS: enough for a hundred points under Holm's correction."""
 
 Array = npt.NDArray[np.float64]
 
 
 @functools.cache
 def weights(seeds: int, draws: int = DRAWS) -> Array:
-    """One draw a row, one seed (two or more) a column; every row adds up to 1.
+    """One row per draw, one column per seed (two or more); every row adds up to 1.
 
-    With z normal, less its mean, and c² chi-square of n − 1 degrees, Σ z (x − mean) has the deviation √(n − 1) s, where
-    s is that of the values x; so Σ z (x − mean) / (c √n) is t · s / √n, the distribution behind the t-interval.
+    With z normal, minus its mean, and c² chi-square with n − 1 degrees of freedom, Σ z (x − mean) has the standard
+    deviation √(n − 1) s, where s is that of the values x; so Σ z (x − mean) / (c √n) is t · s / √n, the distribution
+    behind the t-interval.
     """
     rng = random.Random(f"roamcast: weights of {seeds} seeds")
     freedom = seeds - 1
@@ -46,17 +47,17 @@ def weights(seeds: int, draws: int = DRAWS) -> Array:
 
 
 def plain(seeds: int) -> Array:
-    """The one draw in which all seeds count the same."""
+    """A single draw with equal weights."""
     return np.full((1, seeds), 1 / seeds)
 
 
 def crossing(weights: Array, levels: Array, values: Array, target: Array) -> Array:
-    """The values where the mean level first comes up to the target's mean: one draw a row, one seed a column.
+    """The values where the mean level first reaches the target's mean: one row per draw, one column per seed.
 
-    `levels` and `values` have one seed a row, one point of a curve a column, and `target` one value a seed. Between two
-    points each seed's value is that on the straight line. NaN in a draw that never comes up to the target.
+    `levels` and `values` have one row per seed and one column per point of the curve; `target` has one value per seed.
+    Between two points, each seed's value is interpolated linearly. NaN in a draw that never reaches the target.
     """
-    drawn = np.einsum("ds,sp->dp", weights, levels)  # not BLAS, which starts threads for this and sums in any order
+    drawn = np.einsum("ds,sp->dp", weights, levels)  # not BLAS, which would start threads and sum in any order
     wanted = np.einsum("ds,s->d", weights, target)
     reached = drawn >= wanted[:, np.newaxis]
     first = reached.argmax(axis=1)

@@ -1,8 +1,8 @@
 """What a paper claims, as data: the format of a ledger such as `papers/claims.toml`.
 
-A claim is one statement in plain words. What makes it measurable are its checks, each of one *kind*, a word whose
-meaning `judge.py` fixes for all claims alike. A check is about a *term*: a measure of one variant in one experiment,
-at a point of its curve or at all of them.
+A claim is one statement in plain words. Its checks make it measurable; each has a *kind*, a phrase whose meaning
+`kinds.py` fixes for all claims alike. A check is about a *term*: a measure of one variant in one experiment, at one
+point of its curve or at all of them.
 """
 
 import math
@@ -22,7 +22,7 @@ Axis = bool | int | float | str
 
 
 class ClaimError(RoamcastError):
-    """A ledger that cannot be judged by."""
+    """A ledger is not valid."""
 
 
 class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -30,11 +30,11 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Reaching(_Part, frozen=True, kw_only=True):
-    """The place on a curve where another measure first comes up to a value, between points by a straight line."""
+    """The place on a curve where another measure first reaches a value, with linear interpolation between points."""
 
     measure: str
     value: float | None = None
-    """None: what the term on the left of the comparison has there."""
+    """None: the value of the term on the left of the comparison."""
 
 
 class Term(_Part, frozen=True, kw_only=True):
@@ -44,7 +44,7 @@ class Term(_Part, frozen=True, kw_only=True):
     variant: str
     measure: str
     at: dict[str, Axis] | Literal["first", "last", "best"] | None = None
-    """By values on axes; or the first, the last or the one with the greatest mean. None: every point."""
+    """Values on axes; or the first point, the last, or the one with the greatest mean. None: every point."""
     reaching: Reaching | None = None
 
 
@@ -59,33 +59,32 @@ class Check(_Part, frozen=True, kw_only=True):
     """One condition of a claim."""
 
     says: str
-    """The part of the claim that it stands for."""
+    """The part of the claim that it checks."""
     kind: str
     of: Term
     than: Term | None = None
     value: float | None = None
     where: Where | None = None
     number: float | None = None
-    """Instead of the number that the kind has for all claims."""
+    """Replaces the number that the kind has for all claims."""
     exact: bool = False
-    """The same in every seed by construction, so that no variance is certainty; else it is a lack of data."""
+    """The same in every seed by construction, so that no variance is certainty; otherwise it is a lack of data."""
     reason: str = ""
-    """Why another number, or why exact."""
+    """Why it has its own number, or why it is exact."""
     main: bool = False
-    """The paper's main point, of all that a claim says. One check at most; if none, it is the first that is judged."""
+    """Whether this is the paper's main point in this claim. One check at most; by default the first that is judged."""
     judged: bool = True
-    """False: measured and shown for comparison, without a say in the verdict."""
+    """False: measured and shown for comparison, without effect on the verdict."""
     cause: str = ""
-    """A supposed cause of what does not hold, which is removed in what this check measures: if it holds there, that
-    explains it. Such a check has no say in the verdict."""
+    """A supposed cause of a failure, which is removed in what this check measures: if the check holds there, the cause
+    explains the failure. Such a check has no effect on the verdict."""
     share: bool = False
-    """Whether the measure lies between 0 and 1; this and `floor` are filled in by the judge from what the campaign's
-    folder says of the measure."""
+    """Whether the measure lies between 0 and 1. The judge fills in this and `floor` from the campaign's folder."""
     floor: float = -math.inf
-    """The least value of another term that a difference is taken in parts of."""
+    """A relative difference is not taken from values below this."""
 
     def of_measure(self, measured: Measured) -> "Check":
-        """The check with what is known of its measure."""
+        """The check with what is known about its measure."""
         about = measured[self.of.measure]
         floor = -math.inf if about.floor is None else about.floor
         return msgspec.structs.replace(self, share=about.share, floor=floor)
@@ -96,7 +95,7 @@ class Check(_Part, frozen=True, kw_only=True):
 
     @property
     def measures(self) -> Iterator[tuple[Term, str]]:
-        """Every measure that is looked at, with the term whose curve it is looked up on."""
+        """Every measure that the check reads, with the term whose curve it is on."""
         for term in self.terms:
             yield term, term.measure
             if term.reaching:
@@ -114,23 +113,23 @@ class Claim(_Part, frozen=True, kw_only=True):
     figure: str
     text: str
     reading: str = ""
-    """How words without a fixed meaning, or choices that the paper leaves open, were taken; before measuring."""
+    """How vague words, or choices that the paper leaves open, were interpreted; written before measuring."""
     explanation: str = ""
-    """Why it does not hold, as far as is known; after measuring."""
+    """Why it does not hold, as far as is known; written after measuring."""
     tested: bool = False
-    """Whether the supposed cause was removed and the claim measured again; if not, the explanation is a guess, but for
-    what checks with a `cause` show."""
+    """Whether the supposed cause was removed and the claim measured again. If not, the explanation is a guess, except
+    for what checks with a `cause` show."""
     checks: tuple[Check, ...] = ()
     """All must hold. None: the claim is not measured yet."""
 
     def of_measures(self, measured: Measured) -> "Claim":
-        """The claim with what is known of the measures of its checks."""
+        """The claim with what is known about the measures of its checks."""
         checks = tuple(check.of_measure(measured) for check in self.checks)
         return msgspec.structs.replace(self, checks=checks)
 
     @property
     def main(self) -> Check | None:
-        """The check that stands for the paper's main point."""
+        """The check of the paper's main point."""
         judged = [check for check in self.checks if check.judged]
         return next((check for check in judged if check.main), judged[0] if judged else None)
 
@@ -146,7 +145,7 @@ WANTS: Final = {
     **dict.fromkeys(("comparable with", "clearly below", "clearly above", "far below", "gap shrinks to"), "than"),
     **dict.fromkeys(("rises against", "falls against", "hardly moves against"), "than"),
 }
-"""The kinds of checks, and what each needs beside `of`. `judge.py` says what they mean."""
+"""The kinds of checks, and what each needs beside `of`. `kinds.py` says what they mean."""
 
 
 def load_claims(path: Path) -> tuple[Claim, ...]:

@@ -1,8 +1,8 @@
 """When a condition on a measured number holds.
 
 The rule this file owns: a condition *holds* if there is evidence for it on every side that it bounds: the whole
-interval satisfies it. `against` is the evidence that it is violated, as a p-value; whether it is enough is for the
-judge to say, who knows how many conditions there are. Neither: *inconclusive*.
+interval satisfies it. `against` is the evidence that it is violated, as a p-value; the judge, which knows how many
+conditions there are, decides whether that is enough. If neither: *inconclusive*.
 """
 
 import math
@@ -16,7 +16,7 @@ INF: Final = math.inf
 
 
 class Outcome(StrEnum):
-    """From bad to good: of several, the worst counts."""
+    """From worst to best: of several, the worst counts."""
 
     FAILS = "does not hold"
     OPEN = "inconclusive"
@@ -42,13 +42,13 @@ class Band(NamedTuple):
         return self.low <= value <= self.high if self.closed else self.low < value < self.high
 
     def inside(self, found: Evidence) -> float:
-        """The p-value of being in the band: of the weaker side."""
+        """The p-value for being in the band: that of the weaker side."""
         above = found.above(self.low, strict=not self.closed) if self.low > -INF else 0.0
         below = found.below(self.high, strict=not self.closed) if self.high < INF else 0.0
         return max(above, below)
 
     def outside(self, found: Evidence) -> float:
-        """The p-value of being outside: of the stronger side."""
+        """The p-value for being outside: that of the stronger side."""
         below = found.below(self.low, strict=self.closed) if self.low > -INF else 1.0
         above = found.above(self.high, strict=self.closed) if self.high < INF else 1.0
         return min(below, above)
@@ -59,7 +59,7 @@ class Band(NamedTuple):
 
 
 class Condition(NamedTuple):
-    """Where the mean must lie, and where all of its interval must; if None, there too."""
+    """Where the mean must lie, and where its whole interval must; None: in the same band."""
 
     mean: Band
     interval: Band | None = None

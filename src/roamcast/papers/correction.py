@@ -1,8 +1,8 @@
 """Many tests, one error rate: Holm's correction.
 
-The rule this file owns: of all p-values whose hypotheses are true, one or more stay at or below `alpha` after the
-correction with a chance of at most `alpha`, however many there are and however they depend on each other. The least
-p-value counts as many times as there are, the next one time less, and none less than the one before it.
+The rule this file owns: the probability that any p-value of a true hypothesis is at or below `alpha` after the
+correction is at most `alpha`, however many there are and however they depend on each other. The least of n p-values is
+multiplied by n, the next by n − 1, and so on; none becomes less than the one before it.
 S. Holm, A Simple Sequentially Rejective Multiple Test Procedure, 1979.
 """
 

@@ -1,8 +1,8 @@
-"""Measured values as curves: for each experiment, variant and measure its points, and at each a value by seed.
+"""Measured values as curves, for `judge.py`: for each experiment, variant and measure, points with a value per seed.
 
-What `judge.py` looks at. The rule this file owns: nothing is averaged before it is compared. A term gives values by
-seed; means and intervals are taken of what is asked for, at the end. Where a choice depends on the values, such as the
-best point or the place where a curve reaches a value, all that may be chosen is given.
+The rule this file owns: nothing is averaged before it is compared. A term gives values by seed; means and intervals are
+computed at the end. If a choice depends on the values, such as the best point or the place where a curve reaches a
+value, all candidates are given.
 """
 
 import json
@@ -31,13 +31,13 @@ VALUES: Final = pa.schema(
         ("value", pa.float64()),
     ]
 )
-"""One value a row; `axes` is a JSON object, label -> value."""
+"""One value per row; `axes` is a JSON object, label -> value."""
 
 BySeed = Mapping[int, float]
 
 
 class Missing(Exception):
-    """What a check asks for was not measured; the text says what."""
+    """Something that a check needs was not measured; the text says what."""
 
 
 @dataclass(frozen=True)
@@ -48,11 +48,11 @@ class Point:
     axes: Mapping[str, Any]
     values: BySeed
     place: str = ""
-    """As people call it."""
+    """Its name for people."""
 
     @property
     def position(self) -> float:
-        """On the first axis."""
+        """Its value on the first axis."""
         value = next(iter(self.axes.values()), None)
         if not isinstance(value, int | float):
             raise Missing(f"{value!r} has no place on a numeric axis")
@@ -65,25 +65,25 @@ class Point:
         return math.fsum(self.values.values()) / len(self.values)
 
     def minus(self, other: "Point") -> BySeed:
-        """The difference, of the seeds that both have."""
+        """The difference, for the seeds that both have."""
         return {seed: value - other.values[seed] for seed, value in self.values.items() if seed in other.values}
 
     def relative_to(self, other: "Point", floor: float = -math.inf) -> BySeed:
-        """The difference in parts of the other, where that is neither 0 nor below the floor."""
+        """The difference relative to the other, for seeds where that is neither 0 nor below the floor."""
         bases = {seed: base for seed, base in other.values.items() if base and base >= floor}
         return {seed: part / bases[seed] for seed, part in self.minus(other).items() if seed in bases}
 
 
 @dataclass(frozen=True)
 class Crossing:
-    """The place on a curve where another measure first comes up to a value."""
+    """The place on a curve where another measure first reaches a value."""
 
     values: list[Point]
     """The curve."""
     levels: list[Point]
     """The other measure at the same points."""
     target: float | Point
-    """The value, or what has it: the same measure of the term on the left of a comparison."""
+    """The value, or the point that has it: the same measure of the term on the left of a comparison."""
     place: str
 
 
@@ -103,7 +103,7 @@ class Curves:
         return self._curves.get((experiment, variant, measure), [])
 
     def points(self, term: Term) -> list[Point]:
-        """The points that a term means, in the order of the axis; of the best, all that it may be."""
+        """The points that a term refers to, in the order of the axis; for the best, all candidates."""
         points = self._curve(term, term.measure)
         match term.at:
             case None | "best":
@@ -126,7 +126,7 @@ class Curves:
         raise Missing(f"{measure} of {term.variant} in {term.experiment} was not measured at {point.place}")
 
     def opposite(self, of: Term, left: Point, than: Term) -> Point | Crossing | None:
-        """What stands against a point of `of`; None where there is nothing to compare with."""
+        """What a point of `of` is compared with; None if there is nothing."""
         if than.reaching is not None:
             if than.reaching.value is not None:
                 return self.crossing(than)
@@ -139,7 +139,7 @@ class Curves:
         return next((point for point in points if point.axes == left.axes), None)
 
     def crossing(self, term: Term, level: Point | None = None, place: str = "") -> Crossing:
-        """Where a term is whose place is given by what it reaches, a value or the level of another curve."""
+        """The place of a term that is defined by what it reaches: a value, or the level of another curve."""
         reaching = term.reaching
         assert reaching is not None
         values = self._curve(term, term.measure)
@@ -157,7 +157,7 @@ class Curves:
 
 
 def _points(curve: Mapping[int, tuple[str, dict[int, float]]]) -> list[Point]:
-    """In order; a place is named by as many axes as tell the points apart."""
+    """The points in order; the name of a place has only the axes on which points differ."""
     axes = {number: json.loads(text) for number, (text, _) in sorted(curve.items())}
     widest = max(len(values) for values in axes.values())
     for width in range(widest + 1):

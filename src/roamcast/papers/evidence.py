@@ -1,17 +1,17 @@
-"""What the seeds say about a number: how strong the evidence is that it lies above or below a value.
+"""How strong the seeds' evidence is that a number lies above or below a value.
 
 The rules this file owns:
 
-* Evidence is a one-sided p-value: how often seeds would speak so clearly for it if it were not so. `interval` shows the
-  same in numbers: what lies outside a 95 % interval has a p-value below 2.5 %.
-* No variance is no certainty. A sample of one seed, or of seeds that all say the same, is no evidence of anything,
+* Evidence is a one-sided p-value: how often seeds would show it so clearly if it were not true. `interval` says the
+  same in numbers: a value outside a 95 % interval has a p-value below 2.5 %.
+* No variance does not mean certainty. A sample of one seed, or of seeds that all have the same value, is no evidence,
   unless the number is *exact*: the same whatever the seed, by construction.
-* The greatest (or least) of several numbers is chosen by the data that judges it. That the greatest lies above a value
-  is shown if one of n does at 1/n of the p-value (Bonferroni), that it lies below if all of them do. So the choice is
-  inside the interval. A bootstrap of the greatest would be wrong too often: with five seeds and twenty numbers, all
-  equal, 6 % of the time instead of 2.5 % (`bench/judge.py`).
-* A number read off where a curve reaches a value is drawn again with `bootstrap.py`; a draw in which the value is never
-  reached speaks against everything.
+* The greatest (or least) of several numbers is chosen by the data that judges it. The greatest lies above a value if
+  one of n does at 1/n of the p-value (Bonferroni), and below it if all of them do. So the interval includes the choice.
+  A bootstrap of the greatest would be wrong too often: with five seeds and twenty numbers, all equal, 6 % of the time
+  instead of 2.5 % (`bench/judge.py`).
+* A number read off where a curve reaches a value is bootstrapped (`bootstrap.py`); a draw in which the value is never
+  reached counts against everything.
 """
 
 import bisect
@@ -25,13 +25,13 @@ from roamcast.campaign.statistics import Estimate, interval, t_tail
 from roamcast.papers.bootstrap import Array
 
 ROUNDING: Final = 1e-9
-"""Values as close as this are the same: less than a nanosecond, a billionth of a share."""
+"""Values closer than this are equal: less than a nanosecond, a billionth of a share."""
 _FARTHEST: Final = 100.0
-"""Shares of a rise are looked for between minus and plus so many."""
+"""Shares of a rise are searched for between minus and plus this."""
 
 
 class Evidence(Protocol):
-    """About one number. `strict`: above, not at; which only matters for exact numbers."""
+    """Evidence about one number. `strict` excludes the value itself, which only matters for exact numbers."""
 
     @property
     def mean(self) -> float: ...
@@ -80,7 +80,7 @@ class Sample:
 
 
 class Chosen:
-    """The greatest over the rows of the least in each row.
+    """The greatest, over the rows, of the least in each row.
 
     One column: the greatest of several numbers. One row: the least of several.
     """
@@ -113,8 +113,8 @@ class Chosen:
 class ShareOfRise:
     """The greatest part of a rise, as a share of it; parts and rise by seed, in the same order.
 
-    That part / rise > x, for a rise > 0, is that part − x · rise > 0: a plain mean over seeds, so there is no quotient
-    of two uncertain numbers to be taken (Fieller). The rise itself must be there beyond chance.
+    For a rise > 0, part / rise > x means part − x · rise > 0: a plain mean over seeds, so no quotient of two uncertain
+    numbers is needed (Fieller). The rise itself must be significant.
     """
 
     def __init__(self, parts: Sequence[Sequence[float]], rise: Sequence[float], exact: bool = False) -> None:
@@ -143,7 +143,7 @@ class ShareOfRise:
 
 
 def _last(shown: Callable[[float], bool], near: float, far: float) -> float:
-    """The value closest to `near` for which it is shown; infinite if it is not even for `far`."""
+    """The value closest to `near` for which `shown` is true; infinite if it is not true even for `far`."""
     if not shown(far):
         return math.copysign(math.inf, far)
     for _ in range(35):
@@ -153,7 +153,7 @@ def _last(shown: Callable[[float], bool], near: float, far: float) -> float:
 
 
 class Drawn:
-    """A number computed again in every draw; NaN where it does not exist."""
+    """A number computed in every draw; NaN where it does not exist."""
 
     def __init__(self, mean: float, draws: Array, exact: bool = False) -> None:
         self.mean = mean

@@ -1,9 +1,9 @@
-"""Claims against measures: the verdicts.
+"""Judges claims by measures.
 
 The rules this file owns; `kinds.py` says what the words of a claim mean in numbers:
 
-* A condition holds by its own interval. That it does not hold takes evidence corrected for the number of conditions of
-  the claim, at all points of all checks (`correction.py`).
+* A condition holds by its own interval. To refute it, the evidence is corrected for the number of conditions of the
+  claim, at all points of all checks (`correction.py`).
 * A check holds if its conditions do at all points that were measured, and does not hold if one does not.
 * A claim of several checks is as good as the worst of them: one that does not hold, then one that is inconclusive, then
   one whose data is missing.
@@ -11,14 +11,14 @@ The rules this file owns; `kinds.py` says what the words of a claim mean in numb
 How often this is wrong, if seeds are normally distributed, whatever the number of points and checks (the tests show it
 by simulation, `bench/judge.py` at length and for values that are not normal):
 
-* A claim that is true, with every condition on its border, is refuted at most 2.5 % of the time; without the correction
-  it would be 12 % for 5 points and 53 % for 30. (5 %, should a band be narrower than the interval: both sides count.)
-* A claim that is false, with one condition just beyond its border, is accepted at most 2.5 % of the time, and more
-  rarely if others are at their borders too: all must hold. For *clearly* this is so where there is no difference at
-  all; a difference just below 10 % is accepted up to half of the time.
-* This is for each claim: of forty claims on their borders, one is judged wrongly.
-* Few seeds that are far from normal are judged worse. For seeds as skewed as an exponential distribution, 5 of them and
-  30 points, a true claim is refuted 41 % of the time, or a false one accepted 10 %, by which tail is the long one.
+* A true claim with every condition on its border is refuted at most 2.5 % of the time; without the correction it would
+  be 12 % for 5 points and 53 % for 30. (5 % if a band is narrower than the interval: both sides count.)
+* A false claim with one condition just beyond its border is accepted at most 2.5 % of the time, and more rarely if
+  others are at their borders too: all must hold. For *clearly* this applies if there is no difference at all; a
+  difference just below 10 % is accepted up to half of the time.
+* These rates are per claim: of forty claims on their borders, one is judged wrongly.
+* Few seeds that are far from normal are judged less well. For values as skewed as an exponential distribution, 5 seeds
+  and 30 points, a true claim is refuted 41 % of the time, or a false one accepted 10 %, depending on the long tail.
 """
 
 from collections.abc import Sequence
@@ -37,18 +37,17 @@ from roamcast.papers.verdict import CheckResult, Verdict
 
 
 def judge(claims: Sequence[Claim], values: pa.Table, measured: Measured, level: float = LEVEL) -> list[Verdict]:
-    """The verdicts, in the order of the claims. `values` is a table as `curves.read_values` gives it, `measured` what
-    is known of the measures.
+    """The verdicts, in the order of the claims. `values` is a table from `curves.read_values`, `measured` what is known
+    about the measures.
 
-    Whoever looks repeatedly, adding seeds until all is decided, takes the level of each look from
-    `campaign/sequential.py`.
+    For repeated looks, adding seeds until all is decided, take the level of each look from `campaign/sequential.py`.
     """
     curves = Curves(values)
     return [_judge(claim.of_measures(measured), curves, level) for claim in claims]
 
 
 def _judge(claim: Claim, curves: Curves, level: float) -> Verdict:
-    """Checks that are judged share one correction; one that only stands beside them has its own."""
+    """Checks that are judged share one correction; one for comparison only has its own."""
     looked = [look(check, curves) for check in claim.checks]
     judged = [one for one in looked if one.check.judged]
     corrected = dict(zip(map(id, judged), _corrected(judged), strict=True))
@@ -64,16 +63,16 @@ def _judge(claim: Claim, curves: Curves, level: float) -> Verdict:
 
 
 class Look(NamedTuple):
-    """All that a check looks at."""
+    """Everything that a check looks at."""
 
     check: Check
     findings: list[Finding]
     missing: list[str]
-    """Why there is nothing at places, or nothing at all."""
+    """What is missing at some places, or everywhere."""
 
 
 def evaluate(check: Check, curves: Curves, level: float = LEVEL) -> CheckResult:
-    """One check, alone."""
+    """The result of one check alone."""
     one = look(check, curves)
     return _result(one, _corrected([one])[0], level)
 

@@ -1,20 +1,20 @@
-"""What a check looks at: the words of claims in numbers.
+"""What the words of claims mean in numbers: the kinds of checks.
 
 The rules this file owns, fixed for all claims before any was measured:
 
-* Two terms are compared seed by seed: the same seed is the same movement, subscriptions and publications, so the sample
-  is that of the paired differences. `evidence.py` says how strong it is, and shows it as an interval.
+* Two terms are compared seed by seed: the same seed gives the same movement, subscriptions and publications, so the
+  sample consists of paired differences. `evidence.py` says how strong it is, and shows it as an interval.
 * *about x*: within 15 % of x (ratios, such as delivery: within 0.05). *rises, falls*: from the first to the last
   point. *slightly, hardly*: by less than 0.05 (costs: 15 %), over the whole range. *clearly*: by at least 10 %, the
   interval excluding 0. *comparable*: within 15 %. *far below*: less than half. *steadily*: at every step. *steep*: more
-  than half of a rise within a third of the axis. *against*: of the difference from another term, in parts of it, along
-  the axis.
+  than half of a rise within a third of the axis. *against*: about the relative difference from another term, along the
+  axis.
 * `conditions.py` says when a condition holds. For *clearly* the mean decides too: it must be beyond 10 %, and the
-  interval only exclude 0.
-* A place at which no seed has what is asked for, such as a difference in parts of next to nothing (`floor`), is not
-  measured; the others count.
-* What the data chooses is judged with the choice inside the interval: the least step, the points farthest apart, the
-  best point, the steepest part of a rise, and the place where a curve reaches a value.
+  interval only has to exclude 0.
+* A place at which no seed has the number, such as a difference relative to almost nothing (`floor`), is not measured;
+  the others count.
+* If the data makes a choice, the interval includes the choice: the least step, the points farthest apart, the best
+  point, the steepest part of a rise, and the place where a curve reaches a value.
 """
 
 import itertools
@@ -30,14 +30,14 @@ from roamcast.papers.reached import common, reached, reaches, typical
 
 
 class Finding(NamedTuple):
-    """What was found at one place, what is asked of it, and how it is shown."""
+    """The number found at one place, the condition on it, and how it is shown."""
 
     place: str
     found: Evidence
     condition: Condition
     shown: Callable[[Estimate], str]
     unit: str = ""
-    """Of the number found: per cent or its own."""
+    """The unit of the number found: per cent or its own."""
 
 
 def _sample(check: Check, values: BySeed) -> Sample:
@@ -95,7 +95,7 @@ def _trend(check: Check, curves: Curves) -> Iterator[Finding | str]:
 
 
 def _steps(check: Check, curves: Curves) -> Iterator[Finding | str]:
-    """The step that goes the right way least; which one that is, the data says."""
+    """The step that goes least in the right direction, chosen by the data."""
     points = _several(check, curves)
     steps = list(itertools.pairwise(points))
     up = check.kind == "steadily rises"
@@ -109,7 +109,7 @@ def _steps(check: Check, curves: Curves) -> Iterator[Finding | str]:
 
 
 def _range(check: Check, curves: Curves) -> Iterator[Finding | str]:
-    """The two points that are farthest apart; which ones, the data says."""
+    """The two points that are farthest apart, chosen by the data."""
     points = _several(check, curves)
     relative = not check.share
     yield _farthest(check, points, relative, lambda high, low: _against(high, low, relative))
@@ -134,7 +134,7 @@ def _farthest(
 
 
 def _steep(check: Check, curves: Curves) -> Iterator[Finding | str]:
-    """The share of the rise from the first to the last point that the steepest third of the axis has."""
+    """The share of the rise from the first to the last point that falls into the steepest third of the axis."""
     points = _several(check, curves)
     first, last = points[0], points[-1]
     third = (last.position - first.position) / 3 * (1 + 1e-9)  # 0.7 - 0.4 is not 0.3 in doubles
@@ -170,7 +170,7 @@ class Comparison(NamedTuple):
     """How two terms are compared."""
 
     relative: bool | None
-    """In parts of the second; or by difference; None: as suits the measure."""
+    """Relative to the second, or the plain difference; None: depends on the measure."""
     numbers: tuple[float, float]
     """For ratios and for costs."""
     condition: Callable[[float], Condition]
@@ -220,7 +220,7 @@ def _opposite(check: Check, curves: Curves, left: Point | Crossing) -> Point | C
     assert check.than is not None
     right = curves.opposite(check.of, left if isinstance(left, Point) else left.values[0], check.than)
     if isinstance(right, Crossing) and isinstance(right.target, Point) and not reaches(right):
-        return None  # it never has what the left has: nothing to compare with
+        return None  # it never reaches the left's level: nothing to compare with
     return right
 
 
@@ -237,10 +237,10 @@ def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, plac
 
 
 def _best(check: Check, curves: Curves, than: Term) -> Finding:
-    """The best point, on one side or both, among all that it may be.
+    """Compares the best point, on one side or both, with all candidates for the best.
 
-    The best of a curve is not compared with the same point, but with the other points: what is lower than the best of
-    the others is lower than the best.
+    If both sides are the same curve, a point is compared with the other points: if it is lower than the best of the
+    others, it is lower than the best.
     """
     comparison = _COMPARISONS[check.kind]
     relative = _is_relative(check, comparison)
@@ -254,7 +254,7 @@ def _best(check: Check, curves: Curves, than: Term) -> Finding:
         lefts = [left for left in lefts if left.number != rights[0].number]
     elif same:
         rights = [right for right in rights if right.number != lefts[0].number]
-    # Below the floor there is no difference in parts, from whatever point.
+    # Below the floor there is no relative difference, from any point.
     rights = [right for right in rights if all(_difference(check, left, right, relative) for left in lefts)]
     if not lefts or not rights:
         raise Missing("there is no other point to compare with")
@@ -291,7 +291,7 @@ _COURSES: Final = {"rises against": _MORE, "falls against": _LESS}
 
 
 def _course(check: Check, curves: Curves) -> Iterator[Finding | str]:
-    """How the difference of `of` from `than`, in parts of `than`, goes along the axis."""
+    """How the difference of `of` from `than`, relative to `than`, changes along the axis."""
     every = _gaps(check, curves, relative=True)
     gaps = _two_or_more([gap for gap in every if gap.values])
     yield from (f"{gap.place}: no seed has a value" for gap in every if not gap.values)
@@ -306,7 +306,7 @@ def _course(check: Check, curves: Curves) -> Iterator[Finding | str]:
 
 
 def _gaps(check: Check, curves: Curves, relative: bool) -> list[Point]:
-    """The difference from `than`, at every point of `of` that has something opposite."""
+    """The difference from `than`, at every point of `of` that has a counterpart."""
     assert check.than is not None
     gaps = []
     for left in curves.points(check.of):
@@ -347,7 +347,7 @@ def _number(check: Check, ratio: float, cost: float) -> float:
 
 
 _NO_INTERVAL: Final = "no interval"
-"""Of one seed, or of seeds that all say the same."""
+"""For one seed, or seeds that all have the same value."""
 
 
 def show(value: float, signed: bool = False) -> str:

@@ -1,7 +1,7 @@
-"""Numbers at the place where a curve reaches a value: the place is drawn again with everything else.
+"""Numbers at the place where a curve reaches a value: the place is bootstrapped with everything else.
 
-The rule this file owns: a place given by what is reached there is uncertain as well. In every draw of the seeds'
-weights (`bootstrap.py`) the place comes from that draw's means, and the number is taken there.
+The rule this file owns: a place that is defined by the value reached there is uncertain too. In every draw of the
+seeds' weights (`bootstrap.py`) the place comes from that draw's means, and the number is taken there.
 """
 
 from collections.abc import Sequence
@@ -15,7 +15,7 @@ from roamcast.papers.evidence import Drawn, Evidence, Sample
 
 
 def reached(check: Check, left: Point | Crossing, right: Point | Crossing | None, floor: float | None) -> Evidence:
-    """What is on the left, or its difference from the right; with a floor, in parts of the right, if not below it."""
+    """The left side, or its difference from the right; with a floor, relative to the right, if that is not below it."""
     sides = [left] if right is None else [left, right]
     seeds = common([point for side in sides for point in _involved(side)])
     if not seeds:
@@ -48,7 +48,7 @@ def _never(check: Check) -> str:
 
 
 def _at_place(side: Point | Crossing, seeds: Sequence[int], drawn: Array) -> Array:
-    """By draw and by seed."""
+    """The values by draw and by seed."""
     if isinstance(side, Point):
         return _column(side, seeds)[np.newaxis, :]
     target = side.target
@@ -58,7 +58,7 @@ def _at_place(side: Point | Crossing, seeds: Sequence[int], drawn: Array) -> Arr
 
 
 def reaches(side: Crossing) -> bool:
-    """Whether the means do."""
+    """Whether the mean curve reaches the target."""
     seeds = common(_involved(side))
     return bool(seeds) and not np.isnan(_at_place(side, seeds, plain(len(seeds)))).any()
 
@@ -70,7 +70,7 @@ def _involved(side: Point | Crossing) -> list[Point]:
 
 
 def common(points: Sequence[Point]) -> list[int]:
-    """The seeds that all have."""
+    """The seeds that all points have."""
     return sorted(set.intersection(*(set(point.values) for point in points)))
 
 
@@ -79,7 +79,7 @@ def _column(point: Point, seeds: Sequence[int]) -> Array:
 
 
 def typical(side: Point | Crossing) -> float:
-    """The mean, at the place that the means have."""
+    """The mean, at the place found from the means."""
     if isinstance(side, Point):
         return side.mean
     seeds = common(_involved(side))

@@ -1,11 +1,11 @@
-"""Seeds until the claims of a paper are decided: only for experiments of claims that are still open.
+"""Adds seeds until the claims of a paper are decided, only in experiments of claims that are still open.
 
 The rules this file owns:
 
-* A claim is decided when it holds or does not hold, at the level of its look (`campaign/sequential.py`); the verdict
-  then stands, whatever later seeds of the same experiments would say. A claim without checks, or whose measures are
-  missing, is not waited for.
-* An open claim takes all its experiments to the next look: its checks compare curves, so all points of them count.
+* A claim is decided when it holds or does not hold, at the level of its look (`campaign/sequential.py`); the verdict is
+  then final, whatever later seeds of the same experiments would say. A claim without checks, or whose measures are
+  missing, does not count as open.
+* An open claim adds seeds to all its experiments: its checks compare curves, so all points count.
 """
 
 from collections.abc import Collection, Mapping, Sequence
@@ -27,11 +27,11 @@ class Decided:
     def __init__(self, claims: Sequence[Claim]) -> None:
         self._claims = claims
         self.verdicts: dict[str, Verdict] = {}
-        """By claim: the last there was; final where it is decided."""
+        """The latest verdict of each claim; final if it is decided."""
         self._seeds: dict[str, int] = {}
 
     def check(self, measures: Collection[str]) -> None:
-        """Claims whose measures are missing say so in their verdicts."""
+        """Nothing to check: claims whose measures are missing say so in their verdicts."""
 
     def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
         values, about, looks = read_values(out), read_about(out), Looks(most)

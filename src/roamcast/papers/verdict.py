@@ -1,8 +1,8 @@
-"""What became of a claim and of its checks, as `claims.json` tells it.
+"""The verdicts on a claim and its checks, as in `claims.json`.
 
-The rule this file owns: the verdict is strict, one check that does not hold decides. Beside it stands what a reader
-needs to see what of a claim survives: how many checks hold, what became of the paper's main point, and by how much the
-checks that do not hold miss.
+The rule this file owns: the verdict is strict, one check that does not hold decides. To show how much of a claim
+survives, it also has how many checks hold, the outcome of the paper's main point, and by how much the checks that do
+not hold miss.
 """
 
 from dataclasses import dataclass
@@ -14,7 +14,7 @@ from roamcast.papers.conditions import Outcome
 
 @dataclass(frozen=True)
 class CheckResult:
-    """What became of one check."""
+    """The outcome of one check."""
 
     says: str
     outcome: Outcome
@@ -22,13 +22,13 @@ class CheckResult:
     judged: bool
     main: bool = False
     misses: str = ""
-    """By how much the mean, at the worst place, is beyond what was asked for; empty if it is not."""
+    """By how much the mean, at the worst place, misses the condition; empty if it does not."""
     cause: str = ""
-    """What is removed in what it measures."""
+    """The supposed cause that is removed in what it measures."""
 
     @property
     def explains(self) -> str:
-        """What it shows of its cause."""
+        """What it shows about its cause."""
         if not self.cause:
             return ""
         shown = {Outcome.HOLDS: "explained by", Outcome.FAILS: "not explained by"}
@@ -48,7 +48,7 @@ class CheckResult:
 
 @dataclass(frozen=True)
 class Verdict:
-    """A claim, and what became of it."""
+    """A claim and its outcome."""
 
     claim: Claim
     outcome: Outcome
@@ -65,7 +65,7 @@ class Verdict:
     def as_dict(self) -> dict[str, Any]:
         """An entry of `claims.json`."""
         claim = self.claim
-        # A preview leaves out what only stands beside a claim, and there is nothing to say of it.
+        # A preview leaves out checks for comparison only; they are not listed.
         checks = [check for check in self.checks if check.judged or check.outcome is not Outcome.MISSING]
         return {
             "id": claim.id,

@@ -1,1 +1,1 @@
-"""Who passes it on: brokers, their contract, their messages. No clock, no I/O: the same code runs in every world."""
+"""Protocols: brokers, their contract, their messages. No clock, no I/O: the same code runs in every world."""

@@ -30,13 +30,13 @@ from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import Bulk, Message
 
 Node = int
-"""The number of a node, 0 to 2^31 - 1: the host's word, unlike numbers of nodes inside a message."""
+"""The number of a node, 0 to 2^31 - 1. It comes from the host and is true; node numbers inside messages are claims."""
 Time = int
 """Nanoseconds since the world began."""
 Handle = int
 Work = Literal["convert", "match", "compare"]
-"""What a broker computes that may be worth timing: it converts an event to its digest, matches an event with the
-subscriptions of its node, or compares a digest with a summary."""
+"""A broker's computations that may take measurable time: converting an event to its digest, matching an event with the
+subscriptions of its node, or comparing a digest with a summary."""
 
 
 class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -48,7 +48,7 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
     @property
     def overhears(self) -> bool:
-        """Whether brokers with these parameters ask `Port.overheard`: a world keeps no account of it otherwise."""
+        """Whether brokers with these parameters call `Port.overheard`: otherwise a world need not keep track of it."""
         return False
 
 
@@ -59,73 +59,74 @@ class Port(Protocol):
     """What a broker can do to the world."""
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
-        """Sends to whoever is in range, after `delay`."""
+        """Sends to all nodes in range, after `delay`."""
 
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
-        """Sends to one neighbour, with acknowledgement. If it is given up, `unreachable` is called.
+        """Sends to one neighbour, with acknowledgement. If the message is given up, `unreachable` is called.
 
-        An acknowledgement can get lost too: what was reported unreachable may have arrived.
+        An acknowledgement can get lost too: a message reported as unreachable may have arrived.
         """
 
     def broadcast_bulk(self, bulk: Bulk) -> None:
-        """Sends the pieces of a bulk to whoever is in range, one after another. `left` or `dropped` follows."""
+        """Sends the pieces of a bulk to all nodes in range, one after another. `left` or `dropped` follows."""
 
     def withdraw(self, handle: Handle) -> None:
-        """Takes back a message whose delay has not yet elapsed. Later, or with a stale handle, it does nothing."""
+        """Cancels a message whose delay has not elapsed yet. Later, or with a stale handle, it does nothing."""
 
     def set_timer(self, at: Time, key: Hashable) -> None:
-        """Has `timer(at, key)` called. A time that has passed means as soon as possible."""
+        """Schedules a call of `timer(at, key)`. A time that has passed means as soon as possible."""
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
-        """Hands an event to the application: to which of its subscriptions, after how many hops, in what message."""
+        """Hands an event to the application: to these of its subscriptions, after so many hops, in such a message."""
 
     def note(self, what: str) -> None:
-        """Counts something that happened and would not show otherwise, such as "duplicate"."""
+        """Counts something that the facts would not show otherwise, such as "duplicate"."""
 
     def record(self, fact: Fact) -> None:
-        """Writes down a fact of a class that the protocol's entry lists."""
+        """Records a fact of a class that the protocol's entry lists."""
 
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
-        """Writes down, if that is asked for, what the broker decided about an event. Free of charge where it is not."""
+        """Records what the broker decided about an event, if the run records decisions. Costs nothing otherwise."""
 
     def spend(self, work: Work) -> None:
-        """Says that the broker computes this now. In a simulation it may take time; on a device it takes its own."""
+        """Declares a computation. A simulation may charge time for it; on a device it takes the time it takes."""
 
     def keep(self, key: str, value: bytes) -> None:
         """Stores what must survive a crash; `start` gets it back."""
 
     def forget(self, key: str) -> None:
-        """Removes what `keep` stored; a key that is not there is fine."""
+        """Removes what `keep` stored; a missing key is fine."""
 
     def here(self, now: Time) -> tuple[float, float] | None:
-        """Where the node is, in metres; None where nobody knows, as on links without positions."""
+        """The node's position, in metres; None if unknown, as with links without positions."""
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
-        """What the node knows of itself, such as its battery's charge; empty where nobody says."""
+        """The node's attributes, such as its battery's charge; empty if there are none."""
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        """Allows the host to keep further copies of an event from the broker, and to count them as `note` itself.
+        """Allows the host to withhold further copies of an event from the broker, and to count them as `note` itself.
 
-        For a broker that does nothing else with a broadcast of this kind when it has published the event of it or
-        received it before, and that remembers its `window` latest events. Called when the broker is made. A host may
-        ignore it, as devices do: the broker counts for itself what it gets.
+        For a broker that remembers its `window` latest events and only counts a broadcast of this kind if it has
+        published or received its event before. Called when the broker is made. A host may ignore it, as devices do: the
+        broker then counts the copies it gets.
         """
 
     def overheard(self, neighbour: Node) -> Time | None:
         """When a frame that is not the protocol's, such as a scenario's background traffic, last came from a node.
 
-        None: never, or nobody listens for it, as on devices.
+        None: never, or the host does not track it, as on devices.
         """
 
 
 class Broker(abc.ABC, Generic[P]):
     """The base of every broker: the subscriptions of its own node, and what the host may call.
 
-    A protocol overrides `receive` and `publish`, and of the rest what it needs.
+    A protocol overrides `receive` and `publish`, and whatever else it needs.
     """
 
     linger: Time = 0
-    """How long after the end of its lifetime a subscription still gets what matched in time. Its world ends it then."""
+    """How long after the end of its lifetime a subscription still gets events that matched in time. The host removes it
+    after that."""
 
     def __init__(self, node: Node, params: P, port: Port, rng: random.Random) -> None:
         self.node = node
@@ -135,7 +136,7 @@ class Broker(abc.ABC, Generic[P]):
         self.local = LocalSubscriptions(port, params.delivered)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
-        """The node begins, or begins again with what it had kept. Called once, before everything else."""
+        """The node starts, or restarts with what it had kept. Called once, before everything else."""
         self.local.restore(kept)
 
     @abc.abstractmethod
@@ -147,11 +148,11 @@ class Broker(abc.ABC, Generic[P]):
         """A message has arrived from a neighbour."""
 
     def subscribe(self, now: Time, subscription: Subscription) -> None:
-        """The application subscribes; an id that is in use is replaced."""
+        """The application subscribes; a subscription with the same id is replaced."""
         self.local.add(subscription)
 
     def unsubscribe(self, now: Time, subscription_id: int) -> None:
-        """The application no longer wants a subscription; an unknown id is ignored."""
+        """The application unsubscribes; an unknown id is ignored."""
         self.local.remove(subscription_id)
 
     def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
@@ -170,8 +171,8 @@ class Broker(abc.ABC, Generic[P]):
         """A unicast message was given up."""
 
     def timer(self, now: Time, key: Hashable) -> None:
-        """A timer that was set has come."""
+        """A timer has expired."""
 
     def tables(self) -> dict[str, int]:
-        """How full its tables are, by name: what `roamcast status` shows, and what must not grow without bound."""
+        """The number of entries of its tables, by name: `roamcast status` shows them, and they must be bounded."""
         return {"subscriptions": len(self.local)}

@@ -1,8 +1,8 @@
-"""Protocols by name: ours, those that installed packages offer, and those in a file beside a scenario.
+"""Protocols by name: ours, those of installed packages, and those in a file beside a scenario.
 
 * ours: listed below;
-* of another package: the name of its entry point in the group `roamcast.protocols`, which must give an `Entry`;
-* in a file: `path/to/file.py:name`, `name` being an `Entry` in it; the path is relative to the scenario's folder.
+* of another package: the name of its entry point in the group `roamcast.protocols`, which must be an `Entry`;
+* in a file: `path/to/file.py:name`, where `name` is an `Entry`; the path is relative to the scenario's folder.
 """
 
 import importlib.metadata

@@ -1,4 +1,4 @@
-"""What a world needs to know of a protocol to host it, and what the protocol can and cannot do."""
+"""What a world needs to know about a protocol to host it, and what the protocol can and cannot do."""
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
@@ -13,36 +13,36 @@ from roamcast.protocols.facts import Fact
 from roamcast.protocols.messages import Message
 
 Understood = Literal["lifetimes", "contexts", "domains"]
-"""What of a publication or subscription, beyond event and filter, a protocol may understand."""
+"""Parts of a publication or subscription, beyond event and filter, that a protocol may understand."""
 Needed = Literal["positions", "attributes"]
-"""What a protocol may need to know of its node."""
+"""What a protocol may need to know about its node."""
 Rules = Callable[[Any, Publication | Subscription], Iterator[str]]
-"""Given a protocol's parameters: why a publication or subscription cannot be used, in words."""
+"""Takes a protocol's parameters and a publication or subscription; gives the reasons why it cannot be used."""
 
 
 class ProtocolError(RoamcastError):
-    """A protocol that cannot be found or used."""
+    """A protocol cannot be found or used."""
 
 
 @dataclass(frozen=True)
 class Entry:
-    """A protocol, as the catalogue has it."""
+    """A protocol in the catalogue."""
 
     name: str
     summary: str
     parameters: type[Parameters]
-    """A scenario's `[protocol.parameters]` is decoded into it; every field has a default."""
+    """A scenario's `[protocol.parameters]` is decoded into this class; every field has a default."""
     broker: type[Broker[Any]]
     messages: tuple[type[Message], ...]
     """Every class of message its brokers send."""
     facts: tuple[type[Fact], ...] = ()
-    """Every class of fact its brokers record, decisions apart."""
+    """Every class of fact its brokers record, except decisions."""
     understands: frozenset[Understood] = frozenset()
     needs: frozenset[Needed] = frozenset()
     compared: tuple[Mapping[str, Any], ...] = ({},)
-    """Parameters with which it is worth comparing: those of its paper; if one decides, some values of it."""
+    """Parameters worth comparing: those of its paper, or several values of a parameter that matters most."""
     rules: Rules | None = None
-    """What of the understood it refuses all the same, such as a context without a region."""
+    """What it refuses although it understands it, such as a context without a region."""
 
     def __post_init__(self) -> None:
         if not self.messages:
@@ -56,17 +56,17 @@ class Entry:
     def codec(self) -> Codec:
         return Codec(self.messages)
 
-    def refusals(self, asked: Publication | Subscription, params: Parameters | None = None) -> Iterator[str]:
-        """What of a publication or subscription this protocol does not understand or refuses, in words."""
-        if asked.lifetime is not None and "lifetimes" not in self.understands:
+    def refusals(self, wanted: Publication | Subscription, params: Parameters | None = None) -> Iterator[str]:
+        """The reasons why this protocol does not understand or refuses a publication or subscription."""
+        if wanted.lifetime is not None and "lifetimes" not in self.understands:
             yield f"{self.name} does not understand lifetimes"
-        if isinstance(asked, Publication):
-            place, domain, names = asked.relevance, asked.subscription_domain, (RELEVANCE, SUBSCRIPTION_DOMAIN)
+        if isinstance(wanted, Publication):
+            place, domain, names = wanted.relevance, wanted.subscription_domain, (RELEVANCE, SUBSCRIPTION_DOMAIN)
         else:
-            place, domain, names = asked.interest, asked.publication_domain, (INTEREST, PUBLICATION_DOMAIN)
+            place, domain, names = wanted.interest, wanted.publication_domain, (INTEREST, PUBLICATION_DOMAIN)
         if place is not None and "contexts" not in self.understands:
             yield f"{self.name} does not understand contexts, such as a {names[0]}"
         if domain is not None and "domains" not in self.understands:
             yield f"{self.name} does not understand domains, such as a {names[1]}"
         if self.rules is not None:
-            yield from self.rules(self.parameters() if params is None else params, asked)
+            yield from self.rules(self.parameters() if params is None else params, wanted)

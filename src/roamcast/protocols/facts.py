@@ -1,7 +1,7 @@
-"""Facts that a broker can record: typed rows that the world writes down with the time and the node.
+"""Facts that a broker can record: typed rows that the world writes with the time and the node.
 
 A fact is a frozen struct declared beside the protocol that records it, and listed in the protocol's `Entry`. Its class
-is a table: `table` is its name, the fields are its columns, behind `time` and `node`. Schema, recorder, live facts and
+is a table: `table` is its name, the fields are its columns, after `time` and `node`. Schema, recorder, live facts and
 the lab's gathering follow from the declaration; docs/facts.md lists the tables of our own protocols.
 """
 
@@ -23,9 +23,9 @@ Decided = Literal[
 ]
 """What a broker may decide about an event:
 
-* `forwarded`: it passes the event on (to `to`, or to whoever hears it);
-* `suppressed`: it would have, and heard somebody else do so;
-* `not chosen`: a toss decided against it, or it is no nearer to where the event is to go;
+* `forwarded`: it passes the event on (to `to`, or to all nodes in range);
+* `suppressed`: it would have, but heard somebody else do so;
+* `not chosen`: a random choice decided against it, or it is no nearer to the event's destination;
 * `no route`: it knows no one to pass it on to;
 * `not wanted`: it knows its neighbours, and none of them wants it;
 * `cache full`: it could not keep it, or had to drop it for another;
@@ -40,8 +40,8 @@ class Fact(msgspec.Struct, frozen=True):
     table: ClassVar[str]
     """The name of its table: letters, digits and underscores."""
     lasting: ClassVar[bool] = False
-    """Whether a row says how things are until the next one: then what was said before a run began holds at its start.
-    If not, a row is about one instant."""
+    """Whether a row describes a state that lasts until the next row: then the last row from before a run's start holds
+    at its start. Otherwise a row is about one instant."""
 
 
 class Decision(Fact, frozen=True):
@@ -52,4 +52,4 @@ class Decision(Fact, frozen=True):
     event: EventId
     decision: Decided
     to: int | None = None
-    """The neighbour that it is about, if it is about one."""
+    """The neighbour that the decision is about, if any."""

@@ -1,11 +1,11 @@
 """Hint-driven routing: no structure at all, only an estimate of who has been near whom.
 
 Baldoni, Beraldi, Cugola, Migliavacca, Querzoni, "Structure-less Content-Based Routing in Mobile Ad Hoc Networks"
-(2005), sections 3 and 4. Brokers beacon what they want. How many of a broker's beacons were missed since the last one
-heard, a tenth of it, is the *hint*: 0 next to it, 1 after ten, infinite when it was never met. An event travels by
-broadcast. Whoever hears it first and knows of somebody interested who is not on its list of destinations, or has a
-lower hint for one who is, passes it on, the sooner the lower that hint; unless it hears the event again before.
-`docs/protocols/hint.md` has the choices that the paper leaves open, and what they change.
+(2005), sections 3 and 4. Brokers send beacons with what they want. The *hint* for a broker is a tenth of the number of
+its beacons missed since the last one heard: 0 next to it, 1 after ten, infinite if it was never met. An event travels
+by broadcast. A broker that hears it for the first time passes it on if it knows an interested broker that is not on the
+event's list of destinations, or has a lower hint for one that is; the lower that hint, the sooner. It cancels that if
+it hears the event again before. `docs/protocols/hint.md` has the choices that the paper leaves open, and their effect.
 """
 
 from collections.abc import Hashable, Mapping
@@ -29,14 +29,14 @@ from roamcast.units import SECOND, seconds
 
 MAX_DESTINATIONS: Final = 1024
 MAX_MISSED: Final = 10
-"""Beacons missed in a row, after which a node is forgotten at the latest."""
+"""The most beacons missed in a row before a node is forgotten."""
 _BEACON: Final = "beacon"
 _STEP: Final = SECOND // (3 * MAX_MISSED)
-"""The delay a missed beacon adds: the paper waits a third of the hint in seconds."""
+"""The delay added per missed beacon: the paper waits a third of the hint in seconds."""
 
 
 class Beacon(Message, frozen=True, tag="beacon"):
-    """What a node's applications want, told to whoever is near."""
+    """What a node's applications want, broadcast to its neighbours."""
 
     role: ClassVar[Role] = "beacon"
 
@@ -53,7 +53,7 @@ class Hinted(Message, frozen=True, tag="hinted"):
     credit: Annotated[int, Meta(ge=0, le=255)]
     """How many more times a broker may pass it on without a reason."""
     destinations: Annotated[dict[int, Annotated[int, Meta(ge=0, le=MAX_MISSED)]], Meta(max_length=MAX_DESTINATIONS)]
-    """By node: the fewest of its beacons that a broker which passed this on has missed. The paper's hint is a tenth."""
+    """By node: the fewest of its beacons that any broker on the way has missed. The paper's hint is a tenth of it."""
 
 
 class Hint(Parameters, frozen=True, kw_only=True):
@@ -88,14 +88,14 @@ class HintBroker(Broker[Hint]):
         super().__init__(node, params, port, rng)
         self._interval = seconds(params.interval)
         self._tolerance = seconds(params.interval * params.tolerance)
-        # The entry goes when more than ten beacons were missed, that is when the eleventh is late.
+        # The entry is removed when more than ten beacons were missed, that is when the eleventh is late.
         lifetime = (params.life + 1) * self._interval + self._tolerance - 1
         self._table: NeighbourTable[Filter] = NeighbourTable(lifetime, params.table)
-        self._interests: FilterIndex[Node] = FilterIndex()  # of those in the table
+        self._interests: FilterIndex[Node] = FilterIndex()  # of the nodes in the table
         self._seen = DuplicateWindow(params.window)
-        self._scheduled: dict[int, tuple[Handle, Time]] = {}  # by event, with when it leaves; the newest last
-        self._beacon: Beacon | None = None  # made anew when subscriptions change
-        self._told = False  # whether others may still believe that something is wanted here
+        self._scheduled: dict[int, tuple[Handle, Time]] = {}  # by event, with the time of sending; newest last
+        self._beacon: Beacon | None = None  # None after subscriptions changed
+        self._advertised = False  # whether others may still believe that something is wanted here
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
@@ -118,11 +118,11 @@ class HintBroker(Broker[Hint]):
         for node in self._table.expire(now):
             self._interests.remove(node)
         # With the last subscription gone, one more beacon says so.
-        if len(self.local) or self._told or self.params.beaconing == "all":
+        if len(self.local) or self._advertised or self.params.beaconing == "all":
             if self._beacon is None:
                 filters = self.local.filters
                 self._beacon = Beacon(summarise(filters, self.params.summary) if filters else NOTHING)
-            self._told = bool(len(self.local))
+            self._advertised = bool(len(self.local))
             self.port.broadcast(self._beacon)
 
     def _next_beacon(self) -> Time:
@@ -151,7 +151,7 @@ class HintBroker(Broker[Hint]):
     # --- Events -----------------------------------------------------------------------------------------------------
 
     def publish(self, now: Time, publication: Publication) -> None:
-        """The publisher always sends, at once, with all it knows."""
+        """The publisher always sends, at once, with all destinations it knows."""
         event = publication.event
         self._seen.add(event.id)
         destinations: dict[Node, int] = {}
@@ -172,7 +172,7 @@ class HintBroker(Broker[Hint]):
                 self._hear_copy(now, message)
 
     def _forward(self, now: Time, message: Hinted) -> None:
-        """`forward(m)` of the paper's Figure 3, from the first hearing on."""
+        """`forward(m)` of the paper's Figure 3, after the first reception."""
         event, credit = message.event, message.credit
         hops = min(message.hops + 1, MAX_HOPS)
         destinations = dict(message.destinations)
@@ -189,10 +189,10 @@ class HintBroker(Broker[Hint]):
         self._schedule(event.id, self.port.broadcast(Hinted(event, hops, credit, destinations), delay), now + delay)
 
     def _improve(self, now: Time, event: Event, destinations: dict[Node, int]) -> int | None:
-        """Puts what this broker knows better into the list; gives its lowest hint of those, None if nothing is better.
+        """Improves the list with what this broker knows; returns the lowest hint it entered, None if none is better.
 
-        The condition of Figure 3 has no brackets; section 4 says which are meant: the predicate must match, and the
-        node be new on the list or its hint lower.
+        The condition of Figure 3 has no brackets; section 4 says where they belong: the predicate must match, and the
+        node must be new on the list or its hint lower.
         """
         least = None
         for node in self._interests.match(event):
@@ -208,11 +208,11 @@ class HintBroker(Broker[Hint]):
         return least
 
     def _schedule(self, event_id: int, handle: Handle, leaves: Time) -> None:
-        """Remembers how to take it back; what left long ago makes room."""
+        """Remembers how to cancel it; the oldest entries make room."""
         put(self._scheduled, event_id, (handle, leaves), self.params.window)
 
     def _hear_copy(self, now: Time, message: Hinted) -> None:
-        """Somebody else has passed it on: there is no need any more."""
+        """Somebody else has passed it on, so this node need not."""
         if message.event.id not in self._scheduled:
             return
         if (
@@ -236,7 +236,7 @@ class HintBroker(Broker[Hint]):
 
 
 def _has_place(node: Node, destinations: Mapping[Node, int]) -> bool:
-    """Whether a node is, or can be put, on the list: strangers may have filled it, and a frame takes no longer one."""
+    """Whether a node is on the list, or can be added: strangers may have filled it up to the limit of a frame."""
     return node in destinations or len(destinations) < MAX_DESTINATIONS
 
 

@@ -2,9 +2,9 @@
 
 The rules this file owns:
 
-* An event is handed to each subscription that matches it, and to none twice: once per (event, subscription).
-* A copy that arrives later does not by itself reach a subscription made meanwhile. Only what a broker still holds does:
-  it says so with `deliver_held`.
+* Each matching subscription gets an event once: once per (event, subscription).
+* A later copy does not reach a subscription made meanwhile. A broker that still holds the event can deliver it with
+  `deliver_held`.
 * The latest `capacity` events are remembered, each with the subscriptions that got it, and kept through the port, so
   that the rule holds across a restart too. An event costs one small record on disk (8 bytes, and 8 for each
   subscription that got it), written when it is first delivered and again for each later subscription.
@@ -23,11 +23,11 @@ KEPT: Final = "delivered/"
 _WORD: Final = 8
 """Bytes of a number in a kept record."""
 _FEW: Final = 4
-"""Subscriptions up to which asking each is faster than the index."""
+"""Up to this many subscriptions, asking each is faster than the index."""
 
 
 class _Keeper(Protocol):
-    """The part of a port that this needs."""
+    """The part of a port that `LocalSubscriptions` needs."""
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None: ...
     def spend(self, work: Literal["match"]) -> None: ...
@@ -41,7 +41,7 @@ class LocalSubscriptions:
         self._capacity = capacity
         self._index: FilterIndex[int] = FilterIndex()
         self._filters: dict[int, Filter] = {}
-        self._delivered: dict[EventId, tuple[int, ...]] = {}  # to which subscriptions, the oldest event first
+        self._delivered: dict[EventId, tuple[int, ...]] = {}  # to which subscriptions; oldest event first
         self._serial = 0
 
     def __len__(self) -> int:
@@ -49,16 +49,16 @@ class LocalSubscriptions:
 
     @property
     def filters(self) -> list[Filter]:
-        """In the order of subscription; one that replaced another has its place."""
+        """The filters in the order of subscription; one that replaced another has its place."""
         return list(self._filters.values())
 
     def restore(self, kept: Mapping[str, bytes]) -> None:
-        """Takes over what a former life had delivered, oldest first."""
+        """Restores what was delivered before a restart, oldest first."""
         records = [(_numbers(value), key) for key, value in kept.items() if key.startswith(KEPT)]
         for (serial, *subscriptions), key in sorted(records):
             self._delivered[int(key.removeprefix(KEPT))] = tuple(subscriptions)
             self._serial = serial
-        for oldest in list(self._delivered)[: -self._capacity]:  # a crash came before they were forgotten
+        for oldest in list(self._delivered)[: -self._capacity]:  # not forgotten before a crash
             del self._delivered[oldest]
             self._port.forget(f"{KEPT}{oldest}")
 
@@ -75,7 +75,7 @@ class LocalSubscriptions:
         return bool(self._matching(event))
 
     def deliver(self, event: Event, hops: int, via: str) -> bool:
-        """Hands an event that has arrived to the subscriptions that match, if none had it; whether any matches."""
+        """Hands a received event to the matching subscriptions, if none had it; returns whether any matches."""
         if not self._filters:
             return False
         wanted_by = self._matching(event)
@@ -84,7 +84,7 @@ class LocalSubscriptions:
         return bool(wanted_by)
 
     def deliver_held(self, event: Event, hops: int, via: str) -> None:
-        """Hands an event that the broker holds to the subscriptions that match and have not got it."""
+        """Hands an event that the broker holds to the matching subscriptions that have not got it."""
         had = self._delivered.get(event.id, ())
         wanting = tuple(number for number in self._matching(event) if number not in had)
         if wanting:

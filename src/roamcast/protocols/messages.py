@@ -1,8 +1,8 @@
 """The base of the messages that brokers exchange. Each protocol declares its own beside its broker.
 
-A message is a frozen struct; `codec.py` gives it its one encoding, and so its size. Its `tag` is its name on the air
-and the `kind` under which its transmissions are counted; its `role` says what it is for. What is too long for one frame
-and of use in part, such as a document, goes as a `Bulk` of small messages.
+A message is a frozen struct; `codec.py` defines its one encoding, and so its size. Its `tag` is its name on the air and
+the `kind` under which its transmissions are counted; its `role` says what it is for. Content that is too long for one
+frame and useful in part, such as a document, is sent as a `Bulk` of small messages.
 """
 
 import abc
@@ -14,11 +14,11 @@ import msgspec
 from roamcast.content.event import Event, EventId
 
 MAX_HOPS: Final = 2**31 - 1
-"""Where counting stops: a stranger may claim any number, and one more must still fit into a frame and a fact."""
+"""The limit of counting: a stranger may claim any number, and one more must still fit into a frame and a fact."""
 
 Role = Literal["data", "control", "beacon"]
-"""What a message is for: it carries events; it says something that other brokers act on; or it only says at regular
-times that its sender is there, with what goes along."""
+"""What a message is for: it carries events; it makes other brokers do something; or it only says, at regular intervals,
+that its sender is there, perhaps with more."""
 
 
 class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
@@ -26,41 +26,41 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
 
     role: ClassVar[Role] = "control"
     urgent: ClassVar[bool] = False
-    """Whether it goes before other messages that wait in a node's queue."""
+    """Whether it goes ahead of other messages in a node's queue."""
     tracked: ClassVar[bool] = False
-    """Whether the broker that broadcast it is told when it has left, or found the queue full."""
+    """Whether the broker that broadcast it is told when it was sent, or found the queue full."""
 
     @property
     def cause(self) -> int:
-        """The repair or refresh that a control message belongs to, so that the cost and the reach of one can be counted
-        from what was transmitted; 0 if it belongs to none."""
+        """The repair or refresh that a control message belongs to, so that its cost and reach can be counted from the
+        transmissions; 0 if it belongs to none."""
         return 0
 
     @property
     def event_id(self) -> EventId | None:
-        """The event that it carries, if any: that of its field `event`, unless a message knows better."""
+        """The event that it carries, if any: by default its field `event`."""
         event = getattr(self, "event", None)
         return event.id if isinstance(event, Event) else None
 
     def encoded_size(self, encode: Callable[[object], bytes]) -> int:
-        """Bytes of its encoding. A long message that knows the size of its parts can say it without encoding them."""
+        """Bytes of its encoding. A long message that knows the size of its parts can override this to save encoding."""
         return len(encode(self))
 
 
 MAX_PIECES: Final = 62
-"""Of one `Bulk`: which of them arrived fits into one machine word."""
+"""Pieces of one `Bulk`: a mask of those that arrived fits into one machine word."""
 
 
 class Bulk(abc.ABC):
     """Up to `MAX_PIECES` messages of one class that are broadcast one after another, such as a document in pieces.
 
-    Only its pieces are ever on the air: each is a frame of its own, that collides or gets lost alone. The simulator
-    makes none of them: it hands the whole to those who received a part of it, and says which. So a payload exists once
-    in a run, however many nodes have it. All pieces but the last have the same size.
+    Only its pieces are on the air: each is a separate frame, which collides or gets lost by itself. The simulator does
+    not make the pieces: it hands the whole bulk to each receiver and says which pieces arrived. So a payload exists
+    once in a run, however many nodes have it. All pieces but the last have the same size.
     """
 
     piece: ClassVar[type[Message]]
-    """The class of its pieces; their tag, role and urgency are its own."""
+    """The class of its pieces; the bulk has their tag, role and urgency."""
 
     @abc.abstractmethod
     def __len__(self) -> int:
@@ -68,7 +68,7 @@ class Bulk(abc.ABC):
 
     @abc.abstractmethod
     def __getitem__(self, number: int) -> Message:
-        """A piece, by its place in this bulk: 0 to len - 1."""
+        """A piece by its index in this bulk: 0 to len - 1."""
 
     @property
     @abc.abstractmethod
@@ -77,7 +77,7 @@ class Bulk(abc.ABC):
 
     @property
     def cause(self) -> int:
-        """That of its pieces, of which all have the same."""
+        """The cause of its pieces, the same for all."""
         return self[0].cause
 
 

@@ -1,6 +1,6 @@
-"""The soft-state table: what was last heard of each node, until it is too long ago.
+"""The soft-state table: what was last heard from each node, until it is too long ago.
 
-Bounded: when it is full, whoever was not heard of for longest makes room.
+Bounded: when it is full, the node silent for longest makes room.
 """
 
 from collections.abc import ItemsView, Iterator
@@ -15,7 +15,7 @@ class Heard(Generic[V]):
     """Belongs to the table, which changes it when the node is heard of again: to be read at once, not kept."""
 
     last: int
-    """When, in ns."""
+    """Time it was last heard, ns."""
     value: V
 
 
@@ -28,7 +28,7 @@ class NeighbourTable(Generic[V]):
         self._heard: dict[int, Heard[V]] = {}  # longest ago first
 
     def hear(self, now: int, node: int, value: V) -> int | None:
-        """Remembers what a node said; gives the node that made room for it, if one had to."""
+        """Stores a node's value; returns the node that had to make room, if any."""
         heard = self._heard.pop(node, None)
         if heard is None:
             heard = Heard(now, value)
@@ -42,7 +42,7 @@ class NeighbourTable(Generic[V]):
         return oldest
 
     def expire(self, now: int) -> list[int]:
-        """Forgets the nodes not heard of for longer than the lifetime, and names them."""
+        """Removes the nodes silent for longer than the lifetime, and returns them."""
         gone = []
         for node, heard in self._heard.items():
             if now - heard.last <= self._lifetime:

@@ -1,12 +1,12 @@
-"""Partial documents: something long that comes in numbered pieces, from one sender or several, until it is whole.
+"""Partial documents: something long that arrives in numbered pieces, from one or several senders, until complete.
 
 The rules this file owns:
 
-* A document is `length` bytes cut into pieces of `size`; the last has the rest. Pieces of a document that is cut
-  otherwise cannot be put together with those that are here: whoever is newest counts.
-* Which pieces are here is a bit mask. In a simulator that shares objects, the pieces refer to the one whole that they
-  are pieces of, and no byte is copied; on a device, the pieces' own bytes are held.
-* Bounded in documents and in bytes: what made no progress for longest goes first.
+* A document is `length` bytes cut into pieces of `size`; the last has the rest. Pieces of the same document cut in
+  another way cannot be combined with those here: the newest cut counts.
+* A bit mask says which pieces are here. In a simulator, which shares objects, pieces refer to the one whole document,
+  and no byte is copied; on a device, the pieces' own bytes are held.
+* Bounded in documents and in bytes: the document longest without progress is dropped first.
 """
 
 from dataclasses import dataclass
@@ -29,7 +29,7 @@ class Cut:
 
     @cached_property
     def pieces(self) -> int:
-        """How many there are; an empty document is one empty piece."""
+        """The number of pieces; an empty document is one empty piece."""
         return max(1, -(-self.length // self.size))
 
     @cached_property
@@ -43,7 +43,7 @@ class Cut:
         return self.size + PIECE_COST
 
     def span(self, number: int) -> tuple[int, int]:
-        """From which byte to which a piece reaches."""
+        """The first byte of a piece, and the byte after its last."""
         return number * self.size, min(self.length, (number + 1) * self.size)
 
 
@@ -59,7 +59,7 @@ class Partial(Generic[W]):
         self.octets: dict[int, bytes] = {}
         """Pieces that came as bytes."""
         self.whole: W | None = None
-        """What the other pieces are pieces of."""
+        """The whole document that the other pieces belong to."""
 
     @property
     def complete(self) -> bool:
@@ -78,7 +78,7 @@ class Partial(Generic[W]):
 
     @property
     def cost(self) -> int:
-        """Bytes that it takes; what is shared costs its holder as much as on a device."""
+        """Bytes that it takes; shared pieces count as much as on a device."""
         return self.have.bit_count() * self.cut.cost
 
 
@@ -86,7 +86,7 @@ class Partials(Generic[K, W]):
     """Documents of which only some pieces are here."""
 
     def __init__(self, documents: int, octets: int) -> None:
-        """Up to so many documents, and so many bytes in all."""
+        """At most so many documents, and so many bytes in all."""
         if documents < 1 or octets < 0:
             raise ValueError(f"partial documents need room for one, not for {documents} of {octets} bytes")
         self._documents = documents
@@ -98,7 +98,7 @@ class Partials(Generic[K, W]):
         return self._partials.get(key)
 
     def add(self, key: K, cut: Cut, number: int, octets: bytes) -> Partial[W] | None:
-        """A piece has come as bytes; gives what is here of its document, or None if the piece is not one of it."""
+        """Adds a piece that came as bytes; returns its partial document, or None if the piece does not fit it."""
         if not 0 <= number < cut.pieces or len(octets) != cut.span(number)[1] - cut.span(number)[0]:
             return None
         partial = self._touched(key, cut)
@@ -108,20 +108,19 @@ class Partials(Generic[K, W]):
         return self._within_bounds(key, partial)
 
     def add_shared(self, key: K, cut: Cut, pieces: int, whole: W) -> Partial[W] | None:
-        """Pieces of a whole that is at hand have come."""
+        """Adds pieces of a shared whole document."""
         partial = self._touched(key, cut)
         partial.whole = whole
         self._set(partial, pieces & cut.all)
         return self._within_bounds(key, partial)
 
     def would_take(self, key: K, cut: Cut) -> bool:
-        """Whether a document of which nothing is here would, all at once, drive out no other: then it need not come
-        here first."""
+        """Whether a new document, added at once, would push out no other: then it need not be stored here first."""
         room = len(self._partials) < self._documents and self.cost + cut.pieces * cut.cost <= self._octets
         return room and key not in self._partials
 
     def pop(self, key: K) -> Partial[W] | None:
-        """Takes a document out."""
+        """Removes and returns a document."""
         partial = self._partials.pop(key, None)
         if partial is not None:
             self.cost -= partial.cost
@@ -142,7 +141,7 @@ class Partials(Generic[K, W]):
         partial.have |= pieces
 
     def _within_bounds(self, key: K, partial: Partial[W]) -> Partial[W]:
-        """Others make room; one that is too long for the bound stays until another comes."""
+        """Drops others to make room; a document that is too long for the bound stays until another comes."""
         while len(self._partials) > 1 and (len(self._partials) > self._documents or self.cost > self._octets):
             oldest = next(iter(self._partials))
             self.pop(oldest)

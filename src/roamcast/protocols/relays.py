@@ -1,13 +1,13 @@
-"""Multipoint relays: which neighbours pass a node's broadcasts on, so that few do and all nodes two hops away hear it.
+"""Multipoint relays: the few neighbours that pass a node's broadcasts on, so that all nodes two hops away hear them.
 
 Qayyum, Viennot, Laouiti, "Multipoint Relaying for Flooding Broadcast Messages in Mobile Wireless Networks" (2002), as
 OLSR uses it. The rules this file owns:
 
-* **Only links confirmed both ways count.** Nodes tell their neighbours whom they hear. Who is heard and says that it
-  hears us is a neighbour. Of a neighbour's own links only those count that it has confirmed itself.
-* **The choice.** First the neighbours that alone reach some node two hops away; then, again and again, the one that
-  reaches most nodes not yet reached. Of equals the one with more links to nodes two hops away, then the lowest number.
-* What was not heard for `lifetime` is forgotten; the table is bounded, and so is what one neighbour can claim.
+* **Only bidirectional links count.** Nodes tell their neighbours whom they hear. A node that we hear and that says it
+  hears us is a neighbour. Of a neighbour's own links, only those count that it has confirmed itself.
+* **The choice.** First the neighbours that alone reach some node two hops away; then, repeatedly, the one that reaches
+  most nodes not yet reached. Among equals, the one with more links to nodes two hops away, then the lowest number.
+* Nodes not heard for `lifetime` are forgotten; the table is bounded, and so is what one neighbour can claim.
 """
 
 from collections.abc import Collection, Mapping
@@ -44,12 +44,12 @@ def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple
 
 @dataclass(frozen=True)
 class Claim:
-    """What a neighbour says of its own neighbourhood. All who hear it may share it."""
+    """What a neighbour says about its own neighbourhood. All who hear it may share it."""
 
     confirmed: tuple[int, ...]
-    """Whom it hears and who hears it."""
+    """Nodes that it hears and that hear it."""
     heard: tuple[int, ...]
-    """Whom it hears, and does not know to hear it."""
+    """Nodes that it hears, without knowing whether they hear it."""
 
     @cached_property
     def links(self) -> frozenset[int]:
@@ -63,16 +63,16 @@ class Claim:
 
 
 class Neighbourhood:
-    """What a node knows of the nodes around it, from what they say; and so its relays."""
+    """What a node knows about the nodes around it, from their claims; and its relays."""
 
     def __init__(self, node: int, lifetime: int, capacity: int) -> None:
         self._node = node
-        # What counts of each neighbour's claim: its confirmed neighbours; None if the link to it is not confirmed.
+        # For each neighbour, its confirmed neighbours; None if the link to it is not confirmed.
         self._table: NeighbourTable[frozenset[int] | None] = NeighbourTable(lifetime, capacity)
         self._relays: tuple[int, ...] | None = ()  # None: to be chosen again
 
     def hear(self, now: int, neighbour: int, claim: Claim) -> None:
-        """A neighbour was heard directly, and says whom it hears."""
+        """A neighbour was heard directly, with its claim."""
         known = self._table.get(neighbour)
         before = None if known is None else known.value
         links = claim.links if self._node in claim.hears else None
@@ -81,13 +81,13 @@ class Neighbourhood:
             self._relays = None
 
     def expire(self, now: int) -> None:
-        """Forgets who was not heard for too long."""
+        """Forgets nodes that were silent for too long."""
         if self._table.expire(now):
             self._relays = None
 
     @property
     def claim(self) -> Claim:
-        """What this node can say of itself."""
+        """This node's own claim."""
         confirmed: list[int] = []
         heard: list[int] = []
         for neighbour in sorted(self._table):
@@ -101,7 +101,7 @@ class Neighbourhood:
 
     @property
     def relays(self) -> tuple[int, ...]:
-        """Who passes this node's broadcasts on."""
+        """The neighbours that pass this node's broadcasts on."""
         if self._relays is None:
             confirmed = {node: known.value for node, known in self._table.items() if known.value is not None}
             self._relays = select_relays(self._node, confirmed)

@@ -1,8 +1,7 @@
-"""For tests of brokers: a port that writes down what it is told, and a small network moved by hand.
+"""For tests of brokers: a port that records all calls, and a small network driven by hand.
 
-No simulator: messages of a `Mesh` take no time to speak of, arrive in order and collide with nothing, so that an
-example of a paper can be followed step by step. Each message passes through the codec on its way, so that what a test
-sees is what a device would.
+No simulator: messages in a `Mesh` take almost no time, arrive in order and never collide, so that an example of a paper
+can be followed step by step. Each message is encoded and decoded, so that a test sees what a device would.
 """
 
 import heapq
@@ -40,29 +39,29 @@ class Delivery:
 
 @dataclass
 class RecordingPort:
-    """A port for one broker alone: the test sets `now`, calls the broker, and looks at what was said."""
+    """A port for a single broker: the test sets `now`, calls the broker, and looks at the recorded calls."""
 
     now: Time = 0
     sent: dict[Handle, Sent] = field(default_factory=dict)
-    """What was sent and not withdrawn, by handle, in order."""
+    """Messages sent and not withdrawn, by handle, in order."""
     bulks: list[tuple[Time, Bulk]] = field(default_factory=list)
-    """What was sent in pieces, and when."""
+    """Bulks sent, with their times."""
     timers: list[tuple[Time, Hashable]] = field(default_factory=list)
     delivered: list[Delivery] = field(default_factory=list)
     notes: Counter[str] = field(default_factory=Counter)
     facts: list[tuple[Time, Fact]] = field(default_factory=list)
-    """What was recorded, decisions included, and when."""
+    """Facts recorded, decisions included, with their times."""
     work: Counter[Work] = field(default_factory=Counter)
-    """What the broker said that it computes."""
+    """Calls of `spend`."""
     kept: dict[str, bytes] = field(default_factory=dict)
     position: tuple[float, float] | None = None
-    """What `here` says, at any time."""
+    """What `here` returns."""
     properties: dict[str, Scalar] = field(default_factory=dict)
-    """What `attributes` says."""
+    """What `attributes` returns."""
     other_traffic: dict[Node, Time] = field(default_factory=dict)
-    """What `overheard` says, by neighbour."""
+    """What `overheard` returns, by neighbour."""
     counted: dict[type[Message], str] = field(default_factory=dict)
-    """The kinds of which the broker wants first copies only, and the note for the others. It gets every copy here."""
+    """Calls of `first_copies`: the kind and its note. Here the broker gets every copy all the same."""
     _serial: int = 0
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
@@ -121,11 +120,11 @@ class RecordingPort:
 
     @property
     def messages(self) -> list[Message]:
-        """What was sent, in order."""
+        """The messages sent, in order."""
         return [sent.message for sent in self.sent.values()]
 
     def clear(self) -> None:
-        """Forgets what was said so far, to look at what one more call says; not what was kept."""
+        """Forgets all recorded calls, but not what was kept."""
         self.sent.clear()
         self.bulks.clear()
         self.timers.clear()
@@ -135,7 +134,7 @@ class RecordingPort:
 
 
 class _MeshPort(RecordingPort):
-    """A node's port in a mesh: what it records also happens."""
+    """A node's port in a mesh: calls are recorded and carried out."""
 
     def __init__(self, mesh: "Mesh", node: Node) -> None:
         super().__init__()
@@ -180,7 +179,7 @@ class Mesh:
         for a, b in links:
             self.link(a, b)
         self.log: list[tuple[Time, Node, Message]] = []
-        """Every message that went out, with its time and sender."""
+        """Every message sent, with its time and sender."""
         self._codec = entry.codec()
         self._queue: list[tuple[Time, int, Node, Handle | Bulk | _Timer]] = []
         self._serial = 0
@@ -196,7 +195,7 @@ class Mesh:
         self.links -= {(a, b), (b, a)}
 
     def restart(self, node: Node) -> None:
-        """Makes a new broker for the node, with what the former had kept and nothing else."""
+        """Makes a new broker for the node, with only what the former one had kept."""
         port = self.ports[node]
         self._queue = [item for item in self._queue if item[2] != node]
         heapq.heapify(self._queue)
@@ -212,7 +211,7 @@ class Mesh:
         heapq.heappush(self._queue, (time, self._serial, node, what))
 
     def run(self, until: Time) -> None:
-        """Lets everything happen up to and including `until`."""
+        """Runs everything up to and including `until`."""
         assert until >= self.now, f"time does not go back from {self.now} to {until}"
         while self._queue and self._queue[0][0] <= until:
             time, _, node, what = heapq.heappop(self._queue)

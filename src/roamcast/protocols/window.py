@@ -13,10 +13,10 @@ class DuplicateWindow:
         self._capacity = capacity
         self._seen: dict[int, None] = {}  # in the order of arrival
         self.evicted: int | None = None
-        """What the latest new event pushed out, if anything."""
+        """The event that the latest new one pushed out, if any."""
 
     def add(self, event_id: int) -> bool:
-        """Remembers an event; whether it is new."""
+        """Adds an event; returns whether it is new."""
         seen = self._seen
         if event_id in seen:
             return False

@@ -2,12 +2,12 @@
 
 Frey and Roman, "Context-Aware Publish Subscribe in Mobile Ad Hoc Networks" (2007), section 3. Events are held by the
 hosts in their region of relevance, subscriptions by those in their region of interest. A host in both finds that they
-match and sends the event to the subscriber, or, where the subscription has a publication domain, a request to the
+match and sends the event to the subscriber, or, if the subscription has a publication domain, a request to the
 publisher, which sends it. The subscriber decides the subscription domain. `docs/protocols/context.md` has the choices
 that the paper leaves open.
 
-What has no context is relevant or wanted everywhere: it is flooded. Where neither has one, the subscriber itself is a
-host in both contexts and does the matching; nobody else need send it anything. An event without a lifetime is
+An item without a context is relevant or wanted everywhere: it is flooded. If neither has one, the subscriber itself is
+a host in both contexts and does the matching; nobody need send it anything. An event without a lifetime is
 instantaneous (section 2.3: "those available in traditional publish-subscribe middleware").
 """
 
@@ -59,7 +59,7 @@ from roamcast.units import seconds
 
 _CHECK: Final = "check"
 _HELD_REFRESHES: Final = 3
-"""Refreshes that may be missed before others let go of a subscription without end."""
+"""Refreshes that may be missed before others drop a subscription without end."""
 
 
 class ContextBroker(Broker[ContextParams]):
@@ -111,7 +111,7 @@ class ContextBroker(Broker[ContextParams]):
         item = EventItem(self.node, what.event, left, what.relevance, what.subscription_domain, own.version, own.reach)
         kind = Published if first else EventRefresh
         region = target(what.relevance, self._margin(first))
-        self._digests.told(item.key)
+        self._digests.sent(item.key)
         self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 
@@ -123,14 +123,14 @@ class ContextBroker(Broker[ContextParams]):
         )
         kind = Subscribed if first else SubscriptionRefresh
         region = target(what.interest, self._margin(first))
-        self._digests.told(item.key)
+        self._digests.sent(item.key)
         self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
         return item
 
     # --- From the air -----------------------------------------------------------------------------------------------
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        # Most of a run's time goes through here, so that what is heard again must cost next to nothing.
+        # The hot path of a run: a message heard again must cost next to nothing.
         kind, host = type(message), self._host
         if kind in _ACTIONS:
             assert isinstance(message, Routed)
@@ -145,15 +145,15 @@ class ContextBroker(Broker[ContextParams]):
             if isinstance(message, Digest):
                 self._digests.hear(now, message)
 
-    # Whom a message names takes it wherever it is heard; the others, if they are in its region.
+    # The node that a message names takes it wherever it is; others only if they are in its region.
 
     def _hear_published(self, now: Time, message: Published, inside: bool) -> None:
-        self._digests.told(message.item.key)
+        self._digests.sent(message.item.key)
         if inside and message.item.publisher != self.node:
             self._matching.take_event(now, message.item, _hops(message), "event")
 
     def _hear_subscribed(self, now: Time, message: Subscribed, inside: bool) -> None:
-        self._digests.told(message.item.key)
+        self._digests.sent(message.item.key)
         if inside and message.item.subscriber != self.node:
             self._matching.take_subscription(now, message.item)
 
@@ -208,7 +208,7 @@ class ContextBroker(Broker[ContextParams]):
             self.port.set_timer(now + self._check_interval, _CHECK)
 
     def _check(self, now: Time) -> None:
-        """Lets go of what is over or left behind, refreshes what is due, and matches what this host has moved into."""
+        """Drops what is over or left behind, refreshes what is due, and matches what this host has moved into."""
         if not self._checking:
             return
         self._matching.drop(now)
@@ -270,19 +270,19 @@ _ACTIONS: Final[dict[type[Message], Callable[[ContextBroker, Time, Any, bool], N
 """What a host does with a message that is new to it."""
 
 
-def rules(params: ContextParams, asked: Publication | Subscription) -> Iterator[str]:
-    """Why a publication or subscription cannot be used: section 3.1."""
+def rules(params: ContextParams, wanted: Publication | Subscription) -> Iterator[str]:
+    """The reasons why a publication or subscription cannot be used: section 3.1."""
     try:
-        if isinstance(asked, Publication):
-            if asked.relevance is not None:
-                check_relevance(asked.relevance, params.key_attributes)
-            if asked.subscription_domain is not None:
-                check_domain(asked.subscription_domain, SUBSCRIPTION_DOMAIN, params.query_distance)
+        if isinstance(wanted, Publication):
+            if wanted.relevance is not None:
+                check_relevance(wanted.relevance, params.key_attributes)
+            if wanted.subscription_domain is not None:
+                check_domain(wanted.subscription_domain, SUBSCRIPTION_DOMAIN, params.query_distance)
         else:
-            if asked.interest is not None:
-                check_interest(asked.interest, params.key_attributes)
-            if asked.publication_domain is not None:
-                check_domain(asked.publication_domain, PUBLICATION_DOMAIN, params.query_distance)
+            if wanted.interest is not None:
+                check_interest(wanted.interest, params.key_attributes)
+            if wanted.publication_domain is not None:
+                check_domain(wanted.publication_domain, PUBLICATION_DOMAIN, params.query_distance)
     except ContentError as problem:
         yield str(problem)
 

@@ -1,7 +1,7 @@
-"""Digests: a host that comes into the region of something held is told of it by those who hold it (section 3.2).
+"""Digests: a host that enters the region of an item gets it from the hosts that hold it (section 3.2).
 
-Neighbours say where they are and where they were. Who sees one come in waits a random time, and tells it what nobody
-else has told meanwhile, be it by a digest or by a refresh.
+Neighbours say where they are and where they were. A host that sees one enter waits a random time, and sends it the
+items that nobody else has sent meanwhile, in a digest or a refresh.
 """
 
 from collections.abc import Hashable
@@ -21,15 +21,15 @@ class Digests:
         self._host = host
         self._matching = matching
         self._refresh = seconds(host.params.refresh)
-        self._entered: dict[Hashable, Time] = {}  # by neighbour and item: when it last came in
-        self._owed: dict[Node, dict[Hashable, None]] = {}  # by neighbour: the items that a digest is to tell
+        self._entered: dict[Hashable, Time] = {}  # by neighbour and item: when it last entered
+        self._owed: dict[Node, dict[Hashable, None]] = {}  # by neighbour: the items for a digest
 
     @property
     def tables(self) -> dict[str, int]:
         return {"entered": len(self._entered), "owed": len(self._owed)}
 
     def watch(self, now: Time, node: Node, presence: Presence) -> None:
-        """Has a digest sent if the neighbour came into the region of something held here."""
+        """Schedules a digest if the neighbour has entered the region of an item held here."""
         if (
             not (self._matching.events.held or self._matching.subscriptions.held)
             or presence.before is None
@@ -50,7 +50,7 @@ class Digests:
             self._owed[node][key] = None
 
     def made(self, now: Time, node: Node) -> Digest | None:
-        """What nobody else has told the neighbour meanwhile."""
+        """A digest of what nobody else has sent the neighbour meanwhile."""
         owed = self._owed.pop(node, {})
         events = [held for held in map(self._matching.events.get, owed) if held is not None and held.expires > now]
         wanted = [
@@ -65,18 +65,18 @@ class Digests:
             tuple(held.item.older(held.item.left - (held.expires - now)) for held in wanted[:MAX_DIGEST]),
         )
 
-    def told(self, key: Hashable) -> None:
-        """Somebody has sent the item, in a digest or on its way through the region: nobody need be told any more."""
+    def sent(self, key: Hashable) -> None:
+        """Somebody has sent the item, in a digest or through the region: this host need not send it any more."""
         for owed in self._owed.values():
             owed.pop(key, None)
 
     def hear(self, now: Time, digest: Digest) -> None:
         for event in digest.events:
-            self.told(event.key)
+            self.sent(event.key)
             if event.publisher != self._host.node and _is_new(self._matching.events.get(event.key), event.version):
                 self._matching.take_event(now, event, 1, "digest")
         for item in digest.subscriptions:
-            self.told(item.key)
+            self.sent(item.key)
             if item.subscriber != self._host.node and _is_new(self._matching.subscriptions.get(item.key), item.version):
                 self._matching.take_subscription(now, item)
 

@@ -1,7 +1,7 @@
 """Conditions 4 and 5: whether a publisher is in a publication domain, and a subscriber in a subscription domain.
 
-The publisher decides when a matching request arrives, the subscriber when the event does, each for itself and as of
-then. A domain that looks beyond one hop is decided when the hosts there have been asked (`query.py`).
+The publisher decides when a matching request arrives, the subscriber when the event arrives, each about itself at that
+moment. A domain that looks beyond one hop is decided after a query to the hosts there (`query.py`).
 """
 
 from functools import partial
@@ -23,7 +23,7 @@ from roamcast.units import seconds
 
 
 class Domains:
-    """Of one host: its own events and subscriptions, and what it decides about them."""
+    """A host's own events and subscriptions, and its decisions about their domains."""
 
     def __init__(self, host: Host) -> None:
         self._host = host
@@ -101,13 +101,13 @@ class Domains:
         if own is None or own.expires + self._grace < now:
             self._host.port.note("match too late")
             return
-        if not own.what.filter.matches(message.event):  # whoever says so is mistaken, or the filter has changed
+        if not own.what.filter.matches(message.event):  # the sender is mistaken, or the filter has changed
             return
         if self.decide(now, message.event, message.subscription_domain, own.what.id, hops, "matched-event"):
             self._host.local.hand(message.event, (own.what.id,), hops, "matched-event")
 
     def decide(self, now: Time, event: Event, domain: Context | None, subscription: int, hops: int, via: str) -> bool:
-        """Whether to deliver now to an own subscription. Where hosts beyond one hop must be asked first, the answers
+        """Whether to deliver now to an own subscription. If hosts beyond one hop must be queried first, their answers
         decide later."""
         if domain is None:
             return True

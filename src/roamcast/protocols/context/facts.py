@@ -1,4 +1,4 @@
-"""What hosts of `context` record beyond local minima (`geocast.py`)."""
+"""The facts of `context`, except local minima (`geocast.py`)."""
 
 from typing import ClassVar, Literal
 
@@ -7,7 +7,7 @@ from roamcast.protocols.facts import Fact
 
 
 class Match(Fact, frozen=True):
-    """A step of a match: a host found an event and a subscription to overlap, or a domain was decided."""
+    """A step of a match: a host found that an event and a subscription overlap, or a domain was decided."""
 
     table: ClassVar[str] = "match"
 
@@ -17,11 +17,11 @@ class Match(Fact, frozen=True):
     step: Literal["overlap", "publication domain", "subscription domain"]
     """`overlap` at the host that sends what follows; the domains at the publisher and at the subscriber."""
     holds: bool
-    """Whether the domain holds; always true of an overlap."""
+    """Whether the domain holds; always true for an overlap."""
 
 
 class Holding(Fact, frozen=True):
-    """A host began or ceased to hold the event or subscription of another."""
+    """A host began or ceased to hold another host's event or subscription."""
 
     table: ClassVar[str] = "holding"
 

@@ -2,18 +2,18 @@
 
 The rules this file owns:
 
-* **Progress.** A host outside of the region that hears a message for the first time passes it on if it is nearer to the
-  region than the sender. It waits before, the shorter the more progress it offers, so that the nearest goes first.
-* **Suppression.** Whoever hears a copy from a host nearer to the region than itself keeps quiet: that one has done it.
-* **Inside the region** everybody passes it on once, after a short random wait. A message without a region is for all.
-* **Duplicates** are known by the message's `key`. Messages that different hosts make with the same key are one message:
-  an originator that waits and hears a nearer host send it keeps quiet as well.
-* **Local minimum.** A host outside of the region that hears nobody nearer pass on what it sent repeats it; after
-  `repeats` times it gives up and says so (`LocalMinimum`). With `carry` it keeps the message and tries again each
-  `CARRIED` for so long, since hosts move.
+* **Progress.** A host outside the region that hears a message for the first time passes it on if it is nearer to the
+  region than the sender. It waits first, shorter the more progress it offers, so that the nearest host sends first.
+* **Suppression.** A host that hears a copy from a host nearer to the region than itself does not send its own.
+* **Inside the region** every host passes it on once, after a short random wait. A message without a region is for all.
+* **Duplicates** are recognised by the message's `key`. Messages that different hosts make with the same key are one
+  message: an originator that waits and hears a nearer host send it does not send its own either.
+* **Local minimum.** A host outside the region that hears nobody nearer pass on what it sent repeats it; after `repeats`
+  times it gives up and records that (`LocalMinimum`). With `carry` it keeps the message for that long and tries again
+  every `CARRIED`, since hosts move.
 
-The paper (section 4) has "a custom implementation of a receiver-based geocast protocol" and tells no more of it; waits,
-repetitions and the rule of suppression are ours.
+The paper (section 4) has "a custom implementation of a receiver-based geocast protocol" and does not describe it;
+waits, repetitions and the rule of suppression are ours.
 """
 
 import enum
@@ -36,26 +36,26 @@ from roamcast.units import SECOND, seconds
 
 _TIMER: Final = "geocast"
 CARRIED: Final = SECOND
-"""Between two attempts with a message that met a local minimum."""
+"""Time between two attempts to send a message from a local minimum, ns."""
 
 
 class LocalMinimum(Fact, frozen=True):
-    """A message got no nearer to its region: nobody is, or nobody heard it."""
+    """A message got no nearer to its region: no host is nearer, or none heard it."""
 
     table: ClassVar[str] = "local_minimum"
 
     kind: str
     event: EventId | None
-    """What it was about, if about an event."""
+    """The event that the message is about, if any."""
     distance: float
-    """From the region, m."""
+    """Distance from the region, m."""
 
 
 class Routed(Message, frozen=True, kw_only=True):
     """A message to a region."""
 
     presence: Presence
-    """Of whoever sent this copy."""
+    """The presence of this copy's sender."""
     region: Region | None
     """None: everywhere."""
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)] = 0
@@ -63,16 +63,16 @@ class Routed(Message, frozen=True, kw_only=True):
 
     @property
     def key(self) -> Hashable:
-        """What tells it from other messages; all copies have the same."""
+        """Identifies the message; all copies have the same key."""
         raise NotImplementedError
 
     def onward(self, presence: Presence, waited: Time) -> Self:
-        """The message as the next host sends it, so long after it came."""
+        """The message as the next host sends it, `waited` after it arrived."""
         return msgspec.structs.replace(self, presence=presence, hops=min(self.hops + 1, MAX_HOPS))
 
 
 class Heard(enum.Enum):
-    """What a message is to the host that hears it."""
+    """What a message means to the host that hears it."""
 
     COPY = "heard before"
     OUTSIDE = "new, and for others"
@@ -91,20 +91,20 @@ class Settings(NamedTuple):
 
 
 class _Pending:
-    """A message that this host is about to send, or has sent and not heard farther on."""
+    """A message that this host is about to send, or has sent without hearing a nearer host pass it on."""
 
     __slots__ = ("arrived", "attempt", "distance", "message", "sent")
 
     def __init__(self, message: Routed, arrived: Time | None, distance: float) -> None:
         self.message = message
-        """As it was heard, or made here."""
+        """As it was received, or made here."""
         self.arrived = arrived
-        """When it was heard; None: it was made here."""
+        """When it was received; None: it was made here."""
         self.distance = distance
-        """From the region; `_INSIDE` in it, where nobody can be nearer."""
+        """Distance from the region; `_INSIDE` if in it, where nobody can be nearer."""
         self.attempt = 0
         self.sent: Time | None = None
-        """When it was first."""
+        """When it was first sent."""
 
 
 _INSIDE: Final = -1.0
@@ -119,7 +119,7 @@ class Geocast:
         presence: Callable[[Time], Presence],
         here: Callable[[Time], Point | None] | None = None,
     ) -> None:
-        """`here` may stand in for the port's."""
+        """`here` replaces the port's."""
         self._port = port
         self._here = here or port.here
         self._rng = rng
@@ -147,7 +147,7 @@ class Geocast:
     # --- Sending ----------------------------------------------------------------------------------------------------
 
     def send(self, now: Time, message: Routed, delay: Time = 0) -> None:
-        """Sends a message from here, after the delay unless a nearer host is heard doing so; one that is known, not."""
+        """Sends a new message from here after the delay, unless a nearer host is heard sending it first."""
         key = message.key
         if key in self._seen:
             return
@@ -161,7 +161,7 @@ class Geocast:
             self._transmit(now, key, pending, message)
 
     def _plan(self, at: Time, key: Hashable, pending: _Pending) -> None:
-        """Only the timer is set: most of what waits is never sent, and is not made before."""
+        """Sets only a timer: the message is made when it is sent, since most that wait are never sent."""
         put(self._pending, key, pending, self._settings.window)
         self._port.set_timer(at, (_TIMER, key, pending.attempt))
 
@@ -174,14 +174,14 @@ class Geocast:
         if pending.distance == _INSIDE:
             self._pending.pop(key, None)
             return
-        # Somebody nearer is to be heard before long.
+        # A nearer host should be heard soon.
         pending.attempt += 1
         self._plan(now + self._settings.wait + 2 * self._settings.jitter, key, pending)
 
     # --- Hearing ----------------------------------------------------------------------------------------------------
 
     def hear(self, now: Time, message: Routed) -> Heard:
-        """Takes a message from the air, and passes it on if that is this host's part."""
+        """Handles a received message, and passes it on if the rules say so."""
         key = message.key
         if key in self._seen:
             if key in self._pending:
@@ -221,7 +221,7 @@ class Geocast:
     # --- Timers -----------------------------------------------------------------------------------------------------
 
     def timer(self, now: Time, key: Any) -> bool:  # noqa: ANN401  # any key that was set, by whomever
-        """Whether the timer was one of this: it is time to send, or nobody nearer was heard."""
+        """Whether the timer belongs to the geocast: it is time to send, or nobody nearer was heard."""
         if not (isinstance(key, tuple) and len(key) == 3 and key[0] == _TIMER):
             return False
         pending = self._pending.get(key[1])
@@ -242,7 +242,7 @@ class Geocast:
     def _try_again(self, now: Time, key: Hashable, pending: _Pending, since: Time) -> None:
         region, here = pending.message.region, self._here(now)
         if here is None or region is None or region.contains(*here):
-            del self._pending[key]  # it came into the region itself, and has the message
+            del self._pending[key]  # this host has entered the region itself, and has the message
             return
         pending.distance = region.distance(*here)
         if pending.attempt <= self._settings.repeats:
@@ -262,7 +262,7 @@ class Geocast:
 
 
 def _distance(region: Region | None, place: Point | None) -> float:
-    """From the region; endless if nobody knows."""
+    """Distance from the region; infinite if the position is unknown."""
     if region is None:
         return 0.0
     return float("inf") if place is None else region.distance(*place)

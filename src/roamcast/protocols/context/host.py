@@ -1,4 +1,4 @@
-"""What the parts of a broker share: the node and its port, where it is, who is around it, and the geocast."""
+"""What the parts of a broker share: the node and its port, its position, its neighbours, and the geocast."""
 
 from random import Random
 
@@ -27,7 +27,7 @@ class Host:
         self.geocast = Geocast(port, rng, params.geocast, self.whereabouts.presence, self.whereabouts.here)
 
     def reach(self, now: Time) -> Rectangle | None:
-        """Where this host can be reached from now on."""
+        """This host's reachability region from now on."""
         here = self.whereabouts.here(now)
         if here is None:
             return None
@@ -35,5 +35,5 @@ class Host:
         return reachability(here, velocity, self.params.reachability, self.params.safe, seconds(self.params.refresh))
 
     def random_wait(self) -> Time:
-        """Before sending what others may send too."""
+        """A wait before sending what others may send too."""
         return round(self.rng.random() * seconds(self.params.match_wait))

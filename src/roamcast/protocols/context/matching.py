@@ -1,8 +1,8 @@
 """Conditions 1 to 3 on a host that holds events and subscriptions: whether they match, and it is in both contexts.
 
-An event is matched when it is first known here, each time it is refreshed, and when this host comes into its context,
-by moving or by a change of attributes or neighbours; a subscription likewise. What follows from a match is for the
-subscriber, or first for the publisher (`domains.py`).
+An event is matched when it is first known here, each time it is refreshed, and when this host enters its context, by
+moving or by a change of attributes or neighbours; a subscription likewise. A match is sent to the subscriber, or first
+to the publisher (`domains.py`).
 """
 
 from collections.abc import Callable, Hashable
@@ -20,14 +20,14 @@ from roamcast.protocols.context.tables import Held, ItemTable
 
 class Matching:
     def __init__(self, host: Host, domains: Domains, wake: Callable[[Time], None]) -> None:
-        """`wake` is called when something is held that must be looked at again."""
+        """`wake` is called when an item is held that must be checked again later."""
         params = host.params
         self._host = host
         self._domains = domains
         self._wake = wake
         self.events: ItemTable[EventItem] = ItemTable(params.store, params.margin, params.table)
         self.subscriptions: ItemTable[SubscriptionItem] = ItemTable(params.store, params.margin, params.table)
-        self._wanted: FilterIndex[Hashable] = FilterIndex()  # of the subscriptions held, by their key
+        self._wanted: FilterIndex[Hashable] = FilterIndex()  # filters of the subscriptions held, by key
 
     def forget(self, key: Hashable) -> None:
         """A subscription is over."""
@@ -35,7 +35,7 @@ class Matching:
             self._let_go(key)
 
     def drop(self, now: Time) -> None:
-        """Lets go of what has expired, and of what this host has left behind."""
+        """Drops what has expired, and what this host has left behind."""
         here = self._host.whereabouts.here(now)
         for key, expired in self.events.drop(now, here).items():
             assert isinstance(key, int)
@@ -46,7 +46,7 @@ class Matching:
             self._let_go(key)
 
     def take_event(self, now: Time, item: EventItem, hops: int, via: str) -> None:
-        """An event is known here: holds it, and matches it against the subscriptions that are."""
+        """Holds an event, and matches it against the subscriptions held."""
         held = self._hold_event(now, item, hops)
         if held is None and item.left:
             return  # outside of its region
@@ -67,7 +67,7 @@ class Matching:
             self._host.local.hand(item.event, tuple(ready), hops, via)
 
     def take_subscription(self, now: Time, item: SubscriptionItem) -> None:
-        """A subscription is known here: holds it, and matches it against the events that are."""
+        """Holds a subscription, and matches it against the events held."""
         held = self._hold_subscription(now, item)
         if held is None and item.left:
             return  # outside of its region
@@ -117,9 +117,9 @@ class Matching:
         return event.relevance is None and subscription.interest is None and subscription.subscriber != self._host.node
 
     def _match(self, now: Time, event: EventItem, subscription: SubscriptionItem, hops: int, via: str) -> bool:
-        """This host is in both contexts, and they match: the subscriber, or first the publisher, is told.
+        """This host is in both contexts, and they match: tells the subscriber, or first the publisher.
 
-        If this host is the subscriber, and nobody need be asked, the answer is whether to deliver.
+        If this host is the subscriber and no query is needed, returns whether to deliver.
         """
         if subscription.publication_domain is not None:
             self._domains.ask_publisher(now, event, subscription)
@@ -144,7 +144,7 @@ class Matching:
         return False
 
     def again(self, now: Time) -> None:
-        """Matches what this host has come into the context of, by moving or by a change of attributes or neighbours."""
+        """Matches items whose context this host has entered, by moving or by a change of attributes or neighbours."""
         if not len(self.events):
             return
         entered = [event for event in self.events if self._enters(now, event, event.item.relevance)]
@@ -158,7 +158,7 @@ class Matching:
         return context is None or holds(context, self._host.around.situation(now))
 
     def _enters(self, now: Time, held: Held[EventItem] | Held[SubscriptionItem], context: Context | None) -> bool:
-        """Whether the host is in the context, and was not when it last looked."""
+        """Whether the host is in the context, and was not at the last check."""
         inside = self._is_in(now, context)
         entered = inside and not held.inside
         held.inside = inside

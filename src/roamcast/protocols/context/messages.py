@@ -1,7 +1,7 @@
-"""What hosts say to each other: beacons, items on their way to their region, matches, requests, digests, queries.
+"""The messages between hosts: beacons, items on the way to their region, matches, requests, digests, queries.
 
-An *item* is an event or a subscription with all that a host needs to hold and match it. Lifetimes travel as what is
-left of them, so that clocks need not agree; a host that waits before it passes an item on takes the wait off.
+An *item* is an event or a subscription with everything that a host needs to hold and match it. Messages carry the
+remaining lifetime, so that clocks need not agree; a host that waits before it passes an item on subtracts the wait.
 """
 
 from collections.abc import Hashable
@@ -40,7 +40,7 @@ class EventItem(msgspec.Struct, frozen=True, array_like=True):
     subscription_domain: Context | None
     version: Version
     reach: Rectangle | None
-    """The publisher's reachability region; None: nobody knows where it is."""
+    """The publisher's reachability region; None: its position is unknown."""
 
     @property
     def key(self) -> EventId:
@@ -79,7 +79,7 @@ class SubscriptionItem(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Beacon(Message, frozen=True, tag="beacon"):
-    """A host is there."""
+    """Says that a host is there."""
 
     role: ClassVar[Role] = "beacon"
 
@@ -179,7 +179,7 @@ class Request(Routed, frozen=True, kw_only=True, tag="matching-request"):
 
 
 class Digest(Message, frozen=True, tag="digest"):
-    """What is held here, for a neighbour that has come into the region. One hop."""
+    """Items held here, for a neighbour that has entered their region. One hop."""
 
     presence: Presence
     events: Annotated[tuple[EventItem, ...], Meta(max_length=MAX_DIGEST)]
@@ -187,7 +187,7 @@ class Digest(Message, frozen=True, tag="digest"):
 
 
 class Query(Routed, frozen=True, kw_only=True, tag="query"):
-    """Asks all hosts in a region what they are like."""
+    """Asks all hosts in a region for their attributes."""
 
     asker: NodeId
     number: Version
@@ -199,7 +199,7 @@ class Query(Routed, frozen=True, kw_only=True, tag="query"):
 
 
 class Answer(Routed, frozen=True, kw_only=True, tag="answer"):
-    """What a host is like, to the asker's reachability region."""
+    """A host's attributes, sent to the asker's reachability region."""
 
     asker: NodeId
     number: Version

@@ -1,7 +1,7 @@
-"""The hosts around, from what they send; and when a host that was silent beacons.
+"""The neighbours of a host, from what they send; and when to send a beacon.
 
 Section 3.1: hosts tell their neighbours where they are, where they were and their key attributes, in beacons that are
-sent in the absence of other traffic.
+sent only in the absence of other traffic.
 """
 
 from collections.abc import Sequence
@@ -26,7 +26,7 @@ class _Neighbour:
 
 
 class _Neighbours(Sequence[HostView]):
-    """Those heard since a time, made out only when a context looks at them: most do not."""
+    """The neighbours heard since a time, listed only when a context looks at them: most do not."""
 
     def __init__(self, heard: dict[Node, _Neighbour], since: Time) -> None:
         self._heard = heard
@@ -48,10 +48,10 @@ class _Neighbours(Sequence[HostView]):
 
 
 class Surroundings:
-    """What a host knows of itself and of its neighbours, as a context looks at it.
+    """What a host knows about itself and its neighbours, in the form that contexts read.
 
-    Bounded: when it is full, whoever was not heard of for longest makes room. Every frame heard comes through here, so
-    hearing a known neighbour does next to nothing.
+    Bounded: when it is full, the neighbour silent for longest makes room. Every received frame passes through here, so
+    hearing a known neighbour must cost next to nothing.
     """
 
     def __init__(self, whereabouts: Whereabouts, lifetime: Time, capacity: int, check: Time) -> None:
@@ -66,7 +66,7 @@ class Surroundings:
         return len(self._heard)
 
     def hear(self, now: Time, node: Node, presence: Presence) -> bool:
-        """Takes what a neighbour says of itself; whether it is time again to look where it has gone."""
+        """Stores a neighbour's presence; returns whether it is time again to check where it has gone."""
         self._asked = None
         known = self._heard.get(node)
         if known is None:
@@ -82,7 +82,7 @@ class Surroundings:
         return True
 
     def expire(self, now: Time) -> None:
-        """Forgets who was not heard for too long."""
+        """Forgets neighbours that were silent for too long."""
         for node in [node for node, known in self._heard.items() if known.last < now - self._lifetime]:
             del self._heard[node]
 
@@ -94,26 +94,26 @@ class Surroundings:
         return self._asked[1]
 
     def with_answers(self, now: Time, answers: dict[Node, HostView]) -> Situation:
-        """The same when hosts beyond one hop have been asked: neighbours count even if their answers were lost."""
+        """The same after a query to hosts beyond one hop: neighbours count even if their answers were lost."""
         own, since = self.situation(now), now - self._lifetime
         hosts = {node: known.presence.host for node, known in self._heard.items() if known.last >= since}
         return Situation(own.host, own.neighbours, tuple((hosts | answers).values()))
 
 
 class BeaconClock:
-    """When to beacon: an interval after the host last sent anything that tells where it is."""
+    """When to send a beacon: an interval after the host last sent anything with its position."""
 
     def __init__(self, interval: Time, geocast: Geocast, start: Time) -> None:
         self._interval = interval
         self._geocast = geocast
         self._spoken = start - interval
-        """When it last did."""
+        """When it last sent its position."""
 
     def spoke(self, now: Time) -> None:
         self._spoken = max(self._spoken, now)
 
     def due(self, now: Time) -> Time:
-        """When the next beacon is due; not after now: it is."""
+        """When the next beacon is due; now or earlier: it is due."""
         if self._geocast.spoken is not None:
             self.spoke(self._geocast.spoken)
         return self._spoken + self._interval

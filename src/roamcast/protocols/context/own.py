@@ -1,7 +1,7 @@
 """The events and subscriptions that a host has issued itself: the paper's local event and local subscription table.
 
-They are renewed (a new version, a new reachability region) until their lifetime is over or they are taken back, and
-kept for `grace` beyond: a match that was found in time takes a moment to come back to its publisher or subscriber.
+They are renewed (a new version, a new reachability region) until their lifetime is over or they are withdrawn, and
+kept for `grace` beyond that: a match that was found in time takes a moment to reach its publisher or subscriber.
 """
 
 import math
@@ -26,16 +26,16 @@ class Own(Generic[T]):
         self.what: T = what
         self.expires = math.inf if lifetime is None else now + lifetime
         self.first = True
-        """Whether it has not been issued."""
+        """Whether it has not been issued yet."""
         self.issued = now
-        """When its latest version was."""
+        """When its latest version was issued."""
         self.version = 0
         self.reach: Rectangle | None = None
 
     def issue(self, now: Time, reach: Rectangle | None) -> bool:
-        """Makes a new version; whether it is the first.
+        """Makes a new version; returns whether it is the first.
 
-        Versions are numbered by the clock, which a host that begins again still has, so that they never repeat.
+        Versions are numbered by the clock, which survives a restart, so that they never repeat.
         """
         first, self.first = self.first, False
         self.version = max(self.version + 1, now // MILLISECOND)
@@ -43,5 +43,5 @@ class Own(Generic[T]):
         return first
 
     def left(self, now: Time, most: Time) -> Time:
-        """What is left of its life; of one without end, as long as others are to hold it without hearing of it."""
+        """Its remaining lifetime; without an end, how long others shall hold it without a refresh."""
         return most if self.expires == math.inf else max(0, int(self.expires) - now)

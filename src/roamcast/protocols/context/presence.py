@@ -1,8 +1,8 @@
-"""What a host says of itself in everything it sends: where it is, where it was, how it moves, its key attributes.
+"""What a host says about itself in everything it sends: where it is, where it was, how it moves, its key attributes.
 
 The paper's beacons (section 3.1) carry a host's location, its location at the time of the previous beacon, and its key
-attributes. Here every message carries them, so that data can take a beacon's place. `before` is the location at the
-last *mark*; a mark is made each beacon interval, whether a beacon went out then or data stood in for it.
+attributes. Here every message carries them, so that data can replace a beacon. `before` is the location at the last
+*mark*; a mark is made every beacon interval, whether a beacon was sent then or data replaced it.
 """
 
 import math
@@ -18,7 +18,7 @@ from roamcast.units import SECOND
 
 
 class Presence(msgspec.Struct, frozen=True, array_like=True):
-    """A host as it shows itself."""
+    """A host as it describes itself."""
 
     host: HostView = HostView()
     """Its location and velocity, if known, and its key attributes."""
@@ -31,7 +31,7 @@ class Presence(msgspec.Struct, frozen=True, array_like=True):
                 metres(coordinate, "a host's former location")
 
     def has_entered(self, region: Region) -> bool:
-        """Whether it came into the region since its last mark."""
+        """Whether it entered the region since its last mark."""
         now = self.host.location
         return (
             now is not None and self.before is not None and region.contains(*now) and not region.contains(*self.before)
@@ -39,14 +39,14 @@ class Presence(msgspec.Struct, frozen=True, array_like=True):
 
 
 class Whereabouts:
-    """Where the own host is and how it moves, as far as its port tells."""
+    """Where this host is and how it moves, as far as its port knows."""
 
     def __init__(self, port: Port, interval: Time, key_attributes: Sequence[str]) -> None:
         self._port = port
         self._interval = interval
         self._keys = tuple(key_attributes)
         self._asked: tuple[Time, Point | None] = (-1, None)
-        self._marks: tuple[tuple[Time, Point | None], ...] = ()  # the latest, and the one before it if there was one
+        self._marks: tuple[tuple[Time, Point | None], ...] = ()  # the latest two
 
     def here(self, now: Time) -> Point | None:
         if self._asked[0] != now:
@@ -61,7 +61,7 @@ class Whereabouts:
             self._marks = ((now, here), self._marks[0])
 
     def velocity(self, now: Time, here: Point | None) -> Point | None:
-        """Metres per second since the last mark, or the one before if that is too fresh; None if nobody can tell."""
+        """Metres per second since the last mark, or the one before if that is too recent; None if unknown."""
         for time, place in self._marks:
             if now - time >= SECOND // 10 and place is not None and here is not None:
                 passed = (now - time) / SECOND
@@ -69,13 +69,13 @@ class Whereabouts:
         return None
 
     def presence(self, now: Time) -> Presence:
-        """What to say of this host now."""
+        """What to say about this host now."""
         here = self.here(now)
         self._mark(now, here)
         known = self._port.attributes(now) if self._keys else {}
-        told = {name: known[name] for name in self._keys if name in known}
+        attributes = {name: known[name] for name in self._keys if name in known}
         before = self._marks[-1][1]
-        return Presence(HostView(here, self.velocity(now, here), told), before)
+        return Presence(HostView(here, self.velocity(now, here), attributes), before)
 
     def view(self, now: Time) -> HostView:
         """This host as it knows itself, with all its attributes."""
@@ -85,7 +85,7 @@ class Whereabouts:
 
 
 def shifted(place: Point, velocity: Point | None, ahead: Time, most: float) -> Point:
-    """Where a host will be in that time if it goes on as it does, at most so many metres away."""
+    """Where a host will be after `ahead` if it keeps its velocity, at most `most` metres away."""
     if velocity is None:
         return place
     dx, dy = velocity[0] * ahead / SECOND, velocity[1] * ahead / SECOND

@@ -1,7 +1,7 @@
-"""Asking hosts beyond one hop, for domains that look farther (section 3.1 assumes such a service; this is a small one).
+"""Queries to hosts beyond one hop, for domains that look farther (section 3.1 assumes a service; this is a small one).
 
 A query goes to a circle around the asker by geocast; each host in it answers to the asker's reachability region. After
-`query_wait` the domain is decided with the answers that came. Bounded: so many queries at a time, so many answers each.
+`query_wait` the domain is decided with the answers that came. The number of queries and of answers to each is bounded.
 """
 
 from collections.abc import Callable
@@ -17,7 +17,7 @@ Decide = Callable[[Time, dict[Node, HostView]], None]
 
 
 class Queries:
-    """Those that wait for answers."""
+    """The queries that wait for answers."""
 
     def __init__(self) -> None:
         self._waiting: dict[int, tuple[dict[Node, HostView], Decide]] = {}

@@ -1,12 +1,12 @@
-"""The events and subscriptions of others that a host holds, since it is in their regions.
+"""The events and subscriptions of others that a host holds because it is in their regions.
 
 The rules this file owns:
 
-* An item is held by every host in its region, also while its other properties do not hold there. `store` says who that
-  is at the edge: *strict*, hosts in the region; *enlarged*, also those within the margin around it; *keep*, as
-  enlarged, and whoever has an item keeps it wherever it goes.
-* An older version never replaces a newer one. What has expired is gone.
-* Bounded: the item that was put in or renewed longest ago makes room.
+* Every host in an item's region holds it, also while the item's other properties do not hold there. `store` defines the
+  edge: *strict*, hosts in the region; *enlarged*, also those within the margin around it; *keep*, as enlarged, and a
+  host that has an item keeps it wherever it goes.
+* An older version never replaces a newer one. Expired items are removed.
+* Bounded: the item that was added or renewed longest ago makes room.
 """
 
 from collections.abc import Hashable, Iterator
@@ -49,9 +49,9 @@ class Held(Generic[I]):
         self.area = area
         """Where hosts hold it; None: everywhere."""
         self.hops = hops
-        """How many it took to get here."""
+        """Hops from its origin."""
         self.inside = False
-        """Whether the host was in its context when it last looked."""
+        """Whether the host was in its context at the last check."""
 
 
 def target(context: Context | None, margin: float) -> Region | None:
@@ -66,17 +66,17 @@ class ItemTable(Generic[I]):
         self._margin = 0.0 if store == "strict" else margin
         self._capacity = capacity
         self.held: dict[Hashable, Held[I]] = {}
-        """By key; not to be changed from outside."""
+        """By key; read only from outside."""
 
     def __len__(self) -> int:
         return len(self.held)
 
     def __iter__(self) -> Iterator[Held[I]]:
-        """In the order of putting in; the table may change meanwhile."""
+        """In the order of adding; the table may change meanwhile."""
         return iter(list(self.held.values()))
 
     def entered(self, now: Time, presence: Presence) -> list[Hashable]:
-        """The keys of the items into whose area a neighbour has just come."""
+        """The keys of the items whose area a neighbour has just entered."""
         return [
             key
             for key, held in self.held.items()
@@ -87,8 +87,8 @@ class ItemTable(Generic[I]):
         return self.held.get(key)
 
     def put(self, now: Time, item: I, here: Point | None, hops: int) -> tuple[Held[I] | None, Hashable | None]:
-        """Holds an item if this host is to; gives it, if it is held in this or a later version, and the key of what
-        made room."""
+        """Adds an item if this host shall hold it; returns it, if it is held in this or a later version, and the key of
+        an item that made room."""
         known = self.held.get(item.key)
         if known is not None and known.item.version >= item.version:
             return known, None
@@ -98,7 +98,7 @@ class ItemTable(Generic[I]):
             area = known.area
         else:
             region = target(item.context, 0.0)
-            if region is not None and not self._is_near(region, here):  # most hosts that hear of it
+            if region is not None and not self._is_near(region, here):  # true for most hosts that hear of it
                 return None, None
             area = region if region is None or self._margin == 0 else region.enlarged(self._margin)
         if not (_contains(area, here) or (self._keep and known is not None)):
@@ -107,18 +107,18 @@ class ItemTable(Generic[I]):
         return held, put(self.held, item.key, held, self._capacity)
 
     def _is_near(self, region: Region, here: Point | None) -> bool:
-        """Whether a host may be in the region enlarged; never says no if it is."""
+        """Whether a host may be in the enlarged region; never wrongly says no."""
         if here is None:
             return False
         box, reach = region.box, self._margin + 1.0
         return box.x0 - reach <= here[0] <= box.x1 + reach and box.y0 - reach <= here[1] <= box.y1 + reach
 
     def remove(self, key: Hashable) -> bool:
-        """Lets go of an item; whether it was held."""
+        """Removes an item; returns whether it was held."""
         return self.held.pop(key, None) is not None
 
     def drop(self, now: Time, here: Point | None) -> dict[Hashable, bool]:
-        """Drops what has expired and what this host has left the region of; by key, whether it had expired."""
+        """Drops expired items, and those whose region this host has left; returns, by key, whether each had expired."""
         gone = {
             key: held.expires < now
             for key, held in self.held.items()

@@ -3,24 +3,24 @@
 The rules this file owns:
 
 1. **Join Request.** A source that has an event for a group floods a Join Request with the event inside, if its last
-   one for that group is `refresh` ago. Every node, receivers included, passes on the first copy it hears, after a
-   random wait, and notes from whom it came: its upstream for (source, group). Chance decides between equal neighbours.
-   A source without events floods nothing; when it stops, all that it built expires.
+   one for that group was `refresh` ago. Every node, receivers included, passes on the first copy it hears, after a
+   random wait, and remembers the sender as its upstream for (source, group). Chance decides between equal neighbours.
+   A source without events floods nothing; when it stops, everything that it built expires.
 2. **Join Table.** A node that belongs to the group answers with a Join Table: for each source the upstream node, and
-   what it wants. A node that is named in one sets its flag for the group, and sends a Join Table of its own, with
-   those it was told of; so up to the source. What comes within `gather` goes as one. Each step names the Join Request
-   it was learned from. Requests only ascend on the way, and one and the same request leads strictly towards the
-   source, so that no Join Table can go round in circles.
+   what it wants. A node that is named in one sets its flag for the group, and sends a Join Table of its own, with the
+   members it has learned of; and so on up to the source. Those within `gather` are sent as one. Each step names the
+   Join Request it was learned from. Requests only get newer on the way, and steps of the same request lead strictly
+   towards the source, so no Join Table can loop.
 3. **Change.** When its subscriptions change, a node sends Join Tables to all sources it has heard of within `timeout`
-   whose groups it belongs to now. Nobody says that it leaves.
-4. **Data.** Between Join Requests a source broadcasts events as Data. Who hears the first copy delivers it, and passes
-   it on if its flag is set. A node that belongs to the group but has no flag only listens.
-5. **Soft state.** Routes, flags and members last `timeout`. A source knows its members and what they want; an event
+   whose groups it now belongs to. There is no message for leaving.
+4. **Data.** Between Join Requests a source broadcasts events as Data. A node that hears the first copy delivers it, and
+   passes it on if its flag is set. A node that belongs to the group but has no flag only listens.
+5. **Soft state.** Routes, flags and members last for `timeout`. A source knows its members and what they want; an event
    that none of them wants is not sent.
-6. **Beginnings.** For `settle` after the first Join Request of a group, and while no member is known, there is no route
-   for Data. Events wait, with `unknown = "hold"` until a member is known but no longer than `refresh`.
+6. **New groups.** For `settle` after the first Join Request of a group, and while no member is known, there is no route
+   for Data. Events wait; with `unknown = "hold"` until a member is known, but no longer than `refresh`.
 
-Routing takes what a group means from an `Extension`; plain ODMRP is the same code with fixed channels.
+An `Extension` defines what a group means; plain ODMRP is the same code with fixed channels.
 """
 
 from collections.abc import Hashable, Mapping
@@ -53,12 +53,12 @@ from roamcast.units import seconds
 
 _PERIOD: Final = "period"
 _LIVES: Final = "odmrp/lives"
-"""Under which a node keeps how often it has begun: its Join Requests must not look like those of its former life."""
+"""Key of the kept number of starts: a node's Join Requests must differ from those before a restart."""
 
 MAX_KNOWN: Final = 512
-"""Wishes that are looked at for an event."""
+"""Members' attachments that are looked at for an event."""
 _MAX_TOLD: Final = 4 * MAX_MEMBERS
-"""Members that a node is told of before it sends a Join Table; beyond `MAX_MEMBERS` it speaks for them all."""
+"""Members that a node collects for a Join Table; beyond `MAX_MEMBERS` it merges them into one."""
 
 
 class OdmrpBroker(Broker[Odmrp]):
@@ -75,7 +75,7 @@ class OdmrpBroker(Broker[Odmrp]):
         self._sending: dict[int, Sending] = {}
         self._pending: dict[int, Pending] = {}
         self._requests = DuplicateWindow(params.window)
-        self._events = DuplicateWindow(params.window)  # of (group, event): an event may go to several groups
+        self._events = DuplicateWindow(params.window)  # (group, event): an event may go to several groups
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
@@ -138,7 +138,7 @@ class OdmrpBroker(Broker[Odmrp]):
             self._hear_copy(now, sender, message)
             return
         if source == self.node:
-            return  # of a former life, or a stranger's
+            return  # from before a restart, or forged
         known = self._routes.get(now, source, group)
         if known is None or known.sequence < message.sequence:  # else a later one has overtaken it
             self._routes.set(source, group, Route(message.sequence, message.hops, [sender], message.about, now))
@@ -173,7 +173,7 @@ class OdmrpBroker(Broker[Odmrp]):
     # --- Join Tables ------------------------------------------------------------------------------------------------
 
     def _report_all(self, now: Time) -> None:
-        """Has a Join Table sent for every group that this node belongs to."""
+        """Schedules a Join Table for every group that this node belongs to."""
         for source, group, route in self._routes.live(now):
             if self._extension.joins(group, route.about):
                 self._report(now, source, group)
@@ -200,7 +200,7 @@ class OdmrpBroker(Broker[Odmrp]):
         if own and any(self._extension.joins(group, route.about) for _, route in live):
             members[self.node] = own
         if members and (self.params.merge or len(members) > MAX_MEMBERS):
-            # It takes the place of what this node said before, so those go in who told it a little earlier.
+            # It replaces what this node said before, so it includes members heard a little earlier.
             below = self._members.since(now - self._refresh, group)
             members = {self.node: self._extension.merge([*members.values(), *below])}
         listed = tuple(Member(node, wanted) for node, wanted in members.items())
@@ -224,7 +224,7 @@ class OdmrpBroker(Broker[Odmrp]):
                     put(pending.members, member.node, member.wanted, _MAX_TOLD)
 
     def _leads_on(self, now: Time, group: int, row: Row) -> bool:
-        """Whether this node is the row's source, or knows a way there that is as new as the row or newer."""
+        """Whether this node is the row's source, or knows a route there that is at least as new as the row."""
         if row.source == self.node:
             return group in self._sending
         route = self._routes.get(now, row.source, group)
@@ -243,7 +243,7 @@ class OdmrpBroker(Broker[Odmrp]):
             self._send(now, offer, event)
 
     def _known(self, now: Time) -> list[bytes]:
-        """What the members of this source's groups want, each wish once, of the latest groups if these are too many."""
+        """What the members of this source's groups attached, each once; only of the latest groups if too many."""
         wishes: dict[bytes, None] = {}
         for group in reversed(self._sending):
             wishes.update(dict.fromkeys(self._members.of(now, group)))
@@ -295,7 +295,7 @@ class OdmrpBroker(Broker[Odmrp]):
         self.port.set_timer(held.until, ("held", group))
 
     def _release(self, now: Time, group: int) -> None:
-        """Something has changed for what waits: a member is known, or time has passed."""
+        """Tries waiting events again: a member is known now, or time has passed."""
         sending = self._sending.get(group)
         if sending is None:
             return
@@ -330,7 +330,7 @@ class OdmrpBroker(Broker[Odmrp]):
         return seconds(self.rng.random() * self.params.jitter)
 
     def _varied(self) -> Time:
-        """`refresh`, a little more or less, so that it falls into no step with anything."""
+        """`refresh`, varied at random, so that nodes do not synchronise."""
         return round(self._refresh * (1 + self.params.spread * (2 * self.rng.random() - 1)))
 
     def tables(self) -> dict[str, int]:
@@ -348,7 +348,7 @@ class OdmrpBroker(Broker[Odmrp]):
 
 
 def _one(first: int, second: int) -> int:
-    """Two numbers, the second of up to 64 bits, as one for a window."""
+    """Two numbers, the second of up to 64 bits, combined into one for a window."""
     return first << 64 | second & 0xFFFFFFFFFFFFFFFF
 
 

@@ -1,23 +1,23 @@
-"""The extension by content: Join Requests say what an event is like, Join Tables what subscribers want.
+"""The extension by content: Join Requests describe an event, Join Tables say what subscribers want.
 
 The rules this file owns:
 
 * `grouping = "digest"`: events with the same digest make a group. A node joins if its summary passes the digest.
-* `grouping = "source"`: all events of a source make a group. Its Join Requests say nothing of content, and whoever
-  has a subscription joins; the source, and forwarders with `forwarding = "summary"`, look at what members want.
-* `grouping = "subscription"`, the paper's choice: which of two subscriptions is less constrained cannot be read from
-  summaries, so Join Tables carry filters. Of the alternatives of all known filters that match an event, those that no
-  other one covers are its groups: it is sent to each, usually one. A node joins if an alternative of its own is
-  covered by the group's, or if its summary passes the digest of the event, so that sources learn of other wishes. An
-  event that no known filter matches makes a group by its digest. When members come, change or go, events move to other
-  groups by themselves: that is how groups split and combine.
-* With `request = "event"` a Join Request says nothing but the event's digest, whatever the grouping. Unless groups are
-  made by digests too, members then join for some events and miss others of the same group. It is there to be measured.
-* A digest carries the prefixes and suffixes for which a known member asks, since without them a string passes. The
+* `grouping = "source"`: all events of a source make a group. Its Join Requests say nothing about content, and every
+  node with a subscription joins; the source, and forwarders with `forwarding = "summary"`, look at what members want.
+* `grouping = "subscription"`, the paper's choice: summaries do not show which of two subscriptions is less constrained,
+  so Join Tables carry filters. Of the alternatives of all known filters that match an event, those that no other one
+  covers are its groups: it is sent to each, usually one. A node joins if an alternative of its own is covered by the
+  group's, or if its summary passes the digest of the event, so that sources learn of other subscriptions. An event
+  that no known filter matches makes a group by its digest. When members come, change or go, events move to other groups
+  by themselves: that is how groups split and combine.
+* With `request = "event"` a Join Request has only the event's digest, whatever the grouping. Unless groups are made by
+  digests too, members then join for some events and miss others of the same group. It exists for measuring.
+* A digest carries the prefixes and suffixes that a known member asks for, since without them a string passes. The
   number of a group never depends on them.
-* What cannot be decoded joins nothing and wants nothing; nor does an attachment with a filter that is longer than one
-  in a frame may be.
-* What others attach costs a bounded effort. If comparing filters would take more, the answer is the one that loses
+* An attachment that cannot be decoded joins nothing and wants nothing; nor does one with a filter that is too long for
+  a frame.
+* Processing attachments takes bounded effort. If comparing filters would take more, the result is the one that loses
   nobody: a node joins, the event makes a group by its digest, the merged filter is wider.
 """
 
@@ -46,27 +46,27 @@ from roamcast.protocols.odmrp.parameters import Odmrp
 MAX_FILTER: Final = 4096
 """Bytes of a filter in an attachment: comparing filters costs more than reading them."""
 MAX_COMPARED: Final = 1024
-"""Constraints of all the filters that are merged, or compared with each other, at one time."""
+"""Constraints of all filters that are merged, or compared with each other, at one time."""
 MAX_OWN: Final = 4096
-"""The same, of this node's own subscriptions: they change less often."""
+"""The same for this node's own subscriptions, which change less often."""
 _REMEMBERED: Final = 256
-"""Answers to the latest different Join Requests."""
+"""Cached answers to the latest different Join Requests."""
 _DECODED: Final = 2 * 2**20
-"""Bytes of the latest attachments whose decoding is kept, each with"""
+"""Bytes of the latest attachments whose decoding is cached, each counted with"""
 _ENTRY: Final = 64
 """bytes more for its entry."""
 _NO_AFFIXES: Final = Affixes()
 
 
 class About(msgspec.Struct, frozen=True, array_like=True):
-    """What a Join Request says of its group. Nothing: anything may come."""
+    """What a Join Request says about its group. Nothing: any event may come."""
 
     digest: Digest | None = None
     filter: Filter | None = None
 
 
 class Wanted(msgspec.Struct, frozen=True, array_like=True):
-    """What a Join Table says of a member."""
+    """What a Join Table says about a member."""
 
     summary: Summary | None = None
     filter: Filter | None = None
@@ -81,7 +81,7 @@ A = TypeVar("A")
 
 
 def _remembered(decode: Callable[[bytes], A]) -> Callable[[bytes], A]:
-    """The same bytes arrive at many nodes, and again with every refresh; strangers may send long ones."""
+    """Caches decoding: the same bytes reach many nodes, and again with every refresh; strangers may send long ones."""
     known: dict[bytes, A] = {}
     octets = 0
 
@@ -139,14 +139,14 @@ class Content(Extension):
     def __init__(self, node: int, params: Odmrp, spend: Callable[[Work], None]) -> None:
         self._node = node
         self._spend = spend
-        self._converted = 0  # the event whose conversion was told of last
+        self._converted = 0  # the event whose conversion was last reported
         self._params = params
         self._columns = _columns(params.columns)
         self._filters = params.grouping == "subscription"
-        self._alternatives: list[list[Clause]] = []  # each made ready to be compared
+        self._alternatives: list[list[Clause]] = []  # each prepared for comparing
         self._summary = Summary()
         self._wanted = b""
-        self._joins: dict[bytes, bool] = {}  # by what was said of a group; forgotten when subscriptions change
+        self._joins: dict[bytes, bool] = {}  # by attachment of a group; cleared when subscriptions change
         self._latest: tuple[int, Digest] | None = None  # the event looked at last
 
     # --- The node's own subscriptions -------------------------------------------------------------------------------
@@ -164,7 +164,7 @@ class Content(Extension):
 
     @property
     def _budget(self) -> int:
-        """Of a filter in an attachment, whose other bytes are few."""
+        """Bytes for a filter in an attachment, whose other bytes are few."""
         return min(self._params.summary.budget, MAX_FILTER - 16)
 
     def wanted(self) -> bytes:
@@ -188,7 +188,7 @@ class Content(Extension):
         return about.filter is not None and self._covers_own(about.filter)
 
     def _covers_own(self, filter: Filter) -> bool:
-        """Whether a filter covers an alternative of this node's subscriptions, or it takes too long to see."""
+        """Whether a filter covers an alternative of this node's subscriptions, or that takes too long to find out."""
         effort = effort_for([filter])
         try:
             wide = clauses_of([filter], effort)
@@ -224,14 +224,14 @@ class Content(Extension):
         return summary.passes(digest)
 
     def _digest(self, event: Event) -> Digest:
-        """With all prefixes and suffixes: it is not sent."""
+        """The event's digest, with all prefixes and suffixes: it is not sent."""
         if self._latest is None or self._latest[0] != event.id:
             self._tell_conversion(event)
             self._latest = event.id, Digest.of(event, self._columns)
         return self._latest[1]
 
     def _tell_conversion(self, event: Event) -> None:
-        """An event is converted once, whichever prefixes and suffixes are kept of it."""
+        """Reports the conversion of an event once, whichever prefixes and suffixes are kept."""
         if event.id != self._converted:
             self._converted = event.id
             self._spend("convert")
@@ -242,7 +242,7 @@ class Content(Extension):
         if self._params.grouping == "source":
             return [Offer(number_of(self._node))]
         least = self._least_constrained(event, known()) if self._filters else []
-        # The bare digest is always the same, whatever is known.
+        # The bare digest does not depend on what is known.
         return [Offer(number_of(one), one) for one in least] or [Offer(number_of(self._bare_digest(event)))]
 
     def about(self, event: Event, offer: Offer, known: Known) -> bytes:
@@ -267,7 +267,7 @@ class Content(Extension):
         return Digest.of(event, self._columns, _NO_AFFIXES)
 
     def _least_constrained(self, event: Event, known: Sequence[bytes]) -> list[Filter]:
-        """Of the alternatives that match the event, those that no other covers; none if it takes too long to see."""
+        """The alternatives that match the event and that no other covers; none if that takes too long to find out."""
         members = map(wanted_of, known)
         filters = [one.filter for one in members if one is not None and one.filter is not None]
         self._spend("match")
@@ -285,7 +285,7 @@ class Content(Extension):
 
 
 def _widest(alternatives: Sequence[Filter]) -> list[Filter]:
-    """Those that no other covers; none if it takes too long to see."""
+    """The alternatives that no other covers; none if that takes too long to find out."""
     effort = effort_for(alternatives)
     widest: list[tuple[Filter, list[Clause]]] = []
     try:
@@ -300,13 +300,13 @@ def _widest(alternatives: Sequence[Filter]) -> list[Filter]:
 
 
 def _alternatives(filters: Iterable[Filter]) -> list[Filter]:
-    """Each once, the shortest first, then in the order of their encodings."""
+    """The alternatives, each once, the shortest first, then in the order of their encodings."""
     found = {Filter((conjunction,)) for filter in filters for conjunction in filter.alternatives}
     return sorted(found, key=lambda one: (len(one.alternatives[0]), _encode(one)))
 
 
 def _fitting(*choices: About) -> bytes:
-    """The first that fits into a message; the last always does."""
+    """The first choice that fits into a message; the last always does."""
     for choice in choices:
         attachment = _encode(choice)
         if len(attachment) <= (MAX_ATTACHMENT if choice.filter is None else MAX_FILTER):

@@ -1,17 +1,17 @@
-"""The interface between routing and what is above it, and plain ODMRP's side of it.
+"""The interface between routing and the layer above it, and plain ODMRP's side of it.
 
-The paper calls this interface its key contribution. Routing knows groups: numbers for which it builds meshes. What
-a group means is the business of an `Extension`, which routing asks six things:
+The paper calls this interface its key contribution. Routing knows groups: numbers for which it builds meshes. An
+`Extension` defines what a group means. Routing asks it six things:
 
-* to which groups an event goes;
+* which groups an event goes to;
 * what a Join Request for one of them says (*attach to a Join Request*);
-* whether this node belongs to a group of which a Join Request says that (*compare*);
+* whether this node belongs to the group of a Join Request that says this (*compare*);
 * what this node wants (*attach to a Join Table*);
-* one attachment for many, when a forwarder speaks for those below it (*merge*);
-* whether somebody who attached this wants an event (*compare*).
+* one attachment for many, when a forwarder speaks for the members downstream (*merge*);
+* whether a member with this attachment wants an event (*compare*).
 
-Plain ODMRP attaches nothing. Its groups are channels that were agreed on beforehand, each with a filter; with one
-channel the filter is `true`.
+Plain ODMRP attaches nothing. Its groups are predefined channels, each with a filter; with one channel the filter is
+`true`.
 """
 
 import abc
@@ -30,17 +30,17 @@ class Offer(NamedTuple):
 
     group: int
     filter: Filter | None = None
-    """What its members want, where the group was made for that."""
+    """What its members want, if the group was made for a filter."""
 
 
 Known = Callable[[], Sequence[bytes]]
-"""What the members of this source's groups have attached, each wish once; collected when it is asked for."""
+"""Gives what the members of this source's groups have attached, each attachment once; collected when called."""
 
 
 class Extension(abc.ABC):
     @abc.abstractmethod
     def change(self, filters: Sequence[Filter]) -> None:
-        """The node's own subscriptions are these now."""
+        """The node's own subscriptions have changed to these."""
 
     @abc.abstractmethod
     def offers(self, event: Event, known: Known) -> list[Offer]:
@@ -59,16 +59,16 @@ class Extension(abc.ABC):
         return b""
 
     def merge(self, wanted: Iterable[bytes]) -> bytes:
-        """One attachment that stands for all of these."""
+        """One attachment that covers all of these."""
         return b""
 
     def wants(self, wanted: bytes, event: Event) -> bool:
-        """Whether a member that attached this to its Join Table may want the event."""
+        """Whether a member with this attachment may want the event."""
         return True
 
 
 class Channels(Extension):
-    """Groups that were agreed on: an event goes to every channel whose filter matches it."""
+    """Predefined groups: an event goes to every channel whose filter matches it."""
 
     def __init__(self, filters: Sequence[str]) -> None:
         self._channels = _parsed(tuple(filters)) if filters else ONE_CHANNEL
@@ -78,7 +78,7 @@ class Channels(Extension):
         self._joined = frozenset(channel for filter in filters for channel in self._channels_for(filter))
 
     def _channels_for(self, wanted: Filter) -> list[int]:
-        """The channel that is the subscription; or one that covers it; or, to be sure, all of them."""
+        """The channel with the same filter; otherwise one that covers it; otherwise, to be sure, all of them."""
         for channel, filter in self._channels.items():
             if filter == wanted:
                 return [channel]
@@ -96,7 +96,7 @@ class Channels(Extension):
 
 @functools.lru_cache(maxsize=64)
 def _parsed(texts: tuple[str, ...]) -> dict[int, Filter]:
-    """Numbered from 1. All brokers of a simulation share them."""
+    """The channels, numbered from 1. All brokers of a simulation share them."""
     return {number: parse_filter(text) for number, text in enumerate(texts, 1)}
 
 

@@ -1,7 +1,7 @@
-"""What ODMRP says: Join Requests that flood, Join Tables that travel back, and Data along the mesh.
+"""The messages of ODMRP: Join Requests that flood, Join Tables that travel back, and Data along the mesh.
 
-Routing reads neither attachment: `about` says what a group's events are like, `wanted` what a member wants. They are
-bytes that the extension makes and understands; plain ODMRP leaves them empty.
+Routing does not read the attachments: `about` describes a group's events, `wanted` says what a member wants. They are
+bytes that the extension makes and reads; plain ODMRP leaves them empty.
 """
 
 from typing import Annotated, ClassVar, Final
@@ -13,15 +13,15 @@ from roamcast.content.event import MAX_NODE, Event
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
 
 MAX_ATTACHMENT: Final = (1 << 16) + 64
-"""Bytes: a summary of the greatest budget, and what is around it."""
+"""Bytes: a summary of the largest budget, and its envelope."""
 MAX_ROWS: Final = 64
 MAX_MEMBERS: Final = 64
 
 Name = Annotated[int, Meta(ge=0, le=MAX_NODE)]
-"""A node's number inside a message: only a claim."""
+"""A node's number inside a message: a claim, not checked."""
 Group = Annotated[int, Meta(ge=0, le=2**63 - 1)]
 Sequence = Annotated[int, Meta(ge=0, le=2**63 - 1)]
-"""Ascends with every Join Request of a source, over all its groups and lives."""
+"""Increases with every Join Request of a source, over all its groups and restarts."""
 Hops = Annotated[int, Meta(ge=0, le=MAX_HOPS)]
 """How many times it was transmitted before, 0 from its source."""
 Attachment = Annotated[bytes, Meta(max_length=MAX_ATTACHMENT)]
@@ -33,7 +33,7 @@ def cause_of(source: int, sequence: int) -> int:
 
 
 class JoinRequest(Message, frozen=True, tag="join_request"):
-    """Who wants what `source` sends to `group`?"""
+    """Asks who wants what `source` sends to `group`."""
 
     source: Name
     group: Group
@@ -47,7 +47,7 @@ class JoinRequest(Message, frozen=True, tag="join_request"):
 
 
 class JoinEvent(JoinRequest, frozen=True, tag="join_event"):
-    """A Join Request with an event of the group inside, which so reaches everybody, whatever routes there are."""
+    """A Join Request with an event of the group inside, which so reaches every node without routes."""
 
     role: ClassVar[Role] = "data"
 
@@ -59,27 +59,27 @@ class Row(msgspec.Struct, frozen=True, array_like=True):
 
     source: Name
     next_hop: Name
-    """Who is to forward, and to send a Join Table of its own; or the source itself."""
+    """The node that shall forward, and send a Join Table of its own; or the source itself."""
     sequence: Sequence
-    """Of the Join Request that the step was learned from."""
+    """The sequence number of the Join Request that the step was learned from."""
 
 
 class Member(msgspec.Struct, frozen=True, array_like=True):
-    """A node that belongs to a group, or one that speaks for all members below it."""
+    """A node that belongs to a group, or one that stands for all members downstream of it."""
 
     node: Name
     wanted: Attachment
 
 
 class JoinTable(Message, frozen=True, tag="join_table"):
-    """The sender, or somebody below it, belongs to `group`. It goes before the data for which it opens the way."""
+    """The sender, or a node downstream of it, belongs to `group`. Urgent: it opens the route for data."""
 
     urgent: ClassVar[bool] = True
 
     group: Group
     rows: Annotated[tuple[Row, ...], Meta(min_length=1, max_length=MAX_ROWS)]
     members: Annotated[tuple[Member, ...], Meta(max_length=MAX_MEMBERS)]
-    """Who told the sender since its last Join Table of this group; none in plain ODMRP."""
+    """Members that the sender heard of since its last Join Table for this group; none in plain ODMRP."""
 
     @property
     def cause(self) -> int:

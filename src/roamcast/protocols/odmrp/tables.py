@@ -1,4 +1,4 @@
-"""The soft state of a node: what it was told, until it is too long ago. Every table is bounded."""
+"""The soft state of a node: what it has heard, until it is too long ago. Every table is bounded."""
 
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -17,7 +17,7 @@ MAX_WISHES: Final = 16 * 2**20
 
 
 class MeshChanged(Fact, frozen=True):
-    """A node became a forwarder of a group, or is none any more."""
+    """A node became a forwarder of a group, or ceased to be one."""
 
     table: ClassVar[str] = "mesh"
 
@@ -29,11 +29,11 @@ class MeshChanged(Fact, frozen=True):
 
 @dataclass
 class Route:
-    """The way back to a source of a group, from its latest Join Request."""
+    """The route back to a source of a group, from its latest Join Request."""
 
     sequence: int
     hops: int
-    """Of the first copy."""
+    """Hops of the first copy."""
     upstream: list[Node]
     about: bytes
     heard: Time
@@ -44,7 +44,7 @@ class Route:
 
 
 class Routes:
-    """By source and group."""
+    """Routes by source and group."""
 
     def __init__(self, lifetime: Time, capacity: int) -> None:
         self._lifetime = lifetime
@@ -72,7 +72,7 @@ class Routes:
 class _Flag:
     expires: Time
     checked: Time
-    """When its timer comes."""
+    """When its timer expires."""
 
 
 class Flags:
@@ -96,15 +96,15 @@ class Flags:
         self._port.set_timer(now + self._lifetime + 1, ("flag", group))
 
     def keep(self, now: Time, group: int) -> None:
-        """Refreshes a flag that is set, and sets none."""
+        """Refreshes a flag if it is set."""
         flag = self._flags.get(group)
         if flag is not None and now <= flag.expires:
             flag.expires = now + self._lifetime
 
     def check(self, now: Time, group: int) -> None:
-        """The timer of a flag: it goes if nothing has refreshed it."""
+        """The timer of a flag: clears it if nothing has refreshed it."""
         flag = self._flags.get(group)
-        if flag is None or now < flag.checked:  # a flag that made room has left its timer behind
+        if flag is None or now < flag.checked:  # the timer of a flag that made room meanwhile
             return
         if now > flag.expires:
             del self._flags[group]
@@ -122,10 +122,10 @@ class Flags:
 
 
 class Members:
-    """Who belongs to a group, as far as Join Tables have told: at its source all of them, at a forwarder those below.
+    """The members of groups, as learned from Join Tables: at a source all of them, at a forwarder those downstream.
 
-    By group and node: when it was last heard of, and what it attached. Different attachments take `MAX_WISHES` bytes
-    together at most; the group that was told of longest ago makes room.
+    By group and node: when it was last heard of, and its attachment. Different attachments take at most `MAX_WISHES`
+    bytes together; the group heard of longest ago makes room.
     """
 
     def __init__(self, lifetime: Time, capacity: int) -> None:
@@ -162,11 +162,11 @@ class Members:
             self._octets -= len(wish)
 
     def of(self, now: Time, group: int) -> list[bytes]:
-        """What the members of a group have attached, one each."""
+        """The attachments of a group's members, one each."""
         return self.since(now - self._lifetime, group)
 
     def since(self, time: Time, group: int) -> list[bytes]:
-        """The same of members that were heard of at that time or later."""
+        """The same for members heard of at that time or later."""
         members = self._groups.get(group)
         return [] if members is None else [wanted for heard, wanted in members.values() if heard >= time]
 
@@ -192,13 +192,13 @@ class Sending:
     latest: Time
     """Its latest Join Request."""
     due: Time
-    """From when on an event takes the next Join Request along."""
+    """The time from which the next event is sent in a new Join Request."""
     held: dict[int, Held] = field(default_factory=dict)
 
 
 @dataclass
 class Pending:
-    """A Join Table that is about to be sent: for which sources, and what others have told for it."""
+    """A Join Table that is about to be sent: its sources, and the members collected for it."""
 
     sources: dict[Node, None] = field(default_factory=dict)
     members: dict[Node, bytes] = field(default_factory=dict)

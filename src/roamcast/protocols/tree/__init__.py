@@ -1,1 +1,1 @@
-"""Trees of brokers: who is my parent (`maodv.py`, `coman.py`), and content on any tree (`forwarding.py`)."""
+"""Trees of brokers: how a tree is kept (`maodv.py`, `coman.py`), and routing content on any tree (`forwarding.py`)."""

@@ -1,4 +1,4 @@
-"""Brokers on a tree: a tree and a routing, put together. Neither knows the other."""
+"""Brokers on a tree: combines a tree and a routing, which do not know each other."""
 
 from collections.abc import Hashable, Mapping
 from random import Random
@@ -20,7 +20,7 @@ from roamcast.protocols.tree.tree import Tree
 
 
 class TreeBroker(Broker[Maodv]):
-    """The parameters say which rules the tree follows."""
+    """A broker on a tree; its parameters decide which rules the tree follows."""
 
     def __init__(self, node: Node, params: Maodv, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)

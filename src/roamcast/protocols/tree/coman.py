@@ -1,13 +1,14 @@
 """COMAN's rules: MAODV's tree, adapted for content-based routing.
 
-Mottola, Cugola, Picco, section III. Each of its five parts is a parameter, so that what it contributes can be measured;
-where a part is off, MAODV's rule stands in for it:
+Mottola, Cugola, Picco, section III. Each of its five parts is a parameter, so that its contribution can be measured; if
+a part is off, MAODV's rule applies instead:
 
-* A, `ancestors`: nodes know the list of their ancestors, replies collect their path, and the reply is chosen that
-  changes the place of the fewest nodes. Group hellos along the tree keep the lists true.
+* A, `ancestors`: nodes know the list of their ancestors, replies collect their path, and the chosen reply is the one
+  that moves the fewest nodes. Group hellos along the tree keep the lists up to date.
 * B, `rreq`: requests travel among members too. They leave the subtree of their origin at most once, and go upstream
   from there. (The paper writes RREP there; it must mean the RREQ.)
-* C, `rewrite`: who lets a request into its own part of the tree replies in its own name, and the activation ends there.
+* C, `rewrite`: a node where a request enters its part of the tree replies in its own name, and the activation ends
+  there.
 * D, `election`: a node that hears no group hello along the tree asks its parent whether it is still its child, and
   becomes the leader if it is not (`leader_watch.py`).
 * E, `merging`: a group hello of another part is a request, and merging an ordinary repair.
@@ -57,7 +58,7 @@ class ComanRules:
             self._port.set_timer(now + self._tree.first_group_hello(), TREE_HELLO)
 
     def announce(self, cause: int) -> bool:
-        """A new leader makes itself known along the tree: only those below it are concerned."""
+        """A new leader announces itself along the tree: it only concerns the nodes below it."""
         if self._params.ancestors:
             self._announce_on_tree(cause)
         return self._params.ancestors
@@ -93,11 +94,11 @@ class ComanRules:
         elif sender == self._position.parent and not request.on_tree:
             self._search.pass_request_on(sender, request)  # in the subtree of its origin
         elif request.origin not in self._position.ancestors:
-            # Who is in that subtree has not seen the request yet: it will come from the parent.
+            # A node of that subtree that has not seen the request will get it from its parent.
             self._climb(sender, request)
 
     def _climb(self, sender: Node, request: Rreq) -> None:
-        """Answers a request that is outside of the subtree of its origin, or passes it upstream."""
+        """Answers a request outside the subtree of its origin, or passes it upstream."""
         parent = self._position.parent
         if self._search.may_reply(request):
             self._search.reply(sender, request)
@@ -110,12 +111,12 @@ class ComanRules:
             self._port.unicast(parent, structs.replace(request, hops=request.hops + 1, on_tree=True))
 
     def request_of(self, reply: Rrep, *, down: bool) -> Reverse | None:
-        """Requests that travel freely are all alike, also where the parent answers one that its child passed on."""
+        """Requests that travel freely are treated alike, even if a parent answers one that its child passed on."""
         alike = self._params.rreq == "free" and not reply.serial & MERGE
         return self._search.request_of(reply, climbing=down and not alike)
 
     def pass_down(self, reply: Rrep, reverse: Reverse) -> Rrep | None:
-        """This node stays where it is, and makes room below itself."""
+        """This node keeps its position, and makes room below itself."""
         self._position.hear_rank(reply.rank)
         if not self._position.is_attached or not self._position.rise_above(reverse.rank):
             return None
@@ -125,7 +126,7 @@ class ComanRules:
         return structs.replace(onward, replier=self._position.node) if self._search.offers(reply) else None
 
     def ends_here(self, sender: Node, join: Mact) -> bool:
-        """Without part C the activation goes on to the replier, although the place is given here."""
+        """Without part C the activation goes on to the replier, although this node adopts the child."""
         position, towards = self._position, self._search.way_forward(join)
         return (
             position.is_attached
@@ -136,7 +137,7 @@ class ComanRules:
 
     def leave_parent(self, now: Time, parent: Node) -> None:
         if self._params.rreq == "free":
-            self._position.add_child(now, parent)  # nothing tells it that this link is one too many: Figure 5
+            self._position.add_child(now, parent)  # nothing says that this link is one too many: Figure 5
         else:
             self._maodv.leave_parent(now, parent)
 
@@ -151,12 +152,12 @@ class ComanRules:
     # --- E: merging -------------------------------------------------------------------------------------------------
 
     def hear_foreign_hello(self, now: Time, sender: Node, hello: Grph) -> None:
-        """Goes up as a request to which only the leader can reply: nobody else is at distance 0."""
+        """Passed upstream as a request that only the leader can answer: nobody else is at distance 0."""
         if not self._merges_by_repair:
             self._maodv.hear_foreign_hello(now, sender, hello)
             return
         place, leader = hello.place, self._position.leader
-        if leader is not None and leader > place.leader:  # as in MAODV, the lower number joins the other
+        if leader is not None and leader > place.leader:  # as in MAODV, the lower number joins the higher
             rank = max(leader_rank(place.sequence), place.rank)
             serial = place.sequence | MERGE
             self._climb(sender, Rreq(place.leader, serial, 0, place.sequence, 0, rank, 0, False, None))
@@ -165,7 +166,7 @@ class ComanRules:
         self._maodv.hear_request_to_merge(now, sender, request)
 
     def way_back(self, reply: Rrep, reverse: Reverse | None) -> Node | None:
-        """A group hello leaves a way back of its own: up its tree, and to it where others have passed it on."""
+        """A group hello leaves its own reverse path: up its tree, and towards it through nodes that passed it on."""
         if reverse is None and reply.serial & MERGE:
             ours = reply.origin == self._position.leader
             return self._position.parent if ours else self._tree.routes.get(reply.origin)
@@ -188,7 +189,7 @@ class ComanRules:
 def reconfigured(before: tuple[Node, ...], after: tuple[Node, ...]) -> int:
     """How many nodes are on the reconfiguration path of one whose ancestors change from `before` to `after`.
 
-    The path leads from the node up its new ancestors, to the last that it had before, and down to its former parent.
+    The path leads from the node up its new ancestors, to the last one it had before, and down to its former parent.
     """
     common = 0
     for old, new in zip(before, after, strict=False):

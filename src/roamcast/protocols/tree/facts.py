@@ -1,4 +1,4 @@
-"""What trees of brokers record."""
+"""The facts of trees of brokers."""
 
 from typing import ClassVar
 
@@ -6,7 +6,7 @@ from roamcast.protocols.facts import Fact
 
 
 class TreeChanged(Fact, frozen=True):
-    """A node's place in a tree after a change of it. docs/facts.md lists the changes."""
+    """A node's position in a tree after it changed. docs/facts.md lists the changes."""
 
     table: ClassVar[str] = "tree"
     lasting: ClassVar[bool] = True
@@ -18,4 +18,4 @@ class TreeChanged(Fact, frozen=True):
     """None at a root."""
     children: tuple[int, ...]
     leader: int | None
-    """None where none is known."""
+    """None if unknown."""

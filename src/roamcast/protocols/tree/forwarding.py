@@ -1,27 +1,27 @@
-"""Routing of content on any tree of brokers. How the tree is kept is no matter of this file: it is told of each link.
+"""Content-based routing on any tree of brokers. This file does not keep the tree: it is told about each link.
 
 Mottola, Cugola, Picco, "A Self-Repairing Tree Topology Enabling Content-Based Routing in Mobile Ad Hoc Networks":
 section I (subscription forwarding, Figures 1 and 2), section V (deferred unsubscription, after Picco, Cugola, Murphy,
 "Efficient content-based event dispatching in the presence of topological reconfigurations", ICDCS 2003), section VI
 (plain multicast: `MessageForwarding`). The rules of `SubscriptionForwarding`:
 
-1. **What is told.** A neighbour is told what the own applications and all other neighbours want, without what
-   something that it was told covers (`tables.py`). What changes in one call goes out as one list.
-2. **Events** go to the neighbours that want them, but the one they came from. Each node passes an event on once.
-3. **Lost links.** What was wanted over a link that is lost still counts for `defer` seconds towards the others, but
-   no event goes there. If the tree is repaired meanwhile, the same comes from another side, and only the nodes on the
-   path from the lost to the new link change what they know. (Until then each half takes what the other wanted for its
-   own, and tells it back over the new link: who subscribed may hear of it as if another had, for `defer` seconds.) A
-   neighbour that comes back tells all anew.
+1. **Advertising.** A node advertises to each neighbour what its own applications and all other neighbours want, except
+   filters that another advertised one covers (`tables.py`). The changes of one call are sent as one list.
+2. **Events** go to the neighbours that want them, except the one they came from. Each node passes an event on once.
+3. **Lost links.** Filters received over a lost link are still advertised to the others for `defer` seconds, but no
+   event is sent there. If the tree is repaired meanwhile, the same filters come from another side, and only the nodes
+   on the path from the lost to the new link change their tables. (Until then each half believes that what the other
+   half wanted is its own, and advertises it back over the new link: a subscriber may see its own filter as another's
+   for `defer` seconds.) A neighbour that comes back advertises everything again.
 4. **A link heals itself.** Each end numbers its messages, in a session that begins with everything when the link comes
-   up on its side. A message that does not follow the one before has the receiver ask for everything. Whoever begins a
-   session has not heard the other's; the other answers with the next number and no change, which shows whether it has
-   by now. The same is said every `resync` seconds, for a host may drop a message from a full queue without a word. An
-   end that has had nothing to tell in its session says nothing at all, unless it has missed what the other told before
-   the link came up on this side: then it asks. Where nobody subscribes, there are no messages.
-5. **Two ends may disagree** for a while on whether the link is up. Changes from a node that is no neighbour are
-   ignored: rule 4 repeats them. Its events are passed on like others, for it counts on us, and the nodes behind us get
-   them the sooner; at worst one comes again by way of the tree, and rule 2 stops it.
+   up on its side. A receiver that misses a number asks for everything. A node that begins a session has not heard the
+   other's session; the other answers with its next number and no change, which shows whether it has by now. The same is
+   sent every `resync` seconds, since a host may silently drop a message from a full queue. An end with nothing to
+   advertise in its session sends nothing at all, unless it has missed what the other advertised before the link came
+   up on this side: then it asks. If nobody subscribes, there are no messages.
+5. **Two ends may disagree** for a while on whether the link is up. Changes from a node that is not a neighbour are
+   ignored: rule 4 repeats them. Its events are passed on like others, since it relies on us, and the nodes behind us
+   get them sooner; at worst an event comes again along the tree, and rule 2 stops it.
 """
 
 import abc
@@ -42,18 +42,18 @@ from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.tree.forwarding_messages import MAX_NAMED, MAX_SESSION, Routed, Routes
-from roamcast.protocols.tree.tables import Advertised, Interest, Interests, Origin, parts
+from roamcast.protocols.tree.tables import Advertised, Interest, Interests, Origin, split
 from roamcast.protocols.window import DuplicateWindow
 from roamcast.units import SECOND, seconds
 
 RETRY: Final = SECOND
-"""From a message given up to the next try, and between two questions: the tree may be about to drop the link."""
+"""Time before a message given up, or an unanswered request, is repeated: the tree may be about to drop the link."""
 
 MAX_SUMMARY: Final = 1024
-"""Most bytes of the filter that stands for all that a neighbour wants, when that is more than the table holds."""
+"""Most bytes of the filter that replaces everything a neighbour wants, if that is more than the table holds."""
 
 SUMMARY_EFFORT: Final = 200_000
-"""Of making it, for filters that are at most an attacker's (`content.clauses.Effort`)."""
+"""Effort of making it (`content.clauses.Effort`); only an attacker's filters need more."""
 
 MAX_LOST: Final = 64
 """Most lost links whose routes are kept; the one lost first makes room."""
@@ -62,9 +62,9 @@ MAX_LOST: Final = 64
 class Forwarding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Parameters of routing on a tree.
 
-    `defer` is to outlast a repair: some seconds with its retries, and a few milliseconds for each hop of the news.
-    What it costs are the events that run towards a lost link in vain, so it is to be short beside a link's life: at
-    the paper's 5 m/s and 150 m, about half a minute.
+    `defer` should outlast a repair: some seconds with its retries, and a few milliseconds per hop to spread the
+    changes. Its cost is the events sent towards a lost link in vain, so it should be short compared to the lifetime of
+    a link: at the paper's 5 m/s and 150 m, about half a minute.
     """
 
     by: Annotated[
@@ -91,31 +91,31 @@ class Forwarding(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
 
 
 class Routing(Protocol):
-    """What a broker on a tree needs of a routing."""
+    """What a broker on a tree needs from a routing."""
 
     def link_up(self, now: Time, neighbour: Node) -> None:
-        """A tree neighbour has come; one that is there already is fine."""
+        """A tree link is up; it may have been up already."""
 
     def link_down(self, now: Time, neighbour: Node) -> None:
-        """A tree neighbour has gone; one that was not there is fine."""
+        """A tree link is down; it may have been down already."""
 
     def subscribe(self, now: Time, subscription: Subscription) -> None:
-        """The application has subscribed: it is among the local subscriptions."""
+        """The application has subscribed; the local subscriptions include it already."""
 
     def unsubscribe(self, now: Time, subscription_id: int) -> None:
-        """The application has unsubscribed: it is no longer there."""
+        """The application has unsubscribed; the local subscriptions no longer include it."""
 
     def publish(self, now: Time, publication: Publication) -> None: ...
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        """A message has arrived; those of others are ignored, as below."""
+        """A message has arrived; messages that are not the routing's are ignored, also below."""
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None: ...
 
     def timer(self, now: Time, key: Hashable) -> None: ...
 
     def tables(self) -> dict[str, int]:
-        """How full its tables are, by name."""
+        """The number of entries of its tables, by name."""
 
 
 def routing(node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> Routing:
@@ -125,7 +125,7 @@ def routing(node: Node, params: Forwarding, port: Port, rng: Random, local: Loca
 
 
 class _Forwarder(abc.ABC):
-    """What is the same whatever decides where an event goes."""
+    """What both kinds of routing share: everything except where an event goes."""
 
     def __init__(self, node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> None:
         self.node = node
@@ -140,11 +140,11 @@ class _Forwarder(abc.ABC):
 
     @abc.abstractmethod
     def _onward(self, event: Event) -> Iterable[Node]:
-        """The neighbours that an event is for."""
+        """The neighbours that an event shall go to."""
 
     @abc.abstractmethod
     def _has_neighbours(self, other_than: Node | None) -> bool:
-        """Whether there is a link over which it could go."""
+        """Whether there is a link over which an event could go."""
 
     @abc.abstractmethod
     def tables(self) -> dict[str, int]: ...
@@ -183,7 +183,7 @@ class _Forwarder(abc.ABC):
             for node in to:
                 self.port.unicast(node, message)
         elif to:
-            # Those who heard it together would else pass it on together, and collide where nobody can tell.
+            # Otherwise nodes that heard it at the same time would pass it on at the same time, and collide unnoticed.
             delay = seconds(self.rng.random() * jitter) if jitter else 0
             for start in range(0, len(to), MAX_NAMED):
                 self.port.broadcast(Routed(event, hops, tuple(to[start : start + MAX_NAMED])), delay)
@@ -221,7 +221,7 @@ class MessageForwarding(_Forwarder):
         """Nor this."""
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
-        """The tree's keeper hears of it too, and it is for that to decide what it means."""
+        """Only counted: the tree is told too, and decides whether the link is lost."""
         self._give_up(to, message)
 
     def timer(self, now: Time, key: Hashable) -> None:
@@ -229,7 +229,7 @@ class MessageForwarding(_Forwarder):
 
 
 class _Due(NamedTuple):
-    """The key of a timer; `mark` is a session, or the number of a loss, and out of date when that is."""
+    """The key of a timer; `mark` is a session or the number of a loss, to recognise an outdated timer."""
 
     what: Literal["forget", "retry", "ask", "resync"]
     neighbour: Node
@@ -241,35 +241,35 @@ class _Link:
     """This end of a link that is up (rule 4)."""
 
     session: int
-    told: Advertised = field(default_factory=Advertised)
+    advertised: Advertised = field(default_factory=Advertised)
     serial: int = 0
-    """Of the last message sent."""
-    heard: int = 0
-    """The session of the other end that is followed, 0 for none, and"""
-    heard_serial: int = 0
-    """the last message of it."""
+    """The number of the last message sent."""
+    peer_session: int = 0
+    """The session of the other end that this end follows; 0: none."""
+    peer_serial: int = 0
+    """The number of the last message received in it."""
     asking: bool = False
-    """Whether it was asked for everything, and will be again if it does not answer."""
+    """Whether the other end was asked for everything, and will be asked again if it does not answer."""
     retrying: bool = False
-    """Whether a message was given up, so that everything will be told again."""
+    """Whether a message was given up, so that everything will be advertised again."""
     quiet: bool = False
     """Whether nothing was sent since the last check."""
 
 
 class SubscriptionForwarding(_Forwarder):
-    """Content-based routing: an event goes along the links behind which somebody wants it."""
+    """Content-based routing: an event goes along the links that lead to somebody who wants it."""
 
     def __init__(self, node: Node, params: Forwarding, port: Port, rng: Random, local: LocalSubscriptions) -> None:
         super().__init__(node, params, port, rng, local)
         self._links: dict[Node, _Link] = {}
         self._interests = Interests()
-        self._deferred: dict[Node, int] = {}  # whose routes are in doubt, by the number of the loss, oldest first
+        self._deferred: dict[Node, int] = {}  # lost neighbours whose routes are kept, with the number of the loss
         self._losses = 0
-        self._missed: dict[Node, None] = {}  # who told something before the link to it came up here, oldest first
+        self._missed: dict[Node, None] = {}  # nodes that advertised before the link came up here, oldest first
         self._note_local()
 
     def routes(self, neighbour: Node) -> list[Filter]:
-        """What a neighbour wants, as far as is known; of a lost one, what has not been forgotten yet."""
+        """What a neighbour wants, as far as known; for a lost one, what has not been forgotten yet."""
         return self._interests.wanted(neighbour)
 
     # --- Events -----------------------------------------------------------------------------------------------------
@@ -306,7 +306,7 @@ class SubscriptionForwarding(_Forwarder):
         self._tell_changes()
 
     def _note_local(self) -> None:
-        """Several subscriptions may have one filter, and one that replaces another may leave both changed."""
+        """Compares all filters: several subscriptions may share one, and a replacement may add one and remove one."""
         wanted = dict.fromkeys(self.local.filters)
         self._want(wanted, None)
         self._unwant([filter for filter in self._interests.wanted(None) if filter not in wanted], None)
@@ -317,9 +317,9 @@ class SubscriptionForwarding(_Forwarder):
             if interest is None:
                 continue
             for node, link in self._links.items():
-                # It is news to a neighbour if nobody but the neighbour itself wanted it before.
+                # It is new to a neighbour if only the neighbour itself wanted it before.
                 if node != origin and len(interest.origins) - (node in interest.origins) == 1:
-                    link.told.add(interest)
+                    link.advertised.add(interest)
 
     def _unwant(self, filters: Iterable[Filter], origin: Origin) -> None:
         for filter in filters:
@@ -328,14 +328,14 @@ class SubscriptionForwarding(_Forwarder):
                 continue
             for node, link in self._links.items():
                 if node != origin and not interest.applies_to(node):
-                    link.told.remove(interest)
+                    link.advertised.remove(interest)
 
     def _forget_doubted(self, neighbour: Node) -> None:
         self._deferred.pop(neighbour, None)
         self._unwant(self._interests.doubted(neighbour), neighbour)
 
     def _bound(self, neighbour: Node, most: int) -> None:
-        """Holds what one neighbour has us remember within bounds: at worst, too much is sent to it."""
+        """Bounds what we store for one neighbour: at worst, too much is sent to it."""
         if self._interests.weight(neighbour) > most:
             self.port.note("summarised")
             wanted = self._interests.wanted(neighbour)
@@ -351,7 +351,7 @@ class SubscriptionForwarding(_Forwarder):
         link = self._links[neighbour] = _Link(self.rng.randint(1, MAX_SESSION))
         for interest in self._interests:
             if interest.applies_to(neighbour):
-                link.told.add(interest)
+                link.advertised.add(interest)
         self._tell_changes()
         if neighbour in self._missed:
             del self._missed[neighbour]
@@ -391,7 +391,7 @@ class SubscriptionForwarding(_Forwarder):
             self._tell_all(neighbour, link)
         elif what == "ask":
             link.asking = False
-            if not link.heard:
+            if not link.peer_session:
                 self._ask(now, neighbour, link)
         else:
             if link.quiet and link.serial:
@@ -406,18 +406,18 @@ class SubscriptionForwarding(_Forwarder):
             link.retrying = True
             self.port.set_timer(now + RETRY, _Due("retry", to, link.session))
 
-    # --- Telling and being told -------------------------------------------------------------------------------------
+    # --- Advertising ------------------------------------------------------------------------------------------------
 
     def _tell_changes(self) -> None:
         for neighbour, link in self._links.items():
-            added, removed = link.told.take_changes()
+            added, removed = link.advertised.take_changes()
             if not link.serial and added:
                 self._tell_all(neighbour, link)  # a session begins with everything
             elif added or removed:
                 self._send(neighbour, link, added, removed)
 
     def _tell_all(self, neighbour: Node, link: _Link) -> None:
-        self._send(neighbour, link, link.told.take_all(), full=True)
+        self._send(neighbour, link, link.advertised.take_all(), full=True)
 
     def _send(
         self,
@@ -429,14 +429,14 @@ class SubscriptionForwarding(_Forwarder):
         full: bool = False,
         ask: bool = False,
     ) -> None:
-        """Always by unicast: it is for one neighbour, and its loss is told. Nothing to say is said in one message."""
+        """Always unicast: it is for one neighbour, and its loss is reported. Without changes, sends one message."""
         link.quiet = False
-        pieces = parts(added, removed)
-        for number, (add, remove) in enumerate(pieces, start=1):
+        messages = split(added, removed)
+        for number, (add, remove) in enumerate(messages, start=1):
             link.serial += 1
-            first, last = number == 1, number == len(pieces)
+            first, last = number == 1, number == len(messages)
             message = Routes(
-                link.session, link.serial, link.heard, full and first, not last, ask and first, add, remove
+                link.session, link.serial, link.peer_session, full and first, not last, ask and first, add, remove
             )
             self.port.unicast(neighbour, message)
 
@@ -454,13 +454,13 @@ class SubscriptionForwarding(_Forwarder):
             self.port.note("stranger")
             put(self._missed, sender, None, MAX_LOST)
             return
-        if link.heard == message.session and message.serial <= link.heard_serial:
+        if link.peer_session == message.session and message.serial <= link.peer_serial:
             self.port.note("routes told again")
-        elif message.full or (link.heard == message.session and message.serial == link.heard_serial + 1):
-            link.heard, link.heard_serial = message.session, message.serial
+        elif message.full or (link.peer_session == message.session and message.serial == link.peer_serial + 1):
+            link.peer_session, link.peer_serial = message.session, message.serial
             self._learn(sender, message)
         else:
-            link.heard = 0
+            link.peer_session = 0
             if not link.asking:
                 self._ask(now, sender, link)
         if message.ask:
@@ -469,13 +469,13 @@ class SubscriptionForwarding(_Forwarder):
             self._send(sender, link)
 
     def _learn(self, sender: Node, message: Routes) -> None:
-        """What is told anew is sure again; what is still in doubt when all was told is gone."""
+        """Filters advertised again are no longer in doubt; those in doubt at the end of a full list are removed."""
         if message.full:
             self._interests.doubt(sender)
         self._want(message.added, sender)
         self._unwant(message.removed, sender)
         if not message.more:
             self._forget_doubted(sender)
-        # Old and new stand side by side until all was told.
+        # Old and new filters coexist until the list is complete.
         self._bound(sender, self.params.routes * (2 if message.more else 1))
         self._tell_changes()

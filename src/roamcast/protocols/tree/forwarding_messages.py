@@ -31,10 +31,10 @@ class Routed(Message, frozen=True, tag="routed"):
 
 
 class Routes(Message, frozen=True, tag="routes"):
-    """What the sender wants to get over a tree link: all of it, or what has changed.
+    """What the sender wants to receive over a tree link: everything, or the changes.
 
-    Urgent: an event goes astray for as long as it is on its way, and the messages that make the link are urgent too,
-    so that these do not overtake it.
+    Urgent: until it arrives, events take the wrong way; and the messages that set up the link are urgent too, so that
+    they do not overtake it.
     """
 
     urgent: ClassVar[bool] = True
@@ -42,14 +42,14 @@ class Routes(Message, frozen=True, tag="routes"):
     session: Annotated[int, Meta(ge=1, le=MAX_SESSION)]
     """Drawn by the sender each time the link comes up on its side."""
     serial: Annotated[int, Meta(ge=1, le=MAX_SERIAL)]
-    """Of the message in its session: one that does not follow the one before it shows that something was lost."""
+    """The number of the message in its session: a gap shows that something was lost."""
     heard: Annotated[int, Meta(ge=0, le=MAX_SESSION)]
-    """The session of the receiver that the sender follows; 0 if it has yet to hear everything."""
+    """The session of the receiver that the sender follows; 0 if it needs everything."""
     full: bool
-    """Whether it begins a list of everything, which replaces what was told before."""
+    """Whether it begins a list of everything, which replaces what was advertised before."""
     more: bool
     """Whether the next message continues this one."""
     ask: bool
-    """Whether the receiver is to tell everything."""
+    """Whether the receiver shall advertise everything."""
     added: Annotated[tuple[Filter, ...], Meta(max_length=MAX_FILTERS)] = ()
     removed: Annotated[tuple[Filter, ...], Meta(max_length=MAX_FILTERS)] = ()

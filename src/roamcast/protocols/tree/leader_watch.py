@@ -1,4 +1,4 @@
-"""COMAN's part D: a leader that is missing is replaced by the one node that cannot reach its upstream.
+"""COMAN's part D: a missing leader is replaced by the one node that cannot reach its upstream.
 
 Mottola, Cugola, Picco, section III-D. A node that has heard no group hello along the tree for too long asks its parent
 (CHK_UP) whether it is still its child. If it is not, or if nobody answers, it is the topmost of its part, and leads.
@@ -21,8 +21,8 @@ class LeaderWatch:
         self._port = tree.port
         self._on = params.election
         self._patience = seconds(params.patience * params.group_hello)
-        self._led: Time = 0  # when the leader was last heard along the tree, or this node got its place
-        self._checking: int | None = None  # the cause under which the parent was asked
+        self._led: Time = 0  # when the leader was last heard along the tree, or this node got a new parent
+        self._checking: int | None = None  # the cause of the check in progress
         self._checks = 0
 
     def hear_leader(self, now: Time) -> None:
@@ -66,7 +66,7 @@ class LeaderWatch:
             self._replace_leader(now, message.repair)
 
     def _replace_leader(self, now: Time, cause: int) -> None:
-        """As after a repair that has failed: a member leads, a forwarder asks one below it to."""
+        """As after a failed repair: a member becomes the leader, a forwarder asks a child to."""
         if self._position.member:
             self._search.lead(now, "elected", cause)
         else:

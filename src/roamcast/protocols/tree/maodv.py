@@ -1,13 +1,13 @@
 """MAODV's rules: who answers a request, which reply is activated, and how parts merge.
 
 Mottola, Cugola, Picco, section II, after Royer and Perkins. A node of the tree answers a request or is silent. The
-reply with the newest number and the fewest hops is activated, the first of several. Of two leaders that hear of each
-other, the one with the lower number asks the other for a place, and the reply to it makes the links that it passes
-those of the tree.
+reply with the newest sequence number and the fewest hops is activated, the first of several. Of two leaders that hear
+of each other, the one with the lower number asks to join the other, and the reply turns the links on its path into tree
+links.
 
-One thing differs from the paper: a node takes a new parent when that parent has said yes (`activation = "confirmed"`),
-not when it has asked. A path is so turned round from its far end, a lost MACT changes nothing, and with `rank.py` no
-cycle can form.
+One thing differs from the paper: a node takes a new parent when that parent has confirmed (`activation = "confirmed"`),
+not when it has asked. So a path is reversed from its far end, a lost MACT changes nothing, and with `rank.py` no cycle
+can form.
 """
 
 from collections.abc import Hashable
@@ -34,7 +34,7 @@ class MaodvRules:
     # --- In a search ------------------------------------------------------------------------------------------------
 
     def length(self, reply: Reply) -> tuple[int, ...]:
-        """The newest number, then the fewest hops to the tree; then, if that is asked for, to the leader."""
+        """The newest number, then the fewest hops to the tree; then, if the parameters say so, to the leader."""
         nearest = (reply.message.distance,) if self._tie_by_leader else ()
         return -reply.message.sequence, reply.message.hops, *nearest
 
@@ -59,7 +59,7 @@ class MaodvRules:
         self._position.end_link(parent)
 
     def settled(self) -> None:
-        """Nothing else depends on it."""
+        """Nothing to do."""
 
     # --- Merging ----------------------------------------------------------------------------------------------------
 
@@ -74,7 +74,7 @@ class MaodvRules:
             self._port.unicast(sender, request)
 
     def hear_request_to_merge(self, now: Time, sender: Node, request: Rreq) -> None:
-        """Goes to the leader that it names, by the way its group hello came."""
+        """Passes it to the leader that it names, along the path that its group hello came."""
         position = self._position
         climbing = position.leader == request.leader and not position.is_leader
         if not self._search.remember_request(sender, request, climbing=climbing):
@@ -93,14 +93,15 @@ class MaodvRules:
                 self._port.unicast(towards, structs.replace(request, hops=request.hops + 1, rank=rank))
 
     def pass_merge(self, now: Time, sender: Node, reply: Rrep, reverse: Reverse | None) -> bool:
-        """The reply itself activates the links it passes."""
+        """The reply itself activates the links on its path."""
         reverse = reverse or self._search.request_of(reply, climbing=False)
         if reverse is not None and self._take_merged_place(now, sender, reply, reverse):
             self._pass_merge_on(now, sender, reply, reverse)
         return True
 
     def _take_merged_place(self, now: Time, sender: Node, reply: Rrep, reverse: Reverse) -> bool:
-        """On the tree that is joined, the own; on the other, one below the sender. Whether there is room for both."""
+        """A node of the joined tree keeps its position; one of the other tree moves below the sender. Returns whether
+        there is room for both."""
         position, place = self._position, _place(reply)
         if sender == position.parent and position.leader == reply.leader:
             position.follow(place)
@@ -144,7 +145,7 @@ class MaodvRules:
     # --- What happens to the tree -----------------------------------------------------------------------------------
 
     def start(self, now: Time) -> None:
-        """Nothing of its own."""
+        """Nothing to do."""
 
     def announce(self, cause: int) -> bool:
         return False
@@ -153,12 +154,12 @@ class MaodvRules:
         """Only COMAN sends them."""
 
     def timer(self, now: Time, key: Hashable) -> None:
-        """None of its own."""
+        """No timers of its own."""
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
-        """It is the tree's and the search's matter."""
+        """Nothing to do: the tree and the search handle it."""
 
 
 def _place(reply: Rrep) -> Place:
-    """The sender's, of a reply that activates the links it passes."""
+    """The position of the sender of a reply that activates the links on its path."""
     return Place(reply.leader, reply.sequence, reply.distance, reply.rank, reply.path)

@@ -1,7 +1,7 @@
-"""What trees say: the four messages of MAODV, COMAN's two, and the beacon.
+"""The messages of trees: four of MAODV, two of COMAN, and the beacon.
 
-The paper's section II has what each is for. `rank` is explained in `rank.py`. Whatever belongs to the repair or merge
-that `origin` began carries its number, so that its cost and reach can be counted from what was transmitted.
+Section II of the paper says what each is for; `rank.py` explains `rank`. All messages of a repair or merge that
+`origin` began carry its number, so that its cost and reach can be counted from the transmissions.
 """
 
 from typing import Annotated, ClassVar, Final, Literal
@@ -14,14 +14,14 @@ from roamcast.protocols.messages import Message, Role
 from roamcast.protocols.tree.rank import MAX_RANK, MAX_SEQUENCE
 
 MAX_DEPTH: Final = 200
-"""No node is farther from its leader."""
+"""The greatest distance of a node from its leader."""
 NOWHERE: Final = 255
 """The distance of a node that is on no tree."""
 MERGE: Final = 1 << 31
-"""Serials of merges have this bit, so that none is that of a repair too."""
+"""Set in the serials of merges, to keep them apart from those of repairs."""
 
 Name = Annotated[int, Meta(ge=0, le=MAX_NODE)]
-"""A node's number inside a message: only a claim."""
+"""A node's number inside a message: a claim, not checked."""
 Rank = Annotated[int, Meta(ge=0, le=MAX_RANK)]
 Sequence = Annotated[int, Meta(ge=0, le=MAX_SEQUENCE)]
 Distance = Annotated[int, Meta(ge=0, le=NOWHERE)]
@@ -35,7 +35,7 @@ def cause_of(origin: int, serial: int) -> int:
 
 
 class Control(Message, frozen=True):
-    """A message that keeps the tree. It goes before the data that waits: behind a long queue it would come too late."""
+    """A message that maintains the tree. Urgent: behind a long queue of data it would come too late."""
 
     urgent: ClassVar[bool] = True
 
@@ -44,7 +44,7 @@ class _Repairing(Control, frozen=True):
     """Part of a repair or a merge."""
 
     origin: Name
-    """Who began it."""
+    """The node that began it."""
     serial: Serial
 
     @property
@@ -53,7 +53,7 @@ class _Repairing(Control, frozen=True):
 
 
 class Hello(Control, frozen=True, tag="hello"):
-    """The beacon: I am here, and this is whom I take for my parent."""
+    """The beacon: I am here, and this is my parent."""
 
     role: ClassVar[Role] = "beacon"
 
@@ -62,74 +62,75 @@ class Hello(Control, frozen=True, tag="hello"):
 
 
 class Rreq(_Repairing, frozen=True, tag="rreq"):
-    """Route request: who can give `origin` a place on the tree?"""
+    """Route request: who can become a parent of `origin`, or lead to one?"""
 
     attempt: Annotated[int, Meta(ge=0, le=255)]
     sequence: Sequence
     distance: Distance
     rank: Rank
-    """The highest of those who would get a new parent if this were answered: of `origin`, and of nodes on the way."""
+    """The highest rank of the nodes that would get a new parent: `origin`, and nodes on the path."""
     hops: Distance
     on_tree: bool
-    """COMAN: it has left the subtree of `origin`, and goes only upstream from here."""
+    """COMAN: it has left the subtree of `origin`, and only goes upstream from here."""
     leader: Name | None
     """The leader that a request to merge is for."""
 
 
 class Rrep(_Repairing, frozen=True, tag="rrep"):
-    """Route reply: here is a place."""
+    """Route reply: an offer of a parent."""
 
     attempt: Annotated[int, Meta(ge=0, le=255)]
     replier: Name
     leader: Name
     sequence: Sequence
     distance: Distance
-    """From the leader to whoever sends this."""
+    """Distance of this message's sender from the leader."""
     hops: Distance
-    """How many transmissions it has behind it."""
+    """How many times it was transmitted before."""
     rank: Rank
-    """Of the node whose child the far end of the path would become."""
+    """The rank of the node that would become the parent of the path's far end."""
     placed: bool
-    """That node is the sender: it keeps its place, and `rank` is its own."""
+    """Whether that node is the sender: it keeps its position, and `rank` is its own."""
     path: Path
-    """COMAN: from the leader to whoever sends this."""
+    """COMAN: the nodes from the leader to this message's sender."""
 
 
 class Place(msgspec.Struct, frozen=True, array_like=True):
-    """Where a node stands, told to its children."""
+    """A node's position in the tree, told to its children."""
 
     leader: Name
     sequence: Sequence
     distance: Distance
     rank: Rank
     path: Path
-    """COMAN: from the leader to the node itself."""
+    """COMAN: the nodes from the leader to the node itself."""
 
 
 class Mact(_Repairing, frozen=True, tag="mact"):
-    """Multicast activation, and what else keeps the links of the tree true.
+    """Multicast activation, and other messages that keep tree links consistent.
 
-    `join` asks along a path that a reply has prepared for a place at its end; `update` tells a child its parent's
-    place; `prune` ends a link, from either side; `elect` asks a child to become the leader.
+    `join` asks for a parent along a path that a reply has prepared; `update` tells a child its parent's position;
+    `prune` ends a link, from either side; `elect` asks a child to become the leader.
     """
 
     flag: Literal["join", "update", "prune", "elect"]
     replier: Name = 0
     rank: Rank = 0
-    """Of a join: as in the request; of an update that answers one: the same."""
+    """In a join: as in the request; in an update that answers one: the same."""
     place: Place | None = None
 
 
 class Grph(Control, frozen=True, tag="grph"):
-    """Group hello: the leader is there. Rebroadcast by everybody; on the tree (COMAN), from parents to children."""
+    """Group hello: the leader is alive. Rebroadcast by all nodes; on the tree (COMAN), passed from parents to
+    children."""
 
     place: Place
-    """Of whoever sends this; if that is a node of another tree, of the last on the way that was of this one."""
+    """The sender's position; if the sender is in another tree, that of the last node of this tree on the path."""
     foreign: bool
-    """Whoever sends this is not of the tree it speaks of."""
+    """Whether the sender is not in the tree that this is about."""
     on_tree: bool
     repair: Annotated[int, Meta(ge=0, le=2**63 - 1)]
-    """The repair that made the leader one, in its first group hello."""
+    """In a leader's first group hello: the repair that made it the leader."""
 
     @property
     def cause(self) -> int:

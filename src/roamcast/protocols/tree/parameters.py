@@ -1,6 +1,6 @@
-"""Parameters of trees, and so of the brokers on them. How events are routed on a tree is a table of its own, `routing`.
+"""Parameters of trees and of the brokers on them. Those of routing on a tree are in their own table, `routing`.
 
-Timers that the paper does not give are those of the MAODV draft and its base, AODV; their names there are in brackets.
+Timers that the paper does not give come from the MAODV draft and its base, AODV; their names there are in brackets.
 """
 
 from typing import Annotated, Literal
@@ -12,7 +12,7 @@ from roamcast.protocols.tree.forwarding import Forwarding
 
 
 class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Parameters of a tree as MAODV keeps it."""
+    """Parameters of a MAODV tree."""
 
     members: Annotated[
         Literal["all", "clients"],
@@ -74,7 +74,7 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
 
 
 class Coman(Maodv, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Parameters of a tree as COMAN keeps it: those of MAODV, and its five parts."""
+    """Parameters of a COMAN tree: those of MAODV, and its five parts."""
 
     tie: Annotated[
         Literal["first", "leader"],

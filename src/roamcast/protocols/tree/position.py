@@ -1,14 +1,14 @@
-"""A node's position in a tree: its parent, its children, its rank, and who of them is still there.
+"""A node's position in a tree: its parent, its children, its rank, and which of them are still there.
 
 The rules this file owns:
 
-* A parent is taken only from what it said itself, and only if that puts its rank above ours (`rank.py`).
-  Beacons carry ranks: a parent whose rank has fallen, or is not above ours, twice, is none.
-* A link is lost when nothing was heard over it for so many beacons, in the instant that this is so. Whether other
-  traffic counts (`overhears`) is asked when a neighbour would be lost, and not before.
-* Every change is told to the world as a fact, and links that came or went to whoever routes on the tree.
+* A node takes a parent only on the parent's own word, and only if the parent's rank is above ours (`rank.py`). Beacons
+  carry ranks: if a parent's rank has fallen, or is not above ours, twice, it is no longer the parent.
+* A link is lost as soon as nothing was heard over it for so many beacons. Other traffic (`overhears`) is considered
+  only when a neighbour would be lost.
+* Every change is recorded as a fact, and the routing is told about links that went up or down.
 
-What to do about it is for `tree.py`, which keeps the tree, and `search.py`, which looks for a parent.
+`tree.py`, which keeps the tree, and `search.py`, which looks for a parent, decide what to do about it.
 """
 
 from collections.abc import Mapping
@@ -22,15 +22,15 @@ from roamcast.protocols.tree.rank import MAX_SEQUENCE, STEP, between, leader_ran
 KEPT: Final = "tree/sequence"
 SILENCE: Final = ("tree", "silence")
 RESERVE: Final = 1024
-"""Sequence numbers that are kept ahead, so that keeping is rare."""
+"""Sequence numbers that are reserved on disk in advance, so that writing is rare."""
 MAX_CHILDREN: Final = 128
-"""Far more than are in range: whoever claims to be one more takes the place of the one not heard for longest."""
+"""Far more than are in range: one more replaces the child that was silent for longest."""
 CONTRADICTIONS: Final = 2
-"""Beacons that name another parent before a child is let go, or that cannot be a parent's before it is given up."""
+"""Contradicting beacons before a child, which names another parent, or a parent, whose rank is too low, is dropped."""
 
 
 class Links(Protocol):
-    """Who is told of the links of the tree."""
+    """Gets told about the links of the tree."""
 
     def link_up(self, now: Time, neighbour: Node) -> None: ...
     def link_down(self, now: Time, neighbour: Node) -> None: ...
@@ -40,16 +40,16 @@ class Position:
     """See the top of the file."""
 
     def __init__(self, node: Node, port: Port, links: Links, silence: Time, *, overhears: bool) -> None:
-        """`silence`: for how long a neighbour may not be heard; `overhears`: whether other traffic counts."""
+        """`silence`: how long a neighbour may be silent; `overhears`: whether other traffic counts."""
         self.node = node
         self.port = port
         self.lists_paths = False
-        """Whether what it tells of its place has the way from the leader in it: COMAN's part A."""
+        """Whether the position it tells includes the path from the leader: COMAN's part A."""
         self._links = links
         self._silence = silence
         self._overhears = overhears
         self._heard: dict[Node, Time] = {}  # when each tree neighbour was heard last
-        self._watching = False  # whether a timer is set for when the first of them will have been silent for too long
+        self._watching = False  # whether a timer is set for the first of them that would be silent for too long
 
         self.on_tree = False
         self.member = False
@@ -59,13 +59,13 @@ class Position:
         self.sequence = 0
         self.distance = NOWHERE
         self.ancestors: tuple[Node, ...] = ()
-        """From the leader to the parent, as last told; of a node that lost its parent, those it had."""
+        """The nodes from the leader to the parent, as last told; those it had, if the parent was lost."""
         self.rank = 0
-        self._reserved = 0  # a new life begins with this sequence number, above all ranks of this one
-        self._ceiling = 0  # the highest rank that the parent told
-        self._doubts = 0  # how many beacons in a row say that it cannot be the parent
+        self._reserved = 0  # the sequence number to begin with after a restart, above all ranks before it
+        self._ceiling = 0  # the highest rank that the parent has told
+        self._doubts = 0  # how many beacons in a row contradict that it is the parent
 
-    # --- Where this node stands -------------------------------------------------------------------------------------
+    # --- Position ---------------------------------------------------------------------------------------------------
 
     @property
     def is_leader(self) -> bool:
@@ -73,23 +73,23 @@ class Position:
 
     @property
     def is_attached(self) -> bool:
-        """Whether a leader is known to be above, or here."""
+        """Whether this node has a leader, or is one."""
         return self.leader is not None
 
     @property
     def place(self) -> Place:
-        """What children are told. Only of a node that has a leader."""
+        """The position that children are told. Only for a node that has a leader."""
         assert self.leader is not None
         return Place(self.leader, self.sequence, self.distance, self.rank, self.path)
 
     @property
     def path(self) -> tuple[Node, ...]:
-        """From the leader to this node, as messages carry it."""
+        """The nodes from the leader to this node, as messages carry them."""
         return (*self.ancestors, self.node)[-MAX_DEPTH:] if self.lists_paths else ()
 
     @property
     def neighbours(self) -> tuple[Node, ...]:
-        """Those at the other ends of tree links."""
+        """The nodes at the other ends of tree links."""
         children = sorted(self.children)
         return tuple(children if self.parent is None else [self.parent, *children])
 
@@ -99,9 +99,10 @@ class Position:
     # --- Parent and children ----------------------------------------------------------------------------------------
 
     def take_parent(self, now: Time, parent: Node, place: Place, after: Node | None, floor: int) -> bool:
-        """Becomes a child of `parent`, and the parent of whoever comes `after` on the path; whether that is safe.
+        """Becomes a child of `parent`, and the parent of the node that comes `after` on the path. Returns False, and
+        changes nothing, if that is not safe.
 
-        `floor` is the rank to rise above, so that there is room for those after us.
+        `floor` is the rank to rise above, so that there is room for the nodes after this one.
         """
         if place.rank <= self.rank or place.distance >= MAX_DEPTH or after == parent:
             return False
@@ -112,9 +113,9 @@ class Position:
         return True
 
     def move_to(self, now: Time, parent: Node, after: Node | None) -> None:
-        """Changes the links alone."""
+        """Changes only the links."""
         if after is not None:
-            self.add_child(now, after)  # first: who was the parent and is a child now has not gone
+            self.add_child(now, after)  # first: if the former parent becomes a child, its link is not lost
         was = self.parent
         self.parent = parent
         self.on_tree = True
@@ -127,9 +128,9 @@ class Position:
             self._links.link_up(now, parent)
 
     def follow(self, place: Place) -> bool:
-        """Takes over what the parent says of the leader; whether that is news for the children."""
+        """Takes over what the parent says about the leader; returns whether that is news for the children."""
         before = (self.leader, self.distance, self.ancestors)
-        # A number is its leader's: that of another may be far ahead, and nobody here could answer a request with it.
+        # Each leader has its own numbers: another's may be far ahead, and nobody here could answer a request with it.
         self.sequence = max(self.sequence, place.sequence) if self.leader == place.leader else place.sequence
         self.leader = place.leader
         self.distance = place.distance + 1
@@ -138,7 +139,7 @@ class Position:
         return before != (self.leader, self.distance, self.ancestors)
 
     def hear_rank(self, rank: int) -> None:
-        """The parent's rank. Ours follows a level below, so that there is room again for paths to come."""
+        """The parent's rank. Ours follows a level below it, so that there is room for later paths."""
         self._ceiling = max(self._ceiling, rank)
         self.rise_to(self._ceiling - STEP)
 
@@ -151,7 +152,7 @@ class Position:
                 self.port.keep(KEPT, self._reserved.to_bytes(8, "big"))
 
     def remember_ranks(self, kept: Mapping[str, bytes]) -> None:
-        """Begins above every rank of a former life: there may still be nodes that take this one for their parent."""
+        """Begins above every rank from before a restart: some nodes may still have this one as their parent."""
         self.rise_to(leader_rank(int.from_bytes(kept.get(KEPT, b""), "big")))
 
     def drop_parent(self, now: Time) -> None:
@@ -178,10 +179,10 @@ class Position:
         del self._heard[neighbour]
         self._links.link_down(now, neighbour)
 
-    # --- Who is there -----------------------------------------------------------------------------------------------
+    # --- Silent neighbours ------------------------------------------------------------------------------------------
 
     def hear(self, now: Time, sender: Node) -> None:
-        """A node shows that it is there."""
+        """A node was heard."""
         if sender in self._heard:
             self._heard[sender] = now
 
@@ -191,35 +192,35 @@ class Position:
             self.watch()
 
     def lost(self, now: Time) -> list[Node]:
-        """The tree neighbours that were not heard for too long."""
+        """The tree neighbours that were silent for too long."""
         if self._overhears:
             for neighbour, heard in self._heard.items():
                 self._heard[neighbour] = max(heard, self.port.overheard(neighbour) or heard)
         return [neighbour for neighbour in self.neighbours if now - self._heard[neighbour] > self._silence]
 
     def watch(self) -> None:
-        """Sets the timer for when the next neighbour would be lost; it is to be called again then."""
+        """Sets the timer for the next neighbour that would be lost; to be called again then."""
         self._watching = bool(self._heard)
         if self._watching:
             self.port.set_timer(min(self._heard.values()) + self._silence + 1, SILENCE)
 
     def hear_rank_of_parent(self, rank: int) -> bool:
-        """The rank in a beacon of the parent; whether it can still be the parent."""
+        """Handles the rank in a beacon of the parent; returns whether it can still be the parent."""
         if rank >= self._ceiling and rank > self.rank:
             self._ceiling, self._doubts = rank, 0
             return True
-        # Ranks never fall, so it has begun a new life; or it was taken before it said yes, and is below us.
+        # Ranks never fall, so it has lost its state; or it was taken before it confirmed, and is below us.
         self._doubts += 1
         return self._doubts < CONTRADICTIONS
 
     # --- Ranks ------------------------------------------------------------------------------------------------------
 
     def has_room_above(self, rank: int) -> bool:
-        """Whether a node below the parent's rank could be put above another's."""
+        """Whether there is a rank above this one and below the parent's."""
         return self.rank > rank or between(rank, self._ceiling) is not None
 
     def rise_above(self, rank: int) -> bool:
-        """Puts the own rank above another; whether that is possible."""
+        """Raises this node's rank above another; returns whether that was possible."""
         if self.is_leader:
             if self.rank <= rank:
                 self.sequence = min(max(self.sequence, sequence_above(rank)), MAX_SEQUENCE)
@@ -231,7 +232,7 @@ class Position:
     # --- Leading and leaving ----------------------------------------------------------------------------------------
 
     def lead(self, now: Time) -> None:
-        """Becomes the leader of all below."""
+        """Becomes the leader of all nodes below."""
         self.drop_parent(now)
         self.on_tree = True
         self.leader = self.node
@@ -240,17 +241,17 @@ class Position:
         self.rise_above(max(self.rank, leader_rank(self.sequence)))
 
     def next_sequence(self) -> None:
-        """A leader's next group hello."""
+        """The next sequence number, for a leader's next group hello."""
         self.sequence = min(self.sequence + 1, MAX_SEQUENCE)
         self.rise_to(leader_rank(self.sequence))
 
     def leave(self, now: Time) -> None:
-        """Is on no tree any more."""
+        """Leaves the tree."""
         if self.parent is not None:
             self.end_link(self.parent)
         self.drop_parent(now)
         self.on_tree, self.leader, self.distance, self.ancestors = False, None, NOWHERE, ()
 
     def end_link(self, to: Node) -> None:
-        """Tells a node that it is no neighbour on the tree."""
+        """Tells a node that it is not a tree neighbour."""
         self.port.unicast(to, Mact(0, 0, "prune"))

@@ -1,4 +1,4 @@
-"""What MAODV and COMAN do differently: the strategy that a tree and its search are given (`maodv.py`, `coman.py`)."""
+"""What MAODV and COMAN do differently: the strategy of a tree and its search (`maodv.py`, `coman.py`)."""
 
 from collections.abc import Callable, Hashable, Mapping
 from typing import Any, NamedTuple, Protocol
@@ -11,14 +11,14 @@ Handlers = Mapping[type[Message], Callable[[Time, Node, Any], None]]
 
 
 class Reply(NamedTuple):
-    """A way back to the tree."""
+    """An offered path to the tree."""
 
     via: Node
     message: Rrep
 
 
 class Reverse(NamedTuple):
-    """Where a request came from, and what it said."""
+    """Where a request came from, and its content."""
 
     sender: Node
     rank: int
@@ -33,25 +33,25 @@ class Rules(Protocol):
     # --- In a search ------------------------------------------------------------------------------------------------
 
     def length(self, reply: Reply) -> tuple[int, ...]:
-        """The reply that has the least is activated; of several, the first that came."""
+        """The sort key of replies: the least is activated; of equals, the first that came."""
 
     def hear_request(self, now: Time, sender: Node, request: Rreq) -> None:
-        """A node of the tree has heard a request."""
+        """A node of the tree has received a request."""
 
     def request_of(self, reply: Rrep, *, down: bool) -> Reverse | None:
-        """What is remembered of the request that a reply is for; `down`: it comes down the tree, from the parent."""
+        """What is remembered about a reply's request; `down`: the reply comes down the tree, from the parent."""
 
     def way_back(self, reply: Rrep, reverse: Reverse | None) -> Node | None:
-        """Where a reply goes."""
+        """The next node for a reply."""
 
     def pass_down(self, reply: Rrep, reverse: Reverse) -> Rrep | None:
-        """What this node passes on of a reply that comes down the tree, keeping its own place; None: nothing."""
+        """The reply to pass on when one comes down the tree and this node keeps its position; None: nothing."""
 
     def ends_here(self, sender: Node, join: Mact) -> bool:
-        """Whether this node gives the place although another replied."""
+        """Whether this node adopts the child although another node replied."""
 
     def leave_parent(self, now: Time, parent: Node) -> None:
-        """Somebody else's repair has brought a better place."""
+        """Another node's repair has brought a better parent."""
 
     def settled(self) -> None:
         """This node has a new parent, or leads."""
@@ -64,7 +64,7 @@ class Rules(Protocol):
     def hear_request_to_merge(self, now: Time, sender: Node, request: Rreq) -> None: ...
 
     def pass_merge(self, now: Time, sender: Node, reply: Rrep, reverse: Reverse | None) -> bool:
-        """Does what is to be done about the reply to a merge; False if it is passed on as any other."""
+        """Handles the reply to a merge; returns False if it is to be passed on like any other."""
 
     def hear_own_merge(self, now: Time, sender: Node, reply: Rrep) -> None: ...
 
@@ -73,7 +73,7 @@ class Rules(Protocol):
     def start(self, now: Time) -> None: ...
 
     def announce(self, cause: int) -> bool:
-        """Whether a new leader has announced itself in a way of its own."""
+        """Announces a new leader in its own way; returns False if the rules have none."""
 
     def hear_tree_hello(self, now: Time, sender: Node, hello: Grph) -> None:
         """A group hello that came along the tree."""

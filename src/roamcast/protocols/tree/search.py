@@ -1,19 +1,20 @@
-"""The search for a parent: how a node finds one, and how others help it to.
+"""The search for a parent: how a node finds one, and how others help it.
 
-The initiator asks (RREQ); those who can give a place reply (RREP), along the way the request came; one reply is
-activated (MACT), which prepares a new parent for every node on its path. Everything of section II of the paper but
-group hellos, which are `tree.py`'s, and what MAODV and COMAN do differently: that is a `Rules`, `maodv.py` or
-`coman.py`. The same procedure serves a node that joins.
+The initiator sends a request (RREQ); nodes that can become its parent reply (RREP), along the reverse path of the
+request; one reply is activated (MACT), which gives every node on its path a new parent. This is all of section II of
+the paper except group hellos (`tree.py`) and what MAODV and COMAN do differently: that is a `Rules`, `maodv.py` or
+`coman.py`. A node that joins uses the same procedure.
 
 The rules this file owns:
 
-* Who replies: a node with a leader, without a repair of its own, that knows as new a sequence number and is as near
-  to the leader as the node that asks; and, for the sake of `rank.py`, one that can put its rank above that node's.
-* Each reply prepares a path from its top: whoever passes it on down the tree makes room below itself first.
-* A reply passes a node once per request, and a node offers its own place once per request. The ways back of late copies
-  may form a ring when a path has been turned round meanwhile; no reply goes round it.
-* A path is turned round from its far end (`activation = "confirmed"`): the place is given there, and everybody on the
-  way takes its new parent when that has told its own new place.
+* Who replies: a node with a leader, without a repair of its own, whose sequence number is at least as new and which is
+  at least as near to the leader as the node that asks; and, for `rank.py`, one that can raise its rank above that
+  node's.
+* Each reply prepares a path from its top: a node that passes it down the tree makes room below itself first.
+* A reply passes a node once per request, and a node offers itself once per request. The reverse paths of late copies
+  may form a loop when a path has been reversed meanwhile; no reply runs through it.
+* A path is reversed from its far end (`activation = "confirmed"`): the new parent adopts the child there, and each node
+  on the path takes its new parent when that one has told its own new position.
 """
 
 from collections.abc import Hashable
@@ -34,56 +35,56 @@ from roamcast.protocols.tree.rules import Reply, Reverse, Rules
 from roamcast.units import seconds
 
 REMEMBERED: Final = 512
-"""Requests, replies and leaders that a node remembers: the oldest goes first."""
+"""Requests, replies and leaders that a node remembers; the oldest is forgotten first."""
 K = TypeVar("K")
 V = TypeVar("V")
 
 
 @dataclass
 class Repair:
-    """What a node is doing to get a parent."""
+    """A node's own attempt to get a parent."""
 
     serial: int
     change: str
-    """What it will be called if it succeeds: repaired, joined or merged."""
+    """The change to record if it succeeds: repaired, joined or merged."""
     distance: int
     attempt: int = 0
     replies: list[Reply] = field(default_factory=list)
     activating: bool = False
     gathering: bool = True
-    """Whether better replies are still waited for."""
+    """Whether it still waits for better replies."""
     steps: int = 0
-    """Counts what was waited for, so that an old timer is known."""
+    """Counts the waits, to recognise an outdated timer."""
 
 
 class Forward(NamedTuple):
-    """Who passed a reply on to us: an activation goes there."""
+    """The node that passed a reply to us: an activation goes there."""
 
     towards: Node
     attempt: int
-    """Of the request that it answers."""
+    """The attempt of the request that it answers."""
 
 
 class Pending(NamedTuple):
-    """A place that was asked for, and for whom."""
+    """A parent that was asked for, and for which node."""
 
     towards: Node
     after: Node | None
-    """Who asked us; None: we began."""
+    """The node that asked us; None: we began."""
     rank: int
 
 
 class Keeper(Protocol):
-    """Who keeps the tree, as a search sees it."""
+    """The part of a tree that a search needs."""
 
     def lose(self, now: Time, neighbour: Node) -> None:
-        """The link to a node is no more, if there was one."""
+        """The link to a node is lost, if there was one."""
 
     def leave_if_idle(self, now: Time) -> None:
         """Prunes a forwarder that has become a leaf."""
 
     def announce(self, now: Time, cause: int) -> None:
-        """The leader is there; with a cause, it is new."""
+        """Announces the leader; with a cause, it is new."""
 
 
 class Search:
@@ -107,7 +108,7 @@ class Search:
         self._answered: dict[tuple[int, int, int], None] = {}  # origin, serial, attempt
 
     def tables(self) -> dict[str, int]:
-        """How full its tables are, by name."""
+        """The number of entries of its tables, by name."""
         return {
             "requests": len(self._reverse),
             "replies": len(self._forward),
@@ -122,7 +123,7 @@ class Search:
     def flood_delay(self) -> Time:
         return round(self.rng.random() * self._jitter)
 
-    # --- What the tree is told --------------------------------------------------------------------------------------
+    # --- Called by the tree -----------------------------------------------------------------------------------------
 
     def timer(self, now: Time, key: Hashable) -> None:
         repair = self.repair
@@ -162,7 +163,7 @@ class Search:
         self._gather(now, repair)
 
     def _gather(self, now: Time, repair: Repair) -> None:
-        """Waits for replies: for a short time, and if there is none by then, for the first."""
+        """Waits for replies for a short time, and if there is none by then, for the first."""
         repair.activating = False
         repair.gathering = self._reply_wait > 0
         if repair.gathering:
@@ -170,13 +171,13 @@ class Search:
         self._wait(now, repair)
 
     def begin_merge(self, now: Time, serial: int) -> Repair:
-        """A leader has asked another for a place: there is one request, and one reply."""
+        """A leader has asked to join another: there is one request, and one reply."""
         self.repair = Repair(serial, "merged", 0)
         self._wait(now, self.repair)
         return self.repair
 
     def gather_merge(self, now: Time, serial: int) -> Repair:
-        """A leader has been offered a place without asking: perhaps there are better ones."""
+        """A leader was offered a parent without asking: perhaps there are better ones."""
         self.repair = Repair(serial, "merged", 0, self._retries)
         self._gather(now, self.repair)
         return self.repair
@@ -186,11 +187,11 @@ class Search:
         self.port.set_timer(now + self.retry_wait, ("tree", "wait", repair.serial, repair.steps))
 
     def _next_reply(self, now: Time, repair: Repair) -> None:
-        """The wait is over: for replies, or for the one that was activated."""
+        """The wait for replies, or for the activated one, is over."""
         if repair.replies:
             self._activate(now, repair)
         elif repair.change == "merged":
-            self.repair = None  # still a leader: the next group hello brings the next chance
+            self.repair = None  # still a leader: the next group hello is the next chance
         elif repair.attempt < self._retries:
             repair.attempt += 1
             self._ask(now, repair)
@@ -209,12 +210,12 @@ class Search:
             self._keeper.announce(now, cause)
 
     def hand_over(self, now: Time) -> None:
-        """A forwarder leads nobody: it asks one of its children to, the next if that is of no use, and goes."""
+        """A forwarder cannot lead: it asks its children, one after another, to become the leader, and leaves."""
         if self.repair is None:  # it was a leader, and its application has left
             self.position.leader = None
             self.repair = Repair(self.next_serial(), "repaired", self.position.distance, self._retries)
         repair = self.repair
-        if repair.activating and self.position.children:  # the last one asked has not answered
+        if repair.activating and self.position.children:  # the last child asked has not answered
             self.position.drop_child(now, min(self.position.children))
             self.position.tell("child", cause_of(self.node, repair.serial))
         if not self.position.children:
@@ -239,13 +240,13 @@ class Search:
             self.rules.hear_request(now, sender, request)
 
     def pass_request_on(self, sender: Node, request: Rreq) -> None:
-        """Floods it, once, and remembers the way back."""
+        """Floods a request, once, and remembers the reverse path."""
         if self.remember_request(sender, request, climbing=False) and request.hops < NOWHERE:
             onward = structs.replace(request, hops=request.hops + 1, rank=max(request.rank, self.position.rank))
             self.port.broadcast(onward, self.flood_delay())
 
     def remember_request(self, sender: Node, request: Rreq, *, climbing: bool, jumped: bool = False) -> bool:
-        """Whether it is new; `climbing`: it goes upstream, and its reply comes down the tree."""
+        """Remembers a request; returns whether it is new. `climbing`: it goes upstream, and its reply comes down."""
         key = (request.origin, request.serial, request.attempt, climbing)
         if key in self._reverse:
             return False
@@ -253,7 +254,7 @@ class Search:
         return True
 
     def may_reply(self, request: Rreq) -> bool:
-        """The paper's conditions, of which all must hold, and room for a rank above the one that asks."""
+        """The paper's conditions, all of which must hold, and room for a rank above that of the node that asks."""
         if self.repair is not None or not self.position.is_attached or self.position.distance > request.distance:
             return False
         if self.position.is_leader:
@@ -261,7 +262,7 @@ class Search:
         return self.position.sequence >= request.sequence and self.position.has_room_above(request.rank)
 
     def reply(self, to: Node, request: Rreq) -> None:
-        """Answers the first copy of a request that comes."""
+        """Answers the first copy of a request."""
         if self.position.rise_above(request.rank) and self.offers(request):
             place = self.position.place
             self.port.unicast(
@@ -282,7 +283,7 @@ class Search:
             )
 
     def offers(self, of: Rreq | Rrep) -> bool:
-        """Whether this node has yet to offer its place for a request, which it does herewith."""
+        """Whether this node has not offered itself for a request yet; marks it as offered."""
         key = (of.origin, of.serial, of.attempt)
         if key in self._answered:
             return False
@@ -310,7 +311,7 @@ class Search:
             self.port.unicast(towards, onward)
 
     def _has_passed(self, reply: Rrep) -> bool:
-        """Whether this node has passed it on before, is on its path otherwise, or gave the place itself."""
+        """Whether this node has passed it on before, is already on its path, or made the offer itself."""
         if reply.replier == self.node or self.node in reply.path:
             return True
         passed = self._forward.get((reply.origin, reply.serial, reply.replier))
@@ -320,12 +321,12 @@ class Search:
         remember(self._forward, (reply.origin, reply.serial, reply.replier), Forward(sender, reply.attempt))
 
     def request_of(self, reply: Rrep, *, climbing: bool) -> Reverse | None:
-        """What is remembered of the request that a reply is for."""
+        """What is remembered about a reply's request."""
         return self._reverse.get((reply.origin, reply.serial, reply.attempt, climbing))
 
     def _reply_onward(self, reply: Rrep, reverse: Reverse | None, *, down: bool) -> Rrep | None:
-        """What is passed on, with this node as one more on the way; None: the path is of no use."""
-        if not down and self.position.rank >= reply.rank:  # a place below it would be no place for us
+        """The reply to pass on, with this node added to the path; None: the path is useless."""
+        if not down and self.position.rank >= reply.rank:  # we cannot be below it
             return None
         path = (*reply.path, self.node) if self.position.lists_paths else ()
         if len(path) > MAX_DEPTH:
@@ -381,9 +382,7 @@ class Search:
             if self.node != join.replier and towards is not None:
                 self.port.unicast(towards, join)
         elif towards is not None and towards != sender:
-            if (
-                self.position.on_tree and sender in self.position.children
-            ):  # above the place that was asked for: only passed on
+            if self.position.on_tree and sender in self.position.children:  # above the new parent: only passed on
                 self.port.unicast(towards, join)
                 return
             pending = Pending(towards, sender, max(join.rank, self.position.rank))
@@ -395,7 +394,7 @@ class Search:
         return None if forward is None else forward.towards
 
     def _accept(self, now: Time, child: Node, join: Mact) -> None:
-        """Gives the place, if there still is one."""
+        """Adopts the child, if that is still possible."""
         if (
             self.repair is not None
             or not self.position.is_attached
@@ -427,7 +426,7 @@ class Search:
                 self._keeper.leave_if_idle(now)
 
     def moved(self, origin: Node, serial: int) -> None:
-        """There is a new parent: what began here is done, and so is what this node was doing for itself."""
+        """This node has a new parent: a search that began here is done, and so is its own repair."""
         self.rules.settled()
         change, cause = "parent", cause_of(origin, serial)
         if self.repair is not None:
@@ -444,7 +443,7 @@ class Search:
             self.port.unicast(child, Mact(origin, serial, "update", rank=floor, place=self.position.place))
 
     def _hear_election(self, now: Time, parent: Node, message: Mact) -> None:
-        """The parent has nobody above it and is no member: the tree turns round, and somebody below leads."""
+        """The parent has no parent and is not a member: the link is reversed, and a node below becomes the leader."""
         key = (message.origin, message.serial)
         if self.position.member and max(message.rank, self.position.rank) < MAX_RANK:
             self.position.add_child(now, parent)
@@ -459,5 +458,5 @@ class Search:
 
 
 def remember(table: dict[K, V], key: K, value: V) -> None:
-    """In a table that others can fill."""
+    """Stores in a bounded table, since others can fill it."""
     put(table, key, value, REMEMBERED)

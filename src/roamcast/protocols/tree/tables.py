@@ -1,9 +1,9 @@
-"""The tables of subscription forwarding: who wants what, and what each neighbour was told of it.
+"""The tables of subscription forwarding: who wants what, and what was advertised to each neighbour.
 
-`Interests` knows for each filter its *origins*: the node's own applications, and the neighbours that asked for it.
-`Advertised` is what one neighbour was told of it, and owns the rule of covering: a filter that applies to the
-neighbour was either told to it, or is *hidden* by one that was told and covers it. When that one goes, those it hid
-are told.
+`Interests` knows the *origins* of each filter: the node's own applications, and the neighbours that advertised it.
+`Advertised` has what was advertised to one neighbour, and owns the rule of covering: a filter that applies to the
+neighbour is either advertised, or *hidden* by an advertised one that covers it. When that one is withdrawn, those it
+hid are advertised.
 """
 
 from collections.abc import Iterator, Sequence
@@ -20,23 +20,23 @@ from roamcast.protocols.api import Node
 from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS
 
 Origin = Node | None
-"""A neighbour; None for the applications of the own node."""
+"""A neighbour; None for the node's own applications."""
 
 MESSAGE_BYTES: Final = 1200
-"""Of filters in one message: with its header it is a frame of its own, and no fragment is needed."""
+"""Bytes of filters in one message: with its header it fits into one frame without fragments."""
 
 
 @dataclass(slots=True, eq=False)
 class Interest:
-    """A filter that somebody wants. There is one for each filter, so identity is equality."""
+    """A filter that somebody wants. There is one object for each filter, so identity is equality."""
 
     filter: Filter
     clauses: list[Clause]
-    """Made once: `covering.covers` would make them anew for each comparison, and take ten times as long."""
+    """Made once: `covering.covers` would make them for each comparison, and take ten times as long."""
     bytes: int
     """The length of the filter's encoding."""
     weight: int
-    """How many constraints it has, an empty alternative or filter counting as one."""
+    """How many constraints it has; an empty alternative or filter counts as one."""
     origins: dict[Origin, None] = field(default_factory=dict)
 
     @classmethod
@@ -45,7 +45,7 @@ class Interest:
         return cls(filter, clauses_of([filter]), len(msgspec.msgpack.encode(filter)), weight)
 
     def covers(self, other: "Interest") -> bool:
-        """As `covering.covers`: whether it can be seen that this lets through all that the other does."""
+        """Like `covering.covers`: whether this visibly matches everything that the other matches."""
         for narrow in other.clauses:
             for wide in self.clauses:
                 if wide.covers(narrow):
@@ -55,16 +55,16 @@ class Interest:
         return True
 
     def applies_to(self, neighbour: Node) -> bool:
-        """Whether somebody else than the neighbour wants it: nobody is told what it asked for itself."""
+        """Whether somebody other than the neighbour wants it: it is not advertised back to its only origin."""
         return len(self.origins) > (neighbour in self.origins)
 
 
 class Interests:
-    """Who wants what. What an origin wants is *doubted* from when its link is lost until it is told again."""
+    """Who wants what. What an origin wants is *doubted* from when its link is lost until it is advertised again."""
 
     def __init__(self) -> None:
         self._interests: dict[Filter, Interest] = {}
-        self._index: FilterIndex[Interest] = FilterIndex()  # of those that a neighbour wants
+        self._index: FilterIndex[Interest] = FilterIndex()  # the filters that a neighbour wants
         self._wanted: dict[Origin, dict[Interest, bool]] = {}  # by origin: whether it is sure
         self._weights: dict[Origin, int] = {}
 
@@ -75,7 +75,7 @@ class Interests:
         return len(self._interests)
 
     def add(self, filter: Filter, origin: Origin) -> Interest | None:
-        """The interest, if it is news that the origin wants it. If not, it is sure now."""
+        """Adds an interest of an origin; returns it if it is new. If it was doubted, it is sure now."""
         interest = self._interests.get(filter)
         if interest is not None and origin in interest.origins:
             self._wanted[origin][interest] = True
@@ -90,7 +90,7 @@ class Interests:
         return interest
 
     def remove(self, filter: Filter, origin: Origin) -> Interest | None:
-        """The interest, if the origin wanted it; one without origins is forgotten."""
+        """Removes an interest of an origin; returns it if the origin wanted it. One without origins is forgotten."""
         interest = self._interests.get(filter)
         if interest is None or origin not in interest.origins:
             return None
@@ -105,7 +105,7 @@ class Interests:
         return interest
 
     def wanted(self, origin: Origin) -> list[Filter]:
-        """In the order in which they came."""
+        """The filters of an origin, in the order in which they came."""
         return [interest.filter for interest in self._wanted.get(origin, ())]
 
     def weight(self, origin: Origin) -> int:
@@ -120,36 +120,36 @@ class Interests:
         return [interest.filter for interest, sure in self._wanted.get(origin, {}).items() if not sure]
 
     def match(self, event: Event) -> list[Interest]:
-        """What neighbours, near or lost, want of it."""
+        """The interests of neighbours, present or lost, that match an event."""
         return self._index.match(event)
 
 
 class Advertised:
-    """What one neighbour was told, and what of it has changed since that was last asked for."""
+    """What was advertised to one neighbour, and the changes since they were last taken."""
 
     def __init__(self) -> None:
-        self._told: dict[Interest, None] = {}
-        self._hidden: dict[Interest, Interest | None] = {}  # by what; None for a filter that no event can match
-        self._changes: dict[Interest, bool] = {}  # told or withdrawn
+        self._visible: dict[Interest, None] = {}
+        self._hidden: dict[Interest, Interest | None] = {}  # with what covers it; None: no event can match it
+        self._changes: dict[Interest, bool] = {}  # advertised (true) or withdrawn
 
     def add(self, interest: Interest) -> None:
-        """It applies to the neighbour from now on."""
+        """An interest applies to the neighbour from now on."""
         cover = self._cover(interest)
         if cover is not None or not interest.clauses:
             self._hidden[interest] = cover
             return
-        narrower = {other: None for other in self._told if interest.covers(other)}
+        narrower = {other: None for other in self._visible if interest.covers(other)}
         for hidden, by in self._hidden.items():
             if by in narrower:
                 self._hidden[hidden] = interest
         for other in narrower:
             self._withdraw(other)
             self._hidden[other] = interest
-        self._told[interest] = None
-        self._change(interest, told=True)
+        self._visible[interest] = None
+        self._change(interest, added=True)
 
     def remove(self, interest: Interest) -> None:
-        """It applies no longer."""
+        """An interest no longer applies to the neighbour."""
         if interest in self._hidden:
             del self._hidden[interest]
             return
@@ -161,40 +161,40 @@ class Advertised:
             self.add(orphan)
 
     def _cover(self, interest: Interest) -> Interest | None:
-        for other in self._told:
+        for other in self._visible:
             if other.covers(interest):
                 return other
         return None
 
     def _withdraw(self, interest: Interest) -> None:
-        del self._told[interest]
-        self._change(interest, told=False)
+        del self._visible[interest]
+        self._change(interest, added=False)
 
-    def _change(self, interest: Interest, *, told: bool) -> None:
-        """What is told and withdrawn before anybody asks never happened."""
+    def _change(self, interest: Interest, *, added: bool) -> None:
+        """Notes a change; two opposite changes cancel out."""
         if self._changes.pop(interest, None) is None:
-            self._changes[interest] = told
+            self._changes[interest] = added
 
     def take_changes(self) -> tuple[list[Interest], list[Interest]]:
-        """What was told and what withdrawn since the last time."""
-        added = [interest for interest, told in self._changes.items() if told]
-        removed = [interest for interest, told in self._changes.items() if not told]
+        """The interests to advertise and to withdraw since the last time."""
+        added = [interest for interest, is_added in self._changes.items() if is_added]
+        removed = [interest for interest, is_added in self._changes.items() if not is_added]
         self._changes.clear()
         return added, removed
 
     def take_all(self) -> list[Interest]:
-        """All that is told; no change is left to tell."""
+        """Everything to advertise; no changes are left after this."""
         self._changes.clear()
-        return list(self._told)
+        return list(self._visible)
 
 
 Part = tuple[tuple[Filter, ...], tuple[Filter, ...]]
 
 
-def parts(added: Sequence[Interest], removed: Sequence[Interest]) -> list[Part]:
-    """What to add and remove in each of the messages that are needed; one, if there is nothing to say.
+def split(added: Sequence[Interest], removed: Sequence[Interest]) -> list[Part]:
+    """What to add and remove in each of the messages needed; one message if there is nothing.
 
-    All additions come before all removals, so that what stands for another is there before that goes.
+    All additions come before all removals, so that a covering filter is there before a covered one is removed.
     """
     result: list[tuple[list[Filter], list[Filter]]] = [([], [])]
     room = MESSAGE_BYTES

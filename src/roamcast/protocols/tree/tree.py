@@ -1,19 +1,18 @@
-"""Keeps a tree: membership, beacons, links that break, and group hellos.
+"""Maintains a tree: membership, beacons, links that break, and group hellos.
 
 Mottola, Cugola, Picco, "A Self-Repairing Tree Topology Enabling Content-Based Routing in Mobile Ad Hoc Networks",
 section II, after Royer and Perkins. A tree has a leader, whose group hellos carry a growing sequence number. A node
-that loses its parent searches for another (`search.py`). Leaders that hear of each other join their parts, which is
-also how the tree begins, every member being the leader of itself at first. What MAODV and COMAN do differently is a
-`Rules`; what the paper leaves open is in docs/protocols/coman.md.
+that loses its parent searches for another (`search.py`). Leaders that hear of each other merge their parts; this is
+also how the tree begins, since every member is its own leader at first. What MAODV and COMAN do differently is a
+`Rules`; docs/protocols/coman.md has what the paper leaves open.
 
 The rules this file owns:
 
 * The link to the parent is lost when nothing was heard over it for so many beacons, or when a unicast over it was given
-  up (`unicast_breaks`); that to a child, when nothing was heard, for it is for the child to act.
-* Beacons name their sender's upstream. A parent that hears itself named by a node it has no longer among its children
-  takes it back (`readopt`); one that hears a child name somebody else, twice, lets it go: the first may have crossed
-  a change.
-* Only a group hello from the parent counts for distances; everybody passes on the first copy.
+  up (`unicast_breaks`); the link to a child only when nothing was heard, since the child has to act.
+* Beacons name their sender's parent. A node that is named by one that is no longer among its children takes it back
+  (`readopt`); a node whose child names another parent, twice, drops it: the first beacon may have crossed a change.
+* Only a group hello from the parent counts for distances; every node passes on the first copy.
 """
 
 from collections.abc import Callable, Hashable, Mapping
@@ -53,7 +52,7 @@ class Tree:
         self._readopt = params.readopt
         self._hearing_any = params.hearing != "beacons"
         self._group_hello = seconds(params.group_hello)
-        # A beacon may be as late as its own jitter, a tenth of the interval.
+        # A beacon may be late by its jitter, a tenth of the interval.
         silence = round(self._hello * (params.misses + 0.1))
         self.position = Position(node, port, links, silence, overhears=params.overhears)
         self.search = Search(self.position, params, rng, self)
@@ -66,12 +65,12 @@ class Tree:
             Grph: self._hear_group_hello,
             **self.rules.handlers,
         }
-        self._seen: dict[Node, int] = {}  # by leader, the newest group hello
+        self._seen: dict[Node, int] = {}  # by leader, the number of its newest group hello
         self.routes: dict[Node, Node] = {}
-        """By leader of another tree, who passed its newest group hello on."""
+        """By leader of another tree, the neighbour that passed its newest group hello on."""
 
     def tables(self) -> dict[str, int]:
-        """How full its tables are, by name."""
+        """The number of entries of its tables, by name."""
         own = {"children": len(self.position.children), **self.search.tables()}
         return {**own, "leaders": len(self._seen), "ways to leaders": len(self.routes)}
 
@@ -87,14 +86,14 @@ class Tree:
         self.rules.start(now)
 
     def join(self, now: Time) -> None:
-        """Becomes a member. On the tree it is enough to say so; elsewhere a place is asked for."""
+        """Becomes a member. A node that is not on the tree searches for a parent."""
         if not self.position.member:
             self.position.member = True
             if not self.position.on_tree:
                 self.search.begin(now, "joining", "joined", NOWHERE)
 
     def leave(self, now: Time) -> None:
-        """Is no longer a member: it forwards, as long as somebody needs it."""
+        """Ceases to be a member: it only forwards, as long as a child needs it."""
         if self.position.member:
             self.position.member = False
             if self.position.is_leader and self.position.children:
@@ -113,7 +112,7 @@ class Tree:
     # --- What the host calls ----------------------------------------------------------------------------------------
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        """Any message of a neighbour: those of others only show that it is there."""
+        """Handles any message of a neighbour: those of the routing only show that it is there."""
         if self._hearing_any or type(message) is Hello:
             self.position.hear(now, sender)
         handler = self._handlers.get(type(message))
@@ -121,11 +120,11 @@ class Tree:
             handler(now, sender, message)
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
-        """A unicast was given up: of the tree or of whoever routes on it.
+        """A unicast of the tree or of the routing was given up.
 
-        The way up is lost at once (`unicast_breaks`), for it can be repaired. A child is let go only when its beacons
-        stay away: it is for the child to act, and if it is still there, a link that only one end has given up would be
-        worse than none.
+        The link to the parent is lost at once (`unicast_breaks`), since it can be repaired. A child is dropped only
+        when its beacons stay away: the child has to act, and if it is still there, a link that only one end has given
+        up would be worse than none.
         """
         self.rules.unreachable(now, to, message)
         handing_over = isinstance(message, Mact) and message.flag == "elect"  # that child cannot lead
@@ -153,7 +152,7 @@ class Tree:
         self.port.set_timer(now + round(self._hello * (0.9 + 0.1 * self.rng.random())), HELLO)
 
     def lose(self, now: Time, neighbour: Node) -> None:
-        """The link to a node is no more, if there was one."""
+        """The link to a node is lost, if there was one."""
         position = self.position
         if neighbour in position.children:
             position.drop_child(now, neighbour)
@@ -190,14 +189,14 @@ class Tree:
     # --- Group hellos -----------------------------------------------------------------------------------------------
 
     def group_hello_interval(self) -> Time:
-        """Leaders that keep the same time would disturb each other for ever."""
+        """Random, since leaders in step would disturb each other for ever."""
         return round(self._group_hello * (0.9 + 0.2 * self.rng.random()))
 
     def first_group_hello(self) -> Time:
         return round(self.rng.random() * self._group_hello)
 
     def _send_group_hello(self, now: Time) -> None:
-        # A new number would make a merge in progress fail: it comes after that, for children may wait for it.
+        # A new number would make a merge in progress fail, so it is sent after that: children may wait for it.
         merging = self.position.is_leader and self.search.repair is not None
         wait = self.search.retry_wait if merging else self.group_hello_interval()
         self.port.set_timer(now + wait, GROUP_HELLO)
@@ -205,18 +204,18 @@ class Tree:
             self._announce(0)
 
     def announce(self, now: Time, cause: int) -> None:
-        """A new leader is there."""
+        """Announces a new leader."""
         if not self.rules.announce(cause):
             self._announce(cause)
 
     def _announce(self, cause: int) -> None:
-        """The leader is there, with a new number."""
+        """Announces the leader, with a new number."""
         self.position.next_sequence()
         remember(self._seen, self.node, self.position.sequence)
         self.port.broadcast(Grph(self.position.place, False, False, cause))
 
     def follow(self, place_of: Grph) -> None:
-        """Takes over what the parent says of the leader."""
+        """Takes over what the parent says about the leader."""
         was = self.position.leader
         self.position.follow(place_of.place)
         if self.position.leader != was:
@@ -244,12 +243,13 @@ class Tree:
                 self.pass_hello_on(hello)
 
     def pass_hello_on(self, hello: Grph) -> None:
-        """Only a copy from the parent counts for distances, so a node of that tree tells its own."""
+        """Rebroadcasts a group hello. A node of that tree puts in its own position, since only a copy from the parent
+        counts for distances."""
         place, position = hello.place, self.position
         ours = place.leader == position.leader
-        # Those of other trees on the way would get new parents too if it came to a merge: it is for all their ranks.
-        told = position.place if ours else structs.replace(place, rank=max(place.rank, position.rank))
-        # The number stays the one that was announced: with a higher one, the leader's next hellos would pass for old.
-        told = structs.replace(told, sequence=place.sequence)
-        onward = structs.replace(hello, place=told, foreign=not ours)
+        # Nodes of other trees on the path would get new parents too in a merge, so it must exceed all their ranks.
+        advertised = position.place if ours else structs.replace(place, rank=max(place.rank, position.rank))
+        # The announced number stays: with a higher one, the leader's next hellos would look old.
+        advertised = structs.replace(advertised, sequence=place.sequence)
+        onward = structs.replace(hello, place=advertised, foreign=not ours)
         self.port.broadcast(onward, self.search.flood_delay())
