@@ -18,10 +18,10 @@ from roamcast.bounded import put
 from roamcast.content.covering import MIN_BUDGET, summarise
 from roamcast.content.event import INT_MAX, INT_MIN, Event
 from roamcast.content.filter import NOTHING, Filter
-from roamcast.content.index import FilterIndex
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Handle, Node, Parameters, Port, Time
 from roamcast.protocols.entry import Entry
+from roamcast.protocols.interests import Interests
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.window import DuplicateWindow
@@ -91,7 +91,7 @@ class HintBroker(Broker[Hint]):
         # The entry is removed when more than ten beacons were missed, that is when the eleventh is late.
         lifetime = (params.life + 1) * self._interval + self._tolerance - 1
         self._table: NeighbourTable[Filter] = NeighbourTable(lifetime, params.table)
-        self._interests: FilterIndex[Node] = FilterIndex()  # of the nodes in the table
+        self._interests = Interests()  # of the nodes in the table
         self._seen = DuplicateWindow(params.window)
         self._scheduled: dict[int, tuple[Handle, Time]] = {}  # by event, with the time of sending; newest last
         self._beacon: Beacon | None = None  # None after subscriptions changed
@@ -133,9 +133,7 @@ class HintBroker(Broker[Hint]):
     def _hear_beacon(self, now: Time, sender: Node, wanted: Filter) -> None:
         if not INT_MIN <= sender <= INT_MAX:  # no list of destinations could name it
             return
-        known = self._table.get(sender)
-        if known is None or known.value != wanted:
-            self._interests.add(sender, wanted)
+        self._interests.put(sender, wanted)
         evicted = self._table.hear(now, sender, wanted)
         if evicted is not None:
             self._interests.remove(evicted)
