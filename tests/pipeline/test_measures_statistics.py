@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.statistics import t_quantile
+from roamcast.campaign.statistics import large_t_quantile, t_quantile
 from roamcast.facts.pairs import nearest_rank
 from roamcast.pipeline.measures.statistics import paired, summary
 from roamcast.pipeline.schemas import PAIRED, RUN_MEASURES, RUNS, SUMMARY
@@ -47,6 +47,12 @@ def test_t_of_other_levels() -> None:
     assert t_quantile(0.90, 30) == pytest.approx(1.697, abs=5e-4)
     # With two degrees of freedom there is a closed form.
     assert t_quantile(0.95, 2) == pytest.approx(0.95 * math.sqrt(2 / (1 - 0.95**2)), rel=1e-12)
+
+
+@pytest.mark.parametrize("level", [0.5, 0.95, 0.99])
+@pytest.mark.parametrize("freedom", [500, 501, 2000])
+def test_t_of_many_is_that_of_the_finite_sums(level: float, freedom: int) -> None:
+    assert large_t_quantile(level, freedom) == pytest.approx(t_quantile(level, freedom), rel=2e-10)
 
 
 @pytest.mark.parametrize(("level", "freedom"), [(0.0, 3), (1.0, 3), (0.95, 0)])
@@ -124,6 +130,24 @@ def test_intervals_and_differences(spark: SparkSession) -> None:
         ("e", 1, '{"p": 1}', "hint", "gossip", "delay"): [1, 3.0, None, None, None, 1, 300.0, None, None, None],
         ("e", 1, '{"p": 1}', "gossip", "hint", "delay"): [1, -3.0, None, None, None, 1, -75.0, None, None, None],
     }
+
+
+def test_intervals_of_many_seeds(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("roamcast.pipeline.measures.statistics._FEW", 2)
+    planned, measured = planned_and_measured()
+    runs, values = spark.createDataFrame(planned, RUNS), spark.createDataFrame(measured, RUN_MEASURES)
+    widths = {
+        tuple(row[1:3]): row["high"] and row["high"] - row["mean"]
+        for row in summary(runs, values, ["delay"], 3).collect()
+    }
+    # Two values have the exact quantile; of three, z + … for two degrees of freedom, which are too few for it.
+    assert widths["gossip", 1] == pytest.approx(12.706205)
+    assert widths["hint", 1] is None
+    z = 1.959964
+    series = (
+        z + (z**3 + z) / 8 + (5 * z**5 + 16 * z**3 + 3 * z) / 384 + (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 3072
+    )
+    assert widths["hint", 0] == pytest.approx(series * math.sqrt(7 / 3), rel=1e-6)
 
 
 def test_relative_differences_need_a_baseline_worth_the_name(spark: SparkSession) -> None:

@@ -6,8 +6,9 @@ mean ± t · sd / √n with the quantile of Student's t for n − 1 degrees of f
 
 import functools
 import math
+import statistics
 from collections.abc import Sequence
-from typing import Final, NamedTuple
+from typing import Any, Final, NamedTuple
 
 LEVEL: Final = 0.95
 
@@ -67,6 +68,16 @@ def t_quantile(level: float, freedom: int) -> float:
         else:
             high = middle
     return math.sqrt(freedom) * math.tan(middle)
+
+
+def large_t_quantile(level: float, freedom: Any) -> Any:  # noqa: ANN401
+    """The same for 500 degrees of freedom or more, to ten digits: 26.7.5 of Abramowitz and Stegun. Of a number, or of
+    what is calculated with like one (a column of a table)."""
+    z = statistics.NormalDist().inv_cdf((1 + level) / 2)
+    first = (z**3 + z) / 4
+    second = (5 * z**5 + 16 * z**3 + 3 * z) / 96
+    third = (3 * z**7 + 19 * z**5 + 17 * z**3 - 15 * z) / 384
+    return z + (first + (second + third / freedom) / freedom) / freedom
 
 
 def t_tail(t: float, freedom: int) -> float:

@@ -40,7 +40,8 @@ from roamcast.storage import Store, fetched
 
 def check_facts(out: Path, runs: Collection[str], store: Store) -> None:
     """Refuses facts of these runs, in `store`, that are not what was written; names the first few and the remedy."""
-    wanted = [row for row in _manifest(out) if row["run"] in runs]
+    among = frozenset(runs)
+    wanted = [row for row in _manifest(out) if row["run"] in among]
     problems = list(_problems(store, wanted))
     if problems:
         more = f"\nand {len(problems) - 3} more" if len(problems) > 3 else ""

@@ -16,10 +16,12 @@ from typing import Final
 from pyspark.sql import Column, DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.campaign.statistics import LEVEL, t_quantile
+from roamcast.campaign.statistics import LEVEL, large_t_quantile, t_quantile
 from roamcast.pipeline.schemas import PAIRED, SUMMARY
 
 _VALUE: Final = {"value": ""}
+_FEW: Final = 501
+"""Seeds up to which quantiles are exact."""
 _NO_FLOORS: Final[Mapping[str, float]] = {}
 
 
@@ -78,10 +80,13 @@ def _known(column: str) -> Column:
 
 def _described(values: DataFrame, column: str, prefix: str, most: int) -> DataFrame:
     """Adds the statistics of a column of arrays."""
-    quantiles = [None, None, *(t_quantile(LEVEL, n - 1) for n in range(2, most + 1))]
+    quantiles = [None, None, *(t_quantile(LEVEL, n - 1) for n in range(2, min(most, _FEW) + 1))]
     n, mean, sd = (F.col(f"{prefix}{name}") for name in ("n", "mean", "sd"))
+    quantile = F.get(F.array(*(F.lit(q).cast("double") for q in quantiles)), n)
+    if most > _FEW:  # a plan with ten thousand constants is slow, and they take minutes to work out
+        quantile = F.when(n <= _FEW, quantile).otherwise(large_t_quantile(LEVEL, n - 1))
     squares = _sum(F.transform(column, lambda value: (value - mean) * (value - mean)))
-    margin = F.get(F.array(*(F.lit(q).cast("double") for q in quantiles)), n) * sd / F.sqrt(n)
+    margin = quantile * sd / F.sqrt(n)
     return (
         values.withColumn(f"{prefix}n", F.size(column))
         .withColumn(f"{prefix}mean", F.try_divide(_sum(F.col(column)), n))
