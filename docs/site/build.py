@@ -38,6 +38,8 @@ PARTS: Final = {
         f"docs/protocols/{name}" for name in ("hint", "odmrp", "coman", "maodv", "opportunistic", "context")
     ),
 }
+ORPHAN: Final = "---\norphan: true\n---\n\n"
+"""Before a page that stands in no table of contents."""
 LANGUAGES: Final = {".py": "python", ".toml": "toml", ".xml": "xml", ".service": "ini"}
 
 
@@ -82,17 +84,12 @@ def lay_out(source: Path) -> None:
     contents = "".join(_contents(title, names) for title, names in PARTS.items())
     (source / "README.md").rename(source / "index.md")
     with (source / "index.md").open("a") as index:
-        index.write(contents + _contents("Files", sorted(_shown(source)), hidden=True))
+        index.write(contents)
 
 
-def _contents(title: str, names: tuple[str, ...] | list[str], hidden: bool = False) -> str:
+def _contents(title: str, names: tuple[str, ...]) -> str:
     listed = "\n".join(names)
-    options = ":hidden:\n" + ("" if hidden else f":caption: {title}\n")
-    return f"\n```{{toctree}}\n{options}\n{listed}\n```\n" if names else ""
-
-
-def _shown(source: Path) -> Iterator[str]:
-    return (page.relative_to(source).with_suffix("").as_posix() for page in (source / "files").rglob("*.md"))
+    return f"\n```{{toctree}}\n:hidden:\n:caption: {title}\n\n{listed}\n```\n"
 
 
 def _turned(link: re.Match[str], page: Path, source: Path) -> str:
@@ -116,7 +113,7 @@ def _turned(link: re.Match[str], page: Path, source: Path) -> str:
 
 
 def _show(shown: Path, source: Path) -> None:
-    """Makes a page of a file, or of a folder's files."""
+    """Makes a page of a file, or of a folder's files; links lead there, and the table of contents does not."""
     name = shown.relative_to(ROOT).as_posix()
     page = source / "files" / f"{name}.md"
     page.parent.mkdir(parents=True, exist_ok=True)
@@ -124,10 +121,11 @@ def _show(shown: Path, source: Path) -> None:
         files = [file for file in sorted(shown.iterdir()) if file.suffix in LANGUAGES]
         for file in files:
             _show(file, source)
-        page.write_text(f"# {name}\n\n" + "\n".join(f"- [{file.name}]({shown.name}/{file.name}.md)" for file in files))
+        listed = "\n".join(f"- [{file.name}]({shown.name}/{file.name}.md)" for file in files)
+        page.write_text(f"{ORPHAN}# {name}\n\n{listed}")
         return
     language = LANGUAGES.get(shown.suffix, "text")
-    page.write_text(f"# {name}\n\n`````{{code-block}} {language}\n{shown.read_text()}`````\n")
+    page.write_text(f"{ORPHAN}# {name}\n\n`````{{code-block}} {language}\n{shown.read_text()}`````\n")
 
 
 # --- The reference ---
