@@ -27,19 +27,19 @@ def test_who_meets_the_goal_comes_before_who_is_only_cheap() -> None:
 
 def test_fresh_seeds_decide_the_order() -> None:
     race = {"a": figures(0.95, 1.0), "b": figures(0.95, 2.0)}
-    choice = Choice(["a", "b"], True, "", 5, [], race, {"a": figures(0.85, 1.0), "b": figures(0.95, 2.0)})
+    choice = Choice(["a", "b"], True, "", True, 5, [], race, {"a": figures(0.85, 1.0), "b": figures(0.95, 2.0)})
     choice.sort(0.9)
     assert (choice.left, choice.decided) == (["b", "a"], False)
 
 
 def test_those_left_rank_before_those_dropped() -> None:
     race = {"dropped": figures(0.99, 9.0), "left": figures(0.95, 2.0), "poor": figures(0.2, 1.0)}
-    assert Choice(["left"], True, "", 5, [], race).ranking(0.9) == ["left", "dropped", "poor"]
+    assert Choice(["left"], True, "", True, 5, [], race).ranking(0.9) == ["left", "dropped", "poor"]
 
 
 @pytest.mark.parametrize(("looked", "decided"), [(0, False), (5, True)])
 def test_one_that_nobody_has_looked_at_is_no_winner(looked: int, decided: bool) -> None:
-    assert Choice(["a"], True, "", looked, [], {}).decided == decided
+    assert Choice(["a"], True, "", True, looked, [], {}).decided == decided
 
 
 def test_a_cost_is_a_geometric_mean() -> None:

@@ -50,6 +50,8 @@ class Choice:
     """Whether some candidate may meet the goal."""
     ended: str
     """Why it ended, in words."""
+    settled: bool
+    """Whether those left surely meet the goal, or, if nothing does, surely come closest."""
     looked: int
     """Seeds at the last look; 0 if there was none."""
     dropped: list[Dropped]

@@ -83,6 +83,8 @@ class Race:
         self.reachable = True
         """Whether some arm may still meet the goal."""
         self.over = False
+        self.settled = False
+        """Whether it is over because nothing is left to find out."""
         self._rivals = max(1, len(arms) - 1)
         self._looks = Looks(max(rules.looks), rules.level, _POWER)
         self.seeds = 0
@@ -107,8 +109,8 @@ class Race:
         out = self._losers(sure) if self.reachable else self._further_from_goal(sure)
         self.left = [arm for arm in self.left if arm not in {one.arm for one in out}]
         self.dropped += out
-        settled = sure.same(self.left) if self.reachable else len(self.left) == 1
-        self.over = settled or seeds >= max(self.rules.looks)
+        self.settled = sure.same(self.left) if self.reachable else len(self.left) == 1
+        self.over = self.settled or seeds >= max(self.rules.looks)
         return out
 
     def _losers(self, sure: "_Sure") -> list[Dropped]:

@@ -15,6 +15,7 @@ from roamcast.cli.campaign_options import ABSENT
 RESULT_FILE: Final = "choice.json"
 FIGURE_FILE: Final = "choice.svg"
 WINNER_FILE: Final = "winner.toml"
+_UNBROKEN: Final = "\N{NO-BREAK SPACE}"
 _NAME: Final = 30
 """Columns that a name may take without being folded."""
 
@@ -49,7 +50,9 @@ def _table(result: dict[str, Any]) -> Table:
         figures = result["fresh"].get(name) or result["race"][name]
         seeds = f"{figures['seeds']} fresh" if name in result["fresh"] else str(figures["seeds"])
         state = "" if name in result["left"] else "dropped"
-        table.add_row(name, _interval(figures["goal"]), _interval(figures["cost"]), seeds, state)
+        table.add_row(
+            name, _interval(figures["goal"]).replace(" ", _UNBROKEN), _interval(figures["cost"]), seeds, state
+        )
     return table
 
 
@@ -75,11 +78,9 @@ def _verdict(result: dict[str, Any]) -> str:
         return f"Use {best}, or another that is left: all reach {wanted} at the same cost within 5 %, {reached}."
     if not result["decided"]:
         return f"Not decided for {wanted}: {result['ended']}. Best so far: {best}, {reached}."
-    if figures["goal"][0] >= goal["at_least"]:
+    if result["settled"] and figures["goal"][0] >= goal["at_least"]:
         return f"Use {best}, the cheapest that reaches {wanted}: {reached}."
-    return (
-        f"{best} comes closest to {wanted}, and may just miss it: {reached}. All others were dropped.{_limit(result)}"
-    )
+    return f"Use {best}, all others were dropped; but it may miss {wanted}: {reached}.{_limit(result)}"
 
 
 def _limit(result: dict[str, Any]) -> str:
@@ -96,6 +97,9 @@ def _interval(estimate: list[float | None]) -> str:
     mean, low, high = estimate
     if mean is None:
         return "∞"
-    if low is None or high is None:
-        return f"{mean:.3g} ± {ABSENT}"
-    return f"{mean:.3g} ± {(high - low) / 2:.2g}"
+    half = ABSENT if low is None or high is None else _short((high - low) / 2, 2)
+    return f"{_short(mean, 3)} ± {half}"
+
+
+def _short(value: float, digits: int) -> str:
+    return f"{value:.0f}" if value >= 10**digits else f"{value:.{digits}g}"

@@ -179,6 +179,7 @@ def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Se
         "goal_reachable": choice.reachable,
         "ended": choice.ended,
         "time_was_up": choice.ended == TIME_IS_UP,
+        "settled": choice.settled,
         "looked": choice.looked,
         "dropped": [one._asdict() for one in choice.dropped],
         "ranking": choice.ranking(wanted.at_least),

@@ -96,7 +96,13 @@ class Chooser:
     def choose(self) -> Choice:
         race, ended = self._race, self._hold()
         choice = Choice(
-            race.left, race.reachable, ended, race.seeds, [*self._failed, *race.dropped], self._found.figures()
+            race.left,
+            race.reachable,
+            ended,
+            race.settled,
+            race.seeds,
+            [*self._failed, *race.dropped],
+            self._found.figures(),
         )
         choice.sort(self._wanted.at_least)
         if choice.looked:
