@@ -1723,8 +1723,8 @@ class Core:
         )
         shared, frames, (self._totals, self._skipped) = _buffers(self._address)
         self._commands = memoryview(shared[0]).cast("B")
-        self._out, self._receivers, self._masks, self._over = map(memoryview, shared[1:])
-        self._frame, self._frame_nodes, self._frame_outcomes = map(memoryview, frames)
+        self._out, self._receivers, self._masks, self._over = (memoryview(array) for array in shared[1:])
+        self._frame, self._frame_nodes, self._frame_outcomes = (memoryview(array) for array in frames)
         self._counted = self._totals.sum(axis=0)  # when the series was last taken
         self._queued = 0
         self.now = self.sender = 0
