@@ -64,8 +64,7 @@ class _Content:
 
     def remove(self, id: EventId) -> None:
         self.size -= self.descriptors[id].size
-        for table in (self.documents, self.descriptors, self.published, self.expires):
-            del table[id]
+        del self.documents[id], self.descriptors[id], self.published[id], self.expires[id]
         self._ids = None
 
     @property
