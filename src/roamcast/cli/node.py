@@ -58,7 +58,7 @@ FAILED = 1
     help="What acknowledged data survives. full: loss of power; normal: a crash of the program (faster); "
     "off: an orderly stop only (fastest).",
 )
-@click.option("--port", type=click.IntRange(0, 65535), default=DEFAULT_PORT, show_default=True, help="UDP port.")
+@click.option("--port", type=click.IntRange(1, 65535), default=DEFAULT_PORT, show_default=True, help="UDP port.")
 @click.option("--interface", metavar="NAME", help="Network interface.  [default: chosen by the operating system]")
 @click.option("--address", default="255.255.255.255", show_default=True, metavar="IP", help="Broadcast address.")
 @click.option(
