@@ -29,7 +29,7 @@ PARTS: Final = {
     "Start": ("docs/tutorial", "docs/scenario", "docs/campaigns", "docs/glossary", "docs/index"),
     "How to": (
         *("docs/choosing", "docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/analysis"),
-        *("docs/traces", "docs/papers", "docs/writing-a-protocol", "docs/cluster", "docs/live"),
+        *("docs/traces", "docs/papers", "docs/ledger", "docs/writing-a-protocol", "docs/cluster", "docs/live"),
         *("docs/installation", "docs/lab", "docs/troubleshooting"),
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
