@@ -2,6 +2,7 @@
 
 import gc
 import os
+import signal
 from collections.abc import Callable
 from typing import Any
 
@@ -15,6 +16,9 @@ from examples import examples
 settings.register_profile("here", deadline=None, max_examples=examples(100))
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=examples(100))
 settings.load_profile("ci" if os.environ.get("CI") else "here")
+
+# A shell's background job ignores SIGINT, and so would all that the tests start and interrupt: they would wait for ever.
+signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
 @pytest.hookimpl(optionalhook=True)  # there is no such hook without xdist
