@@ -61,7 +61,7 @@ class Java:
 
 
 def read_java(home: Path) -> Java:
-    """Reads a runtime's `release` file; raises `NoJava` if there is none or it lacks the version."""
+    """Reads a runtime's `release` file; raises `NoJava` if it has no version, or there is no executable `bin/java`."""
     try:
         release = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError as problem:

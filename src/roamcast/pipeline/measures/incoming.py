@@ -2,7 +2,7 @@
 
 After the evaluation of extended ODMRP (Yoneki, Bacon 2004, section IV). The rules this file owns:
 
-* **Incoming** is every message or fragment that a node received from the warm-up on, whoever it was for, without
+* **Incoming** is every message or fragment that a node received from the warm-up on, for whichever node, without
   headers. Which node received which frame is only known with `record.frames = true`; without, what needs it is
   undefined.
 * A **receiver** is a node that had a subscription. It is *served* if an event of the measured time was delivered to it,
