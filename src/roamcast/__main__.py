@@ -1,4 +1,4 @@
-"""`python -m roamcast`: the command, for where it is not installed."""
+"""`python -m roamcast`: the same as the command `roamcast`, for when that is not installed."""
 
 from roamcast.cli.main import main
 

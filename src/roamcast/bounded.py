@@ -1,4 +1,4 @@
-"""Dictionaries that others can fill: bounded, the oldest entry makes room."""
+"""Bounds dictionaries that other nodes can fill: the oldest entry makes room."""
 
 from typing import TypeVar
 
@@ -7,7 +7,7 @@ V = TypeVar("V")
 
 
 def put(table: dict[K, V], key: K, value: V, capacity: int) -> K | None:
-    """Sets an entry, which is the newest now; gives the key of the oldest if that had to go."""
+    """Sets an entry and makes it the newest; returns the key of the oldest if that was removed for it."""
     table.pop(key, None)
     table[key] = value
     if len(table) <= capacity:

@@ -10,10 +10,10 @@ _BEFORE, _AFTER = 72, 32
 
 
 class RoamcastError(Exception):
-    """Anything a caller may want to catch and show to a person as it is."""
+    """Any error that a caller may catch and show to a person as it is."""
 
     exit_code: int = 2
-    """Of a command that ends with it: the request was wrong."""
+    """The exit code of a command that ends with this error; 2: the request was wrong."""
 
 
 class ConfigError(RoamcastError, ValueError):

@@ -1,11 +1,11 @@
-"""Folders that are whole or not there."""
+"""Replaces folders atomically: a folder is complete or not there."""
 
 import shutil
 from pathlib import Path
 
 
 def swap_in(new: Path, target: Path) -> None:
-    """Puts a finished folder in its place. What stood there before goes only when the new one does stand there."""
+    """Moves a finished folder into place. The folder that was there before is removed only after that."""
     former = new.with_suffix(".former")
     if target.exists():
         target.rename(former)

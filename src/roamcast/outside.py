@@ -1,4 +1,4 @@
-"""What comes from a Python file of the user's own, named as `path/to/file.py:name`: a protocol, a measure."""
+"""Loads what a user's own Python file defines, such as a protocol or a measure, named as `path/to/file.py:name`."""
 
 import functools
 import sys
@@ -14,7 +14,7 @@ def is_file_name(name: str) -> bool:
 
 
 def from_file(name: str, folder: Path, what: str, error: type[RoamcastError] = RoamcastError) -> object:
-    """What the file defines under that name; a relative path starts in `folder`. `what` it should be is for errors."""
+    """What the file defines under that name; a relative path starts in `folder`. Errors say `what` was expected."""
     file, _, attribute = name.rpartition(":")
     path = folder / file
     if not path.is_file():
@@ -30,7 +30,7 @@ def from_file(name: str, folder: Path, what: str, error: type[RoamcastError] = R
 
 @functools.cache
 def _contents(path: Path, changed: int) -> dict[str, Any]:
-    """What a file defines. It runs once for each change, as a module that stays: annotations are looked up in it."""
+    """What a file defines. Runs it once per change, as a module that stays loaded: annotations are looked up in it."""
     module = ModuleType(f"{path}@{changed}")
     module.__file__ = str(path)
     sys.modules[module.__name__] = module

@@ -1,13 +1,13 @@
-"""Where things are: folders of this machine, and of an object store.
+"""Where files are: in folders on this machine, or in an object store.
 
 The rules this file owns:
 
-* A campaign is simulated into, and a trace made in, a folder of a POSIX file system that all machines share: what makes
-  each run count once are renames and locks, which object stores do not have (`local_path`).
+* Campaigns and traces are written to a POSIX file system that all machines share: renames and locks make each run count
+  once, and object stores do not have them (`local_path`).
 * A finished campaign may be copied into an object store, and read there: `Store`. Its small tables are fetched, its
-  facts stay where they are. Whoever reads it elsewhere gets there by the same name, with credentials of his own.
-* Schemes that are not `file:` or `s3:` are refused by name, where others would make a local folder named `hdfs:`.
-* Spark gets every local path with its scheme: a cluster's default file system may be another one.
+  facts stay where they are. Other readers use the same address with their own credentials.
+* Schemes other than `file:` and `s3:` are refused by name, or `hdfs:` would become a local folder of that name.
+* Spark gets every local path with its scheme, since a cluster's default file system may be another one.
 """
 
 import os
@@ -33,17 +33,17 @@ _S3: Final = ("s3", "s3a")
 T = TypeVar("T")
 
 _PATIENCE: Final = 20.0
-"""Seconds that an object store may take to answer."""
+"""How many seconds an object store may take to answer."""
 
 
 def scheme_of(text: str) -> str | None:
-    """The scheme before a path; None: a local path."""
+    """The scheme of a path; None: a local path."""
     found = _SCHEME.match(text)
     return None if found is None or found[1].lower() == "file" else found[1].lower()
 
 
 def local_path(text: str) -> Path:
-    """The path that a text names; `file:` may stand before it."""
+    """The local path that a text names, with or without `file:`."""
     scheme = scheme_of(text)
     if scheme is not None:
         raise ConfigError(
@@ -54,13 +54,13 @@ def local_path(text: str) -> Path:
 
 
 def spark_uri(path: Path) -> str:
-    """A local path for Spark, which would read some characters of a name as a pattern."""
+    """A local path for Spark, escaped because Spark would read some characters as a pattern."""
     return f"file://{str(path.resolve()).translate(_GLOB)}"
 
 
 @dataclass(frozen=True)
 class Store:
-    """A folder, here or in an object store. What is in it is named from there on, with `/`."""
+    """A folder, here or in an object store. Names of files in it are relative to it, with `/`."""
 
     root: str
     """A local path, or `s3://bucket/…`."""
@@ -84,11 +84,11 @@ class Store:
 
     @property
     def local(self) -> Path | None:
-        """Where it is on this machine; None: elsewhere."""
+        """Its path on this machine; None if it is elsewhere."""
         return None if scheme_of(self.root) else Path(self.root)
 
     def absolute(self) -> "Store":
-        """The same for processes that may work in another folder."""
+        """The same store with an absolute path, for processes whose working folder may differ."""
         return self if self.local is None else Store(str(self.local.resolve()))
 
     def spark_uri(self, name: str) -> str:
@@ -107,7 +107,7 @@ class Store:
         return self._do(name, lambda files, path: files.open_input_file(path))
 
     def write(self, name: str, content: bytes) -> None:
-        """In an object store, whole or not at all."""
+        """Writes a file; in an object store, whole or not at all."""
 
         def put(files: pafs.FileSystem, path: str) -> None:
             if self.local is not None:
@@ -118,7 +118,7 @@ class Store:
         self._do(name, put)
 
     def sizes(self, folder: str = "", *, recursive: bool = False) -> dict[str, int]:
-        """The files of a folder by their names, with their sizes; none if it is not there."""
+        """The sizes of the files in a folder, by name; empty if the folder does not exist."""
 
         def find(files: pafs.FileSystem, path: str) -> dict[str, int]:
             selector = pafs.FileSelector(path, recursive=recursive, allow_not_found=True)
@@ -133,7 +133,7 @@ class Store:
         return f"{base}/{name}" if name else base
 
     def _do(self, name: str, what: Callable[[pafs.FileSystem, str], T]) -> T:
-        """What is wrong with a store is said with the name of what was wanted."""
+        """Calls `what`; errors of the store name the file that was wanted."""
         try:
             return what(_filesystem(self.root), self._path(name))
         except FileNotFoundError:
@@ -146,7 +146,7 @@ class Store:
 
 @cache
 def _filesystem(root: str) -> pafs.FileSystem:
-    """Credentials, region and address of an object store are where all of its tools look for them: `AWS_…`."""
+    """The file system of a root. Credentials, region and address of an object store come from the usual `AWS_…`."""
     if scheme_of(root) is None:
         return pafs.LocalFileSystem()
     endpoint = urllib.parse.urlsplit(os.environ.get("AWS_ENDPOINT_URL_S3") or os.environ.get("AWS_ENDPOINT_URL") or "")
@@ -164,9 +164,9 @@ def _filesystem(root: str) -> pafs.FileSystem:
 
 @contextmanager
 def fetched(store: Store, returning: Sequence[str] = ()) -> Iterator[Path]:
-    """A local folder with the tables of a campaign, without its facts; `returning` are folders that go back afterwards.
+    """A local folder with the tables of a campaign, without its facts; `returning` are folders to copy back afterwards.
 
-    A folder of this machine is that folder itself.
+    For a campaign on this machine, it is the campaign's folder itself.
     """
     if store.local is not None:
         yield store.local

@@ -1,1 +1,1 @@
-"""Campaigns as data: experiments, the runs they come to, the folder that holds the results. No Spark in here."""
+"""Campaigns as data: experiments, the runs planned from them, the folder of results. No Spark in here."""

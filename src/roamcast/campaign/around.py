@@ -1,8 +1,8 @@
-"""A scenario around a recorded trace, for those who have nothing but the trace; and scenarios in another folder.
+"""Makes a scenario around a recorded trace, for users who have only the trace; and moves scenarios between folders.
 
-The rules of the former: a window of the trace, drawn by the seed, since one movement says nothing about others; as many
-nodes as every window has, at most a hundred, drawn too, so that no seed draws a window with too few; a fifth of the
-nodes want everything, and a twentieth publish 256 bytes every 5 s.
+The rules for a scenario around a trace: the seed draws a window of the trace, since one movement says nothing about
+others; it also draws the nodes, as many as every window has but at most a hundred, so that no window has too few; a
+fifth of the nodes want everything, and a twentieth publish 256 bytes every 5 s.
 """
 
 import copy
@@ -16,11 +16,11 @@ from roamcast.sim.mobility.trace import About, read_about
 
 MOST_NODES: Final = 100
 LONGEST: Final = 300.0
-"""Seconds of a run."""
+"""The longest run, in seconds."""
 _SHARE_OF_WINDOW: Final = 0.8
-"""A shorter window than the trace: else the seed could draw only one."""
+"""The window is shorter than the trace, or every seed would draw the same one."""
 _INDEPENDENT: Final = 10
-"""Windows that fit into a trace from which on those of different seeds have little in common."""
+"""If this many windows fit into the trace, those of different seeds have little in common."""
 _RATE: Final = 0.2
 _SIZE: Final = 256
 
@@ -57,7 +57,7 @@ def _movement(about: About, drawn: dict[str, Any]) -> dict[str, Any]:
 
 
 def in_words(scenario: dict[str, Any], trace: Path) -> str:
-    """What `around_trace` made, why not with more nodes, and what the seeds do not vary."""
+    """Describes what `around_trace` made, why it has no more nodes, and what the seeds do not vary."""
     about = read_about(trace)
     subscribers, publishers = (scenario["workload"][role][0]["count"] for role in ("subscribers", "publishers"))
     nodes, window = scenario["nodes"], scenario["duration"]

@@ -1,4 +1,4 @@
-"""Who takes part in a race: protocols, each with some of its parameters set.
+"""The candidates in a race: protocols, each with some of its parameters set.
 
 In text a candidate is the name of a protocol and the parameters that differ from its defaults: `gossip p=0.7`.
 """
@@ -29,7 +29,7 @@ def candidate(text: str) -> Variant:
     problem = ConfigError(f"candidate {text!r}: expected NAME or NAME PARAMETER=VALUE, such as 'gossip p=0.7'")
     try:
         name, *words = shlex.split(text) or [""]
-    except ValueError:  # a quotation that does not end
+    except ValueError:  # an unclosed quotation mark
         raise problem from None
     parameters: dict[str, Any] = {}
     for word in words:
@@ -41,7 +41,7 @@ def candidate(text: str) -> Variant:
 
 
 def usual() -> list[Variant]:
-    """Every protocol of the catalogue, with the parameters that it is worth comparing with."""
+    """Every protocol of the catalogue, with the parameters worth comparing."""
     return [_variant(entry.name, dict(some)) for entry in CATALOGUE.values() for some in entry.compared]
 
 
@@ -51,7 +51,7 @@ def _variant(name: str, parameters: dict[str, Any]) -> Variant:
 
 
 def own(one: Experiment) -> Variant | None:
-    """The protocol that the scenario itself names, with the parameters it gives."""
+    """The protocol that the scenario itself names, with the scenario's parameters."""
     protocol = one.scenario.get("protocol", {})
     if not isinstance(protocol, dict) or not protocol.get("name"):
         return None
@@ -59,7 +59,7 @@ def own(one: Experiment) -> Variant | None:
 
 
 def distinct(variants: Iterable[Variant | None]) -> list[Variant]:
-    """Each once: of two that set the same, the first."""
+    """The variants without duplicates: of two with the same settings, the first."""
     found: list[Variant] = []
     for variant in variants:
         if variant is not None and all(variant.set != other.set for other in found):
@@ -68,7 +68,7 @@ def distinct(variants: Iterable[Variant | None]) -> list[Variant]:
 
 
 def able(one: Experiment, candidates: Sequence[Variant]) -> tuple[list[Variant], dict[str, str]]:
-    """Those that can run the scenario, and why the others cannot, in words."""
+    """The candidates that can run the scenario, and why each of the others cannot."""
     fit: list[Variant] = []
     refused: dict[str, str] = {}
     for variant in candidates:
@@ -82,13 +82,13 @@ def able(one: Experiment, candidates: Sequence[Variant]) -> tuple[list[Variant],
 
 
 def race_experiment(scenario: dict[str, Any], source: str, folder: Path) -> Experiment:
-    """The experiment that a race is: one scenario, as many seeds as its last look has. Candidates are its variants."""
+    """A race as an experiment: one scenario, the seeds of the last look, and the candidates as variants."""
     refuse_experiment(scenario, source)
     return experiment({"name": "choose", "seeds": max(LOOKS), "scenario": scenario}, source, folder)
 
 
 def refuse_nothing_to_deliver(one: Experiment, variant: Variant, deadline: float | None) -> None:
-    """Raises `CampaignError` where no protocol could do anything for the goal."""
+    """Raises `CampaignError` if no protocol could contribute to the goal."""
     scenario = one.at(variant, {})
     for role, verb in (("publishers", "publishes"), ("subscribers", "subscribes")):
         if not getattr(scenario.workload, role):

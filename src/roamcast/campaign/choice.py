@@ -1,4 +1,4 @@
-"""The result of a race: what its candidates came to, who is left, and in which order."""
+"""The result of a race: the candidates' figures, which candidates are left, and in which order."""
 
 import math
 from collections.abc import Iterable, Mapping, Sequence
@@ -9,7 +9,7 @@ from roamcast.campaign.race import Dropped, Race, Seen
 from roamcast.campaign.statistics import Estimate, interval
 
 COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
-"""What a delivery may cost."""
+"""The units in which the cost of a delivery can be measured."""
 
 ONE_LEFT: Final = "one candidate is left"
 THE_SAME: Final = "those left meet the goal at the same cost, within 5 %"
@@ -21,14 +21,14 @@ NONE_RAN: Final = "no candidate could be run"
 
 @dataclass(frozen=True)
 class Figures:
-    """What a candidate came to over some seeds."""
+    """A candidate's figures over some seeds."""
 
     seeds: int
     goal: Estimate
     cost: Estimate
-    """The geometric mean and its interval; infinite where some run delivered nothing."""
+    """The geometric mean and its interval; infinite if some run delivered nothing."""
     possible: float | None
-    """What any protocol could have reached, on the mean."""
+    """The mean of what any protocol could have reached."""
 
     @classmethod
     def of(cls, runs: Sequence[Seen], possible: Sequence[float]) -> "Figures":
@@ -45,36 +45,36 @@ class Choice:
     """The result of a race."""
 
     left: list[str]
-    """The winner, or those that are not separated, by rank."""
+    """The winner, or the candidates that could not be separated, by rank."""
     reachable: bool
     """Whether some candidate may meet the goal."""
     ended: str
-    """Why it ended, in words."""
+    """Why the race ended, as text."""
     settled: bool
-    """Whether those left surely meet the goal, or, if nothing does, surely come closest."""
+    """Whether those left surely meet the goal or, if no candidate does, surely come closest."""
     looked: int
     """Seeds at the last look; 0 if there was none."""
     dropped: list[Dropped]
     race: dict[str, Figures]
     fresh: dict[str, Figures] = field(default_factory=dict)
-    """Of those left, on seeds that had no part in the choice."""
+    """The figures of those left, on seeds that were not used for the choice."""
 
     @property
     def decided(self) -> bool:
         return len(self.left) == 1 and self.looked > 0
 
     def sort(self, at_least: float) -> None:
-        """Those left by rank, on fresh seeds if there are any."""
+        """Sorts those left by rank, on fresh seeds if there are any."""
         self.left = ranked(self.left, self.race | self.fresh, self.reachable, at_least)
 
     def ranking(self, at_least: float) -> list[str]:
-        """All that ran: those left, then those dropped, both by rank."""
+        """All candidates that ran: those left, then those dropped, both by rank."""
         others = [arm for arm in self.race if arm not in self.left]
         return [arm for arm in self.left if arm in self.race] + ranked(others, self.race, self.reachable, at_least)
 
 
 def ranked(arms: Iterable[str], figures: Mapping[str, Figures], reachable: bool, at_least: float) -> list[str]:
-    """The cheapest of those whose mean meets the goal first; then, or if nothing meets it, the closest to it."""
+    """First those whose mean meets the goal, the cheapest first; then the others, the closest to the goal first."""
 
     def rank(arm: str) -> tuple[bool, float]:
         one = figures.get(arm)

@@ -1,8 +1,8 @@
-"""How long a run will take, before it has run: roughly, from its scenario alone.
+"""Estimates roughly how long a run will take, from its scenario alone.
 
-Good enough to start the longest runs first and to say what a campaign costs; a campaign corrects the estimates, by
-protocol, with the runs that it has done. `python -m bench estimates` measures the numbers below and how far the
-estimates are off.
+The estimates are good enough to start the longest runs first and to predict what a campaign costs; a campaign corrects
+them per protocol, from its finished runs. `python -m bench estimates` measures the numbers below and the error of the
+estimates.
 """
 
 import math
@@ -11,26 +11,26 @@ from typing import Final, NamedTuple
 from roamcast.sim.scenario import Scenario
 
 _RUN: Final = 0.05
-"""CPU seconds of a run, however short: a process, the compiled core, its file."""
+"""CPU seconds that even the shortest run takes: a process, the compiled core, its file."""
 _BACKGROUND_AT_NODE: Final = 5e-7
-"""CPU seconds of a background message at a node, inside the core."""
+"""CPU seconds per background message and node, inside the core."""
 _PIECE: Final = 1024
-"""Bytes of an event that go in one frame, about."""
+"""About how many bytes of an event fit into one frame."""
 _LINK_DEGREE: Final = 3.0
-"""Neighbours of a node where links are scripted."""
+"""Assumed neighbours per node if links are scripted."""
 
 
 class Cost(NamedTuple):
-    """CPU seconds, of a common core."""
+    """CPU seconds on a typical core."""
 
     node: float
-    """A node for a second: moving, timers, sending beacons."""
+    """Per node and second: moving, timers, sending beacons."""
     neighbour: float
-    """A node's neighbour for a second: hearing beacons."""
+    """Per node's neighbour and second: hearing beacons."""
     event: float
-    """An event at a node, for each KiB of it."""
+    """Per event and node, for each KiB of the event."""
     copy: float
-    """An event at a node's neighbour, for each KiB of it."""
+    """Per event and node's neighbour, for each KiB of the event."""
 
 
 COSTS: Final = {
@@ -44,11 +44,11 @@ COSTS: Final = {
     "context": Cost(2.3e-05, 5.5e-07, 2.3e-05, 2.3e-06),
 }
 _UNKNOWN: Final = COSTS["flooding"]
-"""Of a protocol from outside."""
+"""The cost of a protocol from outside the package."""
 
 
 def features(scenario: Scenario) -> Cost:
-    """How many of each of the costs a run has."""
+    """How many units of each cost a run has."""
     nodes = scenario.nodes
     degree = _degree(scenario)
     events = sum(group.members * group.rate * math.ceil(group.size / _PIECE) for group in scenario.workload.publishers)
@@ -57,7 +57,7 @@ def features(scenario: Scenario) -> Cost:
 
 
 def _degree(scenario: Scenario) -> float:
-    """Neighbours of a node, in the mean, if nodes are anywhere in the area."""
+    """The mean number of neighbours, if nodes are spread evenly over the area."""
     if scenario.area is None or scenario.radio.propagation == "links":
         return min(_LINK_DEGREE, scenario.nodes - 1)
     reach = scenario.radio.range
@@ -67,7 +67,7 @@ def _degree(scenario: Scenario) -> float:
 
 
 def estimated(scenario: Scenario) -> float:
-    """CPU seconds, roughly."""
+    """The estimated CPU seconds of a run."""
     costs = COSTS.get(scenario.protocol.name, _UNKNOWN)
     own = sum(cost * count for cost, count in zip(costs, features(scenario), strict=True))
     noise = scenario.background

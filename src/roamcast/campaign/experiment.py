@@ -49,7 +49,7 @@ class Axis(_Part, frozen=True, kw_only=True):
     ] = ()
 
     def put_as(self, value: Any) -> Any:  # noqa: ANN401  # any value of TOML
-        """What the field gets for a value of the axis."""
+        """The value that the field gets for a value of the axis."""
         if self.puts:
             return self.puts[self.values.index(value)]
         return value if self.template is None else self.template.replace(f"{{{self.name}}}", str(value))
@@ -188,7 +188,7 @@ class Spec(_Part, frozen=True, kw_only=True):
                 yield "variants", f"{figure.against!r}, which figure {figure.id} compares with, must be among them"
 
     def _against_problems(self, name: str) -> Iterator[str]:
-        """A level line has one point: there is nothing to compare with at the others, nor of it."""
+        """A level line has only one point, so it cannot be compared at the others, on either side."""
         swept = [variant.name for variant in self.variants if not variant.fixed]
         if name not in (variant.name for variant in self.variants):
             yield f"there is no variant {name!r}; {_known(name, swept)}"
@@ -241,11 +241,11 @@ class Experiment:
 
     spec: Spec
     source: str
-    """What errors call it."""
+    """Its name in error messages."""
     scenario: dict[str, Any]
-    """As read, without the changes of variants and axes."""
+    """The scenario as read, before variants and axes change it."""
     folder: Path
-    """Where the scenario's file names start."""
+    """The folder that the scenario's file names are relative to."""
 
     @property
     def name(self) -> str:
@@ -257,7 +257,7 @@ class Experiment:
         return self.spec.variants or (Variant(name=protocol),)
 
     def seeds(self, count: int | None = None) -> list[int]:
-        """The seeds, or the first `count` of them: a file that names a number of seeds has as many as one wants."""
+        """The seeds, or `count` of them: a file that gives only a number of seeds can supply any number."""
         seeds = self.spec.seeds
         if isinstance(seeds, int):
             return list(range(1, (count or seeds) + 1))
@@ -266,7 +266,7 @@ class Experiment:
         return list(seeds[:count])
 
     def points(self, variant: Variant) -> list[dict[str, Any]]:
-        """The value of every axis by its label, point by point."""
+        """The points, each as the value of every axis by its label."""
         axes = () if variant.fixed else self.spec.axes
         values = [axis.values for axis in axes]
         if self.spec.mode == "paired" and axes:
@@ -295,7 +295,7 @@ def load_experiment(path: Path) -> Experiment:
 
 
 def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
-    """Checks the contents of an experiment file; `folder` is where its file names start."""
+    """Checks the contents of an experiment file; its file names are relative to `folder`."""
     if "nodes" in raw and "scenario" not in raw:
         raise CampaignError(f"{source}: this is a scenario, not an experiment: roamcast run {source}")
     spec = decode(raw, Spec, source, CampaignError, whole="the experiment")
@@ -309,7 +309,7 @@ def experiment(raw: dict[str, Any], source: str, folder: Path) -> Experiment:
 
 
 def check_measures(experiments: Sequence[Experiment], known: Iterable[str]) -> None:
-    """Refuses measures that nobody has defined."""
+    """Refuses unknown measures."""
     known = list(known)
     for one in experiments:
         named = [(f"figure {figure.id}", figure.y) for figure in one.spec.figures]
@@ -321,6 +321,6 @@ def check_measures(experiments: Sequence[Experiment], known: Iterable[str]) -> N
 
 
 def wanted_measures(experiments: Sequence[Experiment]) -> list[str] | None:
-    """The measures that some experiment names, in order; None for all there are."""
+    """The measures that the experiments name, in order; None: all measures."""
     named = [one.spec.measures for one in experiments]
     return None if None in named else list(dict.fromkeys(name for names in named for name in names or ()))

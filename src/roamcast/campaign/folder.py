@@ -1,4 +1,4 @@
-"""A campaign's folder: what lies where, and what a finished run says of itself.
+"""A campaign's folder: what is where, and the record of a finished run.
 
 ```
 campaign.json              the experiments, the command, the version of the facts
@@ -35,26 +35,26 @@ SUMMARY_FILE: Final = "measures/summary.parquet"
 PAIRED_FILE: Final = "measures/paired.parquet"
 CLAIMS_FILE: Final = "claims.json"
 COMMIT: Final = b"roamcast.runs"
-"""In the metadata of the manifest: the `commit` of the runs that it was written with."""
+"""The key, in the metadata of the manifest, for the `commit` of the runs that it was written with."""
 
 
 def facts_name(table: str, run: str) -> str:
-    """What a run's facts of one table are named in the folder, if they are not packed (`stored`)."""
+    """The file name of a run's facts of one table, if they are not packed (`stored`)."""
     return f"facts/{table}/{run}.parquet"
 
 
 def facts_file(out: Path, table: str, run: str) -> Path:
-    """Where they are."""
+    """The path of that file."""
     return out / facts_name(table, run)
 
 
 def done_file(out: Path, run: str) -> Path:
-    """What a run leaves (`run_file`), until it is packed (`packs`)."""
+    """The path of a run's file (`run_file`), until it is packed (`packs`)."""
     return out / "done" / f"{run}.run"
 
 
 def check_version(out: Path) -> None:
-    """Refuses a folder whose facts are those of another version; one that is no campaign's is for others to refuse."""
+    """Refuses a folder with facts of another version; does not check that the folder is a campaign's."""
     try:
         version = json.loads((out / CAMPAIGN_FILE).read_bytes()).get("version")
     except (OSError, ValueError, AttributeError):
@@ -71,15 +71,15 @@ def check_version(out: Path) -> None:
 
 
 def commit(runs: pa.Table) -> str:
-    """What `runs` and the manifest written with it have in common: a hash of which runs stand for what."""
+    """A hash of which runs stand for what, which links `runs` to the manifest written with it."""
     columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
     return hashlib.sha256(json.dumps(columns.to_pydict()).encode()).hexdigest()
 
 
 def write_commit(out: Path, runs: pa.Table, manifest: pa.Table) -> pa.Table:
-    """Writes both tables as one: the rename of the runs is the commit. Gives the manifest.
+    """Writes both tables atomically: the rename of the runs is the commit. Returns the manifest.
 
-    Whoever is killed right after it leaves the manifest as a draft, and the next reader puts it in its place.
+    A writer that is killed right after it leaves the manifest as a draft, and the next reader moves it into place.
     """
     manifest = manifest.replace_schema_metadata({COMMIT: commit(runs)})
     for name, table in ((RUNS_FILE, runs), (MANIFEST_FILE, manifest)):
@@ -126,7 +126,7 @@ def _read(path: Path) -> pa.Table:
 def manifest_row(
     run: str, scenario: Scenario, error: str | None, rows: Mapping[str, int], digest: str
 ) -> dict[str, Any]:
-    """What the manifest says of a run; `rows` by table, `digest` of all its facts."""
+    """A run's row of the manifest; `rows` counts by table, `digest` is of all its facts."""
     return {
         "run": run,
         "status": FAILED if error else OK,
@@ -141,12 +141,12 @@ def manifest_row(
 
 
 def digest_of(files: Mapping[str, Path]) -> str:
-    """Of a run whose tables are files of their own."""
+    """The digest of a run whose tables are separate files."""
     return digest_in(lambda path: path.open("rb"), files)
 
 
 def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
-    """The same of files that are opened so, here or elsewhere."""
+    """The same for files that `open_` opens, here or elsewhere."""
     whole = hashlib.sha256()
     for table, path in files.items():
         with open_(path) as file:
@@ -155,5 +155,5 @@ def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
 
 
 def arrow_says(problem: Exception) -> str:
-    """What Arrow says, without the file's name and its advice."""
+    """Arrow's message, without the file's name and its advice."""
     return str(problem).splitlines()[0].rpartition("': ")[2].partition(". ")[0]

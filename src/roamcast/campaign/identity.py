@@ -1,10 +1,10 @@
-"""Which run is which: a name that follows from everything a run's facts follow from.
+"""Names a run by a hash of everything that its facts depend on.
 
 The rule this file owns: a run is named by a hash of its checked scenario with all defaults (the seed is in it, its
 `name` for people is not), of roamcast's own sources that this run executes (`sources.py`), of every file from outside
 that it reads (a protocol of someone's own, a recorded movement), and of the versions of Python, numpy and numba.
-Runs of equal names have equal facts, so one of them is enough; what is edited gets another name, and so never old
-numbers.
+Runs with equal names have equal facts, so one of them is enough. An edited run gets another name, and so never shows
+old numbers.
 """
 
 import functools
@@ -37,20 +37,20 @@ VERSIONS: Final = {
     "python": platform.python_version(),
     **{name: importlib.metadata.version(name) for name in ("numpy", "numba")},
 }
-"""What could change a bit of a run beside its code."""
+"""What, besides its code, could change a bit of a run's facts."""
 
 _S = TypeVar("_S", bound=msgspec.Struct)
 
 
 def canonical_hash(value: Any) -> str:  # noqa: ANN401  # any value of JSON
-    """Of what a value says, not of how it is written."""
+    """A hash of a value, independent of how it is written."""
     text = json.dumps(value, sort_keys=True, separators=(",", ":"), ensure_ascii=False, allow_nan=False)
     return hashlib.sha256(text.encode()).hexdigest()
 
 
 def completed(scenario: Scenario, folder: Path) -> Scenario:
-    """The scenario with the defaults of its protocol's parameters written out, and every number of its field's type:
-    2 and 2.0, given or by default, are one value for a range in metres."""
+    """The scenario with the defaults of its protocol's parameters filled in, and every number in its field's type:
+    for a range in metres, 2 and 2.0 are the same value, whether given or by default."""
     whole = msgspec.to_builtins(_decoded(parameters(scenario, scenario.name, folder)))
     protocol = msgspec.structs.replace(scenario.protocol, parameters=whole)
     return _decoded(msgspec.structs.replace(scenario, protocol=protocol))
@@ -61,7 +61,7 @@ def _decoded(struct: _S) -> _S:
 
 
 def find_files(scenario: Scenario, folder: Path, sources: Sources | None = None) -> dict[str, Input]:
-    """The files that the scenario reads, by what they are to it; `sources` remembers where they are."""
+    """The files that the scenario reads, by their role in it; `sources` remembers where they are."""
     files = {}
     for what, name in _file_names(scenario):
         path = folder / name
@@ -76,7 +76,7 @@ def find_files(scenario: Scenario, folder: Path, sources: Sources | None = None)
 
 
 def relocated(scenario: Scenario, files: Files) -> Scenario:
-    """The scenario that finds its files where they are stored, seen from the folder of stored inputs."""
+    """The scenario with the names of its files in the folder of stored inputs."""
     changes: dict[str, Any] = {}
     for what, _ in _file_names(scenario):
         place = files[what].place
@@ -122,7 +122,7 @@ def _file_names(scenario: Scenario) -> Iterator[tuple[str, str]]:
 
 
 def _installed(scenario: Scenario) -> dict[str, str]:
-    """The source of a protocol that another installed package offers."""
+    """The source of a protocol that another installed package provides."""
     if ":" in scenario.protocol.name:
         return {}
     broker = scenario.entry(Path()).broker

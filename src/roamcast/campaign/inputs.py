@@ -1,8 +1,8 @@
-"""The files that runs read beside their scenarios: named by their contents, and stored once in a campaign's folder.
+"""The files that runs read besides their scenarios: named by their contents, and stored once in a campaign's folder.
 
 The rules this file owns:
 
-* An input is known by the hash of its contents. A run carries that hash and a name, never the contents: however many
+* An input is identified by the hash of its contents. A run has that hash and a name, never the contents: however many
   runs read a recording of 200 MB, it is stored once, in `files/<hash>/<name>`, and every task reads it there.
 * What runs is what was planned: a file that changes between planning and storing is refused.
 * A folder, such as an imported trace, is an input like a file. Its hash is that of its files' names and contents.
@@ -23,17 +23,17 @@ FILES: Final = "files"
 """The folder of stored inputs in a campaign's folder."""
 _DIGITS: Final = 16
 _SMALL: Final = 1 << 20
-"""Up to so many bytes an input is kept in memory from planning on, so that it may be edited or moved meanwhile."""
+"""Inputs up to this many bytes stay in memory after planning, so that their files may be edited or moved."""
 
 
 @dataclass(frozen=True)
 class Input:
-    """What a run knows of a file that it reads."""
+    """What a run knows about a file that it reads."""
 
     name: str
     digest: str
     imports: tuple[str, ...] = ()
-    """Of a Python file: roamcast's modules that it imports."""
+    """For a Python file: roamcast's modules that it imports."""
 
     @property
     def place(self) -> str:
@@ -42,7 +42,7 @@ class Input:
 
 
 Files = Mapping[str, Input]
-"""The inputs of a run, by what they are to it."""
+"""The inputs of a run, by their role in it."""
 
 
 @dataclass
@@ -57,7 +57,7 @@ class Sources:
             self._found[known] = path.read_bytes() if small else path
 
     def store(self, out: Path) -> None:
-        """Puts every input into the folder, unless it is there. Each is there whole, or not at all."""
+        """Copies every input into the folder, unless it is there. Each is copied whole or not at all."""
         for known, source in self._found.items():
             place = out / FILES / known.place
             if place.exists():
@@ -76,7 +76,7 @@ class Sources:
 
 
 def digest(path: Path) -> str:
-    """Of a file's contents, or of all files of a folder."""
+    """The digest of a file's contents, or of all files in a folder."""
     if not path.is_dir():
         return _digest(path, path.stat().st_mtime_ns, path.stat().st_size)
     whole = hashlib.sha256()
@@ -86,7 +86,7 @@ def digest(path: Path) -> str:
 
 
 def contents(folder: Path) -> Iterator[Path]:
-    """The files of a folder, by name; hidden ones are no contents."""
+    """The files in a folder, by name, without hidden ones."""
     yield from sorted(
         part for part in folder.rglob("*") if part.is_file() and not part.relative_to(folder).parts[-1].startswith(".")
     )

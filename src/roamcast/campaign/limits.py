@@ -1,4 +1,4 @@
-"""What one run may take: time and memory, as people write them."""
+"""Limits on a run's time and memory, as people write them."""
 
 import re
 from dataclasses import dataclass
@@ -13,21 +13,21 @@ _BYTES: Final = {"": 1, "MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
 
 @dataclass(frozen=True)
 class Limits:
-    """A run that exceeds one of them is ended and counts as failed."""
+    """The limits of a run. One that exceeds a limit is killed and counts as failed."""
 
     seconds: float = 6 * 3600
-    """From its start to its end."""
+    """Wall-clock time from start to end."""
     memory: int | None = None
     """Bytes resident in memory, the program's own 200 MB included; None: no limit."""
 
 
 def seconds(text: str) -> float:
-    """Of `90`, `90s`, `15min`, `6h`."""
+    """The seconds in a text such as `90`, `90s`, `15min`, `6h`."""
     return _quantity(text, _SECONDS, "a time such as 90s, 15min or 6h")
 
 
 def size(text: str) -> int:
-    """Of `500MB`, `4GB`, in bytes."""
+    """The bytes in a text such as `500MB`, `4GB`."""
     return round(_quantity(text, _BYTES, "a size such as 500MB or 4GB"))
 
 

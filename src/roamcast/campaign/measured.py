@@ -1,7 +1,7 @@
-"""What is known of a measure beside its numbers: its title, its unit, where it can lie, which way is good.
+"""What is known about a measure besides its numbers: its title, unit, range, and which way is better.
 
-A measure declares it (`roamcast.pipeline.measures`); a campaign's folder carries it in `measures/about.json`, so that
-report, judge and terminal read it there, for measures from outside the package too, and need no Spark for it.
+A measure declares it (`roamcast.pipeline.measures`); a campaign's folder has it in `measures/about.json`, so that
+report, judge and terminal can read it without Spark, also for measures from outside the package.
 """
 
 import math
@@ -22,20 +22,20 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     name: str
     title: str = ""
-    """What stands beside an axis, such as `mean delay (s)`."""
+    """The label of an axis, such as `mean delay (s)`."""
     unit: str = ""
     description: str = ""
     share: bool = False
-    """Whether it lies between 0 and 1: it is compared by difference, others in per cent."""
+    """Whether it lies between 0 and 1: shares are compared by difference, others in per cent."""
     whole: bool = False
-    """Whether it is a share to be seen against 1. Others that stay close to 0, such as losses, would be a line at the
+    """Whether its axis should reach up to 1. Shares that stay close to 0, such as losses, would be a line at the
     bottom of such an axis."""
     signed: bool = False
     """Whether it can be below 0."""
     floor: float | None = None
-    """The least value of which others are taken in per cent: a share of next to nothing says nothing."""
+    """The smallest baseline for differences in per cent: a percentage of next to nothing says nothing."""
     good: Literal["high", "low"] | None = None
-    """Which way is better, where one is."""
+    """Which way is better, if either is."""
 
     def __post_init__(self) -> None:
         if not self.title:
@@ -43,11 +43,11 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
 
     @property
     def bounds(self) -> tuple[float, float]:
-        """Between which numbers it lies, whatever was measured."""
+        """The range of its possible values."""
         return (-math.inf if self.signed else 0.0), (1.0 if self.share else math.inf)
 
     def clipped(self, value: float) -> float:
-        """The end of an interval, as it is shown: not where the measure cannot be."""
+        """The end of an interval, clipped to the possible values."""
         low, high = self.bounds
         return min(max(value, low), high)
 
@@ -59,14 +59,14 @@ def write_about(out: Path, measures: Iterable[About]) -> None:
 
 
 class Measured(dict[str, About]):
-    """What is known of the measures of a campaign, by name; of one that nobody described, its name."""
+    """What is known about the measures of a campaign, by name; for an undescribed one, only its name."""
 
     def __missing__(self, name: str) -> About:
         return About(name=name)
 
 
 def read_about(out: Path) -> Measured:
-    """Of a campaign's folder; nothing where no measures are."""
+    """Reads it from a campaign's folder; empty if there are no measures."""
     file = out / ABOUT_FILE
     try:
         content = file.read_bytes()

@@ -1,16 +1,16 @@
-"""Packs: the facts of hundreds of runs in one Parquet file for each table.
+"""Packs: the facts of hundreds of runs in one Parquet file per table.
 
-Tasks leave a file for each run (`run_file`); when all runs of a campaign are done, those that went well are packed. The
+Tasks write one file per run (`run_file`); when all runs of a campaign are done, the successful ones are packed. The
 rules this file owns:
 
 * A pack is named after its runs, and so are its files, `facts/<table>/<pack>.parquet`. Two attempts at one pack write
   the same bytes to the same places.
-* `done/<pack>.json` is written last, and has what each of its runs says of itself, and where its facts are. A pack
-  counts when that file is there and all files that it lists are; only then do the files of its runs go.
+* `done/<pack>.json` is written last, and has each run's record and where its facts are. A pack counts when that file
+  and all files that it lists exist; only then are the files of its runs removed.
 * Small runs share a row group, so that a thousand tiny ones cost next to nothing; a large one has several of its own.
-  Rows of a run follow each other in the order in which they were recorded.
-* A run is in one pack. Should a task of a killed campaign make one after the next start has made others, the first by
-  name counts, and what only the other has is done again.
+  The rows of a run are consecutive, in the order in which they were recorded.
+* A run is in one pack. If a late task of a killed campaign makes a pack after the next start has made others, the first
+  by name counts, and runs that only the other has are run again.
 * A pack is never changed: a campaign that grows gets further ones. Runs that failed are not packed: they may be tried
   again.
 """
@@ -34,16 +34,16 @@ from roamcast.storage import Store
 
 RUNS_PER_PACK: Final = 500
 BYTES_PER_PACK: Final = 1 << 28
-"""Of the files of runs that become one pack: its work should be minutes at the most."""
+"""Total size of the run files that become one pack: packing should take minutes at most."""
 _SHARED: Final = 4096
-"""Rows of a group up to which runs share it. Whoever reads one of them reads them all."""
+"""Runs share a row group up to this many rows. Reading one of them reads them all."""
 _LARGEST: Final = 100_000
-"""Rows of a group."""
+"""Most rows in a row group."""
 _PREFIX: Final = "pack-"
 
 
 class PackedTable:
-    """One packed file as it grows."""
+    """One packed file while it is written."""
 
     def __init__(self, sink: Any, schema: pa.Schema) -> None:  # noqa: ANN401  # whatever pyarrow writes to
         self._writer = pq.ParquetWriter(sink, schema, compression="zstd")
@@ -52,7 +52,7 @@ class PackedTable:
         self._group = 0
 
     def begin(self, rows: int) -> tuple[int, int]:
-        """Where a run of so many rows will begin: group, and row in it."""
+        """Where a run of `rows` rows will begin: the row group, and the row in it."""
         if self._rows + rows > _SHARED:
             self._flush()
         return self._group, self._rows
@@ -68,7 +68,7 @@ class PackedTable:
             self._flush()
             self._writer.close()
         finally:
-            self._writer.is_open = False  # or its destructor tries again, and complains aloud
+            self._writer.is_open = False  # or its destructor tries again, and prints an error
 
     def _flush(self) -> None:
         if self._rows:
@@ -85,7 +85,7 @@ def pack_name(runs: Sequence[str]) -> str:
 
 
 def in_packs(sizes: Mapping[str, int]) -> list[list[str]]:
-    """The runs, with the sizes of their files, as packs: by name, so that the same runs make the same packs."""
+    """Divides the runs into packs by the sizes of their files; in order of name, so that the result is reproducible."""
     packs: list[list[str]] = []
     size = 0
     for run in sorted(sizes):
@@ -98,7 +98,7 @@ def in_packs(sizes: Mapping[str, int]) -> list[list[str]]:
 
 
 def pack(out: Path, runs: Sequence[str], attempt: Path) -> None:
-    """Makes a pack of these runs, unless it is there; `attempt` is a folder of its own, not there yet."""
+    """Makes a pack of these runs, unless it exists; `attempt` is a new folder for this attempt."""
     name = pack_name(runs)
     if _read(out, out / "done" / f"{name}.json") is None:
         attempt.mkdir()
@@ -110,7 +110,7 @@ def pack(out: Path, runs: Sequence[str], attempt: Path) -> None:
             done_file(out, run).unlink(missing_ok=True)  # the run is done again
             raise
         except FileNotFoundError:
-            # Another attempt has been faster, and has removed what it had packed.
+            # Another attempt was faster, and has removed the files it packed.
             if _read(out, out / "done" / f"{name}.json") is None:
                 raise
             return
@@ -147,7 +147,7 @@ class _Draft:
         self._runs[run] = {key: value for key, value in record.items() if key != "blocks"}
 
     def _table(self, table: str, schema: pa.Schema) -> tuple[str, PackedTable]:
-        """Two protocols may mean different tables by one name: each gets a file."""
+        """The file for a table. Two protocols may use one name for different tables: each gets a file."""
         if (table, schema) not in self._tables:
             others = sum(name == table for name, _ in self._tables)
             file = f"facts/{table}/{self._name}{f'-{others + 1}' if others else ''}.parquet"
@@ -184,7 +184,7 @@ def _flat(file: str) -> str:
 
 @dataclass(frozen=True)
 class Pack:
-    """What `done/<pack>.json` says."""
+    """The contents of `done/<pack>.json`."""
 
     runs: Mapping[str, Record]
     files: Mapping[str, Mapping[str, Any]]
@@ -200,7 +200,7 @@ class Pack:
 
 
 def read_packs(out: Path) -> dict[str, Pack]:
-    """Those of a campaign's folder, by name."""
+    """The packs in a campaign's folder, by name."""
     found: dict[str, Pack] = {}
     runs: set[str] = set()
     for path in sorted((out / "done").glob(f"{_PREFIX}*.json")):
@@ -212,8 +212,8 @@ def read_packs(out: Path) -> dict[str, Pack]:
 
 
 def _read(out: Path, path: Path) -> Pack | None:
-    """A machine that lost its power may have kept the name of a file and not its contents: such a pack does not count,
-    and its runs are done again."""
+    """Reads a pack; None if it is damaged. After a power failure a file may exist without its contents: such a pack
+    does not count, and its runs are run again."""
     try:
         known = json.loads(path.read_bytes())
         whole = all((out / name).stat().st_size == file["size"] for name, file in known["files"].items())
@@ -223,7 +223,7 @@ def _read(out: Path, path: Path) -> Pack | None:
 
 
 def write_index(out: Path, packs: Iterable[Pack]) -> None:
-    """For whoever reads the facts: one file that tells where each is (`stored`)."""
+    """Writes the index, from which readers learn where each run's facts are (`stored`)."""
     draft = out / f"{INDEX}.new"
     draft.write_bytes(index_content(row for one in packs for row in one.index()))
     draft.replace(out / INDEX)
@@ -233,7 +233,7 @@ def write_index(out: Path, packs: Iterable[Pack]) -> None:
 
 
 def repack(source: Stored, tables: dict[str, list[str]], target: Store) -> int:
-    """Writes packs of the runs of each table, full ones, and their index last; gives the number of files."""
+    """Writes full packs of the runs of each table, and their index last; returns the number of files."""
     index = [row for table, runs in tables.items() for row in _repack_table(source, table, sorted(runs), target)]
     target.write(INDEX, index_content(index))
     return len({row["file"] for row in index}) + 1

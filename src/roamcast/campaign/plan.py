@@ -1,11 +1,11 @@
-"""A campaign: one or more experiments, and the table of runs that they come to.
+"""A campaign: one or more experiments, and the table of runs planned from them.
 
-No Spark here: what is wrong is refused before any starts. The rules this file owns:
+No Spark here: errors are found before Spark starts. The rules this file owns:
 
 * Seeds are paired: every variant and every point of an experiment runs with the same seeds. Movement and workload
   follow from the scenario and the seed alone, so variants that differ in their protocol see the same world.
-* Of the runs that several rows want, each is simulated once (`identity.run_id`).
-* Every scenario is checked when the campaign is planned: none can turn out to be wrong hours later.
+* A run that several rows need is simulated once (`identity.run_id`).
+* Every scenario is checked when the campaign is planned, so that none turns out to be wrong hours later.
 """
 
 import json
@@ -26,7 +26,7 @@ __all__ = ["CampaignError", "Experiment", "Plan", "Run", "load_experiment", "pla
 
 @dataclass(frozen=True)
 class Run:
-    """One scenario with one seed, and all that has to be there to run it."""
+    """One scenario with one seed, and everything needed to run it."""
 
     run: str
     scenario: str
@@ -39,31 +39,31 @@ class Run:
 
 @dataclass(frozen=True)
 class Plan:
-    """What a campaign comes to."""
+    """The planned runs of a campaign."""
 
     experiments: tuple[dict[str, Any], ...]
     """Each as `campaign.json` describes it."""
     rows: list[dict[str, Any]] = field(default_factory=list)
-    """By RUNS: one for each experiment, variant, point and seed."""
+    """Rows of the table RUNS: one per experiment, variant, point and seed."""
     distinct: list[Run] = field(default_factory=list)
-    """The runs in the order to start them: a long one that started last would be waited for alone."""
+    """The runs, in the order to start them: the longest first, or one started last would run alone at the end."""
     sources: Sources = field(default_factory=Sources)
-    """Where the files come from that the runs read."""
+    """Where the runs' input files come from."""
 
     def only(self, wanted: Callable[[dict[str, Any]], bool]) -> "Plan":
-        """The part of it whose rows are wanted."""
+        """The part of the plan whose rows are wanted."""
         rows = [row for row in self.rows if wanted(row)]
         runs = {row["run"] for row in rows}
         return replace(self, rows=rows, distinct=[run for run in self.distinct if run.run in runs])
 
     def with_seeds(self, count: Mapping[tuple[str, str], int]) -> "Plan":
-        """The part of it with the first so many seeds of each point, by experiment and axes."""
+        """The part of the plan with the first `count` seeds of each point, by experiment and axes."""
         order = {one["name"]: {seed: place for place, seed in enumerate(one["seeds"])} for one in self.experiments}
         return self.only(lambda row: order[row["experiment"]][row["seed"]] < count[row["experiment"], row["axes"]])
 
 
 def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
-    """The runs of the experiments; `seeds` is how many to take instead of what the files say."""
+    """The runs of the experiments; `seeds` overrides the number of seeds in the files."""
     for name in repeated([one.name for one in experiments]):
         raise CampaignError(f"two experiments are named {name!r}: their results could not be told apart")
     if seeds is not None and seeds < 1:
@@ -109,8 +109,8 @@ def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple
 
 
 def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
-    """An experiment for `campaign.json`. The hashes are of what makes it this experiment and no other: seeds, points,
-    axes, variants and figures may come and go, but what an axis or a variant means must stay."""
+    """An experiment for `campaign.json`. The hashes cover what identifies the experiment: seeds, points, axes, variants
+    and figures may be added or removed, but the meaning of an axis or a variant must not change."""
     spec = one.spec
     variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
     axes = [

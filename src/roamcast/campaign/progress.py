@@ -1,8 +1,8 @@
-"""How far a campaign is, for whoever shows it, and how long the rest will take.
+"""How far a campaign has got, and how long the rest will take.
 
-The rule this file owns: a forecast is the estimates, corrected for each protocol by the runs that are done. Before the
-first is done it is the estimates as they are; with few done it lies between the two, so that one odd run does not
-multiply everything.
+The rule this file owns: a forecast is the estimates, corrected per protocol by the finished runs. Before the first run
+is finished, it is the plain estimates; with few finished, it lies between the two, so that one odd run does not distort
+everything.
 """
 
 from collections.abc import Callable, Iterable, Mapping
@@ -13,28 +13,28 @@ from roamcast.campaign.plan import Run
 
 @dataclass(frozen=True)
 class State:
-    """Of all runs of the plan, those done before included."""
+    """The progress of all runs of the plan, including those done before."""
 
     total: int
     done: int
     failed: int
     running: int
     share: float
-    """Of the work that this start of the campaign has to do, by estimate: from 0 to 1."""
+    """How much of this start's work is done, by estimate: from 0 to 1."""
     elapsed: float
     """Seconds since it started."""
     left: float
-    """Seconds until the last run is done, roughly."""
+    """Estimated seconds until the last run is done."""
 
 
 OnProgress = Callable[[State], None]
 
 
 class Forecast:
-    """What runs will take, in seconds, from what others took."""
+    """Predicts how many seconds runs will take, from what finished runs took."""
 
     def __init__(self, runs: Iterable[Run], took: Mapping[str, float]) -> None:
-        """`took` has the seconds of those runs that are done, by run; others it names are ignored."""
+        """`took` has the seconds of the finished runs, by run; runs that are not in `runs` are ignored."""
         done = [(run, took[run.run]) for run in runs if run.run in took]
         self._overall = _corrected(done, 1.0)
         self._by_protocol = {
@@ -47,7 +47,7 @@ class Forecast:
 
 
 def _corrected(done: list[tuple[Run, float]], before: float) -> float:
-    """How many seconds a second of the estimates takes; the belief from before weighs as much as one run."""
+    """Real seconds per estimated second; the prior value `before` weighs as much as one run."""
     if not done:
         return before
     estimates = [run.estimate for run, _ in done]
@@ -56,13 +56,13 @@ def _corrected(done: list[tuple[Run, float]], before: float) -> float:
 
 
 def time_left(todo: Iterable[Run], took: Mapping[str, float], elapsed: float, slots: int) -> float:
-    """Seconds until all are done, with `slots` at a time; `took` has the seconds of each run that is done."""
+    """Seconds until all are done, running `slots` at a time; `took` has the seconds of each finished run."""
     todo = list(todo)
     forecast = Forecast(todo, took)
     waiting = [forecast.of(run) for run in todo if run.run not in took]
     if not waiting:
         return 0.0
     at_once = max(1, min(slots, len(waiting)))
-    # What has gone into runs that are not done yet; of each, a tenth at least is still to come.
+    # Time already spent on unfinished runs; at least a tenth of each is still to come.
     under_way = min(max(0.0, elapsed * slots - sum(took.values())), 0.9 * sum(sorted(waiting)[-at_once:]))
     return (sum(waiting) - under_way) / at_once

@@ -1,4 +1,4 @@
-"""When, where and with what a campaign is run: for people who read its report. No result depends on it."""
+"""When, where and with what versions a campaign is run, for readers of its report. No result depends on it."""
 
 import importlib.metadata
 import os
@@ -22,14 +22,14 @@ def provenance(now: datetime | None = None) -> dict[str, Any]:
 
 
 def machine() -> str:
-    """Processor, cores and system, in words; without the machine's name, which is nobody's business."""
+    """Processor, cores and system as text, without the machine's name, which is private."""
     cores = os.cpu_count() or 1
     system = f"{platform.system()} {platform.release().partition('-')[0]}".strip()
     return f"{_processor()}, {cores} core{'s' * (cores != 1)}, {system}"
 
 
 def _processor() -> str:
-    """Its model where the system tells it, else its architecture."""
+    """The processor's model if the system tells it, else its architecture."""
     try:
         lines = _CPU_FILE.read_text(encoding="utf-8", errors="replace").splitlines()
     except OSError:

@@ -1,10 +1,10 @@
-"""A finished campaign, copied to where others read it.
+"""Copies a finished campaign to a place where others can read it.
 
 The rules this file owns:
 
-* What is copied are the files that have what the manifest lists, and what was made of it; no orphans, no attempts.
-* `campaign.json` goes last, the manifest before it: whoever finds them finds all that they speak of. A reader who comes
-  between the tables of two commits is told (`folder.read_commit`).
+* It copies the files with the facts that the manifest lists, and what was computed from them; no orphans, no attempts.
+* `campaign.json` is copied last, the manifest before it: a reader that finds them finds everything they refer to. A
+  reader that arrives between the tables of two commits gets an error (`folder.read_commit`).
 * A file of facts that is there already is not copied again: its name says which runs are in it. A pack is copied as
   it is, with runs that the campaign no longer has; packed anew (`packed=True`), only what the manifest lists is there.
 """
@@ -21,11 +21,11 @@ from roamcast.storage import Store
 
 _LAST: Final = (RUNS_FILE, MANIFEST_FILE, CAMPAIGN_FILE)
 _LEFT: Final = (".", "facts/", "done/", "tmp/")
-"""How names begin that are not copied, or not as they are found."""
+"""Prefixes of the names that are not copied, or not as they are."""
 
 
 def publish(out: Path, target: Store, *, packed: bool = False) -> int:
-    """Gives the number of files that were written."""
+    """Publishes the campaign; returns the number of files written."""
     source = Store.at(out)
     missing = [name for name in _LAST if not (out / name).is_file()]
     if missing:

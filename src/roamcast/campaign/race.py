@@ -1,4 +1,4 @@
-"""A race between protocols on one network: who is the cheapest of those that deliver enough?
+"""A race between protocols on one network: which is the cheapest of those that deliver enough?
 
 The rules this file owns, from Maron and Moore's racing and the corrections that repeated looks need:
 
@@ -9,8 +9,8 @@ The rules this file owns, from Maron and Moore's racing and the corrections that
 * **Then the cost.** An arm is dropped when it surely costs more than a rival that surely meets the goal. Costs are
   compared as logarithms of ratios; an arm that delivered nothing in some run has an infinite cost there, and stays in
   the race until its goal is judged.
-* **If nothing meets the goal**, since every arm that is left is surely below it, the arms race for the highest goal
-  instead. Those dropped before come back: they missed the goal no more than the others did.
+* **If no arm meets the goal**, since every arm that is left is surely below it, the arms race for the highest goal
+  instead. Arms dropped before come back: they missed the goal as the others did.
 * **Surely** means: by a one-sided t-bound that is wrong with a small chance. What must not happen is that the best arm
   is lost, and it is lost only if its own goal is misjudged, or if one of its rivals is: that it meets the goal, or that
   it is cheaper. So half of the chance of an error goes to the arm itself, and half is divided by its rivals; both are
@@ -34,17 +34,17 @@ from roamcast.campaign.sequential import LEAST, Looks
 from roamcast.campaign.statistics import LEVEL, interval, t_quantile
 
 LOOKS: Final = (5, 8, 12, 18, 27, 40)
-"""Seeds at which the race is looked at."""
+"""The numbers of seeds at which the race is evaluated."""
 _POWER: Final = 1.0
 """An early look that drops an arm saves all its later runs: each look gets its share of the error."""
 SAME_GOAL: Final = 0.01
 SAME_COST: Final = 0.05
-"""Differences that do not matter: one point of a share, 5 % of a cost."""
+"""Differences that do not matter: one percentage point of a share, 5 % of a cost."""
 _SAME_LOG_COST: Final = math.log1p(SAME_COST)
 
 
 class Seen(NamedTuple):
-    """What one run of an arm came to."""
+    """The result of one run of an arm."""
 
     goal: float
     """A share, 0 to 1."""
@@ -53,7 +53,7 @@ class Seen(NamedTuple):
 
 
 Runs = Mapping[str, Sequence[Seen]]
-"""By arm, in the order of their seeds."""
+"""The results by arm, in the order of their seeds."""
 
 
 class Dropped(NamedTuple):
@@ -68,7 +68,7 @@ class Dropped(NamedTuple):
 class Rules:
     at_least: float
     words: str = "goal"
-    """What the goal measures, for the reasons."""
+    """What the goal measures, as the reasons word it."""
     looks: tuple[int, ...] = LOOKS
     level: float = LEVEL
 
@@ -84,18 +84,18 @@ class Race:
         """Whether some arm may still meet the goal."""
         self.over = False
         self.settled = False
-        """Whether it is over because nothing is left to find out."""
+        """Whether the race is over because everything is decided."""
         self._rivals = max(1, len(arms) - 1)
         self._looks = Looks(max(rules.looks), rules.level, _POWER)
         self.seeds = 0
-        """At the last look."""
+        """The number of seeds at the last look."""
 
     def withdraw(self, arms: Container[str]) -> None:
-        """These cannot go on."""
+        """Removes arms that cannot go on."""
         self.left = [arm for arm in self.left if arm not in arms]
 
     def look(self, seen: Runs) -> list[Dropped]:
-        """Judges the arms that are left by all seeds so far; gives those it drops. `seen` has the dropped ones too."""
+        """Judges the arms left by all seeds so far; returns those it drops. `seen` includes arms dropped before."""
         seeds = len(seen[self.left[0]])
         if seeds < LEAST or seeds == self.seeds:
             return []
@@ -114,7 +114,7 @@ class Race:
         return out
 
     def _losers(self, sure: "_Sure") -> list[Dropped]:
-        """Who misses the goal, and who costs more than one that meets it: of two, the cheaper drops the dearer."""
+        """The arms that miss the goal, and those that cost more than an arm that meets it."""
         below = [arm for arm in self.left if sure.below(arm)]
         least = f"below {self.rules.at_least:g}"
         out = [Dropped(arm, sure.seeds(arm), f"{self.rules.words} {sure.goal(arm)}, {least}") for arm in below]
@@ -145,9 +145,9 @@ class _Sure:
     seen: Runs
     at_least: float
     risk: float
-    """Of an error about an arm itself."""
+    """The probability of an error about an arm itself."""
     risk_rival: float
-    """Of an error about one of its rivals."""
+    """The probability of an error about one of its rivals."""
 
     def seeds(self, arm: str) -> int:
         return len(self.seen[arm])
@@ -168,12 +168,12 @@ class _Sure:
         return arm != rival and _bound(self._ratios(arm, rival), self.risk_rival, _SAME_LOG_COST, -1) > 0
 
     def further(self, arm: str, rival: str) -> bool:
-        """From the goal, on the seeds that both have: an arm that came back has fewer."""
+        """Whether an arm is surely further from the goal, on the seeds that both have: one that came back has fewer."""
         ahead = [more - less for more, less in zip(self._goals(rival), self._goals(arm), strict=False)]
         return arm != rival and _bound(ahead, self.risk_rival, SAME_GOAL, -1) > 0
 
     def same(self, arms: Sequence[str]) -> bool:
-        """Whether it does not matter which of them one takes."""
+        """Whether the arms are so alike that the choice between them does not matter."""
         return all(map(self.meets, arms)) and all(
             _bound(self._ratios(one, other), self.risk_rival, _SAME_LOG_COST, +1) <= _SAME_LOG_COST
             for one in arms
@@ -182,7 +182,7 @@ class _Sure:
         )
 
     def times(self, arm: str, rival: str) -> float:
-        """As much, on the mean."""
+        """How many times as much the arm costs as its rival, on average."""
         ratios = self._ratios(arm, rival)
         return math.inf if math.inf in ratios else math.exp(math.fsum(ratios) / len(ratios))
 
@@ -195,16 +195,16 @@ class _Sure:
 
 
 def _log_ratio(one: float, other: float) -> float:
-    """Infinite where only the one delivered nothing."""
+    """The logarithm of the ratio; infinite if only one of them delivered nothing."""
     if math.isinf(one) or math.isinf(other):
         return math.inf if math.isfinite(other) else (-math.inf if math.isfinite(one) else 0.0)
     return math.log(one / other)
 
 
 def _bound(values: Sequence[float], risk: float, matters: float, side: int) -> float:
-    """The mean's one-sided bound, above (side 1) or below (−1), which is wrong with a chance of `risk`."""
+    """The mean's one-sided bound, upper (side 1) or lower (−1), which is wrong with probability `risk`."""
     if not all(map(math.isfinite, values)):
-        # No spread to speak of. All infinite on one side is beyond any bound; a mixture tells nothing.
+        # There is no spread. If all are infinite on one side, they are beyond any bound; a mixture tells nothing.
         return values[0] if len(set(values)) == 1 else side * math.inf
     n = len(values)
     mean = math.fsum(values) / n

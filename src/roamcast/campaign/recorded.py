@@ -1,8 +1,8 @@
-"""A run that was recorded: its scenario and its facts, wherever they were written.
+"""A recorded run: its scenario and its facts, wherever they are stored.
 
-The rule this file owns, how a person names a run: by the folder that `roamcast run` or `roamcast lab` made; or by the
-folder of a campaign and the run's id behind it, `out/demo/1f0c…`, of which the first characters are enough. A campaign
-of a single run needs no id.
+The rule this file owns is how a person names a run: by the folder that `roamcast run` or `roamcast lab` made; or by the
+folder of a campaign followed by the run's id, `out/demo/1f0c…`, of which the first characters are enough. A campaign
+with a single run needs no id.
 """
 
 import json
@@ -30,35 +30,35 @@ from roamcast.sim.scenario import Scenario, read
 from roamcast.storage import Store
 
 RUN_FILE: Final = "run.json"
-"""What a folder of one run is known by; written last."""
+"""The file that marks the folder of a single run; written last."""
 SCENARIO_FILE: Final = "scenario.toml"
 
 
 @dataclass(frozen=True)
 class RecordedRun:
-    """Where a run's facts are, and the scenario that they came of."""
+    """Where a run's facts are, and the scenario that produced them."""
 
     place: Path
     """Its own folder, or that of its campaign."""
     id: str | None
-    """In a campaign; None: the folder holds this run alone."""
+    """The run's id in its campaign; None: the folder holds this run alone."""
     scenario: Scenario
     names: frozenset[str]
-    """Of the tables that have rows."""
+    """The names of the tables that have rows."""
     read: Callable[[str], pa.Table]
-    """The facts of one of those."""
+    """Reads the facts of one of those tables."""
 
     def page(self, name: str) -> Path:
-        """Where a page about this run goes."""
+        """The path for a page about this run."""
         return self.place / f"{name}.html" if self.id is None else self.place / name / f"{self.id}.html"
 
     @cached_property
     def tables(self) -> dict[str, pa.Table]:
-        """Every table, those that every run has also where they are empty."""
+        """Every table that has rows, and the tables that every run has even if they are empty."""
         return {name: self.table(name) for name in sorted({*TABLES, *self.names})}
 
     def table(self, name: str) -> pa.Table:
-        """One of them, without reading the others."""
+        """One table, without reading the others."""
         if name not in self.names:
             return TABLES[name].empty_table()
         try:
@@ -71,7 +71,7 @@ class RecordedRun:
 
     @cached_property
     def record(self) -> Record:
-        """The facts, ready to be asked why."""
+        """The facts, ready for questions of why."""
         return record_of(self.tables, self.scenario)
 
 
@@ -96,7 +96,7 @@ def _own_folder(place: Path) -> RecordedRun:
         raise RoamcastError(f"{place / RUN_FILE}: is damaged ({problem}): run it again with --force") from problem
     for change in changes:
         apply(change, raw)
-    # Decoded and not checked: files that the scenario names, such as a protocol's, may be gone, and are not needed.
+    # Decoded without checks: files that the scenario names, such as a protocol's, may be gone and are not needed.
     scenario = decode(raw, Scenario, str(place / SCENARIO_FILE), ScenarioError, whole="the scenario")
     return run_in(place, scenario)
 
@@ -138,6 +138,6 @@ def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]
 
 
 def _what(row: Mapping[str, Any]) -> str:
-    """Such as: hint, range 80, seed 3."""
+    """Describes a run, such as: hint, range 80, seed 3."""
     axes = [f"{label} {value}" for label, value in json.loads(row["axes"]).items()]
     return ", ".join([row["variant"], *axes, f"seed {row['seed']}"])

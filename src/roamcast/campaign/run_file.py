@@ -1,11 +1,11 @@
-"""What one run left, in one file: its facts, and what it says of itself.
+"""The results of one run in one file: its facts, and its record.
 
-A campaign's tasks each write such a file, `done/<run>.run`, and soon afterwards hundreds of them become a few Parquet
-files (`packs`). Until then there is one file for a run, not one for each of its tables, and a run is done when this one
-is there: one rename is all that there is to get right. The rules this file owns:
+A campaign's tasks write such a file per run, `done/<run>.run`, and later hundreds of them become a few Parquet files
+(`packs`). Until then there is one file per run, not one per table, and a run is done when its file exists: only one
+rename has to go right. The rules this file owns:
 
 * Blocks, each a batch of one table as a stream of Arrow, in the order in which they came; then a footer in JSON, its
-  length, and the same word as at the beginning. A file that was cut short has no end, and is no file.
+  length, and the same magic word as at the beginning. A truncated file lacks the end, and does not count.
 * The digest of a run is that of its blocks, table by table: the same facts have the same digest.
 * Blocks have no column `run`: the file is named after it.
 """
@@ -25,19 +25,19 @@ from roamcast.facts.schema import TABLES
 _MAGIC: Final = b"roamcast run 1\n"
 _LENGTH: Final = 8
 _LARGE: Final = 1 << 16
-"""Bytes from which a block is worth compressing: it takes ten times as long to write."""
+"""Smaller blocks, in bytes, are not compressed: compression makes writing take ten times as long."""
 _COMPRESSED: Final = pa.ipc.IpcWriteOptions(compression="zstd", use_threads=False)
 
 Record = dict[str, Any]
-"""What a run says of itself: its row of the manifest, CPU seconds, times, machine."""
+"""A run's record: its row of the manifest, CPU seconds, times, machine."""
 
 
 class Damaged(RoamcastError):
-    """A file that is not what was written."""
+    """A file that differs from what was written."""
 
 
 class RunFile:
-    """Takes the facts of a run as they come; `finish` makes a file of them."""
+    """Collects the facts of a run as they come; `finish` makes the file."""
 
     def __init__(self, path: Path) -> None:
         self._file = path.open("wb")
@@ -45,7 +45,7 @@ class RunFile:
         self._rows: dict[str, int] = {}
         self._hashes: dict[str, Any] = {}
         self.problem: OSError | None = None
-        """What the file system refused, which the simulator may have taken for the protocol's own error."""
+        """An error of the file system, which the simulator may have mistaken for the protocol's own."""
         self._write(_MAGIC)
 
     def __call__(self, table: str, batch: pa.RecordBatch) -> None:
@@ -57,7 +57,7 @@ class RunFile:
 
     @property
     def rows(self) -> dict[str, int]:
-        """By table, in the order of the vocabulary."""
+        """The number of rows by table, in the order of the vocabulary."""
         return {table: self._rows[table] for table in _ordered(self._rows)}
 
     @property
@@ -70,7 +70,7 @@ class RunFile:
         self._file.close()
 
     def close(self) -> None:
-        """Lets go of a file that nobody wants any more."""
+        """Closes and abandons the file."""
         with contextlib.suppress(OSError):
             self._file.close()
 
@@ -92,7 +92,7 @@ def _encoded(batch: pa.RecordBatch) -> pa.Buffer:
 
 
 def read_record(path: Path) -> Record | None:
-    """What the run says of itself; None if there is no such file, or not all of it."""
+    """The run's record; None if the file does not exist or is incomplete."""
     try:
         with path.open("rb") as file:
             return _footer(file)

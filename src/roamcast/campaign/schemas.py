@@ -1,4 +1,4 @@
-"""Every table of a campaign's folder: its columns, as Arrow has them.
+"""Every table of a campaign's folder: its columns, as Arrow types.
 
 The rule this file owns: a table's schema is written once, here. Readers give it explicitly and never infer one, so a
 file that differs is an error and not another table.
@@ -32,7 +32,7 @@ RUNS_ARROW: Final = pa.schema(
         ("estimate", pa.float64()),
     ]
 )
-"""What was planned: a row for each experiment, variant, point and seed; several may name one run. `axes` is a JSON
+"""What was planned: one row per experiment, variant, point and seed; several may name the same run. `axes` is a JSON
 object from labels to values in the order of the axes, `scenario` the JSON of the checked scenario."""
 
 MANIFEST_ARROW: Final = pa.schema(
@@ -85,9 +85,9 @@ baseline, over the seeds for which that means something (`measures/statistics.py
 
 
 def with_run(schema: pa.Schema) -> pa.Schema:
-    """A table of one run as a table of many: each row with its run."""
+    """The schema of a table of many runs, from that of one: adds the column `run`."""
     return pa.schema([pa.field("run", pa.string()), *schema], metadata=schema.metadata)
 
 
 FACTS_ARROW: Final[dict[str, pa.Schema]] = {table: with_run(schema) for table, schema in TABLES.items()}
-"""The facts of many runs: the tables that every run has. What protocols declare beyond them, their runs' files tell."""
+"""The facts of many runs: the tables that every run has. Tables that protocols declare are in their runs' files."""

@@ -1,4 +1,4 @@
-"""Looking more than once: the level of each look when seeds are added until something is decided.
+"""Repeated looks at the data: the level of each look when seeds are added until something is decided.
 
 The rule this file owns: whoever looks at a 95 % interval after every few seeds, and stops when it excludes 0, is wrong
 far more often than 5 % of the time. So the chance of an error is a budget, spent over the looks: of 1 − `level`, the
@@ -21,17 +21,17 @@ from roamcast.campaign.statistics import LEVEL
 
 POWER: Final = 2.0
 LEAST: Final = 2
-"""Seeds below which there is no interval, and a look would be wasted."""
+"""With fewer seeds there is no interval, and a look would be wasted."""
 
 
 @dataclass(frozen=True)
 class Looks:
-    """A plan to look at up to `most` seeds, wrong with a chance of at most 1 − `level` in all."""
+    """A plan to look at up to `most` seeds, wrong with a total probability of at most 1 − `level`."""
 
     most: int
     level: float = LEVEL
     power: float = POWER
-    """2 keeps most of the budget for the last look; 1 gives every seed the same."""
+    """2 keeps most of the budget for the last look; 1 spends the same for every seed."""
 
     def __post_init__(self) -> None:
         if self.most < LEAST:
@@ -40,7 +40,7 @@ class Looks:
             raise ValueError(f"a level lies between 0 and 1, not at {self.level}")
 
     def level_at(self, seeds: int, before: int = 0) -> float:
-        """The level of the intervals with so many seeds, if the look before it had `before` (0: it is the first)."""
+        """The level of the intervals at a look with `seeds` seeds, if the previous look had `before` (0: the first)."""
         if not LEAST <= seeds <= self.most:
             raise ValueError(f"a look has {LEAST} to {self.most} seeds, not {seeds}")
         if not 0 <= before < seeds:
@@ -48,7 +48,7 @@ class Looks:
         return 1 - (self._spent(seeds) - self._spent(before))
 
     def levels(self, looks: Sequence[int]) -> list[float]:
-        """Those of looks with ever more seeds."""
+        """The levels of a sequence of looks with ever more seeds."""
         return [self.level_at(seeds, before) for before, seeds in zip((0, *looks), looks, strict=False)]
 
     def _spent(self, seeds: int) -> float:

@@ -5,8 +5,8 @@ The rules this file owns:
 * Imports are followed from the simulator and from the module that has the protocol's broker. The catalogue of protocols
   is not followed: it imports all of them, and a run uses one. So an edit of one protocol leaves the runs of the others
   what they were. The same holds for measures and their catalogue.
-* Sources are read when this module is imported, not when they are asked for: they are those of the code that this
-  process has loaded, and not of what someone has edited since.
+* Sources are read when this module is imported, not when they are needed: so they match the code that this process has
+  loaded, even if someone edits a file later.
 """
 
 import ast
@@ -32,7 +32,7 @@ _SOURCES: Final = {_module(path): path.read_bytes() for path in sorted(_ROOT.rgl
 
 
 def imports(source: bytes) -> Iterator[str]:
-    """The modules of roamcast that a source imports, wherever in it."""
+    """The modules of roamcast that a source imports, anywhere in it."""
     for node in ast.walk(ast.parse(source)):
         if isinstance(node, ast.Import):
             names = [alias.name for alias in node.names]
@@ -49,12 +49,12 @@ def _imported(module: str) -> tuple[str, ...]:
 
 
 def executed(first: Iterable[str]) -> list[str]:
-    """The modules of the simulator, these, and all that they import, by name."""
+    """The names of the simulator's modules, of these, and of all that they import."""
     return imported_by([_SIMULATOR, *first])
 
 
 def imported_by(first: Iterable[str]) -> list[str]:
-    """These modules and all that they import, by name."""
+    """The names of these modules and of all that they import."""
     found: set[str] = set()
     waiting = list(first)
     while waiting:

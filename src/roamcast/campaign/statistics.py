@@ -1,4 +1,4 @@
-"""Intervals over seeds: mean and Student's t, once for everybody.
+"""Intervals over seeds: mean and Student's t, in one place for all.
 
 The rule this file owns: the seeds are the sample. The standard deviation divides by n − 1, and the interval is
 mean ± t · sd / √n with the quantile of Student's t for n − 1 degrees of freedom.
@@ -14,7 +14,7 @@ LEVEL: Final = 0.95
 
 
 class Estimate(NamedTuple):
-    """A mean and its t-interval, which is everything where there is one value only."""
+    """A mean and its t-interval, which is unbounded if there is only one value."""
 
     mean: float
     low: float
@@ -61,7 +61,7 @@ def t_quantile(level: float, freedom: int) -> float:
     if not (0 < level < 1 and freedom >= 1):
         raise ValueError(f"a t-quantile needs 0 < level < 1 and freedom >= 1, not {level} and {freedom}")
     low, high = 0.0, math.pi / 2
-    # Bisection in θ, which is bounded where t is not: it ends when no double lies between.
+    # Bisection in θ, which unlike t is bounded: it ends when no double lies between.
     while low < (middle := (low + high) / 2) < high:
         if _within(middle, freedom) < level:
             low = middle

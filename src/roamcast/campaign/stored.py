@@ -1,10 +1,10 @@
-"""The facts of a campaign's runs, wherever they are: packed, many runs to a file; or a file for each run and table.
+"""The facts of a campaign's runs, wherever they are: packed, many runs per file; or one file per run and table.
 
 The rules this file owns:
 
 * `facts/packed.parquet` is the index of packed facts (`packs`): for each table and run the file, its digest, and which
   rows of which row group. One run can be read alone, and Spark reads the whole file like any other.
-* What the index does not have is in a file of its own, `facts/<table>/<run>.parquet`.
+* Facts that are not in the index have a file of their own, `facts/<table>/<run>.parquet`.
 """
 
 import hashlib
@@ -35,7 +35,7 @@ class Place:
 
     file: str
     digest: str = ""
-    """Of the file, if it is a packed one."""
+    """The digest of the file, if it is packed."""
     group: int | None = None
     """The row group in which they begin; none: they are the whole file."""
     offset: int = 0
@@ -44,7 +44,7 @@ class Place:
 
 
 class Stored:
-    """The facts in a store. Makes no difference between files of runs and packed ones."""
+    """The facts in a store, whether in files per run or packed."""
 
     def __init__(self, store: Store) -> None:
         self.store: Final = store
@@ -60,7 +60,7 @@ class Stored:
         return self._of(table).get(run) or Place(facts_name(table, run))
 
     def _of(self, table: str) -> Mapping[str, Place]:
-        """Of a table when it is first asked for: of a hundred thousand runs, most processes read a few tables."""
+        """The places of a table, built on first use: with 100,000 runs, most processes read only a few tables."""
         if table not in self._places:
             rows = self._index.filter(pc.field("table") == table).drop_columns("table").to_pydict()
             self._places[table] = {run: Place(*place) for run, *place in zip(*rows.values(), strict=True)}
@@ -76,15 +76,15 @@ class Stored:
         return any(place.file in files and run not in wanted for run, place in self._of(table).items())
 
     def index_of(self, runs: Collection[str]) -> bytes:
-        """The index of these runs alone."""
+        """An index of only these runs."""
         return _written(self._index.filter(pc.field("run").isin(sorted(runs))))
 
     def read(
         self, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
     ) -> pa.Table:
-        """The facts of one run, of a table that it has; `dictionaries` are columns to be read as such."""
+        """One run's facts of a table that it has; `dictionaries` are columns to read as dictionaries."""
         chosen, place = None if columns is None else list(columns), self.place(table, run)
-        # One thread: the machine's cores are Spark's to give.
+        # One thread: Spark allots the machine's cores.
         if place.group is None:
             return self.store.read_table(
                 place.file, columns=chosen, use_threads=False, read_dictionary=list(dictionaries)
@@ -104,7 +104,7 @@ class Stored:
 
 
 def groups_of(place: Place, metadata: pq.FileMetaData) -> list[int]:
-    """The row groups of a packed file that have these rows; fewer than it takes if the file has not got them."""
+    """The row groups of a packed file that have these rows; too few if the file does not have them all."""
     assert place.group is not None
     groups, missing = [], place.offset + place.rows
     for group in range(place.group, metadata.num_row_groups):
@@ -117,13 +117,13 @@ def groups_of(place: Place, metadata: pq.FileMetaData) -> list[int]:
 
 @lru_cache(maxsize=8)
 def stored_in(store: Store, stamp: str) -> Stored:
-    """The same for all who ask, in one process: an index is read once. `stamp` is that of the facts as they are now."""
+    """The facts in a store, shared in a process so that an index is read once. `stamp` is that of the current facts."""
     return Stored(store)
 
 
 @lru_cache(maxsize=32)
 def _opened(store: Store, file: str, digest: str, dictionaries: tuple[str, ...]) -> pq.ParquetFile:
-    """Kept open: what stands at the end of a packed file is read once for all its runs."""
+    """A file that stays open, so that a packed file's footer is read once for all its runs."""
     plain = pq.ParquetFile(store.open(file))
     there = [name for name in dictionaries if name in plain.schema_arrow.names]
     if not there:
@@ -140,7 +140,7 @@ def _read_index(store: Store) -> tuple[str, pa.Table]:
 
 
 def index_content(rows: Iterable[Mapping[str, Any]]) -> bytes:
-    """The index of these rows, as a file."""
+    """The contents of an index file with these rows."""
     return _written(pa.Table.from_pylist(list(rows), INDEX_ARROW))
 
 

@@ -1,4 +1,4 @@
-"""Seeds only where they are needed: a goal for a measure, and how many seeds each point gets next.
+"""Adds seeds only where they are needed: a goal for a measure, and how many seeds each point gets next.
 
 The rules this file owns:
 
@@ -33,18 +33,18 @@ Place = tuple[str, str]
 
 
 class Stopping(Protocol):
-    """Who decides which points need more seeds."""
+    """Decides which points need more seeds."""
 
     def check(self, measures: Collection[str]) -> None:
-        """Refuses a campaign that does not measure what is needed."""
+        """Refuses a campaign without the measures that the decision needs."""
 
     def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
-        """The points that need more seeds than they have; `before` is what they had at the look before."""
+        """The points that need more seeds than they have; `before` is what they had at the previous look."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """A measure, and how well it is to be known."""
+    """A measure, and how precisely it should be known."""
 
     measure: str
     within: float

@@ -1,9 +1,9 @@
-"""Whether a campaign's folder holds what its manifest says, file by file; and what else lies in it.
+"""Checks file by file that a campaign's folder holds what its manifest says, and lists what else is in it.
 
 The rules this file owns:
 
-* A run is right if each of its tables has the columns and as many rows as the manifest counts, and the file that has
-  them is the one that was written, by its digest.
+* A run is right if each of its tables has the columns and the number of rows in the manifest, and if the digest shows
+  that the file is the one that was written.
 * An *orphan* belongs to no run of the manifest: facts of seeds or points that were left out since, of code that was
   edited since, or of a campaign that was killed. Nothing reads it; it goes on request, never by itself. A pack is one
   when all of its runs are.
@@ -54,7 +54,7 @@ def check_facts(out: Path, runs: Collection[str], store: Store) -> None:
 
 
 def verify(place: Path | Store) -> tuple[int, list[str]]:
-    """How many runs were looked at, and what is wrong with the folder, each in one line."""
+    """How many runs were checked, and the problems of the folder, one line each."""
     store = Store.at(place)
     with fetched(store) as out:
         return _verify(out, store)
@@ -87,7 +87,7 @@ def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
 
 
 def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
-    """The same of packed files, each of which is looked at once."""
+    """The same for packed files, each of which is read once."""
     expected: dict[str, list[tuple[str, str, Place, int]]] = {}  # by file: table, run, place, rows
     for row in manifest:
         for table, rows in row["rows"] or ():
@@ -135,7 +135,7 @@ def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
 
 def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
     path = f"{store}/{name}"
-    # Closed at once: ten thousand runs have more files than a process may have open.
+    # Closed at once: 10,000 runs have more files than a process may have open.
     with store.open(name) as content, pq.ParquetFile(content) as file:
         schema, there = file.schema_arrow, file.metadata.num_rows
     yield from _of_columns(path, table, schema)
@@ -144,9 +144,9 @@ def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
 
 
 def orphans(out: Path) -> list[Path]:
-    """What belongs to no run of the manifest, by name. What says that a pack is there comes before its files."""
+    """The files that belong to no run of the manifest. The file that makes a pack count comes before its others."""
     manifest = _manifest(out)
-    if not (out / "done").is_dir():  # a copy, without anything that is not in use
+    if not (out / "done").is_dir():  # a copy, which has no orphans
         return []
     runs, packs, stored = {row["run"] for row in manifest}, read_packs(out), Stored(Store.at(out))
     packed = {name: one for name, one in packs.items() if one.runs.keys() & runs}
@@ -164,7 +164,7 @@ def orphans(out: Path) -> list[Path]:
 
 
 def remove(paths: list[Path]) -> int:
-    """Removes orphans; gives the number of bytes that they took."""
+    """Removes orphans; returns the number of bytes freed."""
     freed = 0
     for path in paths:
         files = [part for part in path.rglob("*") if part.is_file()] if path.is_dir() else [path]

@@ -1,16 +1,16 @@
-"""A race between protocols on somebody's own network, on Spark: look by look, and once more on fresh seeds.
+"""Runs a race between protocols on a user's own network, on Spark: look by look, and once more on fresh seeds.
 
-Who is dropped when is the business of `campaign.race`. The rules this file owns:
+`campaign.race` decides which candidates are dropped and when. The rules this file owns:
 
-* The race and what is measured on fresh seeds are two campaigns, in `OUT/race` and `OUT/fresh`, which can be continued,
+* The race and the runs on fresh seeds are two campaigns, in `OUT/race` and `OUT/fresh`, which can be continued,
   reported and verified like any other.
-* Fresh seeds begin where those of the race can never come.
-* Time is kept: no look is begun that would not leave room for the fresh seeds, and whatever runs when the time is up is
-  stopped. A look that was not finished counts for nothing, since its candidates have not run the same seeds; before the
-  first is finished, the result has whatever ran.
-* A seed in which nothing was expected, or nothing possible, says nothing about the goal and is left out, for all
-  candidates alike: it is the world that decides it, not the protocol.
-* A candidate of which a run fails is out of the race, with the error as the reason.
+* Fresh seeds start above any seed that the race can use.
+* The time limit is kept: no look starts that would leave no time for the fresh seeds, and whatever runs when the time
+  is up is stopped. An unfinished look does not count, since its candidates have not run the same seeds; if not even
+  the first is finished, the result has whatever ran.
+* A seed in which nothing was expected, or nothing was possible, says nothing about the goal and is left out for all
+  candidates: it depends on the world, not on the protocol.
+* A candidate with a failed run is out of the race, with the error as the reason.
 """
 
 import dataclasses
@@ -49,9 +49,9 @@ FRESH_SEED: Final = 1_000_000
 MOST_FRESH: Final = 10
 LEAST_FRESH: Final = 2
 RESERVED_FRESH: Final = 3
-"""Every look leaves time for so many fresh seeds of those left before it."""
+"""Every look leaves time to run the candidates left on this many fresh seeds."""
 _RESERVE: Final = 1.3
-"""How much longer than those before a run may take."""
+"""A run may take this many times as long as earlier ones."""
 
 Tell = Callable[[str], None]
 
@@ -87,9 +87,9 @@ class Chooser:
         self._on_progress = on_progress
         self._tell = tell
         self._pace = 0.0
-        """Seconds for each run, lately."""
+        """Recent seconds per run."""
         self._seeds: dict[str, int] = {}
-        """That each candidate has run."""
+        """How many seeds each candidate has run."""
         self._found = _Found({}, {}, {})
         self._failed: list[Dropped] = []
 
@@ -110,7 +110,7 @@ class Chooser:
         return choice
 
     def _hold(self) -> str:
-        """Holds the race, look after look; says why it ended."""
+        """Runs the race, look after look; returns why it ended."""
         race = self._race
         for n in race.rules.looks:
             seeds = self._seeds | dict.fromkeys(race.left, n)
@@ -131,13 +131,13 @@ class Chooser:
         return NO_MORE_SEEDS
 
     def _time_for(self, planned: Plan, place: str) -> bool:
-        """Whether there is time for what of the plan is not done yet."""
+        """Whether there is time for the rest of the plan."""
         survey = simulate.look(planned, self._out / place)
         missing = len(planned.distinct) - len(survey.ok) - len(survey.failed)
         return time.monotonic() + self._seconds(missing) <= self._stop
 
     def _seconds(self, runs: int) -> float:
-        """That so many runs take, with some reserve."""
+        """How many seconds `runs` runs take, with some reserve."""
         return runs * self._pace * _RESERVE
 
     def _run(self, planned: Plan, seeds: dict[str, int]) -> bool:
@@ -165,7 +165,7 @@ class Chooser:
         self._tell(f"{race.seeds} seeds: {ranking}")
 
     def _measure_afresh(self, choice: Choice) -> None:
-        """Those left on new seeds, as many as there is time for."""
+        """Runs the candidates left on new seeds, as many as there is time for."""
         variants = tuple(one for one in self._experiment.variants if one.name in choice.left)
         spec = msgspec.structs.replace(
             self._experiment.spec, seeds=tuple(range(FRESH_SEED, FRESH_SEED + MOST_FRESH)), variants=variants
@@ -197,7 +197,7 @@ class Chooser:
             survey = simulate.look(planned, folder)
             planned = planned.only(lambda row: row["run"] in survey.ok or row["run"] in survey.failed)
             if planned.rows:
-                simulate.simulate(self._spark, planned, folder)  # it only writes the tables of what is done
+                simulate.simulate(self._spark, planned, folder)  # only writes the tables of the finished runs
         if planned.rows:
             measures.measure(self._spark, folder, tuple(dict.fromkeys(self._wanted.read)))
         self._keep_pace(planned, before, time.monotonic() - started)
@@ -209,7 +209,7 @@ class Chooser:
             raise _TimeUp
 
     def _keep_pace(self, planned: Plan, before: simulate.Survey, elapsed: float) -> None:
-        """Of a race that is continued, the first looks take no time: what their runs took once has to do."""
+        """Updates the pace. In a continued race the first looks take no time: their runs' recorded times are used."""
         runs = len(planned.distinct) - len(before.ok) - len(before.failed)
         if runs > 0:
             self._pace = elapsed / runs
@@ -217,10 +217,10 @@ class Chooser:
             took = math.fsum(done["cpu"] for done in before.ok.values()) / len(before.ok)
             self._pace = took / simulate.context_of(self._spark).defaultParallelism
 
-    # --- What came of them ------------------------------------------------------------------------------------------
+    # --- Results ----------------------------------------------------------------------------------------------------
 
     def _read(self, place: str, seeds: Mapping[str, int]) -> "_Found":
-        """From a folder of results."""
+        """Reads the results from a folder."""
         folder = self._out / place
         found = _Found({arm: [] for arm in seeds}, {arm: [] for arm in seeds}, {})
         if not (folder / "measures" / "run.parquet").is_file():
@@ -242,21 +242,21 @@ class Chooser:
 
 
 def _planned(experiment: Experiment, seeds: Mapping[str, int]) -> Plan:
-    """So many seeds of each candidate."""
+    """A plan with the given number of seeds for each candidate."""
     whole = plan([experiment], max(seeds.values()))
     first = min(row["seed"] for row in whole.rows)
     return whole.only(lambda row: row["seed"] - first < seeds.get(row["variant"], 0))
 
 
 class _Found(NamedTuple):
-    """What came of the runs so far, by candidate."""
+    """The results of the runs so far, by candidate."""
 
     runs: dict[str, list[Seen]]
     """In the order of their seeds."""
     possible: dict[str, list[float]]
     failures: dict[str, str]
-    """The error of one run that failed."""
+    """The error of one failed run of each candidate that has any."""
 
     def figures(self) -> dict[str, Figures]:
-        """Of those that ran at all."""
+        """The figures of the candidates that ran at all."""
         return {arm: Figures.of(runs, self.possible[arm]) for arm, runs in self.runs.items() if runs}

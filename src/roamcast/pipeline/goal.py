@@ -1,4 +1,4 @@
-"""The goal of a race: a measure, how much of it, by when, and what it is paid in."""
+"""The goal of a race: a measure, its least value, a deadline, and the cost to minimise."""
 
 from dataclasses import dataclass
 from typing import Final
@@ -12,15 +12,15 @@ COSTS: Final = {"airtime": "airtime_per_delivery", "packets": "overhead", "bits"
 _DELIVERY: Final = "delivery"
 _OF_POSSIBLE: Final = "of-possible"
 _OTHERWISE: Final = {_DELIVERY: "delivery", _OF_POSSIBLE: "delivered_of_possible"}
-"""The measures that these names stand for where there is no deadline."""
+"""The measures that these names stand for if there is no deadline."""
 
 
 @dataclass(frozen=True)
 class Goal:
-    """What has to be reached, and what it is paid in."""
+    """The value to reach, and the cost to minimise."""
 
     words: str
-    """As a person says it."""
+    """The goal in words."""
     measure: str
     at_least: float
     cost: str
@@ -29,12 +29,12 @@ class Goal:
 
     @property
     def read(self) -> tuple[str, str, str]:
-        """The measures that are read of every run."""
+        """The measures that are read for every run."""
         return self.measure, self.cost, self.possible
 
 
 def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Goal:
-    """`measure` is `delivery` or `of-possible`, which may have a deadline, or another that is a share to be high."""
+    """`measure` is `delivery` or `of-possible`, which may have a deadline, or another share of which high is good."""
     words = {_OF_POSSIBLE: "delivery of what was possible"}.get(measure, measure)
     if deadline is None:
         return Goal(words, _known(measure), at_least, COSTS[cost], "possible")

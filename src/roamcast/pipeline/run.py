@@ -31,11 +31,11 @@ def run_campaign(
     goal: Stopping | None = None,
     spark: SparkSession | None = None,
 ) -> list[dict[str, Any]]:
-    """Runs what is not done yet and measures all; gives the manifest rows of the runs that failed.
+    """Simulates the missing runs and measures all; returns the manifest rows of the failed runs.
 
-    The results are in `out`: facts, `measures/summary.parquet` and the rest. What was interrupted goes on. With a goal,
-    points get seeds until they reach it, at most those of the plan. `spark` is a session that is there already, as in a
-    notebook; without one, it is started and ended here, with `master` and `conf`.
+    The results are in `out`: facts, `measures/summary.parquet` and the rest. An interrupted campaign continues. With a
+    goal, points get seeds until they reach it, at most those of the plan. `spark` is an existing session, as in a
+    notebook; without one, a session is started and ended here, with `master` and `conf`.
     """
     experiments = measures.with_names(experiments)
     check_measures(experiments, measures.MEASURES)
@@ -46,7 +46,7 @@ def run_campaign(
         started = [] if spark is None else [spark]
 
         def running() -> SparkSession:
-            """Started when it is first needed: a campaign with nothing to do needs none."""
+            """The session, started on first use: a campaign with nothing to do needs none."""
             if not started:
                 started.append(undo.enter_context(session.session(master, conf)))
             return started[0]
@@ -73,7 +73,7 @@ def run_campaign(
 def _until(
     planned: Plan, out: Path, goal: Stopping, run: Callable[[Plan], list[dict[str, Any]]]
 ) -> list[dict[str, Any]]:
-    """One look after the other: more seeds for the points that have not reached the goal."""
+    """Looks again and again, with more seeds for the points that have not reached the goal."""
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
     most = max(len(one["seeds"]) for one in planned.experiments)
     if most < LEAST:

@@ -1,12 +1,12 @@
-"""The one way to a Spark session: local unless told otherwise, quiet, quick to start, with a JVM that is always there.
+"""Starts every Spark session: local by default, quiet, quick to start, with a JVM that is always available.
 
 The rules this file owns:
 
-* A caller's `conf` wins over every setting here. JVM options are not replaced but added to: of two, the later counts.
-* A session has a JVM of its own, which ends with it. Options of a JVM hold from its start, so a second session could
-  not be `heavy` after a light one.
-* Addresses are bound to loopback where the master is on this machine. On a real cluster Spark decides, and its
-  executors' Python must have roamcast installed, as the driver's has.
+* A caller's `conf` overrides every setting here. JVM options are appended, not replaced: of two, the later counts.
+* A session has a JVM of its own, which ends with it. JVM options are fixed at its start, so in a shared JVM a second
+  session could not be `heavy` after a light one.
+* Addresses are bound to loopback if the master is on this machine. On a real cluster Spark decides, and the executors'
+  Python must have roamcast installed, like the driver's.
 """
 
 import logging
@@ -37,7 +37,7 @@ _ON_THIS_MACHINE: Final = re.compile(r"local(-cluster)?(\[|$)|spark://(localhost
 
 _QUIET: Final = f"-Dlog4j2.configurationFile={Path(__file__).with_name('log4j2.properties').as_uri()}"
 LIGHT: Final = (
-    # The quick compiler alone: most code of a short job runs too few times to be worth more.
+    # Only the quick compiler: most code of a short job runs too few times to be worth more.
     "-XX:TieredStopAtLevel=1 "
     # Parallel collectors start threads, and small heaps do not need them.
     "-XX:+UseSerialGC "
@@ -48,9 +48,9 @@ _JVM_OPTIONS: Final = ("spark.driver.extraJavaOptions", "spark.executor.extraJav
 _GIB: Final = 2**30
 _CONTAINER_LIMIT: Final = Path("/sys/fs/cgroup/memory.max")
 _ANSWER: Final = 5.0
-"""Seconds that a master may take to accept a connection."""
+"""How many seconds a master may take to accept a connection."""
 _PATIENCE: Final = 20.0
-"""Seconds that a JVM may take to end."""
+"""How many seconds a JVM may take to end."""
 
 
 @contextmanager
@@ -62,7 +62,7 @@ def session(
     name: str = "roamcast",
     verbose: bool = False,
 ) -> Iterator[SparkSession]:
-    """A session, and its end. `heavy` is for minutes of work in the JVM, `verbose` lets Spark's logs through."""
+    """A session, as a context manager. `heavy` is for minutes of work in the JVM, `verbose` shows Spark's logs."""
     if SparkContext._active_spark_context is not None:
         raise RoamcastError("a Spark session is running in this process, which can have only one: stop it first")
     spark = None
@@ -79,7 +79,7 @@ def session(
 
 
 def interrupted(problem: BaseException | None) -> bool:
-    """Whether an interrupt is behind it: in the middle of a call it may break what is needed to tidy up after it."""
+    """Whether an interrupt caused the error: in the middle of a call it may break what the clean-up needs."""
     while problem is not None and not isinstance(problem, KeyboardInterrupt):
         problem = problem.__context__
     return problem is not None
@@ -87,7 +87,7 @@ def interrupted(problem: BaseException | None) -> bool:
 
 @contextmanager
 def _without_py4j_logs() -> Iterator[None]:
-    """py4j logs, with tracebacks, what it also raises (an interrupt, a dead JVM): some as itself, some as the root."""
+    """Silences py4j, which logs tracebacks of what it also raises: with its own logger, and with the root logger."""
     root, own = logging.getLogger(), logging.getLogger("py4j")
     propagate = own.propagate
     own.propagate = False
@@ -104,7 +104,7 @@ def _not_py4j(record: logging.LogRecord) -> bool:
 
 
 def spark_settings(master: str | None, conf: Mapping[str, str], *, heavy: bool, verbose: bool) -> dict[str, str]:
-    """All of Spark's settings that are not its own defaults."""
+    """All settings that differ from Spark's defaults."""
     chosen = master or conf.get("spark.master") or "local[*]"
     ours = {
         "spark.ui.enabled": "false",
@@ -112,7 +112,7 @@ def spark_settings(master: str | None, conf: Mapping[str, str], *, heavy: bool, 
         "spark.driver.memory": f"{_driver_memory(heavy)}m",
         "spark.python.daemon.module": "roamcast.pipeline.worker_daemon",
         "spark.sql.execution.arrow.pyspark.enabled": "true",
-        # Times are UTC wherever a table is read.
+        # Times are UTC, wherever a table is read.
         "spark.sql.session.timeZone": "UTC",
     }
     if _ON_THIS_MACHINE.match(chosen):
@@ -130,7 +130,7 @@ def spark_settings(master: str | None, conf: Mapping[str, str], *, heavy: bool, 
 
 
 def spark_environment(settings: Mapping[str, str]) -> dict[str, str]:
-    """What Spark reads from the environment only."""
+    """The settings that Spark reads only from the environment."""
     here = _ON_THIS_MACHINE.match(settings["spark.master"])
     # Executors on other machines may have their Python elsewhere; ours have the one we run in.
     usual = sys.executable if here else os.environ.get("PYSPARK_PYTHON", sys.executable)
@@ -138,7 +138,7 @@ def spark_environment(settings: Mapping[str, str]) -> dict[str, str]:
         "JAVA_HOME": str(dress(find_java(), cache_folder())),
         # Another Spark on this machine would not fit this pyspark.
         "SPARK_HOME": str(Path(pyspark.__file__).parent),
-        # The small JVM that only puts the real one's command line together.
+        # For the small JVM that only builds the real one's command line.
         "SPARK_LAUNCHER_OPTS": LIGHT,
         "PYSPARK_PYTHON": settings.get("spark.pyspark.python", usual),
         "PYSPARK_DRIVER_PYTHON": sys.executable,
@@ -147,7 +147,7 @@ def spark_environment(settings: Mapping[str, str]) -> dict[str, str]:
 
 
 def _driver_memory(heavy: bool) -> int:
-    """In MiB: a limit, not a claim. Python workers, which simulate, need theirs beside it."""
+    """In MiB: a limit, not a reservation. The Python workers, which simulate, need memory too."""
     memory = os.sysconf("SC_PAGE_SIZE") * os.sysconf("SC_PHYS_PAGES")
     # A container may have less than its machine. The file is not there outside of one, and says "max" without a limit.
     with suppress(OSError, ValueError):
@@ -179,7 +179,7 @@ def _start(name: str, settings: Mapping[str, str]) -> SparkSession:
 
 
 def _check_master(url: str) -> None:
-    """Refuses a standalone master where nobody answers: Spark would try for minutes, and then print a trace."""
+    """Refuses a standalone master that does not answer: Spark would try for minutes, and then print a stack trace."""
     if not url.startswith("spark://"):
         return
     reasons = []
@@ -195,7 +195,7 @@ def _check_master(url: str) -> None:
 
 
 def _message(problem: Py4JJavaError) -> str:
-    """The first line of what Java said, unless it cannot be asked any more."""
+    """The first line of Java's message, if the JVM still answers."""
     try:
         text = str(problem.java_exception.getMessage())
     except (Py4JError, ConnectionError):
@@ -246,13 +246,13 @@ def _stop(spark: SparkSession) -> None:
     try:
         spark.stop()
     except (Py4JError, ConnectionError):
-        # A dead JVM cannot be asked to stop. pyspark gave up half-way, and only now has nothing to ask and forgets it.
+        # A dead JVM cannot be told to stop. pyspark gave up half-way; only this second call makes it forget the JVM.
         spark.sparkContext.stop()
 
 
 def _end(spark: SparkSession | None) -> None:
     """Ends the session and its JVM, also where the session failed to start or the JVM has died."""
-    with warnings.catch_warnings(action="ignore"):  # the call that first met a dead JVM has told the program
+    with warnings.catch_warnings(action="ignore"):  # the program knows from the call that first found the JVM dead
         if spark is not None:
             _stop(spark)
     gateway = SparkContext._gateway
@@ -263,7 +263,7 @@ def _end(spark: SparkSession | None) -> None:
     jvm = gateway.proc
     if jvm is None:  # spark-submit started it, and us
         return
-    # It ends when its stdin does. Waiting for it keeps its last words from coming after the program's.
+    # It ends when its stdin does. Waiting for it keeps its last output from coming after the program's.
     jvm.stdin.close()
     try:
         jvm.wait(_PATIENCE)

@@ -1,18 +1,17 @@
-"""From a plan to facts: one Spark task a run, the longest first, in a folder that can be gone on with.
+"""From a plan to facts: one Spark task per run, the longest first, in a folder that can be continued.
 
-Short runs share a task. When all are done, further tasks pack what they left (`campaign.packs`).
+Short runs share a task. When all runs are done, further tasks pack their files (`campaign.packs`).
 
 The rules this file owns:
 
-* A folder belongs to one campaign. The same experiments may come with more, or fewer, seeds, points, axes and variants;
-  others are refused, and so is a folder of anything else.
-* What is done stays done. Started again, a campaign does what is missing; runs that failed are left as they are unless
-  they are asked for.
+* A folder belongs to one campaign. The same experiments may have more or fewer seeds, points, axes and variants than
+  before; other experiments are refused, and so is a folder of anything else.
+* Finished runs are kept. Started again, a campaign does the missing runs; failed runs are repeated only on request.
 * The manifest is written when every run of the plan is done or has failed, and says nothing that depends on when,
   where or how often they were tried. With it goes the table of runs, so that the two always fit each other. All facts
   of its runs are packed by then, and in the index.
 
-What happens inside a task is told in `task`.
+`task` has what happens inside a task.
 """
 
 import concurrent.futures
@@ -63,14 +62,14 @@ _LOCK_FILE: Final = ".lock"
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
 DEFAULT_LIMITS: Final = Limits()
 _INTERVAL: Final = 0.25
-"""Seconds between two looks at how far Spark is."""
+"""Seconds between two looks at Spark's progress."""
 _PAUSES: Final = 20
-"""Times as long as a look takes is at least the time until the next: of 100,000 runs, a look is work."""
+"""The pause after a look is at least this many times as long as the look: with 100,000 runs, a look is work."""
 _TASKS_PER_SLOT: Final = 4
 _MOST: Final = 50
-"""Runs of a task."""
+"""Most runs in a task."""
 _TOGETHER: Final = 2.0
-"""CPU seconds that runs of a task may take, roughly; a longer one is a task of its own."""
+"""About the most CPU seconds of the runs that share a task; a longer run gets its own."""
 
 T = TypeVar("T")
 
@@ -85,8 +84,8 @@ def simulate(
     command: str = "",
     limits: Limits = DEFAULT_LIMITS,
 ) -> pa.Table:
-    """Simulates what of the plan is not done, and gives the manifest. `command` is how a person would start it;
-    `limits` are those of each run."""
+    """Simulates the missing runs of the plan, and returns the manifest. `command` is how a person would start it;
+    `limits` apply to each run."""
     out = out.resolve()
     with _writing(out), _claimed(plan, out, command):
         survey = look(plan, out)
@@ -96,7 +95,7 @@ def simulate(
         settled = {**survey.ok, **({} if retry_failed else survey.failed)}
         todo = [run for run in plan.distinct if run.run not in settled]
         if todo or survey.waiting:
-            # A cluster's executors may still be at work when this raises: what they write then is right, or discarded.
+            # A cluster's executors may still be working when this raises: what they write then is right, or discarded.
             with _token(out) as token:
                 if todo:
                     plan.sources.store(out)
@@ -111,22 +110,22 @@ def simulate(
 
 @dataclass(frozen=True)
 class Survey:
-    """What is in a folder already. `ok` and `failed` have what the runs left behind, by run."""
+    """What a folder already contains. `ok` and `failed` have the runs' records, by run."""
 
     ok: Mapping[str, dict[str, Any]]
     failed: Mapping[str, dict[str, Any]]
     waiting: Sequence[str]
-    """Of those that are ok, the ones that are to be packed."""
+    """The runs that are ok and not yet packed."""
     added: Sequence[str]
-    """What the plan has that an earlier one of the same campaign had not, in words."""
+    """What the plan adds to an earlier plan of the same campaign, as text."""
 
     def forecast(self, plan: Plan) -> Forecast:
-        """What runs will take, in seconds of CPU, by what those took that are done."""
+        """Predicts the CPU seconds of runs from the finished ones."""
         return Forecast(plan.distinct, {run: done["cpu"] for run, done in self.ok.items()})
 
 
 def look(plan: Plan, out: Path) -> Survey:
-    """What of the plan is done in a folder, which may not exist yet. Refuses one that is not for this campaign."""
+    """Which of the plan's runs a folder has; it may not exist yet. Refuses a folder that is not this campaign's."""
     out = out.resolve()
     added = _compare(plan, out)
     packed = {run: done for one in read_packs(out).values() for run, done in one.runs.items()}
@@ -142,7 +141,7 @@ def _compare(plan: Plan, out: Path) -> list[str]:
         raise CampaignError(f"{out}: is a file, not a folder for a campaign")
     file = out / CAMPAIGN_FILE
     if not file.is_file():
-        # A campaign that was killed as it began may have left its lock, or a draft: hidden files both.
+        # A campaign that was killed at its start may have left its lock or a draft: both are hidden files.
         if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
             raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
         return []
@@ -166,7 +165,7 @@ def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
     for one in plan.experiments:
         before = former[one["name"]].get("hashes", {})
         for part, value in one["hashes"].items():
-            # Variants and axes may come and go; one that stays must be what it was.
+            # Variants and axes may be added or removed; those that stay must not change.
             changed = (
                 [
                     f"{part[:-1]} {name!r}"
@@ -205,7 +204,7 @@ def _listed(names: Any) -> str:  # noqa: ANN401  # any collection of names
 
 @contextlib.contextmanager
 def _writing(out: Path) -> Iterator[None]:
-    """Says in a person's words what the folder refuses."""
+    """Turns errors of the file system into messages for people."""
     try:
         yield
     except OSError as problem:
@@ -214,7 +213,7 @@ def _writing(out: Path) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
-    """The folder is this campaign's, and this process the only one at it."""
+    """Claims the folder for this campaign, and locks it for this process."""
     _compare(plan, out)
     out.mkdir(parents=True, exist_ok=True)
     with (out / _LOCK_FILE).open("w") as lock:
@@ -223,7 +222,7 @@ def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
         except BlockingIOError:
             raise CampaignError(f"{out}: another process is at work on this campaign") from None
         except OSError as problem:
-            if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage that knows no locks
+            if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage without locks
                 raise
         _compare(plan, out)  # again: another process may have been faster
         record = {
@@ -241,7 +240,7 @@ def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
 
 @contextlib.contextmanager
 def _token(out: Path) -> Iterator[str]:
-    """A file for executors to look for, and a clean place for their attempts before and after."""
+    """A file that tells executors to go on, and an empty folder for their attempts, removed afterwards."""
     temporary = out / TEMPORARY
     _clear(temporary)
     temporary.mkdir(exist_ok=True)
@@ -254,13 +253,13 @@ def _token(out: Path) -> Iterator[str]:
 
 
 def _clear(folder: Path) -> None:
-    # What an attempt that is still going on puts here in this instant may stay, until the next start.
+    # What a running attempt writes here at this instant may stay until the next start.
     shutil.rmtree(folder, ignore_errors=True)
 
 
 @contextlib.contextmanager
 def _replacing(place: Path) -> Iterator[Path]:
-    """A file beside `place` to write; it takes its place if all goes well."""
+    """A temporary file beside `place`, which replaces it if all goes well."""
     new = place.with_name(f".{place.name}.new")
     yield new
     new.replace(place)
@@ -280,7 +279,7 @@ def _write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:
 
 
 def settled(plan: Plan, out: Path) -> pa.Table | None:
-    """The manifest, if it is that of this plan and every run of it is done or has failed; else None."""
+    """The manifest, if it is this plan's and every run is done or has failed; else None."""
     out = out.resolve()
     survey = look(plan, out)
     missing = len(survey.ok) + len(survey.failed) < len(plan.distinct)
@@ -292,7 +291,7 @@ def settled(plan: Plan, out: Path) -> pa.Table | None:
 
 
 def context_of(spark: SparkSession) -> SparkContext:
-    """Of a classic session. Over Spark Connect there is none: it knows no tasks in an order of our own, one per run."""
+    """The context of a classic session. Spark Connect has none, and cannot run one task per run in a given order."""
     try:
         return spark.sparkContext
     except PySparkAttributeError:
@@ -308,7 +307,7 @@ def context_of(spark: SparkSession) -> SparkContext:
 def _job(
     context: SparkContext, group: str, about: str, parts: list[Any], task: Callable[[Any], T], watch: Callable[[], None]
 ) -> list[T]:
-    """One Spark task for each part; `watch` is called now and then. An interrupt, or what `watch` raises, ends it."""
+    """Runs one Spark task per part, and calls `watch` now and then. An interrupt, or an error in `watch`, ends it."""
 
     def work() -> list[T]:
         context.setJobGroup(group, about, interruptOnCancel=True)
@@ -332,7 +331,7 @@ def _job(
 
 
 class _Gathered(AccumulatorParam[list[Outcome]]):
-    """Outcomes of tasks, each as soon as Spark hears of it. A task that Spark repeats may report twice."""
+    """Collects the outcomes of tasks as Spark receives them. A task that Spark repeats may report twice."""
 
     def zero(self, value: list[Outcome]) -> list[Outcome]:
         return []
@@ -347,7 +346,7 @@ def _task(out: str, token: str, limits: Limits, outcomes: Accumulator[list[Outco
 
 
 def in_tasks(todo: Sequence[Run], slots: int) -> list[list[Run]]:
-    """The runs in their order; short ones of our own protocols together, where there are many of them."""
+    """The runs in order, divided into tasks; many short runs of our own protocols share tasks."""
     most = min(_MOST, len(todo) // (_TASKS_PER_SLOT * slots))
     tasks: list[list[Run]] = []
     together = math.inf
@@ -362,7 +361,7 @@ def in_tasks(todo: Sequence[Run], slots: int) -> list[list[Run]]:
 
 
 class _Campaign:
-    """The Spark job, and a watch over it."""
+    """The Spark job, and the watch over it."""
 
     def __init__(
         self,
@@ -409,12 +408,12 @@ class _Campaign:
         tracker = self._context.statusTracker()
         jobs = [tracker.getJobInfo(job) for job in tracker.getJobIdsForGroup(self._group)]
         stages = [tracker.getStageInfo(stage) for job in jobs if job for stage in job.stageIds]
-        # Spark hears of a task's start before it notes the end of the one before.
+        # Spark learns of a task's start before it notes the end of the previous one.
         return min(sum(stage.numActiveTasks for stage in stages if stage), self._context.defaultParallelism)
 
 
 def _pack(context: SparkContext, out: Path, token: str, waiting: Sequence[str]) -> None:
-    """Packs the runs of which each has a file."""
+    """Packs the runs that have a file each."""
     packs = in_packs({run: done_file(out, run).stat().st_size for run in waiting})
     if packs:
         group = f"roamcast-{uuid.uuid4().hex}"
@@ -424,9 +423,9 @@ def _pack(context: SparkContext, out: Path, token: str, waiting: Sequence[str]) 
 
 
 def _pack_task(folder: str, token: str, runs: list[str]) -> str:
-    """What is in the way, if anything is."""
+    """Packs some runs; returns the problem, if any."""
     out = Path(folder)
-    if not (out / TEMPORARY / token).is_file():  # of a campaign that has ended
+    if not (out / TEMPORARY / token).is_file():  # the campaign has ended
         return f"{out}: is not what it was when the campaign started"
     attempt = out / TEMPORARY / f"pack.{uuid.uuid4().hex}"
     try:

@@ -1,8 +1,8 @@
-"""Work in a child process that may die, hang or take all memory, and what became of it.
+"""Runs work in a child process, which may die, hang or take all memory, and reports how it ended.
 
-A run is somebody's protocol: it may segfault in a library, loop for ever or allocate without end. In a child of the
-Spark worker that harms nobody: the worker sees how the child ended, and the campaign goes on. A fork of a worker whose
-modules are loaded costs a few milliseconds.
+A run executes a user's protocol: it may segfault in a library, loop for ever or allocate without end. In a child of the
+Spark worker this does no harm: the worker sees how the child ended, and the campaign goes on. Forking a worker with its
+modules loaded takes a few milliseconds.
 
 The rules this file owns:
 
@@ -30,11 +30,11 @@ from roamcast.campaign.limits import Limits
 _LOOK: Final = 200
 """Milliseconds between two looks at the child's memory and the clock."""
 _LENGTH: Final = 8
-"""Bytes before a result that say how long it is."""
+"""Bytes before a result that give its length."""
 _PAGE: Final = os.sysconf("SC_PAGE_SIZE")
 _PR_SET_PDEATHSIG: Final = 1
 _FIRST_CHOICE: Final = 1000
-"""Of the kernel, when it has to end a process for want of memory."""
+"""The score that makes the kernel kill this process first when memory runs out."""
 
 T = TypeVar("T")
 
@@ -43,15 +43,15 @@ class Ended(NamedTuple, Generic[T]):
     """How the child ended."""
 
     results: list[T]
-    """Of the pieces that were done, in order."""
+    """The results of the finished pieces, in order."""
     death: str = ""
-    """Why the next one has none, to follow "the run"; empty if all are there."""
+    """Why the next piece has no result, worded to follow "the run"; empty if there are all results."""
     limit: bool = False
-    """Whether a limit was exceeded: another try would only take as long."""
+    """Whether a limit was exceeded: another try would take just as long."""
 
 
 def in_child(work: Sequence[Callable[[], T]], limits: Limits) -> Ended[T]:
-    """Calls one piece of work after the other in a child process. What one raises is printed, and counts as the child's
+    """Calls one piece of work after the other in a child process. An exception is printed, and counts as the child's
     death."""
     sys.stdout.flush()
     sys.stderr.flush()
@@ -73,7 +73,7 @@ def _be_child(work: Sequence[Callable[[], Any]], sending: int, parent: int) -> N
     code = 1
     try:
         _end_with(parent)
-        with contextlib.suppress(OSError):  # where there is no /proc
+        with contextlib.suppress(OSError):  # there may be no /proc
             Path("/proc/self/oom_score_adj").write_text(str(_FIRST_CHOICE), encoding="ascii")
         with os.fdopen(sending, "wb") as pipe:
             for piece in work:
@@ -93,7 +93,7 @@ def _be_child(work: Sequence[Callable[[], Any]], sending: int, parent: int) -> N
 def _end_with(parent: int) -> None:
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL)
-        if os.getppid() != parent:  # it ended before we asked
+        if os.getppid() != parent:  # it ended before the call above
             os._exit(1)
 
 
@@ -129,7 +129,7 @@ def _watch(child: int, receiving: int, pieces: int, limits: Limits) -> Ended[Any
 
 
 def _results(received: bytes) -> tuple[list[Any], bytes]:
-    """Those that have come whole, and what is left."""
+    """The complete results, and the bytes left over."""
     found = []
     while len(received) >= _LENGTH:
         end = _LENGTH + int.from_bytes(received[:_LENGTH], "big")
@@ -146,7 +146,7 @@ def _kill(child: int) -> None:
 
 
 def _resident(process: int) -> int:
-    """Bytes; 0 where the system does not tell."""
+    """A process's resident memory in bytes; 0 if the system does not tell."""
     try:
         return int(Path(f"/proc/{process}/statm").read_text(encoding="ascii").split()[1]) * _PAGE
     except (OSError, IndexError):

@@ -1,11 +1,11 @@
 """A campaign's folder as tables: every row with its experiment, variant, seed and a column for each axis.
 
-`load(OUT)` gives Arrow tables, which pandas, Polars and DuckDB read; given a Spark session, DataFrames of any size, and
-views for SQL. The rules this file owns:
+`load(OUT)` gives Arrow tables, which pandas, Polars and DuckDB read; with a Spark session, also DataFrames of any size
+and views for SQL. The rules this file owns:
 
-* `results` is one row for each planned run, with a column for each measure; a run that failed has nulls.
-* An axis of the name of another column gets `_axis` behind it. An axis is a number where all its values are.
-* Facts are read by the manifest, as measures read them (`measures.facts`).
+* `results` has one row per planned run and one column per measure; a failed run has nulls.
+* An axis with the name of another column gets the suffix `_axis`. An axis is numeric if all its values are numbers.
+* Only facts that the manifest lists are read, as for measures (`measures.facts`).
 """
 
 import contextlib
@@ -23,14 +23,14 @@ from roamcast.campaign.stored import Stored
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
 
-if TYPE_CHECKING:  # pyspark takes a second to import, and small tables need none
+if TYPE_CHECKING:  # pyspark takes a second to import, and small tables do not need it
     from pyspark.sql import DataFrame, SparkSession
 
 _OWN: Final = ("run", "experiment", "variant", "point", "seed")
 
 
 class Results:
-    """What `load` gives."""
+    """The tables of a campaign; made by `load`."""
 
     def __init__(self, store: Store, spark: "SparkSession | None" = None) -> None:
         self.store: Final = store
@@ -44,7 +44,7 @@ class Results:
 
     @cached_property
     def runs(self) -> pa.Table:
-        """A row for each planned run: run, experiment, variant, point, seed, and the axes."""
+        """One row per planned run: run, experiment, variant, point, seed, and the axes."""
         axes = [json.loads(text) for text in self._planned["axes"].to_pylist()]
         labels = list(dict.fromkeys(label for point in axes for label in point))
         columns = {name: self._planned[name] for name in _OWN}
@@ -59,7 +59,7 @@ class Results:
 
     @cached_property
     def results(self) -> pa.Table:
-        """`runs` with a column for each measure."""
+        """`runs` with one more column per measure."""
         file = self.out / "measures" / "run.parquet"
         if not file.is_file():
             raise RoamcastError(f"{self.store}: has no measures yet: finish the campaign first")
@@ -74,11 +74,11 @@ class Results:
 
     @property
     def tables(self) -> list[str]:
-        """The names of the facts that some run has."""
+        """The names of the tables of facts in which some run has rows."""
         return sorted({table for row in self._manifest if row["status"] == OK for table, _ in row["rows"] or ()})
 
     def facts(self, table: str) -> pa.Table:
-        """The facts of one table, of all runs that are ok, in memory; with the columns of `runs` in front."""
+        """The facts of one table, of all successful runs, in memory; the columns of `runs` come first."""
         runs = [row["run"] for row in self._manifest if row["status"] == OK and dict(row["rows"] or ()).get(table)]
         if not runs:
             raise RoamcastError(f"{self.store}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
@@ -89,7 +89,7 @@ class Results:
         return joined.select([*named.column_names, *(name for name in whole.column_names if name != "run")])
 
     def frame(self, table: str) -> "DataFrame":
-        """The same as a Spark DataFrame, of any size; `runs` and `results` too."""
+        """The same as a Spark DataFrame, of any size; also for `runs` and `results`."""
         from roamcast.pipeline.measures.facts import Facts  # noqa: PLC0415  # it imports Spark
 
         spark = self._session()
@@ -102,7 +102,7 @@ class Results:
         return runs.hint("broadcast").join(facts, "run", "inner")
 
     def sql(self, query: str) -> "DataFrame":
-        """The answer to a query over `runs`, `results` and every table of facts, each a view."""
+        """The result of an SQL query over `runs`, `results` and every table of facts, as views."""
         from pyspark.errors import PySparkException  # noqa: PLC0415  # it imports Spark
 
         for name in ("runs", "results", *self.tables):
@@ -120,7 +120,7 @@ class Results:
 
 
 def load(out: Path | str | Store, spark: "SparkSession | None" = None) -> Results:
-    """The tables of a campaign's folder, here or in an object store (`s3://…`)."""
+    """The tables in a campaign's folder, here or in an object store (`s3://…`)."""
     return Results(Store.at(out), spark)
 
 

@@ -1,16 +1,16 @@
-"""Runs in a task, wherever Spark starts it: each with its facts, or its error, exactly once.
+"""Performs the runs of a Spark task, on any machine: each yields its facts, or its error, exactly once.
 
 The rules this file owns, which make a campaign safe to kill at any instant:
 
 * A run is written under a name of its own attempt, and one rename to `done/<run>.run` makes it count (`run_file`).
 * Runs are deterministic, and so is what is written. Two attempts at one run, after a crash or by speculation, write
   the same bytes to the same places, in any order.
-* What the run raises is its result, kept as a row. What the folder raises (a full disk, say) is nobody's result: the
-  task reports it, and the campaign ends.
-* A run that kills its process is tried `TRIES` times and then put aside as a row with the reason; one that exceeds a
-  limit, at once. Neither holds up the others (`supervise`).
+* An exception in the run is its result, kept as a row. An error of the folder (a full disk, say) is not: the task
+  reports it, and the campaign ends.
+* A run that kills its process is tried `TRIES` times and then recorded as failed, with the reason; one that exceeds a
+  limit fails at once. Neither holds up the others (`supervise`).
 * Short runs of our own protocols may share a process, one after the other: a process costs more than they do. Protocols
-  from outside get one for each run, since what they leave behind in it is not known.
+  from outside get a new process for each run, since they may leave anything behind in it.
 """
 
 import contextlib
@@ -42,7 +42,7 @@ BLOCKED: Final = "blocked"
 """The status of a run that could not be tried; never in a manifest."""
 TEMPORARY: Final = "tmp"
 TRIES: Final = 3
-"""Deaths of a run's process after which the run has failed."""
+"""A run has failed after its process has died this many times."""
 
 _PACKAGE: Final = Path(roamcast.__file__).parent
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
@@ -54,27 +54,27 @@ class Outcome(NamedTuple):
     run: str
     status: str
     problem: str = ""
-    """Why it is blocked."""
+    """Why the run is blocked."""
     seconds: float = 0.0
-    """From its start to its end."""
+    """Wall-clock time from start to end."""
 
 
 def read_done(out: Path, run: str) -> Record | None:
-    """What a finished run says of itself; None if the run has to be done, or done again."""
+    """A finished run's record; None if the run has to be done, or done again."""
     return read_record(done_file(out, run))
 
 
 def perform(run: Run, out: Path, token: str, limits: Limits | None = None) -> Outcome:
-    """Does the run unless it is done."""
+    """Does the run, unless it is done already."""
     (outcome,) = perform_all([run], out, token, limits)
     return outcome
 
 
 def perform_all(runs: Sequence[Run], out: Path, token: str, limits: Limits | None = None) -> list[Outcome]:
-    """Does those runs that are not done. `token` is the name of a file that the driver has put into the folder.
+    """Does the runs that are not done yet. `token` is the name of a file that the driver has put into the folder.
 
-    With limits the runs get a process of their own; without, they run in this one. A folder that cannot be written ends
-    it: the last outcome says so.
+    With limits, the runs get a process of their own; without, they run in this one. It stops if the folder cannot be
+    written; the last outcome then says so.
     """
     if not (out / TEMPORARY / token).is_file():
         return [
@@ -98,7 +98,7 @@ def _draft(run: Run, out: Path) -> Path:
 
 
 def _attempts(runs: list[Run], out: Path, limits: Limits) -> list[Outcome]:
-    """One child after the other, until none dies: each goes on with the run at which the one before it died."""
+    """Starts one child after the other until none dies: each continues with the run at which the previous one died."""
     outcomes: list[Outcome] = []
     tries = 0
     while runs:
@@ -112,7 +112,7 @@ def _attempts(runs: list[Run], out: Path, limits: Limits) -> list[Outcome]:
             with contextlib.suppress(OSError):
                 drafts[len(ended.results)].unlink(missing_ok=True)
             tries = tries + 1 if not ended.results else 1
-            # A limit that was exceeded after other runs may be their doing.
+            # If other runs came before in the same process, they may be why a limit was exceeded.
             if (ended.limit and not ended.results) or tries == TRIES:
                 times = f" ({tries} times of {tries})" if tries > 1 else ""
                 outcomes.append(_put_aside(runs[0], out, f"the run {ended.death}{times}"))
@@ -130,7 +130,7 @@ def _attempt(run: Run, out: Path, draft: Path) -> Outcome:
 
 
 def _writing(run: Run, out: Path, work: Callable[[Path], Outcome], draft: Path | None = None) -> Outcome:
-    """What work makes of a draft; if the folder refuses something, that."""
+    """The outcome of `work` on a draft; if the folder cannot be written, an outcome that says so."""
     draft = draft or _draft(run, out)
     try:
         return work(draft)
@@ -147,7 +147,7 @@ def _blocked(run: Run, out: Path, problem: OSError) -> Outcome:
 
 
 def _simulate(run: Run, out: Path, draft: Path) -> Outcome:
-    """Raises `OSError` only where the folder did."""
+    """Simulates the run. Raises `OSError` only for errors of the folder."""
     started, cpu = time.time(), time.process_time()
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
     if run_id(scenario, run.files) != run.run:
@@ -174,7 +174,7 @@ def _simulate(run: Run, out: Path, draft: Path) -> Outcome:
 
 
 def _fail(run: Run, scenario: Scenario, out: Path, draft: Path, error: str, started: float, cpu: float) -> Outcome:
-    """A row with the reason, and no facts."""
+    """Records a failed run: a row with the reason, and no facts."""
     with contextlib.closing(RunFile(draft)) as empty:
         row = manifest_row(run.run, scenario, error, {}, empty.digest)
         empty.finish(record_of(run, row, started, cpu, 0.0))
@@ -187,7 +187,7 @@ def _finish(run: Run, out: Path, draft: Path, status: str, started: float) -> Ou
 
 
 def record_of(run: Run, row: dict[str, object], started: float, cpu: float, simulating: float) -> Record:
-    """What a run says of itself; `cpu` and `simulating` are CPU seconds, of all of it and of the simulation alone."""
+    """A run's record; `cpu` and `simulating` are the CPU seconds of the whole run and of the simulation alone."""
     return {
         "row": row,
         "inputs": [one.place for one in run.files.values()],

@@ -39,29 +39,29 @@ from roamcast.sim.scenario import Scenario
 LIVE: Final = "live"
 SIMULATED: Final = "simulated"
 _WAITING: Final = ".live"
-"""Where lab runs wait, in the folder, until its campaign has claimed it. Hidden: a folder with nothing else is free."""
+"""Where lab runs wait until the campaign has claimed the folder. Hidden, since such a folder counts as empty."""
 
 RunLive = Callable[[Scenario, Sink], Sequence[str]]
-"""Runs a scenario in the lab; gives what went wrong. If anything did, the run has failed."""
+"""Runs a scenario in the lab; returns what went wrong. If anything did, the run has failed."""
 
 
 @dataclass(frozen=True)
 class Twins:
-    """What is to be run twice."""
+    """The runs to do both in the lab and in the simulator."""
 
     experiment: Experiment
     plan: Plan
-    """Of both worlds."""
+    """The plan of both."""
 
     @property
     def live(self) -> list[Run]:
-        """In the order of points and seeds."""
+        """The lab runs, in the order of points and seeds."""
         runs = {run.run: run for run in self.plan.distinct}
         return [runs[row["run"]] for row in self.plan.rows if row["variant"] == LIVE]
 
     @property
     def simulated(self) -> Plan:
-        """What the simulator has to do: the same experiment, without the live rows."""
+        """The simulator's part of the plan: the same experiment, without the live rows."""
         rows = [row for row in self.plan.rows if row["variant"] == SIMULATED]
         names = {row["run"] for row in rows}
         distinct = [run for run in self.plan.distinct if run.run in names]
@@ -104,9 +104,9 @@ def twins(
 def run_twins(
     wanted: Twins, out: Path, run_live: RunLive, command: str, told: Callable[[str], None]
 ) -> list[dict[str, Any]]:
-    """Runs what is missing of both, the lab's first, and measures all; gives the manifest rows of those that failed."""
+    """Does the missing runs of both, the lab's first, and measures all; returns the manifest rows of failed runs."""
     out = out.resolve()
-    simulate.look(wanted.simulated, out)  # refuses a folder of something else before an hour is spent
+    simulate.look(wanted.simulated, out)  # refuses a folder of something else before an hour is wasted
     run_missing(wanted, out, run_live, told)
     told("simulated twins, and measures")
     with session() as spark:
@@ -122,7 +122,7 @@ def run_twins(
 
 
 def run_missing(wanted: Twins, out: Path, run_live: RunLive, told: Callable[[str], None]) -> None:
-    """The lab's part."""
+    """Does the missing lab runs."""
     for number, run in enumerate(wanted.live, 1):
         if _is_done(out, run.run):
             told(f"live run {number} of {len(wanted.live)} is done already")
@@ -143,7 +143,7 @@ def _waiting(out: Path, run: str) -> Path:
 
 
 def _live(run: Run, out: Path, run_live: RunLive) -> None:
-    """One lab run into the folder where it waits; done when its file has its name."""
+    """Does one lab run, in the folder where it waits; it is done when its file has its final name."""
     place = _waiting(out, run.run)
     draft = place.with_suffix(".draft")
     draft.parent.mkdir(parents=True, exist_ok=True)
@@ -158,8 +158,8 @@ def _live(run: Run, out: Path, run_live: RunLive) -> None:
 
 
 def _put_in_place(out: Path, run: str) -> None:
-    """As a task does it, with one rename."""
-    with contextlib.suppress(FileNotFoundError):  # it is there
+    """Moves a run's file into place as a task does, with one rename."""
+    with contextlib.suppress(FileNotFoundError):  # it is in place already
         _waiting(out, run).replace(done_file(out, run))
 
 

@@ -1,4 +1,4 @@
-"""The parent of Spark's Python workers: warms what tasks need, then forks a worker whenever Spark asks for one.
+"""The parent of Spark's Python workers: loads what tasks need, then forks a worker whenever Spark asks for one.
 
 Spark runs it as `python -m roamcast.pipeline.worker_daemon` on every executor (`spark.python.daemon.module`). Its
 stdout and stdin are Spark's: on stdout goes the daemon's port and nothing else.
@@ -26,8 +26,8 @@ _pyspark_work: Final = daemon.worker
 
 
 def warm() -> None:
-    """Loads all a task needs to simulate. What a worker loads after the fork, it loads for itself alone."""
-    # A process that forks should have no threads: Arrow's allocator would start one when it is loaded.
+    """Loads all that a task needs to simulate. What a worker loads after the fork is not shared."""
+    # A process that forks should have no threads, and Arrow's allocator would start one when it is loaded.
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     with contextlib.redirect_stdout(sys.stderr):
         for module in _NEEDED:
@@ -41,15 +41,15 @@ def warm() -> None:
 
 
 def _warm_sources() -> None:
-    """Follows the imports of all protocols. A run has to know its own sources, and each would parse them anew, in a
-    process of its own: four times the work of a short run."""
+    """Follows the imports of all protocols. A run needs its own sources' digests, and each process would parse them
+    again: four times the work of a short run."""
     protocols = importlib.import_module("roamcast.protocols.catalogue").CATALOGUE.values()
     sources = importlib.import_module("roamcast.campaign.sources")
     sources.digests_of(sources.executed(entry.broker.__module__ for entry in protocols))
 
 
 def _work(sock: socket.socket, authenticated: bool) -> int:
-    """pyspark's loop of one worker, ended without a traceback when Spark hangs up: it does so when it needs no more."""
+    """pyspark's loop of one worker, which ends without a traceback when Spark hangs up because it needs it no more."""
     try:
         return _pyspark_work(sock, authenticated)
     except ConnectionError:

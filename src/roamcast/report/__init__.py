@@ -1,6 +1,6 @@
 """One self-contained HTML page for a campaign, with its figures and numbers as files beside it.
 
-`OUT/report` is made whole and then takes the place of an earlier one: a report never mixes two campaigns.
+`OUT/report` is made completely, and then replaces an earlier one: a report never mixes two campaigns.
 """
 
 import os
@@ -28,7 +28,7 @@ __all__ = ["answers", "draw", "write_report"]
 
 
 def answers(out: Path) -> list[str]:
-    """What a campaign says, in words: a few sentences for each figure that it asks for."""
+    """A campaign's results in words: a few sentences for each figure that it asks for."""
     results = read_results(out)
     found = []
     for experiment, charts in all_charts(results):
@@ -40,14 +40,14 @@ def answers(out: Path) -> list[str]:
 
 def draw(out: Path, figure: str) -> str:
     """One figure of a campaign as SVG, for a notebook: by its id, the measure that it shows, or `causes`."""
-    from roamcast.report.paper import render  # it takes a second to import matplotlib, and not every command draws
+    from roamcast.report.paper import render  # importing matplotlib takes a second, and not every command draws
 
     return render(find_figure(read_results(out), figure), "svg").decode()
 
 
 def write_report(out: Path, store: Store | None = None) -> Path:
-    """Writes `OUT/report` from what the campaign left in `out`; gives the page's path. `store` has the facts, if they
-    are not in the folder."""
+    """Writes `OUT/report` from the campaign in `out`; returns the page's path. `store` has the facts, if they are not
+    in the folder."""
     results = read_results(out)
     target = out / "report"
     if target.exists() and not target.is_dir():
@@ -65,7 +65,7 @@ def write_report(out: Path, store: Store | None = None) -> Path:
 
 @dataclass
 class _Writer:
-    """The files of one report; names are kept apart even where the ids they come from are not."""
+    """Writes the files of one report. Their names are distinct, even if the ids that they come from are not."""
 
     out: Path
     results: Results
@@ -139,7 +139,7 @@ class _Writer:
         return f"data/{file.name}"
 
     def _free(self, name: str, kind: str = "figures") -> str:
-        """A name for a file: ids may hold any character, and two ids may come down to the same."""
+        """An unused name for a file: ids may have any characters, and two ids may lead to the same name."""
         plain = re.sub(r"[^\w.-]+", "-", name).strip("-.") or "figure"
         candidate, serial = plain, 1
         while f"{kind}/{candidate}" in self.names:

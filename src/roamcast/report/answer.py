@@ -1,7 +1,7 @@
 """The answer of a figure in words: how the variants compare, who leads where, and what the seeds do not decide.
 
-The rule this file owns: a sentence says of an order what `compare.py` found, and no more. An order is told only where
-it is decided; of everything else it says that the seeds do not decide it.
+The rule this file owns: a sentence claims only what `compare.py` found. It states an order only if that is decided;
+otherwise it says that the seeds do not decide it.
 """
 
 import itertools
@@ -18,7 +18,7 @@ from roamcast.report.titles import first_upper
 _MANY: Final = 6
 """Up to this many variants get a clause each."""
 _FEW: Final = 4
-"""Up to this many variants are named where none of them leads."""
+"""Up to this many variants are named if none of them leads."""
 
 
 def answer(question: Question, curves: Curves) -> str:
@@ -47,7 +47,7 @@ def measure_name(question: Question) -> str:
 
 
 def quoted(name: str) -> str:
-    """A variant's name, so that it is clear where it ends."""
+    """A variant's name in quotation marks where needed to show where it ends."""
     return name if name.replace("-", "").replace("_", "").isalnum() else f"“{name}”"
 
 
@@ -79,7 +79,7 @@ def _overall(found: Comparison) -> Iterator[str]:
 
 
 def _outermost(told: Sequence[Compared]) -> list[Compared]:
-    """All of a few; of many, the lowest and the highest."""
+    """All, if there are few; else the lowest and the highest."""
     if len(told) <= _MANY:
         return list(told)
     ordered = sorted(told, key=lambda one: one.difference.found.mean if one.difference.found else 0.0)
@@ -117,12 +117,12 @@ def _over(found: Comparison) -> str:
 
 
 def _price(one: Compared) -> Difference | None:
-    """The difference in the companion measure, such as delivery beside a cost, where there is one to tell."""
+    """The difference in the companion measure, such as delivery beside a cost, if there is one to report."""
     return None if one.beside is None or one.beside.found is None or one.beside.same else one.beside
 
 
 def _paid(one: Compared, question: Question, named: bool) -> str:
-    """The price in words; the companion's name only where it comes first."""
+    """The price in words; the companion measure is named only the first time."""
     if (price := _price(one)) is None:
         return ""
     name = _short(question.beside.title) if question.beside is not None and named else ""
@@ -156,7 +156,7 @@ def _found(difference: Difference) -> str:
 
 
 def _where(found: Comparison) -> Iterator[str]:
-    """Places with the same leader together, then those without one."""
+    """First the places grouped by leader, then those without one."""
     question = found.question
     if len(found.leads) < 2 and len(question.variants) < 3:
         return  # the comparison with the reference has said it
@@ -182,7 +182,7 @@ def _where(found: Comparison) -> Iterator[str]:
 
 
 def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison) -> str:
-    """Where nobody leads, and who could: such as, at range 80 (flooding or hint) and at 120 (5 of 8 variants)."""
+    """Where no variant leads, and which might: such as, at range 80 (flooding or hint) and at 120 (5 of 8 variants)."""
     count = len(found.question.variants)
     who = [
         f"probably {quoted(between[0])}"

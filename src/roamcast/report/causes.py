@@ -1,4 +1,4 @@
-"""Why pairs were missed, in one figure: a bar for each variant and place, made of the shares of its causes.
+"""Why pairs were missed, in one figure: one bar per variant and place, stacked from the shares of its causes.
 
 The shares come from the measures `cause_*` (docs/measures.md); a whole bar is the share of pairs that were missed.
 """
@@ -26,7 +26,7 @@ _MOST_BARS: Final = 24
 _WIDTH, _LEFT, _RIGHT = 480, 62, 468
 _ROW, _BAR = 22, 14
 _LETTERS: Final = 48
-"""Of a variant's name on one line, at the size it has on a phone."""
+"""Most letters of a variant's name on one line, at the size it has on a phone."""
 
 
 @dataclass(frozen=True)
@@ -58,7 +58,7 @@ class Causes:
 
 
 def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
-    """From the rows of the summary; None if nothing is known of causes, or nothing was missed."""
+    """The bars from the rows of the summary; None if no causes are known, or nothing was missed."""
     mine = [row for row in rows if row.experiment == experiment.name and row.measure.startswith(CAUSE)]
     known = [row for row in mine if row.mean is not None]
     totals: dict[str, float] = {}
@@ -162,5 +162,5 @@ def _segments(causes: Causes, index: int, places: list[tuple[Bar, int]], x: Plac
 
 
 def legend_marks(index: int) -> Markup:
-    """A piece of a bar."""
+    """The legend's mark for a cause: a piece of a bar."""
     return tag("g", tag("rect", x=4, y=-6, width=20, height=12, class_="mark"), class_=f"curve {colour_of(index)}")

@@ -1,8 +1,8 @@
 """From rows of the summary to curves: which points belong together, in which order, under which name.
 
-A curve is a variant; and where other axes than x are swept, a variant at one value of each of them. An axis that goes
-along with x (paired axes, or an axis with one value) makes no curves of its own. A fixed variant is a level. In a
-figure of differences from a variant there are neither that one nor fixed ones, which meet it at one point only.
+A curve is a variant; if other axes than x are swept too, a variant at one value of each of them. An axis that varies
+together with x (paired axes, or an axis with one value) makes no curves of its own. A fixed variant is a level line. A
+figure of differences from a variant shows neither that variant nor fixed ones, which share only one point with it.
 """
 
 from collections.abc import Iterable, Iterator
@@ -39,7 +39,7 @@ class Chart:
     """Every value of x that has a row, in order."""
     curves: tuple[Curve, ...]
     whole: bool = False
-    """Whether y is a share to be seen against 1."""
+    """Whether the y axis should reach up to 1, for a share."""
 
     @property
     def title(self) -> str:
@@ -58,12 +58,12 @@ class Chart:
 
     @property
     def logarithmic(self) -> bool:
-        """Whether the axis is logarithmic: if it was asked for, and every value has a logarithm."""
+        """Whether the x axis is logarithmic: if requested, and if every value has a logarithm."""
         return self.plan.log and not self.categorical and all(value > 0 for value in self.x_values)
 
 
 def all_charts(results: Results) -> list[tuple[Experiment, list[Chart]]]:
-    """Every figure of a campaign, by experiment; a curve of one name looks the same in all of them."""
+    """Every figure of a campaign, by experiment; curves with the same name look the same in all of them."""
     looks: dict[str, int] = {}
     return [
         (
@@ -140,7 +140,7 @@ def _ordered(values: Iterable[Any], axis: Axis) -> list[Any]:
 
 
 def variants_of(experiment: Experiment, rows: Iterable[Row]) -> list[str]:
-    """Those of the experiment first, as it orders them."""
+    """The variants that have rows: first those that the experiment lists, in its order."""
     return list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
 
 

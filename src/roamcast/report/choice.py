@@ -1,5 +1,5 @@
-"""The figure of a race: a row for every candidate, by rank, with what it reached on the left and what it cost on the
-right. In rows no label covers another, however alike the candidates are."""
+"""The figure of a race: one row per candidate, by rank, with what it reached on the left and what it cost on the
+right. Rows keep labels from overlapping, however alike the candidates are."""
 
 import math
 from collections.abc import Sequence
@@ -16,7 +16,7 @@ _TOP: Final = 74
 _ROW: Final = 22
 _SHARES: Final = (0.0, 0.2, 0.4, 0.6, 0.8, 1.0)
 _CROWDED: Final = 100.0
-"""A range of costs from which on only powers of ten are labelled."""
+"""If the greatest cost is this many times the least, only powers of ten are labelled."""
 
 
 def drawing(result: dict[str, Any]) -> str:
@@ -84,6 +84,6 @@ def _point(name: str, estimate: Sequence[float | None], y: float, place: Place, 
 
 
 def _protocol(candidate: str) -> str:
-    """As the map's figures call it: a mode makes another protocol."""
+    """The protocol's name in the map's figures, where each mode counts as a protocol."""
     named = candidate.replace(" mode=", " ")
     return named if named in COLOURS else candidate.partition(" ")[0]

@@ -2,15 +2,15 @@
 
 The rules this file owns:
 
-* Compared is seed by seed, over the seeds that both sides have: variants of a point see the same movement,
+* Variants are compared seed by seed, over the seeds that both have: variants of a point see the same movement,
   subscriptions and publications. Over several points a seed counts with its mean, if it has a value at all of them.
-* A share is compared by difference, everything else by ratio; by difference too, where the reference is not above 0 or
-  below the measure's floor.
+* Shares are compared by difference, everything else by ratio; but by difference too if the reference is not above 0 or
+  is below the measure's floor.
 * An order is claimed only with evidence corrected for the number of comparisons (`papers/correction.py`). A figure
   makes two statements, each wrong at most 5 % of the time: how the variants compare with the reference, and who leads
   where. A companion measure is judged as in a figure of its own, so that both figures say the same of it.
 * A variant leads at a place if it is better than each of the others there: its weakest comparison counts. The
-  correction is for all variants at all places, since the seeds themselves choose who is looked at.
+  correction is for all variants at all places, since the data choose which variant is tested.
 * No variance is no evidence, as for claims (`papers/evidence.py`); but two variants with the same value in every seed
   are called the same.
 """
@@ -34,7 +34,7 @@ _FEWEST: Final = 2
 
 @dataclass(frozen=True)
 class Question:
-    """What one figure asks: which variant is how far from which, over an axis or at a single point."""
+    """What one figure asks: how the variants compare, over an axis or at a single point."""
 
     experiment: str
     about: About
@@ -56,10 +56,10 @@ class Question:
 
 @dataclass(frozen=True)
 class Difference:
-    """A measure of a variant against the reference's."""
+    """A variant compared with the reference in one measure."""
 
     found: Estimate | None
-    """None: too few seeds have both."""
+    """The estimate; None: too few seeds have both."""
     ratio: bool
     """Whether the difference is a ratio to the reference; else it is absolute."""
     order: int
@@ -81,13 +81,13 @@ class Compared:
 
 @dataclass(frozen=True)
 class Lead:
-    """Who leads at a place: one variant, or nobody for certain."""
+    """The leader at a place: one variant, or none for certain."""
 
     place: Any
     leader: str | None
     between: tuple[str, ...] = ()
-    """If nobody leads: the best mean first, and the variants not separated from it. It is alone where it can be told
-    from each of the others, but not from all of them at once."""
+    """If no variant leads: the one with the best mean first, then those not separated from it. It is alone if it can be
+    separated from each of the others, but not from all of them at once."""
     same: bool = False
     """Whether these have the same value in every seed."""
 
@@ -104,7 +104,7 @@ class Comparison:
 
 
 def compare(question: Question, curves: Curves) -> Comparison:
-    """Everything that the seeds say about it."""
+    """Everything that the seeds say about the question."""
     sides = {name: _points(curves, question, name, question.about) for name in question.variants}
     beside = {name: _points(curves, question, name, question.beside) for name in question.variants}
     others = [name for name in question.variants if name != question.reference and sides[name]]
@@ -122,7 +122,7 @@ def compare(question: Question, curves: Curves) -> Comparison:
 
 
 def ends(question: Question, curves: Curves) -> Difference | None:
-    """For a single variant: its last place against its first, where there are two."""
+    """For a single variant: its last place compared with its first, if there are two."""
     points = _points(curves, question, question.variants[0], question.about)
     if len(question.places) < 2:
         return None
@@ -177,7 +177,7 @@ def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
 
 
 def _differences(pairs: Sequence[tuple[Sequence[Point], Sequence[Point], About]]) -> list[Difference]:
-    """All of them, with one correction."""
+    """All differences, with one correction for all of them."""
     samples = [_sample(_pairs(one, other), about) for one, other, about in pairs]
     p_values = [
         1.0 if sample is None else min(1.0, 2 * min(sample.above(null), sample.below(null))) for sample, null in samples
@@ -214,7 +214,7 @@ def _difference(sample: Sample | None, null: float, about: About, decided: bool)
 
 
 def _leads(question: Question, sides: Mapping[str, Sequence[Point]]) -> list[Lead]:
-    """At each place that two or more variants have a value at."""
+    """The leader at each place where two or more variants have a value."""
     places = []
     for place in question.places or (None,):
         there = {name: _at(points, question.axis, place) for name, points in sides.items()}
@@ -239,7 +239,7 @@ def _better(pairs: Sequence[tuple[float, float]], low_is_good: bool) -> Sample |
 
 
 def _worst(name: str, there: Mapping[str, Sequence[Point]], low_is_good: bool) -> float:
-    """The p-value of being better than all the others: of the weakest comparison."""
+    """The p-value of being better than all the others: that of the weakest comparison."""
     samples = (_better(_pairs(there[name], points), low_is_good) for other, points in there.items() if other != name)
     return max(1.0 if sample is None else sample.above(0.0) for sample in samples)
 

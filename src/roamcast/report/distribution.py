@@ -1,4 +1,4 @@
-"""How long things last, as a figure: over seconds, the share that lasted longer. For traces, which have no campaign."""
+"""A figure of durations: over seconds, the share that lasted longer. For traces, which have no campaign."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -12,7 +12,7 @@ from roamcast.report.looks import PAPER_MARKERS
 def distribution(title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> str:
     """An SVG file, the same bytes for the same curves; each is pairs of seconds and the share that lasted longer."""
     content = io.StringIO()
-    # Words stay words, and names of things in the file do not depend on chance.
+    # Text stays text, and ids in the file are not random.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "roamcast"}):
         figure = Figure(figsize=(6, 4), layout="constrained")
         axes = figure.subplots()

@@ -1,4 +1,4 @@
-"""A figure of a campaign by its name: its id, the measure that it shows, or `causes`."""
+"""Finds a figure of a campaign by its id, by the measure that it shows, or as `causes`."""
 
 from typing import Final
 
@@ -13,7 +13,7 @@ CAUSES: Final = "causes"
 
 
 def find_figure(results: Results, name: str, experiment: str | None = None, over: str | None = None) -> Chart | Causes:
-    """The one figure of that name; a `RoamcastError` says what there is, or what to add to mean one of several."""
+    """The figure of that name; a `RoamcastError` lists what there is, or how to choose between several."""
     drawn = [(one, charts) for one, charts in all_charts(results) if experiment in (None, one.name)]
     if not drawn:
         known = [one.name for one in results.campaign.experiments]
@@ -37,7 +37,7 @@ def find_figure(results: Results, name: str, experiment: str | None = None, over
 def _of_measure(
     experiment: Experiment, charts: list[Chart], measure: str, results: Results, looks: dict[str, int]
 ) -> list[Chart]:
-    """The figures that show it; if the experiment asks for none, one over each of its axes."""
+    """The figures that show a measure; if the experiment asks for none, one over each of its axes."""
     asked = [chart for chart in charts if chart.plan.y == measure]
     rows = [row for row in results.rows if row.experiment == experiment.name]
     if asked or measure not in drawn_measures(experiment, rows, results.measured):

@@ -1,4 +1,4 @@
-"""The claims of papers and what became of them, as a table."""
+"""The claims of papers and their verdicts, as a table."""
 
 from collections import Counter
 from collections.abc import Iterator
@@ -12,7 +12,7 @@ VERDICTS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", 
 
 
 def counted(claims: list[Claim]) -> Markup:
-    """How many there are of each verdict."""
+    """The number of claims with each verdict."""
     counts: Counter[str] = Counter(claim.verdict for claim in claims)
     return join(*(_badge(verdict, f": {counts[verdict]}") for verdict in VERDICTS if counts[verdict]))
 

@@ -7,7 +7,7 @@ can be read in grey and by the colour-blind; the colours themselves are distinct
 from typing import Final
 
 COLOURS: Final = ("#0072b2", "#d55e00", "#00805c", "#b0508a", "#9a6b00", "#2a8fc7", "#555555", "#7a4fbf")
-"""In light pages and on paper, after Okabe and Ito, dark enough for thin lines; `figure.css` has those of the dark."""
+"""For light pages and paper, after Okabe and Ito, dark enough for thin lines; `figure.css` has the dark mode's."""
 MARKERS: Final = (
     "M-4 0a4 4 0 1 0 8 0a4 4 0 1 0 -8 0Z",
     "M-3.7 -3.7H3.7V3.7H-3.7Z",

@@ -1,4 +1,4 @@
-"""HTML and SVG that cannot be malformed by what they say.
+"""HTML and SVG that stay well-formed whatever text they contain.
 
 The rule this file owns: text becomes markup only through `tag`, which escapes it. A name with `<script>` in it, from an
 experiment's file or an error, is shown and never run.
@@ -10,7 +10,7 @@ from typing import Final
 
 _VOID: Final = frozenset({"meta", "br", "link", "input"})
 _UNPRINTABLE: Final = re.compile(r"[\x00-\x08\x0b-\x1f\x7f\ud800-\udfff\ufffe\uffff]")
-"""What neither HTML nor XML may hold; errors of programs bring terminal escapes."""
+"""Characters that neither HTML nor XML may contain; programs' error messages may have terminal escapes."""
 
 
 class Markup(str):
@@ -20,7 +20,7 @@ class Markup(str):
 
 
 def escape(text: object) -> Markup:
-    """The text as markup; what is markup stays as it is."""
+    """The text as markup; markup stays as it is."""
     if isinstance(text, Markup):
         return text
     return Markup(html.escape(_UNPRINTABLE.sub("\N{REPLACEMENT CHARACTER}", str(text))))
@@ -37,7 +37,7 @@ def tag(name: str, /, *children: object, **attributes: object) -> Markup:
 
 
 def join(*parts: object) -> Markup:
-    """The parts one after the other; None is nothing."""
+    """The parts one after the other, without None."""
     return Markup("".join(escape(part) for part in parts if part is not None))
 
 

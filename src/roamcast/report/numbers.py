@@ -7,9 +7,9 @@ ABSENT: Final = "–"
 MINUS: Final = "\N{MINUS SIGN}"
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
 _PLAIN: Final = (1e-4, 1e7)
-"""Between these a number is written without an exponent."""
+"""Numbers between these are written without an exponent."""
 _UNITS: Final = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"), (0.0, 1.0, ""))
-"""From which size on an axis is labelled in which unit, and how that is written."""
+"""For an axis: from which size on, the divisor, and its letter."""
 
 
 def number(value: float | None) -> str:
@@ -25,13 +25,13 @@ def number(value: float | None) -> str:
 
 
 def estimate(mean: float | None, low: float | None, high: float | None) -> str:
-    """A mean and its interval, to the second digit of half the interval; one that ends where the measure does is
-    written with both of its ends."""
+    """A mean and its interval, to the second digit of half the interval; an interval that was clipped to the measure's
+    range is written with both ends."""
     return " ".join(filter(None, estimate_parts(mean, low, high)))
 
 
 def estimate_parts(mean: float | None, low: float | None, high: float | None) -> tuple[str, str]:
-    """The mean, and what is written beside or below it; nothing without an interval."""
+    """The mean, and the text beside or below it; empty without an interval."""
     if mean is None or low is None or high is None:
         return number(mean), ""
     half = max(mean - low, high - mean)

@@ -16,7 +16,7 @@ from roamcast.report.source import Campaign, Failure, Results
 from roamcast.report.titles import first_upper
 
 _MANY_ANSWERS: Final = 12
-"""With more, those of all experiments but the first are folded away."""
+"""With more answers, those of all experiments but the first are folded away."""
 
 
 def page(results: Results, experiments: list[DrawnExperiment], claims_file: str | None) -> str:

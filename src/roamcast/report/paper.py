@@ -1,7 +1,7 @@
 """Figures for papers and slides, drawn by matplotlib: PDF, SVG, PNG, and PGF where a TeX is installed.
 
-The rules this file owns: a figure has the width and the font size that it is asked for; a curve has the colour, marker
-and dashes that it has in the page, so that it can be told in grey; the same numbers give the same bytes.
+The rules this file owns: a figure has exactly the requested width and font size; a curve has the same colour, marker
+and dashes as in the page, so that it can be recognised in grey; the same numbers give the same bytes.
 """
 
 import re
@@ -30,9 +30,9 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 TEX: Final = ("pdflatex", "lualatex", "xelatex")
 SCALES: Final = {"fit": "Fit", "zero": "From 0", "log": "Log"}
 _POINTS_PER: Final = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 72 / 72.27}
-"""Of PDF; a point of TeX is a little smaller, and `pt` is what \\the\\columnwidth prints."""
+"""PDF points per unit; a point of TeX is a little smaller, and `pt` is what \\the\\columnwidth prints."""
 _UNITS: Final = 400.0
-"""The width of the plot in the page's units: bars are beside each other as they are there."""
+"""The width of the plot in the page's units: bars are spaced as in the page."""
 _HATCHES: Final = ("", "////", "....", "\\\\\\\\", "xxxx", "----", "++++", "oooo")
 _SETTINGS: Final = {
     "axes.spines.top": False,
@@ -50,7 +50,7 @@ _SETTINGS: Final = {
     "savefig.dpi": 300,
 }
 _FIXED: Final = {
-    "pdf.fonttype": 42,  # TrueType: publishers refuse the other kind
+    "pdf.fonttype": 42,  # TrueType: publishers refuse Type 3
     "svg.fonttype": "path",
     "svg.hashsalt": "roamcast",
 }
@@ -73,13 +73,13 @@ _TEX_TEXT: Final = {
 
 @dataclass(frozen=True)
 class Look:
-    """How a figure is to look; lengths in points of 1/72 inch."""
+    """How a figure should look; lengths in points of 1/72 inch."""
 
     width: float = 252.0
     """A column of most papers: 3.5 inches."""
     height: float | None = None
     font_size: float | None = None
-    """None: that of the style, and 8 without one."""
+    """None: that of the style, or 8 without a style."""
     style: str | None = None
     """A style sheet of matplotlib, by name or file."""
     scale: str = "fit"
@@ -89,7 +89,7 @@ DEFAULT: Final = Look()
 
 
 def length(text: str) -> float:
-    """Such as 3.5in, 88mm, 8.8cm or 252pt, in points."""
+    """The points in a length such as 3.5in, 88mm, 8.8cm or 252pt."""
     found = re.fullmatch(r"(\d+(?:\.\d+)?) ?(in|cm|mm|pt)", text.strip())
     if not found or not 36 <= (points := float(found[1]) * _POINTS_PER[found[2]]) <= 3600:
         raise RoamcastError(f"{text!r}: expected a length from 0.5in to 50in, such as 3.5in, 8.8cm, 88mm or 252pt")
@@ -201,7 +201,7 @@ def _line(curve: Curve) -> dict[str, Any]:
 
 
 def _curve(axes: Axes, chart: Chart, curve: Curve, x: Place, aside: float, cap: float) -> Any:  # noqa: ANN401
-    """The line breaks where a value is undefined, as NaN does."""
+    """Draws a curve. Undefined values become NaN, at which matplotlib breaks the line."""
     rows = curve.rows
     means = [float("nan") if row.mean is None else row.mean for row in rows]
     ends = [
@@ -269,7 +269,7 @@ def _bars(causes: Causes, look: Look) -> Figure:
 
 
 def _legend(figure: Figure, handles: list[Any], names: list[str], look: Look) -> None:
-    """Above the plot, as many beside each other as the width allows."""
+    """Adds a legend above the plot, with as many columns as the width allows."""
     size = 0.9 * mpl.rcParams["font.size"]
     folded = [textwrap.fill(_plain(name), max(10, int((look.width - 5 * size) / (0.6 * size)))) for name in names]
     widest = max((len(line) for name in folded for line in name.splitlines()), default=0) * 0.6 * size + 4.5 * size
@@ -278,13 +278,13 @@ def _legend(figure: Figure, handles: list[Any], names: list[str], look: Look) ->
 
 
 def _plain(text: str) -> str:
-    """A name as it is: neither a formula nor, with a leading underscore, a secret of matplotlib."""
+    """A name as plain text: neither a formula nor, because of a leading underscore, hidden by matplotlib."""
     shown = text.replace("$", r"\$")
     return f"\N{ZERO WIDTH SPACE}{shown}" if shown.startswith("_") else shown
 
 
 def _say_it_in_tex(figure: Figure) -> None:
-    """Names may have characters that TeX takes for commands."""
+    """Escapes characters in names that TeX would take for commands."""
     (axes,) = figure.axes
     for axis in (axes.xaxis, axes.yaxis):
         axis.label.set_text(_tex_text(axis.label.get_text()))
@@ -299,5 +299,5 @@ def _tex_text(text: str) -> str:
 
 
 def _folded(title: str, height: float) -> str:
-    """The title of the y axis on as many lines as the height takes."""
+    """The title of the y axis, wrapped to the height."""
     return textwrap.fill(title, max(12, int(0.6 * height / (0.52 * mpl.rcParams["font.size"]))))

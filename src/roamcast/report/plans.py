@@ -1,4 +1,4 @@
-"""Which figures a report has, and what each of them asks.
+"""Which figures a report has, and the question of each.
 
 The rule this file owns: an experiment that asks for no figures gets each of its measures over each of its axes. If it
 names no measures either, those of `HEADLINES` come first, and the page folds the others away.
@@ -12,13 +12,13 @@ from roamcast.report.compare import Question
 from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, key
 
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
-"""What people ask for first."""
+"""The measures that people look at first."""
 CAUSE: Final = "cause_"
 """Prefix of the measures that `causes.py` draws together."""
 
 
 def planned_figures(experiment: Experiment, results: Results) -> list[FigurePlan]:
-    """Those that it asks for, or else its measures over its axes."""
+    """The figures that the experiment asks for, or else its measures over its axes."""
     if experiment.figures:
         return experiment.figures
     rows = [row for row in results.rows if row.experiment == experiment.name]
@@ -36,7 +36,7 @@ def planned_figures(experiment: Experiment, results: Results) -> list[FigurePlan
 
 
 def swept_axes(experiment: Experiment, rows: list[Row]) -> list[Axis]:
-    """Those with two values or more; of axes that go in step, the first."""
+    """The axes with two values or more; of axes that vary together, the first."""
     kept: list[Axis] = []
     for axis in experiment.axes:
         having = [row for row in rows if axis.label in row.axes]
@@ -55,7 +55,7 @@ def drawn_measures(experiment: Experiment, rows: Iterable[Row], measured: Measur
 
 
 def question(experiment: Experiment, plan: FigurePlan, results: Results, places: Iterable[object] = ()) -> Question:
-    """What a figure asks; `places` are the values of its x."""
+    """The question of a figure; `places` are the values of its x axis."""
     about = results.measured[plan.y]
     names = tuple(variant.name for variant in experiment.variants)
     named = names or tuple(dict.fromkeys(row.variant for row in results.rows if row.experiment == experiment.name))
@@ -76,7 +76,7 @@ def single_questions(experiment: Experiment, results: Results) -> list[Question]
 
 
 def _beside(experiment: Experiment, about: About, results: Results) -> About | None:
-    """The companion measure of a cost or a delay: delivery, or what an experiment has in its place."""
+    """The companion measure of a cost or a delay: delivery, or what an experiment has instead."""
     if about.good != "low" or about.share:
         return None
     having = {
@@ -87,6 +87,6 @@ def _beside(experiment: Experiment, about: About, results: Results) -> About | N
 
 
 def follows(label: str, x: str, rows: Iterable[Row]) -> bool:
-    """Whether x alone tells the value of another axis."""
+    """Whether x alone determines the value of another axis."""
     pairs = {(key(row.axes[x]), key(row.axes.get(label))) for row in rows if x in row.axes}
     return len(pairs) == len({first for first, _ in pairs})

@@ -1,4 +1,4 @@
-"""From values to places on a drawing, and which values get a label."""
+"""Maps values to positions on a drawing, and selects which values get a label."""
 
 import itertools
 import math
@@ -12,18 +12,18 @@ from roamcast.report.numbers import number, tick_texts, value_text
 Place = Callable[[Any], float]
 
 _ROOM: Final = 1.5
-"""How far beyond the outermost mean an axis from 0 may go for the sake of intervals."""
+"""How far beyond the outermost mean an axis from 0 may reach to show intervals."""
 _NEAR_ZERO: Final = 0.3
 """An axis that would begin below this part of its end begins at 0."""
 _ASIDE: Final = 10.0
-"""Between two curves at the same x, at most."""
+"""The greatest distance between two curves at the same x."""
 _CLOSEST: Final = 2.5
-"""Between two curves at the same x, at least; else the values of x are placed evenly."""
+"""The least distance between two curves at the same x; if they were closer, the values of x are spaced evenly."""
 _SHARED: Final = 0.8
-"""The part of the way to the next x that the curves at one x take up."""
+"""The part of the distance to the next x that the curves at one x take up."""
 _CAP: Final = 4.0
 _INSET: Final = 20.0
-"""Between the frame and the first and last value of x."""
+"""The distance between the frame and the first and last value of x."""
 _MOST_TICKS: Final = 7
 
 
@@ -45,12 +45,12 @@ class YScale:
 
 
 def _log(value: float) -> float:
-    """An end of an interval may be 0 or below: that is far below any frame."""
+    """The logarithm. An end of an interval may be 0 or below: that is drawn far below any frame."""
     return math.log10(value) if value > 0 else -1e6
 
 
 def nice_step(span: float, parts: int = 5) -> float:
-    """The smallest of 1, 2, 2.5 and 5 times a power of ten that covers the span in so many parts."""
+    """The smallest of 1, 2, 2.5 and 5 times a power of ten that covers the span in `parts` steps."""
     magnitude = 10.0 ** math.floor(math.log10(span / parts))
     return next(step * magnitude for step in (1, 2, 2.5, 5, 10) if step * magnitude * parts >= span * (1 - 1e-9))
 
@@ -71,9 +71,9 @@ def _means_and_ends(chart: Chart) -> tuple[list[float], list[float]]:
 
 
 def fitted_ticks(chart: Chart) -> list[float]:
-    """Around the means and their intervals; from 0 where that is near, and with 0 in it for differences.
+    """Ticks around the means and their intervals; from 0 if that is near, and including 0 for differences.
 
-    An interval far wider than the means are apart, as of two seeds that disagree, does not make the axis: it is cut at
+    An interval far wider than the means are apart, as of two seeds that disagree, does not widen the axis: it is cut at
     the frame.
     """
     means, ends = _means_and_ends(chart)
@@ -92,7 +92,7 @@ def fitted_ticks(chart: Chart) -> list[float]:
 
 
 def zero_ticks(chart: Chart) -> list[float]:
-    """From zero, or below it where a mean is, to above the means and their intervals."""
+    """Ticks from zero, or below it if a mean is negative, to above the means and their intervals."""
     found, ends = _means_and_ends(chart)
     means = [0.0, *found]
     least, most = min(means), max(means)
@@ -185,7 +185,7 @@ def cap_of(chart: Chart, place: Place) -> float:
 
 
 def labelled(values: Sequence[Any], place: Place, width: float) -> list[Any]:
-    """The values whose labels fit beside each other, from the left; a letter is so wide."""
+    """The values whose labels fit side by side, from the left; `width` is that of a letter."""
     kept: list[Any] = []
     free = -math.inf
     for value in values:

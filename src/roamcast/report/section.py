@@ -128,7 +128,7 @@ def _figure(drawn: DrawnFigure) -> Markup:
 
 
 def _switch(names: list[str]) -> Markup | None:
-    """Which y axis is shown."""
+    """The switch that selects which y axis is shown."""
     if len(names) < 2:
         return None
     buttons = [tag("button", name, aria_pressed=str(name == names[0]).lower(), data_shows=name) for name in names]
@@ -184,7 +184,7 @@ def _scenario(experiment: Experiment) -> Markup:
 
 
 def scenario_text(scenario: dict[str, Any], prefix: str = "") -> str:
-    """One line per field, as TOML and `--set` write it; what has no value is left out."""
+    """One line per field, as in TOML and `--set`; leaves out fields without a value."""
     lines = []
     for name, value in scenario.items():
         path = f"{prefix}{name}"

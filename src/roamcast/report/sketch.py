@@ -1,7 +1,7 @@
 """A sketch of what was simulated: the area with its nodes and who hears whom, and the network in a few numbers.
 
-Made from the recorded movement of one run of the experiment, the first that is done. The network is looked at at
-`INSTANTS` instants between warm-up and end; a link is there if both ends are in the other's (mean) range.
+It is made from the recorded movement of the experiment's first finished run. The network is sampled at `INSTANTS`
+instants between warm-up and end; there is a link if both ends are in each other's (mean) range.
 """
 
 import json
@@ -33,7 +33,7 @@ _SIDE: Final = 240.0
 """The longer side of the picture."""
 _MARGIN: Final = 6.0
 _MOST_NODES: Final = 2000
-"""With more, nobody would see them, and all their distances would take long."""
+"""More nodes could not be seen in the picture, and computing all their distances would take long."""
 
 Floats = npt.NDArray[np.float64]
 Bools = npt.NDArray[np.bool_]
@@ -41,12 +41,12 @@ Bools = npt.NDArray[np.bool_]
 
 @dataclass(frozen=True)
 class Network:
-    """A run's network: at one instant for the eye, and over the run in numbers."""
+    """A run's network: at one instant, for the picture, and over the run, in numbers."""
 
     places: Floats
     """x and y of each node."""
     linked: Bools
-    """Who hears whom."""
+    """Which nodes hear each other."""
     degree: float
     """Mean number of neighbours."""
     connected: float
@@ -54,8 +54,8 @@ class Network:
 
 
 def sketch_of(out: Path, experiment: Experiment, store: Store | None = None) -> Markup | None:
-    """Picture and numbers; what cannot be known, as without recorded movement, is left out. `store` has the facts, if
-    they are not in the folder."""
+    """Picture and numbers, without what is not known, such as movement that was not recorded. `store` has the facts,
+    if they are not in the folder."""
     try:
         first = _first_run(out, experiment, store)
         if first is None:
@@ -82,7 +82,7 @@ def _first_run(out: Path, experiment: Experiment, store: Store | None) -> tuple[
 
 
 def network_in(run: RecordedRun) -> Network | None:
-    """None without positions, or where walls and rooms decide who hears whom."""
+    """The network; None without positions, or if walls and rooms decide which nodes hear each other."""
     scenario, legs = run.scenario, run.table("leg")
     nodes = scenario.nodes
     reach = reach_of(msgspec.json.encode(scenario).decode(), nodes)
@@ -120,7 +120,7 @@ def places_at(legs: pa.Table, nodes: int, instant: int) -> Floats:
 
 
 def island_sizes(linked: Bools) -> list[int]:
-    """How many nodes each connected part has."""
+    """The number of nodes in each connected part."""
     left, sizes = np.ones(len(linked), np.bool_), []
     while left.any():
         island = np.zeros(len(linked), np.bool_)
@@ -158,7 +158,7 @@ def _bounds(value: float | tuple[float, float]) -> str:
 
 
 def _picture(scenario: Scenario, network: Network) -> Markup:
-    """As it is after the warm-up; one node with its range."""
+    """The network right after the warm-up, and the range of one node."""
     known = ~np.isnan(network.places).any(axis=1)
     far = network.places[known].max(axis=0)
     width, height = (scenario.area.width, scenario.area.height) if scenario.area else far

@@ -1,4 +1,4 @@
-"""What a campaign's folder holds, read and checked: the only file of the report that knows the tables' columns.
+"""Reads and checks a campaign's folder: the only file of the report that knows the tables' columns.
 
 Everything comes from small files that the earlier stages wrote (`campaign.json`, `manifest.parquet`, the measures,
 `claims.json`), so that a report needs no Spark, and can be made again anywhere.
@@ -38,7 +38,7 @@ _RELATIVE: Final = "relative_"
 
 
 class Axis(msgspec.Struct, frozen=True):
-    """A swept field, or the first of several; none where the values are not what the field gets."""
+    """A swept field, or the first of several; none if the axis's values are not the field's own."""
 
     label: str
     values: list[Any]
@@ -65,11 +65,11 @@ class FigurePlan(msgspec.Struct, frozen=True):
     against: str | None = None
     """The variant from which the others' differences are drawn, in per cent of it."""
     minor: bool = False
-    """Whether nobody asked for it: the page folds it away, and it is no file of its own."""
+    """Whether the experiment did not ask for it: the page folds it away, and it gets no file of its own."""
 
 
 class Experiment(msgspec.Struct, frozen=True):
-    """One sweep, as `campaign.json` tells it."""
+    """One sweep, as `campaign.json` describes it."""
 
     name: str
     seeds: list[int]
@@ -80,7 +80,7 @@ class Experiment(msgspec.Struct, frozen=True):
     baseline: str | None = None
     """The variant that the others are compared with; none: no differences are shown."""
     measures: list[str] | None = None
-    """Those it asked for, of all that the campaign has; none: all."""
+    """The measures that it asked for, of all that the campaign has; None: all."""
     figures: list[FigurePlan] = []
     scenario: dict[str, Any] = {}
 
@@ -96,7 +96,7 @@ class Campaign(msgspec.Struct, frozen=True):
     experiments: list[Experiment]
     versions: dict[str, str] = {}
     date: str = ""
-    """When it was last worked on, in words."""
+    """When it was last run, as text."""
     machine: str = ""
 
 
@@ -119,7 +119,7 @@ class Check(msgspec.Struct, frozen=True):
 
 
 class Claim(msgspec.Struct, frozen=True):
-    """A sentence of a paper, and what became of it. `measured` says in one line what `checks` say one by one."""
+    """A sentence of a paper, and its verdict. `measured` sums up in one line what `checks` say one by one."""
 
     id: str
     text: str
@@ -130,12 +130,12 @@ class Claim(msgspec.Struct, frozen=True):
     reading: str | None = None
     explanation: str | None = None
     tested: bool | None = None
-    """Whether the explanation was tested; None: there is none, or it does not say."""
+    """Whether the explanation was tested; None: there is no explanation, or it does not say."""
     held: int = 0
     of: int = 0
     """Checks that were judged; `held` of them hold."""
     main: Verdict | None = None
-    """What became of the paper's main point."""
+    """The verdict on the paper's main point."""
     checks: list[Check] = []
 
 
@@ -156,7 +156,7 @@ class Row:
     percent: bool = False
     """Whether a difference is in per cent of the baseline."""
     about: About = _UNDESCRIBED
-    """What is known of the measure."""
+    """What is known about the measure."""
 
 
 @dataclass(frozen=True)
@@ -167,12 +167,12 @@ class Failure:
     protocol: str
     error: str
     wanted: tuple[str, ...]
-    """The experiment, variant, point and seed that it belongs to, once for each experiment that shares it."""
+    """The experiment, variant, point and seed of the run, once per experiment that shares it."""
 
 
 @dataclass(frozen=True)
 class Results:
-    """All a report says."""
+    """Everything that a report shows."""
 
     campaign: Campaign
     rows: list[Row]
@@ -196,7 +196,7 @@ def is_number(value: Any) -> bool:  # noqa: ANN401  # any value of JSON
 
 
 def key(value: Any) -> str:  # noqa: ANN401
-    """Lists have no hash; 1 and 1.0 are one place on an axis."""
+    """A key for a value of an axis: lists have no hash, and 1 and 1.0 must be the same."""
     return json.dumps(float(value) if is_number(value) else value)
 
 
@@ -266,7 +266,7 @@ def _rows(table: pa.Table, measured: Measured) -> list[Row]:
 
 
 def _relative_rows(table: pa.Table, measured: Measured) -> list[Row]:
-    """The statistics in per cent in the place of the others; none from a campaign measured before there were any."""
+    """Rows with the statistics in per cent; none if the campaign was measured by a version without them."""
     found = [name for name in table.column_names if name.startswith(_RELATIVE)]
     plain = table.drop_columns([name.removeprefix(_RELATIVE) for name in found])
     renamed = plain.rename_columns([name.removeprefix(_RELATIVE) for name in plain.column_names])
@@ -274,14 +274,14 @@ def _relative_rows(table: pa.Table, measured: Measured) -> list[Row]:
 
 
 def _defined(record: dict[str, Any]) -> dict[str, Any]:
-    """A measure from outside may say NaN where ours say nothing."""
+    """The record with NaN as None: a measure from outside may give NaN where ours give null."""
     return {
         name: None if isinstance(value, float) and not math.isfinite(value) else value for name, value in record.items()
     }
 
 
 def _wanted(out: Path, campaign: Campaign) -> dict[str, list[str]]:
-    """What each run belongs to, in words."""
+    """For each run, as text, which experiments, variants, points and seeds need it."""
     wanted: dict[str, list[str]] = {}
     if (out / RUNS_FILE).exists():
         for row in _table(out, RUNS_FILE, campaign, ["run", "experiment", "variant", "axes", "seed"]).to_pylist():

@@ -1,6 +1,6 @@
 """A chart as SVG for the page, where style sheet and script make it readable and alive; `paper.py` draws files.
 
-Colour is never the only difference: every curve has its own marker, and its own dashes. Places are in units of the
+Colour is never the only difference: every curve has its own marker and its own dashes. Positions are in units of the
 view box; the plot is 400 units by 240, so that a figure can be checked with a ruler.
 """
 
@@ -19,9 +19,9 @@ WIDTH: Final = 480
 HEIGHT: Final = 340
 LEFT, RIGHT, TOP, BOTTOM = 60, 460, 40, 280
 _ABOVE: Final = 26
-"""Left out at the top: the y axis's title stands above the drawing, where it can wrap."""
+"""Units left out at the top: the y axis's title is above the drawing, where it can wrap."""
 _LETTER: Final = 9
-"""Width of a letter of a label, at the size it has on a phone."""
+"""The width of a label's letter, at the size it has on a phone."""
 
 
 def asset(name: str) -> Markup:
@@ -35,7 +35,7 @@ def views(chart: Chart) -> list[tuple[str, Markup]]:
 
 
 def drawing(chart: Chart, scale: YScale) -> Markup:
-    """Points can be focused and hovered, curves can be hidden."""
+    """The chart as SVG. Points can be focused and hovered, curves can be hidden."""
     return tag(
         "svg",
         _plot(chart, scale),
@@ -90,7 +90,7 @@ def _x_axis(chart: Chart, x: Place) -> Markup:
 
 
 def _curve(chart: Chart, curve: Curve, x: Place, y: Place, aside: float, cap: float) -> Markup:
-    """The line breaks where a value is undefined."""
+    """One curve. The line breaks where a value is undefined."""
     line, points, pen = "", [], "M"
     for row in curve.rows:
         if row.mean is None:
@@ -132,7 +132,7 @@ def _level(chart: Chart, curve: Curve, y: Place) -> Markup | None:
 
 
 def _error_bar(row: Row, across: float, y: Place, cap: float) -> Markup | None:
-    """Cut at the frame where it would leave it, and then without a cap: that is not its end."""
+    """An error bar, cut at the frame; a cut end has no cap, since it is not the end of the interval."""
     if row.low is None or row.high is None:
         return None
     ends = [y(row.high), y(row.low)]
@@ -142,7 +142,7 @@ def _error_bar(row: Row, across: float, y: Place, cap: float) -> Markup | None:
 
 
 def _reading(chart: Chart, curve: Curve, row: Row) -> dict[str, Any]:
-    """What a point says when it is pointed at, focused or read aloud."""
+    """The text of a point when it is hovered, focused or read aloud."""
     at = [] if curve.level else [f"{chart.x_title}: {value_text(chart.x_of(row))}"]
     value = f"{chart.y_title}: {estimate(row.mean, row.low, row.high)}"
     lines = [curve.name, *at, value, f"n = {row.n}" if row.low is not None else f"n = {row.n}, no interval"]
@@ -159,5 +159,5 @@ def _inside(up: float) -> float:
 
 
 def _n(value: float) -> str:
-    """Two decimals are finer than any screen, and keep the file small."""
+    """A number for SVG: two decimals are finer than any screen, and keep the file small."""
     return f"{value:.2f}".rstrip("0").rstrip(".") if value else "0"

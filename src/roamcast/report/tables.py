@@ -15,7 +15,7 @@ from roamcast.report.titles import first_upper
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")
 _COLUMNS: Final = 6
-"""Beside each other; more make a second table below, so that none is wider than the page."""
+"""Most columns side by side; more go into a second table below, so that none is wider than the page."""
 
 
 def table(head: Sequence[str], rows: Iterable[Sequence[object]], caption: str) -> Markup:
@@ -44,7 +44,7 @@ Cells = Callable[..., Iterator[Markup]]
 
 @dataclass(frozen=True)
 class Line:
-    """A row of a table of numbers: of a level line there is one value for all columns."""
+    """A row of a table of numbers; a level line has one value for all columns."""
 
     name: str
     cells: tuple[Row | None, ...]
@@ -52,7 +52,7 @@ class Line:
 
 
 def chart_table(chart: Chart) -> Markup:
-    """A line for each curve, a column for each value of x."""
+    """One line per curve, one column per value of x."""
     return curves_table(chart.plan.x, chart.x_values, chart.curves, chart.x_title, chart.y_title)
 
 
@@ -66,7 +66,7 @@ def curves_table(x: str, values: Sequence[Any], curves: Sequence[Curve], x_title
 
 
 def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
-    """For an experiment without axes: a line for each measure, a column for each variant."""
+    """For an experiment without axes: one line per measure, one column per variant."""
     variants = variants_of(experiment, rows)
     by_measure: dict[str, dict[str, Row]] = {}
     for row in rows:
@@ -78,7 +78,7 @@ def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
 
 
 def number_table(columns: Sequence[str], lines: Sequence[Line], caption: str) -> Markup:
-    """Means with what is known of them below."""
+    """A table of means, with their intervals below them."""
     seeds = max((row.n for line in lines for row in line.cells if row is not None), default=0)
     about = f"{first_upper(caption)}: means and 95 % intervals over {seeds} seed{'s' * (seeds != 1)}."
     return _blocks(
@@ -87,7 +87,7 @@ def number_table(columns: Sequence[str], lines: Sequence[Line], caption: str) ->
 
 
 def share_table(columns: Sequence[str], lines: Sequence[tuple[str, Sequence[float]]], caption: str) -> Markup:
-    """Shares to three decimals."""
+    """A table of shares, to three decimals."""
 
     def cells(shares: Sequence[float], head: Sequence[str], start: int) -> Iterator[Markup]:
         for name, share in zip(head, shares[start : start + _COLUMNS], strict=True):
@@ -97,7 +97,7 @@ def share_table(columns: Sequence[str], lines: Sequence[tuple[str, Sequence[floa
 
 
 def _blocks(columns: Sequence[str], caption: str, lines: Sequence[tuple[str, Cells]]) -> Markup:
-    """No more columns beside each other than fit; the rest follows below."""
+    """Splits a table so that no more columns are side by side than fit; the rest follows below."""
     blocks = []
     for start in range(0, len(columns), _COLUMNS):
         head = columns[start : start + _COLUMNS]
@@ -124,7 +124,7 @@ def _cells(line: Line, head: Sequence[str], start: int, count: int, seeds: int) 
 
 
 def _shown(row: Row | None, seeds: int) -> Iterator[object]:
-    """The mean; below it the interval, and the number of seeds where it is not everybody's."""
+    """The mean; below it the interval, and the number of seeds if it differs from `seeds`."""
     if row is None or row.mean is None:
         yield ABSENT
         return

@@ -1,4 +1,4 @@
-"""What stands beside the axes: fields in words, with their units. Measures bring their own."""
+"""Titles of axes: fields in words, with their units. Measures bring their own titles."""
 
 import re
 from typing import Final
@@ -16,7 +16,7 @@ _UNITS: Final = (
     (r"(.*\.)?(size|mtu|header|cache_bytes)", "bytes"),
     (r"(.*\.)?(interval|lifetime|jitter|duration|warmup|timeout|spread|refresh)", "s"),
 )
-"""Fields of a scenario by their path, and what they are counted in."""
+"""Units of a scenario's fields, by path."""
 
 
 def difference_title(measure: About, baseline: str) -> str:

@@ -1,6 +1,6 @@
-"""What nodes say of themselves: attributes that a scenario gives them, constant, drawn, or changing over time.
+"""Attributes of nodes, given by the scenario: constant, drawn, or changing over time.
 
-They follow from the scenario and the seed alone, as movement does. Each node draws from a stream of its own.
+They depend only on the scenario and the seed, as movement does. Each node draws from its own random stream.
 """
 
 from collections.abc import Iterator
@@ -48,7 +48,7 @@ class Attributes(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 
 
 class Changed(NamedTuple):
-    """A node says something else of itself from now on."""
+    """A node's attribute changes."""
 
     time: int
     node: int
@@ -56,7 +56,7 @@ class Changed(NamedTuple):
 
 
 def attribute_changes(groups: tuple[Attributes, ...], nodes: int, seed: int, end: int) -> Iterator[Changed]:
-    """All changes before `end`, in the order of time; the first are those at the start."""
+    """All changes before `end`, in order of time; the first are those at the start."""
     changes: list[Changed] = []
     for number, group in enumerate(groups):
         for node in group.members(nodes):

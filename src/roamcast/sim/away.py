@@ -1,13 +1,13 @@
-"""Nodes that are away: switched off and on by a schedule, by chance, or by where they are.
+"""Nodes that are away: switched off and on by a schedule, at random, or by where they are.
 
 The rules this file owns:
 
-* While a node is away it hears nothing, sends nothing and holds nobody's channel.
-* `restart`: the broker ends as with `kill -9` and begins again with what it had kept. Its applications come back with
-  it and subscribe again; what they would have published meanwhile was never published.
-* `suspended`: as a laptop asleep. Memory is kept, timers wait, and so do the applications: what they would have done
-  meanwhile they do on waking up.
-* When follows from the scenario and the seed alone, as movement does.
+* While a node is away it hears nothing, sends nothing and keeps no channel busy.
+* `restart`: the broker ends as with `kill -9` and starts again with what it had stored. Its applications restart with
+  it and subscribe again; what they would have published meanwhile is never published.
+* `suspended`: like a sleeping laptop. Memory is kept, timers wait, and so do the applications: what they would have
+  done meanwhile, they do on waking up.
+* The times depend only on the scenario and the seed, as movement does.
 """
 
 from collections.abc import Iterator
@@ -60,7 +60,7 @@ class Away(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=True):
             yield "times", f"{[list(span) for span in self.times]}: each must end after it begins, one after the other"
 
     def applies_on(self, leg: Leg) -> bool:
-        """Whether a node on this leg is away, where that depends on where it is."""
+        """Whether a node on this leg is away, if that depends on where it is."""
         return {"outdoors": not leg.indoor, "indoors": leg.indoor, "travelling": leg.travelling, None: False}[
             self.where
         ]
@@ -76,7 +76,7 @@ class Switch(NamedTuple):
 
 
 def switches(groups: tuple[Away, ...], nodes: int, seed: int, end: int) -> Iterator[Switch]:
-    """Those that have a time of their own, in its order, before `end`; what depends on movement comes with that."""
+    """The switches before `end` that do not depend on movement, in order of time; the others come with the legs."""
     found: list[Switch] = []
     for number, group in enumerate(groups):
         restart = group.mode == "restart"
@@ -91,7 +91,7 @@ def _spans(group: Away, rng: Random, end: int) -> Iterator[tuple[int, int]]:
     if group.on is None or group.off is None:
         yield from ((seconds(gone), seconds(back)) for gone, back in group.times)
         return
-    # At the start a node is on or off in proportion to the mean times, somewhere in the middle of such a time.
+    # At the start a node is on or off in proportion to the mean times, at a random instant of such a period.
     mean_on, mean_off = sum(group.on) / 2, sum(group.off) / 2
     back = 0.0
     if rng.random() * (mean_on + mean_off) < mean_off:

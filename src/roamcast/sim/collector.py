@@ -1,7 +1,7 @@
-"""Python's collector of cyclic garbage, which finds none while a world is made or its totals are written.
+"""Pauses Python's collector of cyclic garbage, which finds none while a world is made or its totals are written.
 
-All that is made then stays. The collector starts because there is more of it, and looks through everything time and
-again: with 10,000 nodes and the plain core, for half of the time that making a world takes.
+All objects made then stay alive. The collector still starts because there are more and more of them, and visits all of
+them again and again: with 10,000 nodes and the plain core, this is half of the time that making a world takes.
 """
 
 import gc
@@ -11,7 +11,7 @@ from contextlib import contextmanager
 
 @contextmanager
 def paused() -> Iterator[None]:
-    """Without the collector, if it was on."""
+    """Pauses the collector, if it was on."""
     was_on = gc.isenabled()
     gc.disable()
     try:

@@ -1,6 +1,6 @@
-"""The simulator is compiled for the machine it runs on, once. This module does it ahead of a run, and says so.
+"""Compiles the simulator for the machine it runs on, once, ahead of a run, and tells the user.
 
-Whether anything is compiled, numba itself tells: it announces a compilation, and not what it reads from its cache.
+Numba itself tells whether anything is compiled: it announces compilations, but not what it reads from its cache.
 """
 
 import gc
@@ -14,10 +14,10 @@ _NOTICE: Final = "compiling the simulator for this machine, once: about 40 s of 
 
 
 def load_kernel(tell: Callable[[str], None] = lambda _: None) -> None:
-    """Loads every function of the compiled core, from numba's cache or by compiling it; `tell` hears of the latter.
+    """Loads every function of the compiled core, from numba's cache or by compiling it; `tell` is called if compiling.
 
-    What is there by then stays for the life of the process: the collector is told not to look at it again. The modules
-    of numba and Arrow alone took it 40 ms and more in every run.
+    Objects loaded by then stay for the life of the process, so they are frozen for the garbage collector. Visiting the
+    modules of numba and Arrow alone took it 40 ms and more in every run.
     """
     from numba.core import event
 

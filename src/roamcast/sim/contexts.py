@@ -1,7 +1,7 @@
 """Contexts of a workload: regions that are placed, and texts to draw from.
 
-What is drawn here comes from streams of its own, so that the same scenario without contexts has the same events at the
-same times.
+Draws here use their own random streams, so that the same scenario without contexts has the same events at the same
+times.
 """
 
 from collections.abc import Callable, Iterator

@@ -1,7 +1,7 @@
-"""What a core is: the part of the world below the brokers. `docs/model.md` is its law.
+"""The interface of a core: the part of the world below the brokers. `docs/model.md` defines its behaviour.
 
-There are two, `kernel.Core` (compiled) and `reference.Core` (plain Python), with this one face. A core knows nodes,
-frames and times; what is in a message, it does not know. All times are int nanoseconds.
+There are two cores with this interface, `kernel.Core` (compiled) and `reference.Core` (plain Python). A core knows
+nodes, frames and times, but not what is in a message. All times are int nanoseconds.
 """
 
 import enum
@@ -24,8 +24,8 @@ FIRST_HOST_KIND: Final = 2
 """Kinds of frames are small numbers, for counting. Those of the host's messages follow the core's own two."""
 
 METRICS: Final = (*COUNTERS, "messages")
-"""What is counted, by node and kind, in this order. `airtime` is in ns. Messages are the host's, of which a frame was
-sent, and are counted when they are over; each piece of a bulk that was sent is one."""
+"""What is counted, by node and kind, in this order. `airtime` is in ns. `messages` counts the host's messages of which
+a frame was sent, when they are over; each piece of a bulk that was sent counts as one."""
 
 STREAMS: Final = ("backoff", "range", "loss", "background")
 
@@ -33,22 +33,22 @@ STREAMS: Final = ("backoff", "range", "loss", "background")
 class Upcall(enum.IntEnum):
     """Why `advance` returned."""
 
-    REACHED = 0  # `until`: nothing is left to do before it
+    REACHED = 0  # `until` is reached: nothing is left to do before it
     BROADCAST = 1  # a broadcast has ended: `sender`, `handle` (over now), `receivers`; of a bulk also `masks`
     DELIVERED = 2  # a unicast has arrived: `sender`, `handle`, `receivers` of one
     FINISHED = 3  # a unicast is acknowledged: `sender`, `handle` (over now)
     UNREACHABLE = 4  # a unicast was given up: `sender`, `handle` (over now)
-    DROPPED = 5  # a full queue: `sender`, `handle` (over now)
+    DROPPED = 5  # the queue was full: `sender`, `handle` (over now)
     FRAME = 6  # with `record`: any transmission has ended; see `frame`
     GONE = 7  # its node was switched off and has forgotten it: `sender`, `handle` (over now)
 
 
 class Copies(enum.IntEnum):
-    """Who is told of a broadcast that they received: see `first_copies.py`."""
+    """Which receivers of a broadcast cause an upcall: see `first_copies.py`."""
 
     ALL = 0
     FIRST = 1  # those for whom it is the first copy of its event
-    SILENT = 2  # the same; and where it is nobody's first, there is no upcall: its handle is in `over`
+    SILENT = 2  # the same; if it is no node's first copy, there is no upcall: its handle is in `over`
 
 
 class Outcome(enum.IntEnum):
@@ -67,7 +67,7 @@ class Settings:
     nodes: int
     seed: int
     kinds: int = FIRST_HOST_KIND
-    """How many kinds of frames there are, the core's own included."""
+    """The number of kinds of frames, including the core's own."""
     record: bool = False
     """Whether every transmission's end is an upcall of its own."""
 
@@ -76,14 +76,14 @@ class Settings:
     """Links instead of positions."""
     width: float = 1000.0
     height: float = 1000.0
-    """The area in metres: a hint for the grid, not a fence."""
+    """The area in metres: a hint for the grid, not a boundary."""
     sense: float = 1.0
     """How far a frame is sensed and interferes, in ranges. 1 for the unit disk."""
     range_low: float = 0.0
     range_high: float = 0.0
     """Bounds of a range drawn per frame; with `range_high` 0 a frame has its node's range (`set_range`)."""
     surroundings: bool = False
-    """Whether the lesser of sender's and receiver's range counts."""
+    """Whether the smaller of the sender's and the receiver's range counts."""
     capture: bool = False
     threshold: float = 10.0
     """A power ratio, not dB."""
@@ -99,7 +99,7 @@ class Settings:
     sifs: int = 10_000
     difs: int = 50_000
     cca: int = 4_000
-    """From the start of a frame until it is sensed; less than any frame's airtime."""
+    """Time from the start of a frame until it is sensed; less than any frame's airtime."""
     cw_min: int = 31
     cw_max: int = 1023
     retries: int = 7
@@ -116,7 +116,7 @@ class Settings:
 
     @property
     def ack_wait(self) -> int:
-        """From the end of a unicast frame to giving up on its acknowledgement; EIFS is this and DIFS."""
+        """Time from the end of a unicast frame to giving up on its acknowledgement; EIFS is this plus DIFS."""
         return self.sifs + self.airtime(ACK_BYTES, 1000)
 
     @property
@@ -125,14 +125,14 @@ class Settings:
 
     @staticmethod
     def airtime(size: int, kbps: int) -> int:
-        """Of one frame of `size` bytes, headers included."""
+        """The airtime of one frame of `size` bytes, including headers."""
         return PREAMBLE + -(-size * 8_000_000 // kbps)
 
     def fragments(self, size: int) -> int:
         return max(1, -(-size // self.mtu))
 
     def burst_airtime(self, size: int, kbps: int) -> int:
-        """Of a whole message of `size` bytes, SIFS between its frames: a unicast of the ideal MAC."""
+        """The airtime of a whole message of `size` bytes, with SIFS between its frames: a unicast of the ideal MAC."""
         full, count = self.airtime(self.mtu + self.header, kbps), self.fragments(size)
         last = self.airtime(size - (count - 1) * self.mtu + self.header, kbps)
         return (count - 1) * (full + self.sifs) + last
@@ -152,31 +152,31 @@ class Frame:
     to: int
     kind: int
     handle: int
-    """Of the host's message; -1 for the core's own frames."""
+    """The handle of the host's message; -1 for the core's own frames."""
     packets: int
-    """1, but for a unicast of the ideal MAC, which goes as a whole."""
+    """1, except for a unicast of the ideal MAC, which is sent as a whole."""
     size: int
     """Bytes of the message or fragment, without headers."""
     outcomes: tuple[tuple[int, Outcome], ...]
-    """By node: all it was meant for that were in range."""
+    """The outcome at each node that the frame was meant for and that was in range."""
 
 
 class Core(Protocol):
-    """The face of a core. Handles are small numbers that the host picks, unique among the messages not yet over."""
+    """The interface of a core. Handles are small numbers chosen by the host, unique among messages not yet over."""
 
     now: int
     """The time of the last upcall."""
     sender: int
     handle: int
     receivers: list[int]
-    """By number."""
+    """The receivers, in the order of their numbers."""
     over: list[int]
-    """Handles that are over since the last `advance`, of messages sent with `Copies.SILENT`."""
+    """Handles of messages sent with `Copies.SILENT` that have ended since the last `advance`."""
     frame: Frame | None
 
     @property
     def masks(self) -> list[int]:
-        """What each of the `receivers` has of a bulk: bit n stands for piece n."""
+        """The pieces of a bulk that each of the `receivers` has: bit n stands for piece n."""
 
     @property
     def spent(self) -> tuple[int, int, int]:
@@ -188,10 +188,10 @@ class Core(Protocol):
     def set_range(self, node: int, reach: float) -> None: ...
 
     def set_room(self, node: int, room: int) -> None:
-        """A node hears, and disturbs, only those in the same room. At first all are in -1."""
+        """A node hears, and interferes with, only nodes in the same room. At first all are in -1."""
 
     def set_link(self, sender: int, receiver: int, loss: float | None) -> None:
-        """One direction of a link: there with a loss, or not there."""
+        """Sets one direction of a link: its loss, or None for no link."""
 
     def set_on(self, node: int, on: bool, keep_queue: bool) -> None:
         """Switches a node off or on again. Without `keep_queue` its messages are gone: for each of the host's, GONE (or
@@ -215,28 +215,28 @@ class Core(Protocol):
     def send_bulk(
         self, node: int, handle: int, pieces: int, size: int, last: int, kind: int, release: int, urgent: bool
     ) -> None:
-        """Like `send`, to everyone: so many frames of `size` bytes, the last of them of `last`. At most 62."""
+        """Like `send`, as a broadcast of several frames (at most 62) of `size` bytes each, but the last of `last`."""
 
     def withdraw(self, handle: int) -> None:
-        """The host has made sure that the release is still to come. The handle is over."""
+        """Withdraws a message whose release is still to come (the host has checked that). The handle is over."""
 
     def follow(self, kind: int, window: int) -> None:
-        """From now on a broadcast of this kind may be sent with its event. Each node's broker remembers the `window`
-        latest events."""
+        """From now on, broadcasts of this kind may be sent with their event. Each node's broker remembers the latest
+        `window` events."""
 
     def begin_again(self, kind: int, node: int) -> None:
-        """The node's broker is new, and knows nothing."""
+        """Notes that the node's broker has restarted and knows no events."""
 
     def learn(self, kind: int, node: int, event: int) -> None:
-        """The node's broker is about to publish an event."""
+        """Notes that the node's broker is about to publish an event."""
 
     def skipped(self, kind: int) -> list[int]:
-        """Copies of which nobody was told, by node."""
+        """The number of copies that caused no upcall, by node."""
 
     def advance(self, until: int) -> Upcall: ...
 
     def overheard(self, node: int, sender: int) -> int | None:
-        """With `overhear`: when a background message last came to a node from another, as of the last `advance`."""
+        """With `overhear`: when the node last received a background message from `sender`, as of the last `advance`."""
 
     def take_series(self) -> list[list[int]]:
         """Counters of the whole network by kind and metric since the last call."""

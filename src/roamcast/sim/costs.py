@@ -1,7 +1,7 @@
 """What messages cost, by the repair or refresh that they belong to: the rows of `transmit`.
 
-The core counts frames and messages by node and kind. What belongs to a cause is counted here too, and taken out of the
-core's totals at the end, so that all rows together give what was sent.
+The core counts frames and messages by node and kind. What belongs to a cause is also counted here, and subtracted from
+the core's totals at the end, so that all rows add up to what was sent.
 """
 
 from collections.abc import Sequence
@@ -11,7 +11,7 @@ from roamcast.facts.recorder import Recorder
 from roamcast.facts.schema import COUNTERS
 
 MAX_HELD: Final = 10_000
-"""Causes that are held before they are written; rows of the same key add up."""
+"""Most causes that are held before they are written; rows with the same key add up."""
 _SPENT: Final = 3
 """Packets, bits and airtime: what a sender knows. Receptions and losses happen elsewhere, under no cause."""
 _ACCOUNT: Final = 1 + _SPENT
@@ -28,7 +28,7 @@ class Costs:
         self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
 
     def charge(self, node: int, kind: int, cause: int, messages: int, spent: Sequence[int]) -> None:
-        """Puts so many messages, and what they took, to their cause."""
+        """Charges `messages` messages, and what was spent on them, to their cause."""
         for account in (
             self._by_cause.setdefault((node, kind, cause), [0] * _ACCOUNT),
             self._in_all.setdefault((node, kind), [0] * _ACCOUNT),
@@ -46,7 +46,7 @@ class Costs:
         self._by_cause.clear()
 
     def write_totals(self, totals: Sequence[Sequence[list[int]]]) -> None:
-        """The rest: what the core counted by node and kind, without what belongs to a cause."""
+        """Writes the rest: the core's totals by node and kind, without what was charged to a cause."""
         self._write_causes()
         for node, kinds in enumerate(totals):
             for kind, (*frames, messages) in enumerate(kinds):

@@ -1,7 +1,7 @@
-"""Events of a scenario from XML documents, and the files in which these are.
+"""Events of a scenario that come from XML documents, and the documents' files.
 
-A scenario names files, and has their contents in their place once it is checked: so a run is defined by its scenario
-alone, wherever it is run. A text that begins with `<` is a document already.
+A scenario names files; checking it replaces the names with the files' contents, so that a run is defined by its
+scenario alone, wherever it runs. A text that begins with `<` is already a document.
 """
 
 import functools
@@ -15,7 +15,7 @@ from roamcast.sim.mobility import ScenarioError
 
 
 def with_contents(names: tuple[str, ...], folder: Path) -> tuple[str, ...]:
-    """Documents as they are, those of files read."""
+    """The documents; those named by a file are read from it."""
     return tuple(name if is_document(name) else _read(folder / name) for name in names)
 
 
@@ -39,7 +39,7 @@ def _read(file: Path) -> str:
 
 @functools.lru_cache(maxsize=16)
 def events_of(documents: tuple[str, ...], schema: str | None, carry: Carry) -> tuple[Event, ...]:
-    """The events of documents, in their order. What is wrong with one names its number, from 0."""
+    """The events of documents, in order. Errors name the document's number, from 0."""
     known = None if schema is None else Schema.from_xsd(schema)
     events = []
     for number, document in enumerate(documents):

@@ -1,4 +1,4 @@
-"""Values that a scenario gives or has drawn: one value, a list to draw from, or bounds to draw between."""
+"""Values that a scenario gives or draws: one value, a list to draw from, or bounds to draw between."""
 
 from random import Random
 
@@ -29,7 +29,7 @@ def draw(drawn: Drawn, rng: Random) -> Scalar:
 
 
 def values_of(drawn: Drawn) -> tuple[Scalar, ...]:
-    """The values it may come to, of a span its bounds. Raises `ValueError` if there is none."""
+    """The possible values; for a span, its bounds. Raises `ValueError` if there is none."""
     if isinstance(drawn, Span):
         if not drawn.low <= drawn.high:
             raise ValueError(f"low {drawn.low} is above high {drawn.high}")
@@ -41,5 +41,5 @@ def values_of(drawn: Drawn) -> tuple[Scalar, ...]:
 
 
 def own_range(bounds: tuple[float, float], seed: int, node: int) -> float:
-    """The range of a node where ranges are drawn once for each, m."""
+    """The range of a node, m, if each node's range is drawn once."""
     return Random(f"{seed}/range/{node}").uniform(*bounds)

@@ -1,4 +1,4 @@
-"""Links that follow from the seed: a random tree, and links that take turns at times which vary."""
+"""Links drawn from the seed: a random tree, and links that take turns at varying times."""
 
 from collections.abc import Iterator
 from random import Random
@@ -55,7 +55,7 @@ class Cycle(_Part, frozen=True, kw_only=True):
     ] = 0.0
 
     def changes(self, rng: Random, end: int) -> Iterator[tuple[int, list[Pair], list[Pair]]]:
-        """When links go and which come, ns; the first state is there from the start."""
+        """The times, ns, at which links go and come, and which; the first state holds from the start."""
         time, number = 0, 0
         former: tuple[Pair, ...] = ()
         while time < end:

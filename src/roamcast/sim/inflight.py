@@ -1,7 +1,7 @@
-"""The messages that the core is working on: which message a handle of the core means, and which handle a port gave out.
+"""The messages that the core is working on: maps the core's handles, and those that ports give out, to messages.
 
-The core knows small numbers only, and uses them again. A port's handle carries the generation of its number, so that
-one that a broker kept for too long means nothing, instead of somebody else's message.
+The core knows only small numbers, and reuses them. A port's handle also has the generation of its number, so that a
+handle that a broker kept for too long is invalid, instead of meaning another message.
 """
 
 from collections.abc import Sequence
@@ -18,7 +18,7 @@ class MessagesInFlight:
         self._free: list[int] = []
 
     def add(self, message: Message | Bulk, to: int, release: int) -> int:
-        """A handle of the core for a message that leaves at `release`."""
+        """Adds a message that leaves at `release`; returns the core's handle for it."""
         if self._free:
             handle = self._free.pop()
         else:
@@ -33,7 +33,7 @@ class MessagesInFlight:
         return handle
 
     def port_handle(self, handle: int) -> int:
-        """What a broker gets to name the message by."""
+        """The handle by which a broker names the message."""
         return self._generation[handle] << 32 | handle
 
     def withdrawable(self, port_handle: int, now: int) -> int | None:
@@ -57,7 +57,7 @@ class MessagesInFlight:
         return self._release[handle]
 
     def finish(self, handle: int) -> Message | Bulk:
-        """A message is over: its handle is free, and whoever still holds it holds nothing."""
+        """Ends a message: its handle becomes free, and copies of the port's handle become invalid."""
         message = self._messages[handle]
         assert message is not None, f"handle {handle} is free"
         self._messages[handle] = None

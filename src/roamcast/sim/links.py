@@ -1,4 +1,4 @@
-"""Scripted links: who hears whom when there are no positions, drawn by hand or recorded."""
+"""Scripted links: which nodes hear each other if there are no positions; written by hand, drawn or recorded."""
 
 import heapq
 from collections.abc import Iterator
@@ -15,7 +15,7 @@ from roamcast.sim.some_nodes import unknown_nodes
 from roamcast.units import SECOND
 
 Flip = tuple[int, int, int, float | None]
-"""A time in ns, the two ends, and the loss of the link, or None where it goes."""
+"""A time in ns, the two ends, and the loss of the link, or None if the link ends."""
 
 
 class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -68,7 +68,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     def flips(self, seed: int = 0, end: int = 0, nodes: int = 0, folder: Path = Path()) -> Iterator[Flip]:
         """Every change of one direction of a link, in order; the first are those at the start.
 
-        What is drawn follows from the seed; links take turns until `end`. `folder` is where the name of a trace starts.
+        Random links depend on the seed; links take turns until `end`. The name of a trace is relative to `folder`.
         """
         cycles = [self._taking_turns(cycle, n, seed, end) for n, cycle in enumerate(self.cycle)]
         recorded = self._recorded(seed, end, nodes, folder)

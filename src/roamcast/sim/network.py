@@ -28,7 +28,7 @@ class _Scenario(msgspec.Struct):
 
 
 def reach_of(scenario: str, nodes: int) -> Reach | None:
-    """Of a scenario (JSON); None: it has links."""
+    """The reach of a scenario (JSON); None: it has links."""
     read = msgspec.json.decode(scenario, type=_Scenario)
     radio = read.radio
     if radio.propagation == "links":
@@ -48,13 +48,13 @@ def network_of(
     directed: bool = False,
     drawn: Drawn = "mean",
 ) -> Contacts | None:
-    """The contacts of a run, from its tables `leg`, `link` and `away`; None where its movement was not recorded."""
+    """The contacts of a run, from its tables `leg`, `link` and `away`; None if its movement was not recorded."""
     reach = None if facts["link"].num_rows else reach_of(scenario, nodes)
     return contacts(facts, nodes, end, reach, directed=directed, drawn=drawn)
 
 
 def record_of(facts: Mapping[str, pa.Table], scenario: Scenario) -> Record:
-    """A run's facts, ready to be asked why an event did not get somewhere. Every table of every run must be there."""
+    """A run's facts, prepared to explain why an event did not arrive. All tables that every run has must be there."""
     encoded, nodes, end = msgspec.json.encode(scenario).decode(), scenario.nodes, scenario.end
     settings = Settings(
         nodes=nodes,

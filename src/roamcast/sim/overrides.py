@@ -11,7 +11,7 @@ from roamcast.sim.scenario import Scenario, check, parse
 
 
 def changed(text: str, file: Path, changes: Sequence[str]) -> Scenario:
-    """The scenario that the text and the changes give; errors name both."""
+    """The scenario from the text with the changes applied; errors name both."""
     raw = parse(text, str(file))
     for change in changes:
         apply(change, raw)

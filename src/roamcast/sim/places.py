@@ -1,4 +1,4 @@
-"""Where nodes will be: the same walks as the run's, read ahead, for a workload that places regions around nodes."""
+"""Where nodes will be: the run's walks, read ahead, for a workload that places regions around nodes."""
 
 from bisect import bisect_right
 from collections.abc import Iterator
@@ -11,7 +11,7 @@ from roamcast.sim.workload import Act, acts
 
 
 class Places:
-    """Legs are made as they are asked for and stay, so that times may come in any order."""
+    """The nodes' positions. Legs are made on demand and kept, so that times may come in any order."""
 
     def __init__(self, walks: list[Iterator[Leg]]) -> None:
         self._walks = walks
@@ -28,7 +28,7 @@ class Places:
 
 
 def scenario_acts(scenario: Scenario, folder: Path) -> Iterator[Act]:
-    """Everything the applications of a scenario do, in the order of time."""
+    """Everything the applications of a scenario do, in order of time."""
     workload, area = scenario.workload, scenario.area
     if area is None or not workload.placed:
         return acts(workload, scenario.nodes, scenario.seed, scenario.end, area)

@@ -1,6 +1,6 @@
-"""A protocol that raised in the middle of a run: where in its file, at which node, and doing what.
+"""Describes an error that a protocol raised during a run: where in its file, at which node, and in which call.
 
-Found from the traceback alone, so that a run that goes well pays nothing for it.
+All of it is found from the traceback, so that a run without errors pays nothing for it.
 """
 
 import traceback

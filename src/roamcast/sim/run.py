@@ -14,7 +14,7 @@ from roamcast.sim.world import CoreMaker, Progress, World
 
 @dataclass(frozen=True)
 class RunReport:
-    """What a run cost; what it found is in its facts."""
+    """The cost of a run; its results are in its facts."""
 
     simulated: float
     """Seconds."""
@@ -23,7 +23,7 @@ class RunReport:
 
 
 def compiled_core() -> CoreMaker:
-    """The fast core. Imported only now: reading its compiled code takes half a second."""
+    """The fast core, imported only on demand: loading its compiled code takes half a second."""
     from roamcast.sim import kernel
 
     return kernel.Core
@@ -38,7 +38,7 @@ def run(
     progress: Progress | None = None,
     through_codec: bool = False,
 ) -> RunReport:
-    """Runs a checked scenario to its end. `folder` is where its file names start; `reference.Core` may be the core."""
+    """Runs a checked scenario to its end. Its file names are relative to `folder`; the core may be `reference.Core`."""
     started = time.process_time()
     recorder = Recorder(sink, tables_of(scenario.entry(folder).facts))
     make_core = make_core or compiled_core()
@@ -46,7 +46,7 @@ def run(
         world = World(scenario, recorder, make_core, folder, through_codec=through_codec)
     try:
         world.run(progress)
-    except OSError:  # of the sink: a full disk is no fault of the protocol in whose call it is noticed
+    except OSError:  # of the sink: a full disk is not the fault of the protocol whose call hits it
         raise
     except (Exception, SystemExit) as problem:
         words = describe_raise(problem)

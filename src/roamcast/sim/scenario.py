@@ -36,7 +36,7 @@ from roamcast.sim.workload import Publishers, Subscribers, Workload
 from roamcast.units import SECOND
 
 MAX_FLOOD_NODES = 3000
-"""Background floods remember, for each pair of nodes, what was seen: 8 bytes a pair."""
+"""Background floods remember, for each pair of nodes, what was seen: 8 bytes per pair."""
 RATES = (1, 2, 5.5, 11)
 
 
@@ -85,7 +85,7 @@ class Radio(Part, frozen=True, kw_only=True):
 
     @property
     def longest(self) -> float:
-        """The greatest range that occurs, m."""
+        """The longest range that can occur, m."""
         return max(self.range) if isinstance(self.range, tuple) else self.range
 
 
@@ -169,7 +169,7 @@ class Scenario(Part, frozen=True, kw_only=True):
 
     def settings(self, kinds: int = 0, *, overhears: bool = False) -> Settings:
         """The core's configuration; `kinds` is how many kinds of messages the protocol has, `overhears` whether its
-        brokers ask for whom they heard in background traffic."""
+        brokers ask which nodes they heard in background traffic."""
         radio, mac, noise = self.radio, self.mac, self.background
         drawn_per_frame = isinstance(radio.range, tuple) and radio.drawn == "frame"
         low, high = radio.range if isinstance(radio.range, tuple) and drawn_per_frame else (0.0, 0.0)
@@ -297,7 +297,7 @@ def parse(text: str, source: str) -> dict[str, Any]:
 
 
 def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
-    """Decodes a scenario and refuses what cannot run; `source` is what errors call it."""
+    """Decodes a scenario and refuses what cannot run; errors name it `source`."""
     refuse_experiment(raw, source)
     for field, value in _not_finite(raw):
         raise ScenarioError(f"{source}: {field} = {value}: must be finite")
@@ -315,7 +315,7 @@ def check(raw: dict[str, Any], source: str, folder: Path) -> Scenario:
 
 
 def refuse_experiment(raw: dict[str, Any], source: str) -> None:
-    """Says which command takes an experiment file, where a scenario is expected."""
+    """Refuses an experiment file where a scenario is expected, naming the command that takes it."""
     if "scenario" in raw and "nodes" not in raw:
         raise ScenarioError(f"{source}: this is an experiment, not a scenario: roamcast campaign {source}")
 
@@ -335,7 +335,7 @@ def _with_documents(scenario: Scenario, source: str, folder: Path) -> Scenario:
 
 
 def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
-    """What the scenario asks of its protocol that the protocol cannot do: (field, rule)."""
+    """What the scenario needs and its protocol cannot do: (field, rule)."""
     groups: tuple[tuple[str, tuple[Subscribers | Publishers, ...]], ...] = (
         ("subscribers", scenario.workload.subscribers),
         ("publishers", scenario.workload.publishers),
@@ -360,7 +360,7 @@ def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
 
 
 def _parameters_of(scenario: Scenario, entry: Entry) -> Parameters | None:
-    """The protocol's parameters; None if they are wrong, which `parameters` tells."""
+    """The protocol's parameters; None if they are wrong, which `parameters` reports."""
     try:
         return msgspec.convert(scenario.protocol.parameters, entry.parameters)
     except msgspec.ValidationError:
@@ -368,7 +368,7 @@ def _parameters_of(scenario: Scenario, entry: Entry) -> Parameters | None:
 
 
 def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) -> Iterator[tuple[str, str]]:
-    """Contexts of a group that the protocol does not take, each asked for as one of its nodes would."""
+    """Contexts of a group that the protocol refuses, each tried as one of the group's nodes would use it."""
     params = _parameters_of(scenario, entry)
     if params is None:
         return
@@ -389,7 +389,7 @@ def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) 
 
 
 def _not_finite(value: Any, path: str = "") -> Iterator[tuple[str, float]]:  # noqa: ANN401  # it is TOML
-    """TOML has inf and nan, and bounds let nan through: no scenario means either."""
+    """Fields that are inf or nan: TOML has both, and bounds let nan through, but no scenario means either."""
     if isinstance(value, float) and not math.isfinite(value):
         yield path, value
     elif isinstance(value, dict):

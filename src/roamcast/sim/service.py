@@ -1,6 +1,6 @@
-"""Service times: what a node computes takes time, for papers whose figures hang on it.
+"""Service times: computing takes a node time, for papers whose figures depend on it.
 
-A broker says what it computes (`Port.spend`); `[service]` says how long that takes, and on how many CPUs. The rules
+A broker reports what it computes (`Port.spend`); `[service]` says how long that takes, and on how many CPUs. The rules
 this file owns:
 
 * A CPU serves calls to brokers one after another, in the order in which they came. A call that comes while it is busy
@@ -10,7 +10,7 @@ this file owns:
 * With `cpu = "shared"` all nodes wait for one CPU, as in a simulation of a whole network on one machine that computes
   for real.
 
-Without `[service]` computing takes no time, and nothing of this file is in the way.
+Without `[service]`, computing takes no time, and nothing in this file runs.
 """
 
 from collections import deque
@@ -48,10 +48,10 @@ class Service(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 Call = Callable[..., None]
-"""What a CPU serves: called with the time, and what it was asked with."""
+"""What a CPU serves: called with the time and its own arguments."""
 
 Plan = Callable[[Time, Callable[[Time], None]], None]
-"""Has something called at a time."""
+"""Schedules a call at a time."""
 
 
 class Cpu:
@@ -62,13 +62,13 @@ class Cpu:
         self._free: Time = 0
         self._now: Time = 0
         self.spent: Time = 0
-        """In the call that is being served."""
+        """The time spent so far in the call that is being served."""
 
     def spend(self, work: Work) -> None:
         self.spent += self._times[work]
 
     def call(self, now: Time, call: Call, *arguments: Any) -> None:  # noqa: ANN401  # as the call takes them
-        """Serves a call at once if the CPU is idle, or else when all that came before it are done."""
+        """Serves a call at once if the CPU is idle, else when all earlier calls are done."""
         if self._waiting:
             self._waiting.append((call, arguments))
         elif now < self._free:
@@ -78,7 +78,7 @@ class Cpu:
             self._serve(now, call, arguments)
 
     def then(self, action: Callable[[], None]) -> None:
-        """Does something when what was spent so far is over."""
+        """Performs an action after the time spent so far."""
         if self.spent:
             self._plan(self._now + self.spent, lambda _: action())
         else:
@@ -187,7 +187,7 @@ class ServedPort:
         self._cpu.then(partial(self._port.decide, event, decision, to))
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        """Ignored: a copy waits for the CPU as anything else."""
+        """Ignored: a copy waits for the CPU like anything else."""
 
     def overheard(self, neighbour: Node) -> Time | None:
         return self._port.overheard(neighbour)

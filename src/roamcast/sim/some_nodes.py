@@ -1,4 +1,4 @@
-"""Nodes that a part of a scenario is about."""
+"""The nodes that a part of a scenario applies to."""
 
 from collections.abc import Iterable, Iterator
 from typing import Annotated
@@ -21,7 +21,7 @@ class SomeNodes(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields
 
 
 def unknown_nodes(named: Iterable[int], nodes: int) -> Iterator[str]:
-    """A complaint about each node that is not one of so many."""
+    """A complaint about each named node that does not exist, given the number of nodes."""
     for node in named:
         if not 0 <= node < nodes:
             yield f"{node}: nodes are numbered from 0 to {nodes - 1}"

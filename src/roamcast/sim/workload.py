@@ -1,8 +1,8 @@
-"""The workload: who subscribes to what, who publishes what and when.
+"""The workload: which nodes subscribe to what, and which publish what and when.
 
-It follows from the scenario and the seed alone, never from the protocol, so that every protocol of a comparison gets
-the same. Each publisher, and each subscriber that changes its mind, draws from a stream of its own; who takes part, and
-what is wanted first, is drawn from one stream for all. Lifetimes and contexts have streams of their own.
+It depends only on the scenario and the seed, never on the protocol, so that every protocol in a comparison gets the
+same. Each publisher, and each subscriber that changes its subscription, draws from its own random stream; one common
+stream draws the nodes and the first subscriptions. Lifetimes and contexts have streams of their own.
 """
 
 import functools
@@ -73,7 +73,7 @@ class _Group(_Part, frozen=True, kw_only=True):
             yield "lifetime", "an empty list: at least one to draw from"
 
     def context_problems(self, area: Area | None) -> Iterator[tuple[str, str]]:
-        """What is wrong with its contexts."""
+        """The problems of its contexts."""
         for name, place, domain_name, domain in self.contexts:
             yield from ((name, rule) for rule in place_problems(place, area))
             yield from ((domain_name, rule) for rule in domain_problems(domain))
@@ -137,7 +137,7 @@ class Subscribers(_Group, frozen=True, kw_only=True):
 
     @property
     def wanted(self) -> list[Filter]:
-        """What each node draws from."""
+        """The filters that each node draws from."""
         if self.xpath is not None:
             return [filter_from_xpath(expression) for expression in _listed(self.xpath)]
         return [parse_filter(text) for text in self.filters]
@@ -229,7 +229,7 @@ class Publishers(_Group, frozen=True, kw_only=True):
         return (("relevance", self.relevance, "subscription_domain", self.subscription_domain),)
 
     def event(self, rng: Random, id: int) -> Event:
-        """One event with drawn content, padded to its size, or that of a document."""
+        """One event with drawn content, padded to its size, or the event of a document."""
         serial = (id & 0xFFFFFFFF) - 1
         if self.documents:
             events = events_of(self.documents, self.schema, self.carry)
@@ -241,8 +241,8 @@ class Publishers(_Group, frozen=True, kw_only=True):
         return self._padded(Event.of(self.type, content, id=id))
 
     def _padded(self, bare: Event) -> Event:
-        # A payload of n bytes takes n and a header of 2 (as none does), 3 or 5 bytes. Where the header grows, two or
-        # three sizes cannot be had; the event is then as much smaller.
+        # A payload of n bytes takes n bytes and a header of 2 (like an empty payload), 3 or 5 bytes. Where the header
+        # grows, two or three sizes are impossible; the event is then that much smaller.
         room = self.size - bare.size
         room -= 0 if room < 256 else 1 if room < 65537 else 3
         return msgspec.structs.replace(bare, payload=_zeros(max(0, room)))
@@ -282,7 +282,7 @@ class Publishers(_Group, frozen=True, kw_only=True):
 
 @functools.lru_cache(maxsize=16)
 def _zeros(length: int) -> bytes:
-    """The payload of all events of one size: in a run with long ones it would be most of the memory."""
+    """The payload shared by all events of one size: in a run with long events it would be most of the memory."""
     return bytes(length)
 
 
@@ -299,7 +299,7 @@ class Workload(_Part, frozen=True, kw_only=True):
 
     @property
     def placed(self) -> bool:
-        """Whether a region is placed around a node, so that its place must be known."""
+        """Whether a region is placed around a node, so that the node's position must be known."""
         return any(
             isinstance(place, Placed) and place.around == "node"
             for group in (*self.subscribers, *self.publishers)
@@ -336,7 +336,7 @@ class Workload(_Part, frozen=True, kw_only=True):
 
 
 class Act(NamedTuple):
-    """Something an application does. A subscription that ends comes as its id."""
+    """Something an application does. For a subscription that ends, `what` is its id."""
 
     time: int
     node: int
@@ -346,9 +346,9 @@ class Act(NamedTuple):
 def acts(
     workload: Workload, nodes: int, seed: int, end: int, area: Area | None = None, here: Here | None = None
 ) -> Iterator[Act]:
-    """Everything the applications do before `end`, in the order of time, made as it is asked for.
+    """Everything the applications do before `end`, in order of time, made lazily.
 
-    `area` and `here` are for regions that are placed.
+    `area` and `here` are needed to place regions.
     """
     making = _Contexts(seed, area, here)
     rng = Random(f"{seed}/workload")
@@ -363,7 +363,7 @@ def acts(
 
 
 def _draw_nodes(groups: list[Subscribers | Publishers], nodes: int, rng: Random, taken: set[int]) -> list[list[int]]:
-    """The members of each group: those named, and for the others nodes that no group has yet."""
+    """The members of each group: the named ones, or nodes that are in no group yet."""
     named = {node for group in groups for node in group.nodes or ()}
     pool = [node for node in range(nodes) if node not in named and node not in taken]
     rng.shuffle(pool)
@@ -429,7 +429,7 @@ def _subscribing(
 def _terms(
     group: Subscribers, node: int, filters: list[Filter], wanted: Filter, seed: int, stop: int
 ) -> Iterator[tuple[int, Filter]]:
-    """From when a node wants what, until it wants something else."""
+    """The periods of a node's subscriptions, each until the next begins."""
     if group.every is None:
         yield round(group.start * SECOND), wanted
     interval = group.change or group.every
@@ -459,7 +459,7 @@ def _publishing(group: Publishers, node: int, seed: int, end: int, making: _Cont
 
 
 def _times(group: Publishers, rng: Random) -> Iterator[float]:
-    """When a node publishes, ns."""
+    """The times at which a node publishes, ns."""
     interval, start = SECOND / group.rate, group.start * SECOND
     if group.timing == "uniform":
         for number in itertools.count():

@@ -1,7 +1,7 @@
-"""The simulated world: hosts a broker on every node, and gives each the port it asks for.
+"""The simulated world: hosts a broker on every node, and gives each its port.
 
-The loop knows two sources of events: the core (frames) and its own agenda (movement, links, applications, timers). At
-one instant the agenda goes first, in the order of `Priority`; what it does at an instant the core sees from then on.
+The loop has two sources of events: the core (frames) and its own agenda (movement, links, applications, timers). At the
+same instant the agenda goes first, in the order of `Priority`; the core sees the effects from that instant on.
 """
 
 import enum
@@ -45,7 +45,7 @@ Progress = Callable[[int], None]
 
 
 class Priority(enum.IntEnum):
-    """What goes first at one instant."""
+    """The order of things at the same instant."""
 
     SECOND = 0
     LINK = 1
@@ -63,7 +63,7 @@ class _Absence(NamedTuple):
 
     restart: bool
     waiting: list[Callable[[], None]]
-    """What it does when it is back, in order."""
+    """What the node does when it is back, in order."""
 
 
 class World:
@@ -100,14 +100,14 @@ class World:
 
         self._messages = MessagesInFlight()
         self._costs = Costs(recorder, self._kind_roles)
-        self._followed: dict[int, str] = {}  # kinds of which brokers get first copies: how the others are noted
-        self._legs: dict[int, Leg] = {}  # the one that each node is on; none with links
+        self._followed: dict[int, str] = {}  # kinds with only first copies, and the note for the others
+        self._legs: dict[int, Leg] = {}  # each node's current leg; empty with links
         self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
         self._frames = 0
         self._records_frames = scenario.record.frames
         self._away: dict[int, _Absence] = {}
-        self._begun: dict[int, int] = {}  # when a node last began again
+        self._begun: dict[int, int] = {}  # when a node last restarted
         self._away_by_place = {
             node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
         }
@@ -125,7 +125,7 @@ class World:
         self._prepare_air(folder)
         for change in attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end):
             if change.time == 0:
-                self._change_attributes(change)  # at once: a broker may ask for them when it starts
+                self._change_attributes(change)  # now, since a broker may ask for them when it starts
             else:
                 self._plan(change.time, Priority.ATTRIBUTES, change.node, change)
         for switch in switches(scenario.away, scenario.nodes, scenario.seed, scenario.end):
@@ -161,17 +161,17 @@ class World:
         assert scenario.area is not None
         walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
         for node, walk in enumerate(walks):
-            self._next_leg(node, walk)  # at once: a broker may ask where it is when it starts
+            self._next_leg(node, walk)  # now, since a broker may ask for its position when it starts
 
     def _plan_next_flip(self) -> None:
-        """One at a time: recorded contacts of thousands of nodes are millions of them."""
+        """Plans one change at a time: recorded contacts of thousands of nodes have millions."""
         flip = next(self._flips, None)
         if flip is not None:
             time, sender, receiver, loss = flip
             self._plan(time, Priority.LINK, sender, (receiver, loss))
 
     def run(self, progress: Progress | None = None) -> None:
-        """Everything, from the start to the end."""
+        """Runs the scenario from start to end."""
         end = self._scenario.end
         self._plan(SECOND, Priority.SECOND, 0, progress)
         self._plan_next_act()
@@ -197,7 +197,7 @@ class World:
             self._count_totals()
 
     def _work(self) -> None:
-        """What the agenda has for this instant."""
+        """Does what the agenda has for this instant."""
         agenda, now = self._agenda, self.now
         while agenda[0][0] <= now:
             _, priority, _, node, data = heapq.heappop(agenda)
@@ -280,7 +280,7 @@ class World:
             action()
 
     def _put_off(self, node: int, priority: Priority, data: Any) -> None:  # noqa: ANN401  # as the priority says
-        """What is due at a node that is away waits for its return; what it cannot do then is never done."""
+        """Postpones what is due at a node that is away until its return; what it cannot do then is dropped."""
         absence = self._away[node]
         lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
         if not lost:
@@ -290,7 +290,7 @@ class World:
             self._plan_next_act()
 
     def _when_there(self, node: int, action: Callable[[], None]) -> None:
-        """Tells a broker what became of a message of its own: at once, when it is awake again, or never."""
+        """Tells a broker the fate of a message that it sent: at once, when it is awake again, or never."""
         absence = self._away.get(node)
         if absence is None:
             action()
@@ -315,7 +315,7 @@ class World:
         if isinstance(what, Publication):
             event = what.event
             times = self._published.setdefault(node, array("q"))
-            times.extend([-1] * ((event.id & 0xFFFFFFFF) - 1 - len(times)))  # of events that were never published
+            times.extend([-1] * ((event.id & 0xFFFFFFFF) - 1 - len(times)))  # for events that were never published
             times.append(self.now)
             self._facts.add("publish", *publish_row(self.now, node, what))
             for row in event_rows(event):
@@ -337,7 +337,7 @@ class World:
             self.brokers[node].unsubscribe(self.now, what)
 
     def _expire(self, node: int, subscription: Subscription) -> None:
-        """A subscription's lifetime is over, unless another has taken its place or it has ended before."""
+        """Ends a subscription whose lifetime is over, unless it was replaced or has ended before."""
         if self._wanted[node].get(subscription.id) is subscription:
             self._act(node, subscription.id)
 
@@ -409,7 +409,7 @@ class World:
         self._tell_left(sender, bulk)
 
     def _tell_left(self, sender: int, sent: Message | Bulk) -> None:
-        """Tells a broker that its message has left, unless it has begun again since and knows nothing of it."""
+        """Tells a broker that its message has left, unless it has restarted since and does not know it."""
         if self._messages.release(self.core.handle) >= self._begun.get(sender, 0):
             self._when_there(sender, partial(self._left, sender, sent))
 
@@ -457,7 +457,7 @@ class World:
         self._facts.add(fact.table, self.now, node, *astuple(fact))
 
     def here(self, node: int, now: int) -> tuple[float, float] | None:
-        """Where the core has the node: it computes the same from the same leg."""
+        """The node's position, the same as in the core, which computes it from the same leg."""
         leg = self._legs.get(node)
         return None if leg is None else position(leg, now)
 
@@ -493,7 +493,7 @@ class World:
         self._costs.write_if_many()
 
     def _charge(self, node: int, sent: Message | Bulk, messages: int = 1) -> None:
-        """Puts what a message took to its cause, if it has one."""
+        """Charges the cost of a message to its cause, if it has one."""
         cause = sent.cause
         if cause:
             kind = self._kinds[type(sent) if isinstance(sent, Message) else sent.piece]
@@ -571,7 +571,7 @@ class _Port:
 
 
 class _DecidingPort(_Port):
-    """A port that writes decisions down."""
+    """A port that records decisions."""
 
     __slots__ = ()
 

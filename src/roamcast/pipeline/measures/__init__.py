@@ -1,4 +1,4 @@
-"""Measures: numbers about runs, and what they say over seeds.
+"""Measures: numbers about runs, and their statistics over seeds.
 
 `MEASURES` has all that are known, by name; `measure` computes them for a campaign and writes three tables. A measure
 from outside the package is named by an entry point of the group `roamcast.measures`, or by an experiment as
@@ -75,7 +75,7 @@ _FAMILIES: Final = (
 
 
 def catalogue(outside: Iterable[EntryPoint]) -> dict[str, Measure]:
-    """Our measures and those that the entry points name."""
+    """Our own measures and those that the entry points name."""
     known = {ours.name: ours for family in _FAMILIES for ours in family.MEASURES}
     for point in outside:
         theirs = point.load()
@@ -155,7 +155,7 @@ def is_current(out: Path, names: Iterable[str] | None = None) -> bool:
 
 
 def _all_measured(facts: Facts, chosen: list[Measure]) -> pa.Table:
-    """RUN_MEASURES of all runs: what was there, and what was missing, measured now."""
+    """RUN_MEASURES of all runs: known values, and the missing ones, measured now."""
     found = [known.known(facts.out, chosen, facts.names)]
     for names, runs in known.missing(found[0], chosen, facts.names).items():
         of_group = (
@@ -175,7 +175,7 @@ def _chosen(names: Iterable[str] | None) -> list[Measure]:
 
 
 def run_measures(facts: Facts, chosen: list[Measure]) -> pa.Table:
-    """RUN_MEASURES: a row for each run and measure, null where the measure gives none."""
+    """RUN_MEASURES: one row per run and measure, null if the measure gives no value."""
     runs, names = sorted(facts.names), [one.name for one in chosen]
     wanted = pa.table({"run": runs * len(names), "measure": [name for name in names for _ in runs]})
     values = _union([_values(one, facts) for one in chosen]).toArrow()
@@ -183,7 +183,7 @@ def run_measures(facts: Facts, chosen: list[Measure]) -> pa.Table:
 
 
 def _union(frames: list[DataFrame]) -> DataFrame:
-    """Halves of halves: Spark looks through the whole plan at each step, and a chain of a hundred is looked through a
+    """The union as a balanced tree: Spark analyses the whole plan at each step, so a chain of a hundred is analysed a
     hundred times."""
     middle = len(frames) // 2
     return frames[0] if middle == 0 else _union(frames[:middle]).unionAll(_union(frames[middle:]))
@@ -204,7 +204,7 @@ def _check_complete(table: pa.Table, runs: int, wanted: list[str]) -> None:
 
 
 def _write(out: Path, name: str, table: pa.Table, order: list[str]) -> None:
-    """Whole or not at all, in an order that does not depend on Spark."""
+    """Writes a table whole or not at all, in an order that does not depend on Spark."""
     (out / "measures").mkdir(exist_ok=True)
     (out / "tmp").mkdir(exist_ok=True)
     draft = out / "tmp" / f"measures-{name}.{os.getpid()}.parquet"

@@ -1,4 +1,4 @@
-"""Measures that need a run's order or its graph: worked out run by run, in tasks that read the run's own files."""
+"""Measures that need a run's order or its graph: computed run by run, in tasks that read the run's own files."""
 
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -21,7 +21,7 @@ Work = Callable[[str, int, int, int, str], dict[str, Any] | list[dict[str, Any]]
 of them."""
 
 _MORE_TASKS: Final = 2
-"""Times as many as Spark makes of a shuffle, so that cores that are done early find more to do."""
+"""How many times as many tasks as a shuffle of Spark has, so that cores that finish early get more work."""
 
 
 def of_runs(
@@ -32,8 +32,8 @@ def of_runs(
     *,
     together: Mapping[str, str] | None = None,
 ) -> DataFrame:
-    """(run, figures): a row for each of those runs. Runs of which `together` says the same follow each other in one
-    task, so that work can keep what they share."""
+    """(run, figures): one row per run. Runs with the same value in `together` follow each other in one task, so that
+    `work` can keep what they share."""
     schema = pa.schema([("run", pa.string()), *((figure, pa.float64()) for figure in figures)])
     return rows_of_runs(facts, runs, work, schema, together=together)
 
@@ -58,7 +58,7 @@ def rows_of_runs(
 
 
 def bounds(facts: Facts) -> DataFrame:
-    """(run, start, end, nodes, scenario): what is measured begins at the warm-up; times in ns."""
+    """(run, start, end, nodes, scenario): the measured time starts after the warm-up; times in ns."""
     start, end = (F.round(F.col(name) * SECOND).cast("long") for name in ("warmup", "simulated"))
     return facts.runs.select("run", start.alias("start"), end.alias("end"), "nodes", "scenario")
 
@@ -79,7 +79,7 @@ class Files:
     store: Store
     having: Mapping[str, frozenset[str]]
     stamp: str = ""
-    """Of packed facts."""
+    """The stamp of packed facts."""
 
     @classmethod
     def of(cls, facts: Facts, *tables: str) -> "Files":
@@ -88,12 +88,12 @@ class Files:
     def rows(
         self, table: str, run: str, columns: Sequence[str] | None = None, dictionaries: Sequence[str] = ()
     ) -> pa.Table:
-        """One of those tables of one run; `dictionaries` are columns to be read as such."""
+        """One table of one run; `dictionaries` are columns to read as dictionaries."""
         if run not in self.having[table]:
             empty = TABLES[table].empty_table()
             return empty if columns is None else empty.select(list(columns))
         return stored_in(self.store, self.stamp).read(table, run, columns, dictionaries)
 
     def read(self, run: str) -> dict[str, pa.Table]:
-        """All those tables of one run."""
+        """All these tables of one run."""
         return {table: self.rows(table, run) for table in self.having}

@@ -13,7 +13,7 @@ from roamcast.pipeline.measures.facts import Facts, Measure
 
 
 def caches(facts: Facts) -> DataFrame:
-    """A row for each run whose protocol has caches. For `Facts.once`."""
+    """One row per run whose protocol has caches. For `Facts.once`."""
     return of_runs(facts, facts.having("cache"), partial(_caches_of_run, Files.of(facts, "cache")), tuple(FIGURES))
 
 

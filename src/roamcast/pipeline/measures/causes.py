@@ -2,8 +2,8 @@
 
 The causes are those of `roamcast.facts.why`. The rules this file owns:
 
-* A share is of all expected pairs of an event and a node: the shares of a run and what was delivered make 1.
-* A run that did not record frames and decisions has none: its causes are not known.
+* A share is of all expected pairs of an event and a node: the shares of a run and its delivery add up to 1.
+* A run that did not record frames and decisions has no shares: its causes are not known.
 """
 
 from functools import partial
@@ -24,12 +24,12 @@ from roamcast.sim.network import record_of
 from roamcast.sim.scenario import Scenario
 
 NEVER_MEASURED: Final = (Cause.NOT_SUBSCRIBED, Cause.NOT_RECORDED)
-"""What no expected pair of a run with a full record can be missed for."""
+"""Causes that cannot occur for an expected pair in a run with a full record."""
 NAMES: Final = {cause: f"cause_{cause.replace(' ', '_')}" for cause in Cause if cause not in NEVER_MEASURED}
 
 
 def shares(facts: Facts) -> DataFrame:
-    """(run, a share for each cause) of the runs that recorded frames and decisions. For `Facts.once`."""
+    """(run, one share per cause) of the runs that recorded frames and decisions. For `Facts.once`."""
     runs = facts.having("frame") & facts.having("decision") & facts.having("publish") & facts.having("subscribe")
     return of_runs(facts, runs, partial(_shares, Files.of(facts, *READ)), tuple(NAMES.values()))
 

@@ -55,13 +55,13 @@ def outcomes(facts: Facts) -> DataFrame:
 
 
 def _world(scenario: str) -> str:
-    """What the seeds of a point share."""
+    """The scenario without its seed, which the runs of a point share."""
     whole = msgspec.json.decode(scenario, type=dict[str, Any])
     return msgspec.json.encode({name: whole[name] for name in sorted(whole) if name != "seed"}).decode()
 
 
 def _delivery(facts: Facts) -> DataFrame:
-    """Pooled over runs that differ in their seed alone."""
+    """Delivery, pooled over runs that differ only in their seed."""
     scenarios = zip(facts.planned["run"].to_pylist(), facts.planned["scenario"].to_pylist(), strict=True)
     worlds = facts.spark.createDataFrame(
         sorted({(run, _world(scenario)) for run, scenario in scenarios}), "run string, world string"
@@ -85,7 +85,7 @@ def _of(column: str, about: About) -> Measure:
 
 
 def traffic(facts: Facts) -> DataFrame:
-    """(run, mbit, requests): what was on the air, and the part of it that were matching requests. For `Facts.once`."""
+    """(run, mbit, requests): all traffic on the air, and the matching requests in it. For `Facts.once`."""
     bits = F.col("bits") / 1e6
     return (
         facts.once(counted)

@@ -1,4 +1,4 @@
-"""What delivery cost: packets, bits, airtime and duplicates for each pair that was delivered."""
+"""What delivery cost: packets, bits, airtime and duplicates per delivered pair."""
 
 from functools import partial
 from typing import Final
@@ -21,7 +21,7 @@ _SENT: Final = ("packets", "packets_data", "bits", "airtime", "duplicates")
 
 
 def costs(facts: Facts) -> DataFrame:
-    """(run, delivered, packets, packets_data, bits, airtime (ms), duplicates): null where a run has none. For
+    """(run, delivered, packets, packets_data, bits, airtime (ms), duplicates): null if a run has none. For
     `Facts.once`."""
     sent = of_runs(facts, facts.names, partial(_sent, Files.of(facts, "series", "note", "deliver")), _SENT)
     return facts.once(pairs).select("run", "delivered").join(sent, "run", "left")

@@ -1,13 +1,13 @@
-"""What arrived by a deadline, what could have, and how long it took with the deadline in place of never.
+"""What arrived by a deadline, what could have, and the delay with the deadline in place of never.
 
 The definitions this file owns, all over the expected pairs without a publisher's own interest, and only of events that
 are old enough at the end of the run to have reached the deadline:
 
 * **satisfaction**: the share delivered within the deadline;
 * **possible**: the share that any protocol could have delivered by then (`roamcast.facts.possible`);
-* **delivered of possible**: of those that could have been, the share that was;
-* **restricted delay**: the mean of the delay, with the deadline for whatever came later or never. The mean delay of
-  what was delivered is no fair comparison: who gives up early on the difficult pairs looks fast.
+* **delivered of possible**: the share of the possible pairs that was delivered;
+* **restricted delay**: the mean delay, where a pair that came later or never counts with the deadline. The mean delay
+  of delivered pairs is not a fair comparison: a protocol that gives up early on the difficult pairs looks fast.
 
 `DEADLINES` are in the catalogue; `within` makes the measures of any other.
 """
@@ -33,7 +33,7 @@ DEADLINES: Final = (1, 10, 60, 600)
 
 
 def figures(deadlines: tuple[float, ...], limit: Limit, deliver: pa.Table, end: int) -> dict[str, float | None]:
-    """By name, for every deadline."""
+    """The figures by name, for every deadline."""
     delay = _delays(limit, deliver)
     found: dict[str, float | None] = {}
     for deadline in deadlines:
@@ -52,7 +52,7 @@ def figures(deadlines: tuple[float, ...], limit: Limit, deliver: pa.Table, end: 
 
 
 def _delays(limit: Limit, deliver: pa.Table) -> np.ndarray:
-    """Of each pair's first delivery, ns; `NEVER`."""
+    """The delay of each pair's first delivery, ns; `NEVER` if there was none."""
     names = ("event", "node", "subscription", "time", "published")
     first: dict[Pair, int] = {}
     for event, node, subscription, time, published in zip(*(deliver[name].to_pylist() for name in names), strict=True):
@@ -78,7 +78,7 @@ def _delay(deadline: float) -> str:
 
 
 def within(*deadlines: float) -> tuple[Measure, ...]:
-    """The measures of those deadlines (s), four for each."""
+    """The measures for these deadlines (s), four per deadline."""
     named = tuple(name(one) for one in deadlines for name in (_satisfaction, _possible, _achieved, _delay))
 
     def settled(facts: Facts) -> DataFrame:

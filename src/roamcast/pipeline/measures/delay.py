@@ -1,4 +1,4 @@
-"""How long it took: of each expected pair that was delivered, the first delivery's time since publication."""
+"""Delay: for each expected pair that was delivered, the time from publication to the first delivery."""
 
 from typing import Final
 

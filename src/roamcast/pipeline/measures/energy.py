@@ -1,4 +1,4 @@
-"""Energy of the radios, from the time that they send, receive and idle.
+"""Energy of the radios, from the time that they spend sending, receiving and idle.
 
 The rules this file owns:
 
@@ -6,8 +6,8 @@ The rules this file owns:
   idle (L. Feeney, M. Nilsson, Investigating the Energy Consumption of a Wireless Network Interface in an Ad Hoc
   Networking Environment, INFOCOM 2001). No radio sleeps.
 * Sending is the airtime of all frames but background ones. Receiving is, for every frame received or lost by collision
-  or chance, the mean airtime of its kind: facts count frames at nodes they were meant for. Who overhears a unicast for
-  others counts as idle, which makes protocols with much unicast look a little cheaper than they are.
+  or chance, the mean airtime of its kind: facts count frames at nodes they were meant for. A node that overhears a
+  unicast for others counts as idle, which makes protocols with much unicast look a little cheaper than they are.
 * The rest of the measured time of all nodes is idle, which is nearly all of it. So there are two measures: all energy,
   and what was spent beyond idling, which a protocol can do something about.
 """
@@ -30,7 +30,7 @@ SEND, RECEIVE, IDLE = 0.280 * VOLT, 0.204 * VOLT, 0.178 * VOLT
 
 
 def times(facts: Facts) -> DataFrame:
-    """(run, delivered, sending, receiving, whole): seconds of all nodes. For `Facts.once`."""
+    """(run, delivered, sending, receiving, whole): seconds, summed over all nodes. For `Facts.once`."""
     heard = F.col("receptions") + F.col("collision") + F.col("random_loss")
     spent = (
         facts.once(counted)

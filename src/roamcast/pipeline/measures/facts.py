@@ -2,9 +2,9 @@
 
 The rules this file owns:
 
-* Facts are read by the manifest: only runs that are ok, only the files that it says have rows, with explicit schemas.
-  What else lies in the folder is not looked at.
-* A table with few rows a run, on which several measures stand, is computed once: `Facts.once`.
+* Only facts that the manifest lists are read: only successful runs, only files with rows, with explicit schemas.
+  Anything else in the folder is ignored.
+* A table with few rows per run that several measures use is computed once: `Facts.once`.
 """
 
 from collections.abc import Callable, Collection, Iterator
@@ -35,16 +35,16 @@ OUR_RUNS: Final = pa.schema(
 
 _LISTED_HERE: Final = "spark.sql.sources.parallelPartitionDiscovery.threshold"
 _NAMED: Final = 500
-"""Files that are named one by one; of more, the folder is read."""
+"""Up to this many files are named one by one; if there are more, the folder is read."""
 
 
 class Facts:
-    """The facts of the runs that are ok."""
+    """The facts of the successful runs."""
 
     def __init__(
         self, spark: SparkSession, out: Path, only: Collection[str] | None = None, store: Store | None = None
     ) -> None:
-        """`only` these runs; none: all. `store` has the facts, if they are not in `out`."""
+        """`only` limits the runs; None: all. `store` has the facts, if they are not in `out`."""
         self.spark = spark
         self.out = out.resolve()
         self.store: Final = (store or Store.at(self.out)).absolute()
@@ -52,28 +52,28 @@ class Facts:
         check_version(self.out)
         planned, manifest_table = read_commit(self.out)
         self.planned: Final = planned
-        """RUNS, whatever became of them."""
+        """The table RUNS, of all planned runs, successful or not."""
         manifest = [row for row in manifest_table.to_pylist() if only is None or row["run"] in only]
         self._rows = {row["run"]: dict(row["rows"] or ()) for row in manifest if row["status"] == OK}
         scenarios = dict(zip(*(self.planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
         described = [row | {"scenario": scenarios.get(row["run"])} for row in manifest if row["status"] == OK]
         self.runs: Final = spark.createDataFrame(pa.Table.from_pylist(described, OUR_RUNS), spark_schema(OUR_RUNS))
-        """A row a run: run, simulated (s), warmup (s), nodes, protocol, scenario (JSON)."""
+        """One row per run: run, simulated (s), warmup (s), nodes, protocol, scenario (JSON)."""
         self._tables: dict[str, DataFrame] = {}
         self._settled: dict[Callable[[Facts], DataFrame], DataFrame] = {}
 
     def __len__(self) -> int:
-        """How many runs there are."""
+        """The number of runs."""
         return len(self._rows)
 
     @property
     def stamp(self) -> str:
-        """Of packed facts (`campaign.stored`)."""
+        """The stamp of packed facts (`campaign.stored`)."""
         return self._stored.stamp
 
     @property
     def partitions(self) -> int:
-        """How many parts Spark makes of a shuffle: a measure of how much it does at once, over Spark Connect too."""
+        """The number of partitions of a shuffle: tells how much Spark does at once, also over Spark Connect."""
         return int(self.spark.conf.get("spark.sql.shuffle.partitions") or 1)
 
     @property
@@ -81,20 +81,20 @@ class Facts:
         return frozenset(self._rows)
 
     def having(self, table: str) -> frozenset[str]:
-        """The runs that have rows of that table."""
+        """The runs that have rows in this table."""
         return frozenset(run for run, rows in self._rows.items() if rows.get(table))
 
     def of(self, runs: frozenset[str], frame: DataFrame) -> DataFrame:
-        """The rows of a frame that belong to these runs. A join: ten thousand names are no condition."""
+        """The rows of a frame that belong to these runs. A join, since 10,000 names are too many for a condition."""
         return frame if runs >= self._rows.keys() else self._among(runs, frame)
 
     def _among(self, runs: frozenset[str], frame: DataFrame) -> DataFrame:
-        # With a schema: over Spark Connect, none is inferred where there are no rows.
+        # With a schema: Spark Connect infers none if there are no rows.
         names = self.spark.createDataFrame(pa.table({"run": pa.array(sorted(runs), pa.string())}), "run string")
         return frame.join(F.broadcast(names), "run", "left_semi")
 
     def rows(self, table: str) -> int:
-        """How many rows of that table there are in all."""
+        """The total number of rows in this table."""
         return sum(rows.get(table, 0) for rows in self._rows.values())
 
     def table(self, name: str) -> DataFrame:
@@ -105,7 +105,7 @@ class Facts:
         return self._tables[name]
 
     def _read(self, name: str, runs: frozenset[str]) -> DataFrame:
-        """A folder with nothing else in it is read as such: ten thousand names are no argument either."""
+        """Reads a table. A folder with nothing else in it is read as a folder: 10,000 names are too many here too."""
         schema = self._schema(name)
         names = self._stored.files(name, runs)
         whole = self.store.sizes(f"facts/{name}").keys() == set(names)
@@ -114,16 +114,16 @@ class Facts:
                 rows = self.spark.read.schema(schema).parquet(self.store.spark_uri(f"facts/{name}"))
                 return rows if whole and not self._stored.others(name, runs) else self._among(runs, rows)
             paths = [self.store.spark_uri(one) for one in names]
-            with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job with a task a file
+            with _setting(self.spark, _LISTED_HERE, str(len(paths))):  # else a Spark job, one task per file
                 rows = self.spark.read.schema(schema).parquet(*paths)
-        except Exception as problem:  # of Py4J or of Spark Connect
+        except Exception as problem:  # from Py4J or from Spark Connect
             if self.store.local is not None or not _without_scheme(problem):
                 raise
             rows = self._read_here(names, schema)
         return self._among(runs, rows) if self._stored.others(name, runs) else rows
 
     def _read_here(self, names: list[str], schema: StructType) -> DataFrame:
-        """By Arrow, in Python's tasks: for a store that this Spark has no file system for."""
+        """Reads with Arrow, in Python tasks: for a store that this Spark has no file system for."""
         store, columns = self.store, schema.names
 
         def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
@@ -135,7 +135,7 @@ class Facts:
         return files.repartition(min(len(names), 2 * self.partitions)).mapInArrow(each, schema)
 
     def _schema(self, name: str) -> StructType:
-        """Of a table that every run has; or of one that a protocol has declared, as its runs have written it."""
+        """The schema of a table that every run has, or of a protocol's own table, as its runs have written it."""
         if name in FACTS:
             return FACTS[name]
         having = self.having(name)
@@ -144,7 +144,7 @@ class Facts:
         return spark_schema(self._stored.schema(name, min(having)))
 
     def once(self, transform: Callable[["Facts"], DataFrame]) -> DataFrame:
-        """The result of `transform`, computed when first asked for and collected: it must be small, a few rows a run.
+        """The result of `transform`, computed on first use and collected: it must be small, a few rows per run.
 
         Spark would otherwise compute it again for every measure that reads it.
         """
@@ -160,7 +160,7 @@ class Measure:
 
     about: About
     function: Callable[[Facts], DataFrame]
-    """Gives rows (run, value): at most one a run. A run without one, or with null, has no value."""
+    """Gives rows (run, value): at most one per run. A run without a row, or with null, has no value."""
 
     @property
     def name(self) -> str:

@@ -1,4 +1,4 @@
-"""Who bears the cost: how evenly the time on the air is spread over the nodes.
+"""Fairness: how evenly the time on the air is spread over the nodes.
 
 From the totals of the whole run, warm-up included, without background traffic. A node that sent nothing counts: being
 spared is a part of the spread. Undefined if nobody sent anything.

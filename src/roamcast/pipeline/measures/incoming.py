@@ -1,8 +1,8 @@
-"""What arrives at brokers: bytes, messages, throughput, and in which messages events come.
+"""What arrives at brokers: bytes, messages, throughput, and which messages carry events.
 
 After the evaluation of extended ODMRP (Yoneki, Bacon 2004, section IV). The rules this file owns:
 
-* **Incoming** is every message or fragment that a node received from the warm-up on, whoever it was for, without
+* **Incoming** is every message or fragment that a node received from the warm-up on, for whichever node, without
   headers. Which node received which frame is only known with `record.frames = true`; without, what needs it is
   undefined.
 * A **receiver** is a node that had a subscription. It is *served* if an event of the measured time was delivered to it,
@@ -22,15 +22,15 @@ from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.units import SECOND
 
 _LOCAL: Final = "local"
-"""How events come to subscriptions on their publisher's own node."""
+"""How events reach subscriptions on their publisher's own node."""
 _IN_REQUEST: Final = "join_event"
 _PROTOCOL: Final = "odmrp"
 PLACES: Final = (1, 2, 3, 4, 5)
-"""Receivers with measures of their own."""
+"""The receivers that have measures of their own."""
 
 
 def _measured(facts: Facts, table: str, time: str) -> DataFrame:
-    """The rows of a table that are at or after the warm-up."""
+    """The rows of a table from the end of the warm-up on."""
     start = F.round(F.col("warmup") * SECOND).cast("long")
     runs = F.broadcast(facts.runs.select("run", start.alias("_start")))
     return facts.table(table).join(runs, "run", "inner").where(F.col(time) >= F.col("_start")).drop("_start")

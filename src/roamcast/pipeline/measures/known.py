@@ -1,9 +1,9 @@
-"""What has been measured before and need not be measured again.
+"""Values that were measured before and need not be measured again.
 
 The rules this file owns:
 
-* A value belongs to a run, a measure and the code of that measure. Runs are named by all that their facts follow from,
-  so a value of the same three never changes. An edited measure is another one; so is each that imports what was edited.
+* A value belongs to a run, a measure and the code of that measure. A run's name covers all that its facts depend on, so
+  a value of the same three never changes. An edited measure is a new one; so is each that imports edited code.
 * `measures/made_from.json` is written last. If it says what would be measured now, the tables beside it are up to date.
 """
 
@@ -43,13 +43,13 @@ def _code_of(module: str, file: str | None) -> str:
 
 
 def made_from(out: Path, chosen: Sequence[Measure]) -> dict[str, Any]:
-    """All that the tables of measures follow from."""
+    """All that the tables of measures depend on."""
     manifest = hashlib.sha256((out / MANIFEST_FILE).read_bytes()).hexdigest()
     return {"manifest": manifest, "measures": {one.name: code_of(one) for one in chosen}}
 
 
 def is_current(out: Path, chosen: Sequence[Measure]) -> bool:
-    """Whether there is nothing to measure."""
+    """Whether the tables are up to date."""
     return _read(out) == made_from(out, chosen)
 
 
@@ -60,7 +60,7 @@ def write(out: Path, made: Mapping[str, Any]) -> None:
 
 
 def known(out: Path, chosen: Sequence[Measure], runs: Collection[str]) -> pa.Table:
-    """RUN_MEASURES: what is there already of these runs and measures."""
+    """RUN_MEASURES: the values of these runs and measures that are known already."""
     before = _read(out).get("measures", {})
     same = {one.name for one in chosen if before.get(one.name) == code_of(one)}
     if not same or not (out / _RUN_FILE).is_file():
@@ -72,7 +72,7 @@ def known(out: Path, chosen: Sequence[Measure], runs: Collection[str]) -> pa.Tab
 
 
 def missing(found: pa.Table, chosen: Sequence[Measure], runs: Collection[str]) -> dict[tuple[str, ...], list[str]]:
-    """The runs that lack measures, by the names of what they lack: most often one group, or two."""
+    """The runs that lack measures, grouped by the measures they lack: usually one group, or two."""
     there: dict[str, set[str]] = {run: set() for run in runs}
     for run, measure in zip(found["run"].to_pylist(), found["measure"].to_pylist(), strict=True):
         there[run].add(measure)

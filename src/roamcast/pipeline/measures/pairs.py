@@ -1,7 +1,7 @@
-"""What became of the expected pairs of every run: the table that most measures stand on.
+"""What became of the expected pairs of every run: the table that most measures use.
 
-The pairs of a run are worked out in one task, from that run's own files (`roamcast.facts.pairs`): a million pairs are a
-few arrays there, and would be a costly shuffle as a join. Spark divides the runs, and reads nothing else.
+One task computes the pairs of a run from that run's own files (`roamcast.facts.pairs`): there a million pairs are a few
+arrays; a join would be a costly shuffle. Spark only distributes the runs.
 """
 
 from functools import partial
@@ -35,7 +35,7 @@ _PAIRS: Final = pa.schema(
 
 
 def pairs(facts: Facts) -> DataFrame:
-    """A row a run: how many events were published, how many pairs expected and delivered, delivery, delays and hops,
+    """One row per run: how many events were published, how many pairs expected and delivered, delivery, delays, hops,
     satisfaction by `AGES`, the kinds of messages in which events were delivered; for runs with a tree, the events that
     somebody wanted and the pairs of the stable core (`stable_core`). For `Facts.once`."""
     work = partial(_pairs_of_run, Files.of(facts, *READ), facts.having("tree"))

@@ -7,9 +7,9 @@ The rules this file owns:
   network. A pair was possible if the event could have reached the subscriber before the run ended, and within the
   event's lifetime if it has one.
 * Links may be one-way, and a range drawn for every frame counts with its upper bound: some frame may reach that far.
-* Two sorts of carriers: everybody; or, as in the opportunistic protocol with a scope of one hop, only the nodes whose
+* Two kinds of carriers: all nodes; or, as in the opportunistic protocol with a scope of one hop, only the nodes whose
   subscriptions the event matches.
-* The limit is one of the world, not of the protocol: it is worked out once for each (`worlds.py`).
+* The limit depends on the world, not on the protocol: it is computed once per world (`worlds.py`).
 """
 
 from collections.abc import Callable
@@ -49,7 +49,7 @@ class Limit(NamedTuple):
     possible: Ints
     """The least delay with which the event could have arrived, ns; `NEVER`."""
     interested: Ints
-    """The same with only the interested as carriers."""
+    """The same with only interested nodes as carriers."""
 
 
 Figures = Callable[["Limit", pa.Table, int], dict[str, float | None]]
@@ -112,7 +112,7 @@ def limit_of(tables: dict[str, pa.Table], start: int, end: int, nodes: int, scen
 
 
 def figures(limit: Limit, deliver: pa.Table, end: int) -> dict[str, float | None]:
-    """By name."""
+    """The figures by name."""
     names = ("event", "node", "subscription")
     delivered = set(map(Pair, *(deliver[name].to_pylist() for name in names)))
     could = limit.possible != NEVER

@@ -59,7 +59,7 @@ class Repair:
     initiator: int
     began: int
     former: int | None
-    """The parent that was lost; None if none is known."""
+    """The parent that was lost; None if unknown."""
     ended: int | None = None
     """When the initiator called it repaired."""
     same_parent: bool = False
@@ -109,7 +109,7 @@ def repairs_of(tree: pa.Table) -> list[Repair]:
 
 
 class _Places:
-    """Who is whose parent and child, as each node sees it."""
+    """The parent and children of each node, as the node itself sees them."""
 
     def __init__(self) -> None:
         self.parent: dict[int, int | None] = {}
@@ -120,7 +120,7 @@ class _Places:
         self._children[row.node] = row.children or []
 
     def path(self, start: int, end: int | None) -> int | None:
-        """How many nodes the shortest way over tree links has, both ends included; None if there is no way."""
+        """The number of nodes on the shortest path over tree links, including both ends; None if there is no path."""
         seen, edge, length = {start}, [start], 1
         while edge:
             if end in edge:
@@ -131,7 +131,7 @@ class _Places:
         return None
 
     def _joined(self, node: int) -> Iterator[int]:
-        """The nodes at the other ends of its tree links: those on which both agree."""
+        """The nodes at the other ends of its tree links, counting only links on which both ends agree."""
         children = self._children.get(node, [])
         yield from (child for child in children if self.parent.get(child) == node)
         above = self.parent.get(node)
@@ -143,7 +143,7 @@ class _Places:
 
 
 def repaired(facts: Facts) -> DataFrame:
-    """(run, repairs, succeeded, …): a row for each run with a tree. For `Facts.once`."""
+    """(run, repairs, succeeded, …): one row per run with a tree. For `Facts.once`."""
     return of_runs_with_a_tree(facts, partial(_repairs_of_run, Files.of(facts, "tree", "transmit")), _FIGURES)
 
 
@@ -163,7 +163,7 @@ def _repairs_of_run(
 
 
 def figures(repairs: list[Repair]) -> dict[str, float | None]:
-    """What the rows of `tree` say of these repairs."""
+    """The figures of these repairs that follow from the rows of `tree`."""
     done = [repair for repair in repairs if repair.ended is not None]
     return {
         "repairs": float(len(repairs)),
@@ -175,7 +175,7 @@ def figures(repairs: list[Repair]) -> dict[str, float | None]:
 
 
 def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
-    """Control messages and their transmissions for each repair, and nodes that took part in the search.
+    """Control messages and their transmissions per repair, and the nodes that took part in the search.
 
     `sent` are rows of `transmit`, if there are any.
     """

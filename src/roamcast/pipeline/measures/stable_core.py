@@ -1,4 +1,4 @@
-"""Delivery over a stable core of subscriptions, and what keeping the tree cost for each event that somebody wanted.
+"""Delivery over a stable core of subscriptions, and the cost of keeping the tree per event that some node wanted.
 
 After the evaluation of the COMAN paper (Mottola, Cugola, Picco, sections V and VI): MDR and CTRL.
 
@@ -10,7 +10,7 @@ The rules this file owns:
 * Control messages are those of the role `control`, sent in the measured time, whatever their cause, each counted once;
   `control_all` adds those of the role `beacon`.
 
-Both are worked out for runs with a tree only, where the pairs are (`pairs.py`).
+Both are computed only for runs with a tree, together with the pairs (`pairs.py`).
 """
 
 from typing import Final

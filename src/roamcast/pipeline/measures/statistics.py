@@ -1,4 +1,4 @@
-"""From runs to what they say together: mean, standard deviation and 95 % t-interval over seeds, and paired differences.
+"""Statistics over runs: mean, standard deviation and 95 % t-interval over seeds, and paired differences.
 
 The rules this file owns:
 
@@ -21,12 +21,12 @@ from roamcast.pipeline.schemas import PAIRED, SUMMARY
 
 _VALUE: Final = {"value": ""}
 _FEW: Final = 501
-"""Seeds up to which quantiles are exact."""
+"""Up to this many seeds, quantiles are exact."""
 _NO_FLOORS: Final[Mapping[str, float]] = {}
 
 
 def summary(runs: DataFrame, measured: DataFrame, names: list[str], most: int) -> DataFrame:
-    """Every planned variant and point, by measure; `most` is the greatest number of seeds there can be."""
+    """Every planned variant and point, by measure; `most` is the largest possible number of seeds."""
     by = ["experiment", "variant", "point", "axes", "measure"]
     return _intervals(_values(runs, measured, names), by, most).select(*SUMMARY.names)
 
@@ -49,7 +49,7 @@ def paired(
 
 
 def _comparable(floors: Mapping[str, float]) -> Column:
-    """Whether a difference in parts of the baseline means something."""
+    """Whether a difference relative to the baseline is meaningful."""
     comparable = F.col("base") != 0
     for measure, floor in floors.items():
         comparable &= (F.col("measure") != measure) | (F.col("base") >= floor)
@@ -57,7 +57,7 @@ def _comparable(floors: Mapping[str, float]) -> Column:
 
 
 def _values(runs: DataFrame, measured: DataFrame, names: list[str]) -> DataFrame:
-    """A row for each planned run and measure; the value of one that failed is null."""
+    """One row per planned run and measure; the value of a failed run is null."""
     wanted = runs.select("experiment", "variant", "point", "axes", "seed", "run").withColumn(
         "measure", F.explode(F.lit(names))
     )
@@ -65,7 +65,7 @@ def _values(runs: DataFrame, measured: DataFrame, names: list[str]) -> DataFrame
 
 
 def _intervals(values: DataFrame, by: list[str], most: int, columns: Mapping[str, str] = _VALUE) -> DataFrame:
-    """By group, the statistics of some columns, whose names begin as told."""
+    """By group, the statistics of some columns; `columns` gives the prefix of each one's names."""
     described = values.groupBy(*by).agg(*(_known(column).alias(column) for column in columns))
     for column, prefix in columns.items():
         described = _described(described, column, prefix, most)
@@ -73,7 +73,7 @@ def _intervals(values: DataFrame, by: list[str], most: int, columns: Mapping[str
 
 
 def _known(column: str) -> Column:
-    """The values that are there, in the order of the seeds."""
+    """The values that are not null, in the order of the seeds."""
     by_seed = F.sort_array(F.collect_list(F.struct("seed", column)))
     return F.filter(F.transform(by_seed, lambda pair: pair[column]), lambda value: value.isNotNull())
 
@@ -83,7 +83,7 @@ def _described(values: DataFrame, column: str, prefix: str, most: int) -> DataFr
     quantiles = [None, None, *(t_quantile(LEVEL, n - 1) for n in range(2, min(most, _FEW) + 1))]
     n, mean, sd = (F.col(f"{prefix}{name}") for name in ("n", "mean", "sd"))
     quantile = F.get(F.array(*(F.lit(q).cast("double") for q in quantiles)), n)
-    if most > _FEW:  # a plan with ten thousand constants is slow, and they take minutes to work out
+    if most > _FEW:  # a plan with ten thousand constants is slow, and computing them takes minutes
         quantile = F.when(n <= _FEW, quantile).otherwise(large_t_quantile(LEVEL, n - 1))
     squares = _sum(F.transform(column, lambda value: (value - mean) * (value - mean)))
     margin = quantile * sd / F.sqrt(n)

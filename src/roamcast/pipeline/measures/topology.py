@@ -1,10 +1,10 @@
-"""The network as a graph: how many neighbours nodes have, into how many islands they fall, how long contacts last.
+"""The network as a graph: how many neighbours nodes have, how many islands there are, how long contacts last.
 
 Exact: the graph is weighted by how long it stays the same, from the warm-up to the end of the run. `roamcast.facts`
-says what a contact and an island is, `network.py` by which range. Only the width of islands is looked at once a second,
-and the length of paths every ten seconds. All of it follows from the world: it is worked out once for runs that share
-one (`worlds.py`).
-A node that is away is no part of the network meanwhile. A run whose movement was not recorded has no such graph.
+says what a contact and an island is, `network.py` by which range. Only the width of islands is sampled, once per
+second, and the length of paths, every ten seconds. All of it depends only on the world: it is computed once for runs
+that share one (`worlds.py`).
+While a node is away it is not part of the network. A run whose movement was not recorded has no such graph.
 """
 
 from collections.abc import Callable
@@ -55,12 +55,12 @@ def graphs(facts: Facts) -> DataFrame:
 
 
 def widths(facts: Facts) -> DataFrame:
-    """(run, figures of the islands' widths), apart from the others because they cost more. For `Facts.once`."""
+    """(run, figures of the islands' widths), separate from the others because they cost more. For `Facts.once`."""
     return _of_graphs(facts, _WIDTH, _width)
 
 
 def paths(facts: Facts) -> DataFrame:
-    """(run, mean length of paths), apart for the same reason. For `Facts.once`."""
+    """(run, mean length of paths), separate for the same reason. For `Facts.once`."""
     return _of_graphs(facts, _PATH, _path)
 
 

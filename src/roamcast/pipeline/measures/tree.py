@@ -1,12 +1,12 @@
 """How well a tree of brokers holds the network together.
 
 After the evaluation of the COMAN paper (Mottola, Cugola, Picco, section IV-A): TC is the share of the time in which all
-nodes are in one tree. Where the network itself is rarely connected that is close to 0 for any protocol, so beside it
-stand measures against the parts into which the network falls.
+nodes are in one tree. If the network itself is rarely connected, that is close to 0 for any protocol, so further
+measures compare the tree with the islands of the network.
 
-The rule this file owns: each of them is there twice. As in the paper, a tree link counts until one of its ends has
-noticed that the other is gone: that is what the protocol believes. *Physical* ones count a tree link only while the two
-can hear each other: that is what an event could travel on. Both are weighted by time, exactly.
+The rule this file owns: each measure comes in two versions. As in the paper, a tree link counts until one of its ends
+has noticed that the other is gone: that is what the protocol believes. The *physical* version counts a tree link only
+while the two can hear each other: that is what an event could travel on. Both are weighted exactly by time.
 """
 
 from functools import partial
@@ -31,7 +31,7 @@ _COLUMNS: Final = ["time", "node", "change", "cause", "parent", "children"]
 
 
 def of_runs_with_a_tree(facts: Facts, work: Work, figures: tuple[str, ...]) -> DataFrame:
-    """(run, figures): a row for each run that has a tree."""
+    """(run, figures): one row per run that has a tree."""
     return of_runs(facts, facts.having("tree"), work, figures)
 
 
@@ -58,7 +58,7 @@ def _tree_of_run(files: Files, run: str, start: int, end: int, nodes: int, scena
 
 
 def figures(tree: Contacts, network: Contacts | None, start: int) -> dict[str, float | None]:
-    """By name; what needs the network is undefined without it."""
+    """The figures by name; those that need the network are undefined without it."""
     found: dict[str, float | None] = dict.fromkeys(_FIGURES)
     found |= agreement(tree, network, start)._asdict()
     if network is not None:

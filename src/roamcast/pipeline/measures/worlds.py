@@ -1,7 +1,7 @@
-"""Runs that share a world: what follows from the world alone is worked out once for all of them.
+"""Runs that share a world: what depends only on the world is computed once for all of them.
 
-The rule this file owns: runs that differ in their protocol alone should have one world, and are worked out one after
-the other (`together` of `by_run.of_runs`); whether they have, their facts tell.
+The rule this file owns: runs that differ only in their protocol should share a world, and are processed one after the
+other (`together` of `by_run.of_runs`); their facts tell whether they really do.
 """
 
 import hashlib
@@ -18,17 +18,17 @@ Work = Callable[[dict[str, pa.Table], int, int, int, str], Found]
 """From tables of a run, its warm-up and its end (ns), its number of nodes and its scenario (JSON)."""
 
 _NO_MATTER: Final = ("name", "protocol", "mac", "record")
-"""Of a scenario: what does not change its world."""
+"""The parts of a scenario that do not change its world."""
 
 
 def worlds(facts: Facts) -> dict[str, str]:
-    """By run: the part of its scenario that makes its world."""
+    """By run: the part of its scenario that determines its world."""
     scenarios = zip(facts.planned["run"].to_pylist(), facts.planned["scenario"].to_pylist(), strict=True)
     return {run: _world(scenario) for run, scenario in scenarios}
 
 
 class LastWorld(Generic[Found]):
-    """Keeps what was found of the last world, for the next run that has the same."""
+    """Keeps what was computed for the last world, for the next run in the same world."""
 
     def __init__(self, work: Work[Found]) -> None:
         self._work = work

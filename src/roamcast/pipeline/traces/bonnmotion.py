@@ -1,7 +1,7 @@
 """BonnMotion's `X.movements` (.gz): a line per node of waypoints `t x y t x y …`, or `t x y z …` in three dimensions.
 
-The id of a node is the number of its line, from 0. Whether there are two or three dimensions only `X.params` beside it
-says (`dim=3`); it may be wrong, so a line whose numbers do not come in such groups is refused.
+The id of a node is the number of its line, from 0. Only `X.params` beside it says whether there are two or three
+dimensions (`dim=3`); it may be wrong, so a line whose numbers do not form such groups is refused.
 """
 
 import gzip

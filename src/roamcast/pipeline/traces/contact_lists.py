@@ -3,7 +3,7 @@
 Lines `observer seen first last …`, separated by white space or commas, times in s; what follows is ignored. Or instants
 `a b time`, in ms since 1970 where they are that large. The conventions, which differ from paper to paper:
 
-* A contact is mutual: what either of two nodes saw, both had.
+* A contact is mutual: if either of two nodes saw the other, both had the contact.
 * Devices scan now and then. A contact is extended by half a scan at each end, so one seen once lasts one scan.
 * Contacts of a pair that then overlap or touch are one.
 * Rows of a node with itself, and rows that end before they begin, are refused.
@@ -19,11 +19,11 @@ from roamcast.pipeline.traces.spans import merged
 from roamcast.pipeline.traces.text import apart, lines, number
 
 _MILLISECONDS: Final = 1e11
-"""Times above it are in ms: in s, it is the year 5138."""
+"""Greater times are in ms: in s, this would be the year 5138."""
 
 
 def read(spark: SparkSession, path: str, scan: float, observers_only: bool) -> Read:
-    """`observers_only` leaves out contacts with devices that took no part, and were only seen."""
+    """`observers_only` leaves out contacts with devices that did not take part and were only seen."""
     words = lines(spark, path).withColumn("word", F.split("line", r"[\s,;]+"))
     first, last = (number(F.get("word", F.lit(at))) for at in (2, 3))
     end = F.when(F.size("word") > 3, last).otherwise(first)

@@ -1,13 +1,13 @@
-"""From positions to contacts, at scale: who is within a range of whom, and from when to when.
+"""From positions to contacts, at scale: which nodes are within range of each other, and from when to when.
 
 The rules this file owns:
 
 * Two nodes are in contact while both are there and at most the range apart. Between two positions nodes move straight,
   so the moments at which two of them come into range and leave it are roots of a quadratic: exact, not sampled.
 * Pairs are found in a grid: legs are cut into pieces that fall into one span of time and are no longer than the range.
-  Cells are twice as wide as the range, and a piece lies in that of its middle: whom it can meet is in the same cell or
-  in one of the eight around it, so that nobody is compared with everybody.
-* Contacts of a pair that follow each other within `_SAME` are one: what is cut at the edge of a piece.
+  Cells are twice as wide as the range, and a piece belongs to the cell of its middle: the pieces it can meet are in the
+  same cell or in one of the eight around it, so that not all pairs need comparing.
+* Contacts of a pair that follow each other within `_SAME` are one contact, cut at the edge of a piece.
 """
 
 from typing import Final
@@ -19,11 +19,11 @@ from roamcast.pipeline.traces.spans import merged
 from roamcast.units import SECOND
 
 _FORWARD: Final = ((0, 0), (1, 0), (-1, 1), (0, 1), (1, 1))
-"""The own cell, and those neighbours of which the others are the mirror images."""
+"""The cell itself, and four of its neighbours; the other four are their mirror images."""
 _SPANS: Final = (SECOND // 10, 600 * SECOND)
-"""Least and greatest length of a span of time."""
+"""The shortest and the longest span of time."""
 _SAME: Final = 1000
-"""Nanoseconds between the ends of two pieces of one contact: what rounding may leave."""
+"""Most nanoseconds between two pieces of one contact: the gap that rounding may leave."""
 
 
 def positions(legs: DataFrame, tick: float, instants: DataFrame | None = None) -> DataFrame:
@@ -82,7 +82,7 @@ def contacts(legs: DataFrame, reach: float) -> DataFrame:
 
 
 def _span(legs: DataFrame) -> int:
-    """Length of a span of time, ns: about as long as a leg, so that a leg is a piece or two."""
+    """The length of a span of time, ns: about that of a leg, so that a leg is one piece or two."""
     mean = legs.agg(F.mean(F.col("end") - F.col("start"))).first()
     return int(min(max((mean[0] if mean else None) or 0, *_SPANS[:1]), _SPANS[1]))
 
@@ -132,7 +132,7 @@ def _crossings(together: DataFrame, reach: float) -> DataFrame:
     """(a, b, start, end): within the time that two pieces share, when |d + v t| <= reach."""
 
     def at_first(axis: str) -> Column:
-        """How far apart they are when that time begins, m."""
+        """Their distance along an axis when that time begins, m."""
         one = F.col(f"{axis}_one") + F.col(f"v{axis}_one") * (F.col("from") - F.col("start_one")) / SECOND
         return F.col(axis) + F.col(f"v{axis}") * (F.col("from") - F.col("start")) / SECOND - one
 

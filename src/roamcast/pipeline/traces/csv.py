@@ -1,9 +1,9 @@
 """Positions as comma-separated values with a header: id, time, and x, y in metres or latitude, longitude in degrees.
 
-Names are told by what people call them, in any order and case: `id`, `node`, `vehicle`, `user`, …; `time`, `t`,
+Columns are recognised by their usual names, in any order and case: `id`, `node`, `vehicle`, `user`, …; `time`, `t`,
 `timestamp`; `x`, `y`; `lat`, `lon`. Other columns are ignored. A time is a number of seconds, or a date and time such
-as 2008-02-02T15:36:08Z, in UTC where it does not say. The separator is a comma, a semicolon or a tab, as the header
-has it. The same columns in Parquet (a name that ends in .parquet) are read as well.
+as 2008-02-02T15:36:08Z, in UTC unless it says otherwise. The separator is a comma, a semicolon or a tab, as in the
+header. The same columns in Parquet (a name that ends in .parquet) are read as well.
 """
 
 from pyspark.sql import Column, DataFrame, SparkSession
@@ -63,14 +63,14 @@ def _frame(spark: SparkSession, path: str) -> DataFrame:
 
 
 def _value(frame: DataFrame, name: str) -> Column:
-    """A column of text without blanks around; a number as it is: printing and reading it again takes longer than all
-    the rest of an import."""
+    """A column: text without surrounding blanks, a number as it is. Printing and parsing numbers would take longer
+    than the rest of an import."""
     column = F.col(f"`{name}`")
     return F.trim(column) if isinstance(frame.schema[name].dataType, StringType) else column
 
 
 def _seconds(frame: DataFrame, name: str) -> Column:
-    """Of a number, or since 1970 of a date and time."""
+    """The seconds: a number as it is, or since 1970 for a date and time."""
     value, kind = _value(frame, name), frame.schema[name].dataType
     if isinstance(kind, StringType):
         return F.coalesce(number(value), F.unix_micros(F.try_to_timestamp(value)) / 1_000_000)

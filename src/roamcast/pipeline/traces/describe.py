@@ -2,7 +2,7 @@
 
 Speeds are shares of time, not of legs: a leg of an hour counts an hour. Degrees and islands are those of the nodes that
 are there, at up to `INSTANTS` instants spread over the trace. Contacts and the times between two contacts of a pair are
-counted whole; those cut off by the ends of the trace are left out of the lengths between contacts, which they have not.
+counted whole; times between contacts that the ends of the trace cut off have no known length and are left out.
 """
 
 from pathlib import Path
@@ -33,7 +33,7 @@ def links_of(spark: SparkSession, trace: Path) -> DataFrame:
 
 
 def describe(spark: SparkSession, trace: Path, reach: float | None, tick: float = 1.0) -> dict[str, Any]:
-    """All of it, as values of JSON. Of positions, connectivity is for a range of `reach` metres, if it is given."""
+    """The whole description, as JSON values. For positions, connectivity is for a range of `reach` metres, if given."""
     about = read_about(trace)
     found: dict[str, Any] = {"trace": trace.name, "kind": about.kind, "nodes": about.nodes, "span": about.span}
     if about.kind == "positions":
@@ -87,9 +87,9 @@ def _instants(about: About, tick: float) -> pa.Array:
 
 
 def _over_time(places: DataFrame, met: DataFrame, tick: float) -> list[dict[str, Any]]:
-    """At each instant: how many nodes are there, their mean degree, islands, and the share of the greatest."""
+    """At each instant: the number of nodes there, their mean degree, islands, and the share of the largest island."""
     there = places.select("tick", "node")
-    # Both come from the same rows: under one name Spark could not tell whose tick is meant.
+    # Both come from the same rows: with one name, Spark could not tell which tick is meant.
     grouped = there.groupBy("tick").cogroup(met.withColumnRenamed("tick", "at").groupBy("at"))
     rows = grouped.applyInArrow(_connected, "tick long, nodes long, degree double, islands long, largest double")
     found = rows.orderBy("tick").toArrow().to_pylist()
@@ -114,20 +114,20 @@ def _connected(there: pa.Table, met: pa.Table) -> pa.Table:
 
 
 def island_of(nodes: int, a: "np.ndarray[Any, Any]", b: "np.ndarray[Any, Any]") -> "np.ndarray[Any, Any]":
-    """For each node the least node that it can reach: labels spread over links until nothing changes."""
+    """For each node, the smallest node number that it can reach: labels spread over links until nothing changes."""
     label = np.arange(nodes)
     while len(a):
         before = label.copy()
         np.minimum.at(label, a, label[b])
         np.minimum.at(label, b, label[a])
-        label = label[label]  # what my label's node has found out meanwhile
+        label = label[label]  # take over what the label's node has found meanwhile
         if np.array_equal(before, label):
             break
     return label
 
 
 def _marks(span: float) -> list[float]:
-    """Seconds at which distributions are told: 0.1, 0.2, 0.5, 1 and so on, up to the trace's span."""
+    """The seconds at which distributions are given: 0.1, 0.2, 0.5, 1 and so on, up to the trace's span."""
     marks = (digit * 10.0**power for power in range(-1, 9) for digit in (1, 2, 5))
     return [mark for mark in marks if mark <= max(span, 1.0)]
 

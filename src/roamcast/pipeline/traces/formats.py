@@ -1,4 +1,4 @@
-"""Which format a file has: by its name where that says it, by its first lines where not."""
+"""Detects a file's format: by its name if possible, else by its first lines."""
 
 import gzip
 import re
@@ -64,7 +64,7 @@ _SIGNS: Final = (
     ("sumo-csv", r"^[^,]*\btimestep_time\b.*;"),
     ("csv", r"(?i)^(?=.*\b(id|node|user|vehicle)\w*\b)(?=.*\b(x|lat|latitude)\b).*[,;\t]"),
 )
-"""In the order in which to look."""
+"""The formats, in the order in which to try them."""
 _ONE_HEADER: Final = r"^(-?[\d.]+\s+){5}(-?[\d.]+\s+-?[\d.]+\s+)?-?[\d.]+$"
 """Of the ONE's movement: six numbers or eight, and then lines of four. A line of a contact list may have six, too."""
 _CONTACT: Final = r"^\S+[\s,;]+\S+[\s,;]+[\d.]+([\s,;]+[\d.]+)*$"

@@ -1,8 +1,8 @@
 """GPX 1.1, as navigation devices write it: `<trkpt lat= lon=><time>…</time></trkpt>` in segments of tracks.
 
 A file is one node, named after the file; a folder of files is a recording of several. A new segment or track is a gap,
-however short: the device had lost its position, or was off. A point without a time says nothing, and is refused. SUMO
-writes metres into lat and lon where its net has no geo-reference: such points are no places on Earth, and are refused.
+however short: the device had lost its position, or was off. A point without a time is useless, and is refused. SUMO
+writes metres into lat and lon if its net has no geo-reference: such points are not places on Earth, and are refused.
 """
 
 from pyspark.sql import SparkSession

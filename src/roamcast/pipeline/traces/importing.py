@@ -1,4 +1,4 @@
-"""From a recording to a trace: read, number, cut, make legs or links, write; whole or not at all.
+"""From a recording to a trace: read, number nodes, cut, make legs or links, write; whole or not at all.
 
 A recording is read three times: for its nodes and bounds, for its legs, and for the lines that were refused. Reading is
 cheap beside the sort by node in the middle, and nothing has to fit into memory.
@@ -37,9 +37,9 @@ class Options:
     format: str = "auto"
     cut: Cut = _WHOLE
     geographic: bool = False
-    """Whether x and y of SUMO are degrees."""
+    """For SUMO: whether x and y are degrees."""
     scan: float = 120.0
-    """Of contact lists: seconds from one scan to the next."""
+    """For contact lists: seconds from one scan to the next."""
     observers_only: bool = False
 
 
@@ -77,7 +77,7 @@ def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) ->
 
 
 def _made(out: Path, make: Callable[[Path], About]) -> About:
-    """A trace that is there whole or not at all."""
+    """Makes a trace whole or not at all."""
     if out.exists() and not is_trace(out):
         raise RoamcastError(f"{out}: is there, and is no trace: it is not replaced")
     draft = out.resolve().with_name(f".{out.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
@@ -185,7 +185,7 @@ def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, optio
 
 
 def _refused(read: Read, draft: Path) -> dict[str, int]:
-    """Keeps the lines that were refused, and counts them by reason."""
+    """Writes the refused lines to a file, and counts them by reason."""
     folder = draft / "refused"
     _written(read.refused, folder)
     table = pq.read_table(folder, columns=["reason"])
@@ -197,7 +197,7 @@ def _refused(read: Read, draft: Path) -> dict[str, int]:
 
 
 def _write(rows: DataFrame, folder: Path, schema: pa.Schema, order: list[str]) -> int:
-    """Writes the rows, sorted within each file; gives their number."""
+    """Writes the rows, sorted within each file; returns their number."""
     _written(rows.sortWithinPartitions(*order), folder)
     parts = sorted(folder.glob("*.parquet"))
     if parts and pq.read_schema(parts[0]).names != schema.names:
@@ -206,7 +206,7 @@ def _write(rows: DataFrame, folder: Path, schema: pa.Schema, order: list[str]) -
 
 
 def _written(rows: DataFrame, folder: Path) -> None:
-    """Spark's files under names that follow from their order: equal traces have equal contents."""
+    """Writes Spark's files, and names them by their order, so that equal traces have equal contents."""
     rows.write.parquet(spark_uri(folder), compression="zstd")
     for part in folder.iterdir():
         if part.suffix != ".parquet" or part.name.startswith("."):

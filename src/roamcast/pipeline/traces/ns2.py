@@ -4,9 +4,9 @@
     $ns_ at 10.0 "$node_(0) setdest 50.0 60.0 1.5"   at 10 s it leaves for (50, 60) at 1.5 m/s
 
 A `setdest` before the last goal is reached starts from where the node is then; speed 0 stops it; a fourth number (z) is
-ignored. What is said to `$god_` and to routing agents is skipped. Jumps (`at … set X_ …`) are refused: a leg has a
-speed. Where a node is when a command comes depends on all its commands before, so they are folded in their order, in
-one expression for each node.
+ignored. Commands to `$god_` and to routing agents are skipped. Jumps (`at … set X_ …`) are refused: a leg has a speed.
+Where a node is when a command comes depends on all its earlier commands, so they are folded in order, in one expression
+per node.
 """
 
 from typing import Final
@@ -57,7 +57,7 @@ def read(spark: SparkSession, path: str) -> Read:
 
 
 def _start() -> Column:
-    """At its first place, at rest. `points` is the way so far."""
+    """The initial state: at the first position, at rest. `points` is the path so far."""
     here = [F.lit(0.0).alias("t"), F.col("x").alias("x"), F.col("y").alias("y")]
     goal = [F.col("x").alias("goal_x"), F.col("y").alias("goal_y"), F.lit(0.0).alias("arrival")]
     return F.struct(*here, *goal, F.array(F.struct(*here)).cast(f"array<{_POINT}>").alias("points"))
@@ -68,7 +68,7 @@ def _point(t: Column, x: Column, y: Column) -> Column:
 
 
 def _obeyed(state: Column, command: Column) -> Column:
-    """The node after a command: it has gone on until then, and turns."""
+    """The state after a command: the node has moved on until then, and now changes course."""
     t = command["t"]
     there = state["arrival"] <= t
     part = F.when(there, 1.0).otherwise((t - state["t"]) / (state["arrival"] - state["t"]))

@@ -1,11 +1,11 @@
-"""What every format of positions comes to, and the way from there to legs: sorted, split, thinned out, numbered.
+"""The common form of all formats of positions, and the way from there to legs: sorted, split, thinned out, numbered.
 
 All of it is column expressions: no Python function sees a row. The rules this file owns:
 
 * A node moves straight, at constant speed, between two samples of its own. Of two samples at one time the later one by
   (x, y) counts, so that the result does not depend on how Spark cuts a file.
-* A node that is silent for longer than `gap` is away in between. A sample with no neighbour in time is no leg.
-* What lies outside the box or the span is cut: a node is away while it is there.
+* A node that is silent for longer than `gap` is away in between. A sample with no neighbour in time makes no leg.
+* What lies outside the box or the span is cut: a node is away while it is outside.
 * Thinning leaves out samples that the straight line between their neighbours misses by `tolerance` at most, in all
   passes together: a pass drops no two neighbours, so it moves the track by no more than its share of the tolerance.
 * Nodes are numbered by their sorted ids. Coordinates begin at 0, and so do times.
@@ -22,14 +22,14 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from roamcast.units import SECOND
 
 _PASSES: Final = 4
-"""Of thinning: each leaves half of a straight track."""
+"""Passes of thinning: each leaves half of a straight track."""
 _WGS84: Final = (6378137.0, 0.0066943799901413165)
 """Semi-major axis, m, and the square of the eccentricity."""
 
 
 @dataclass(frozen=True)
 class Read:
-    """What a format gives: what was understood, and what was not."""
+    """The result of reading a format: the rows that were understood, and the lines that were not."""
 
     rows: DataFrame
     """Positions: (id, t, x, y), with t in s and x, y in m or, where `geographic`, in degrees east and north; a column
@@ -44,7 +44,7 @@ class Read:
 
 @dataclass(frozen=True)
 class Cut:
-    """What of the positions is wanted."""
+    """Which part of the positions to keep."""
 
     gap: float = 60.0
     """s."""
@@ -58,7 +58,7 @@ class Cut:
 
 
 class Bounds(NamedTuple):
-    """Of what is kept, in the file's own coordinates and time."""
+    """The bounds of what is kept, in the file's own coordinates and time."""
 
     west: float
     south: float
@@ -83,7 +83,7 @@ def kept(read: Read, cut: Cut) -> DataFrame:
 
 
 def metres(around: Bounds, geographic: bool) -> tuple[float, float]:
-    """How many metres a unit of x and of y is.
+    """The length in metres of a unit of x and of y.
 
     Degrees become metres by the radii of curvature of the ellipsoid at the middle of the box: off by less than 1 in
     1,000 within 100 km, at the latitudes where people drive.
@@ -126,7 +126,7 @@ def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
         broken |= F.col("t") - before("t") > round(gap * SECOND)
     if "part" in samples.columns:
         broken |= F.col("part") != before("part")
-    # A node's first sample has none before it, and begins a segment like the first after a gap.
+    # A node's first sample has no predecessor, and begins a segment like the first after a gap.
     points = points.withColumn("broken", F.coalesce(broken, F.lit(True)).cast("int"))
     points = (
         points.withColumn("segment", F.sum("broken").over(of_node)).where("inside").drop("broken", "inside", "part")
@@ -148,7 +148,7 @@ def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
 
 
 def _missed(before: Callable[[str], Column], after: Callable[[str], Column]) -> Column:
-    """By how many metres a sample lies beside where its neighbours say that the node was at that time."""
+    """The distance, m, of a sample from where the line between its neighbours puts the node at that time."""
     part = (F.col("t") - before("t")) / (after("t") - before("t"))
     dx, dy = (F.col(axis) - before(axis) - part * (after(axis) - before(axis)) for axis in ("x", "y"))
     return F.sqrt(dx * dx + dy * dy)

@@ -1,4 +1,4 @@
-"""Spans of time that belong together, made one: gaps and islands, with one sort by pair and time."""
+"""Merges spans of time that belong together ("gaps and islands"), with one sort by pair and time."""
 
 from pyspark.sql import DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it

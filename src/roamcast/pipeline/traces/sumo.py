@@ -2,10 +2,10 @@
 
     <timestep time="4.00"><vehicle id="bus.7" x="12.40" y="-1.60" .../></timestep>
 
-Times are in s; x and y in m, or degrees east and north with `--fcd-output.geo`, which the file does not say: a trace
-whose every x lies within ±180 and y within ±90 is taken as such only when asked for. Ids are strings. Persons and
-containers are nodes as well; those inside a vehicle (persons nested in it) are left to the vehicle. CSV and Parquet
-have a row without an id for each empty step: it says nothing, and is no mistake.
+Times are in s; x and y in m, or degrees east and north with `--fcd-output.geo`. The file does not say which, so even a
+trace whose every x lies within ±180 and y within ±90 is read as degrees only on request. Ids are strings. Persons and
+containers are nodes as well; persons inside a vehicle (nested in it) are not, as the vehicle stands for them. CSV and
+Parquet have a row without an id for each empty step: it is ignored, and not an error.
 """
 
 from pyspark.sql import DataFrame, SparkSession
@@ -17,7 +17,7 @@ from roamcast.pipeline.traces.text import apart, number
 
 _KINDS = ("vehicle", "person", "container")
 _THING = StructType([StructField(f"_{name}", StringType()) for name in ("id", "x", "y")])
-# Given, not inferred: ids that look like numbers would become numbers, and another file's would not.
+# Explicit, not inferred: ids that look like numbers would become numbers in one file and not in another.
 _TIMESTEP = StructType([StructField("_time", StringType()), *(StructField(kind, ArrayType(_THING)) for kind in _KINDS)])
 _COLUMNS = {
     "t": ("timestep_time", "time", "timestep"),
@@ -42,8 +42,8 @@ def read_parquet(spark: SparkSession, path: str) -> Read:
 
 
 def _renamed(frame: DataFrame) -> DataFrame:
-    """Columns by what they are, whichever of the known names they have. Numbers of Parquet stay numbers: as text, each
-    would be printed and read again, which takes longer than all else."""
+    """Renames the columns from any of their known names to ours. Numbers in Parquet stay numbers: printing and parsing
+    them would take longer than everything else."""
     there = {name.lower(): name for name in frame.columns}
 
     def found(column: str) -> list[str]:

@@ -1,9 +1,9 @@
 """The ONE's external movement and its connection events.
 
 Movement: a header `minTime maxTime minX maxX minY maxY [minZ maxZ]`, then lines `time id x y`, times in s and
-coordinates in m. Headers may lie, so only what the lines say counts.
+coordinates in m. Headers may be wrong, so only the lines count.
 
-Events: `time CONN a b up` or `… down`, with the name of an interface at the end perhaps; prefixes of ids (`n12`) are
+Events: `time CONN a b up` or `… down`, perhaps with the name of an interface at the end; prefixes of ids (`n12`) are
 kept. Lines of other actions (C, S, DE, A, DR, R) are about messages and are skipped. Both ends may report a
 connection, and one may lose it before the other: it lasts until the last of the two does.
 """
@@ -48,7 +48,7 @@ def read_connections(spark: SparkSession, path: str) -> Read:
         "change": "expected up or down",
     }
     good, refused = apart(parsed, needed, ["t", "a", "b", "change"])
-    # How many of the two ends see it: up to two, never fewer than none. Ups go first where both come at one time.
+    # How many of the two ends see it: 0, 1 or 2. If an up and a down come at the same time, the up goes first.
     order = Window.partitionBy("a", "b").orderBy("t", F.desc("change"))
     seen = F.sum("change").over(order)
     # A "down" without an "up" is of a connection from before the recording; it lowers the floor for those after it.

@@ -1,7 +1,7 @@
-"""Announces: a node's own, and the copies of others' that it passes on.
+"""Announces: a node's own, and copies of other nodes' announces that it passes on.
 
-Section 2.1 of the paper, "Announcing": every 15 s or so a node says what it wants, and which of its documents its
-neighbours may want. Longer than a frame, an announce is cut into parts, each of use alone.
+Section 2.1 of the paper, "Announcing": every 15 s or so a node broadcasts what it wants, and which of its documents
+its neighbours may want. An announce that is longer than a frame is split into parts that are useful on their own.
 """
 
 from random import Random
@@ -29,9 +29,9 @@ from roamcast.protocols.source_route import extended, origin
 from roamcast.units import seconds
 
 _LATEST: Final = 2048
-"""Announces of others that a node knows again."""
+"""How many of other nodes' announces a node remembers, to recognise duplicates."""
 _ROOM_FOR_HEADER: Final = 64
-"""Bytes of an announce without its lists."""
+"""Size in bytes of an announce without its lists."""
 
 
 class Announcing:
@@ -54,7 +54,7 @@ class Announcing:
         self._interest = interest
         self._forwarding = forwarding
         self._recorded_relays: tuple[Node, ...] = ()
-        self._heard: dict[tuple[Node, int, int], bool] = {}  # announces of others, and whether passed on
+        self._heard: dict[tuple[Node, int, int], bool] = {}  # others' announces, and whether passed on
 
     # --- The node's own ---------------------------------------------------------------------------------------------
 
@@ -86,7 +86,7 @@ class Announcing:
             self._port.broadcast(message.with_listing(listing))
 
     def _parts(self, claim: Claim, relays: tuple[Node, ...]) -> list[Offer]:
-        """What is announced, in parts that fit into a frame each if they are to."""
+        """The announced documents; split into parts that each fit into a frame, if the parameters ask for it."""
         params = self._params
         if not params.cut and not params.listed and params.catalog == "wanted":
             whole = self._catalog.everything_wanted()
@@ -95,17 +95,17 @@ class Announcing:
         return [Offer.of(some) for some in self._cut(self._catalog.fitted(params.listed), claim, relays)]
 
     def _cut(self, offered: list[Held], claim: Claim, relays: tuple[Node, ...]) -> list[list[Held]]:
-        """A catalog in parts that fit into a frame each."""
+        """A catalog split into parts that each fit into a frame."""
         if not self._params.cut:
             return [offered[:MAX_LISTED]]
         room = self._params.piece - _ROOM_FOR_HEADER - 5 * len(relays)
         names = 5 * (len(claim.confirmed) + len(claim.heard))
         return parts(offered, room - names - len(msgspec.msgpack.encode(self._interest.profile)), room)
 
-    # --- Those of others --------------------------------------------------------------------------------------------
+    # --- Announces of others ----------------------------------------------------------------------------------------
 
     def hear(self, sender: Node, message: Announce) -> Node | None:
-        """Passes an announce on, if that is up to this node; gives its announcer if it is heard for the first time."""
+        """Passes an announce on if this node is a relay for it; returns its announcer if the announce is new here."""
         path = message.path
         if not path and message.scope <= 1:
             return sender
@@ -123,7 +123,7 @@ class Announcing:
         path = extended(message.path, sender) if chosen else None
         if path is not None:
             scope = min(message.scope, MAX_SCOPE) - 1
-            # Not the neighbours: they are for those who hear the announcer itself.
+            # The neighbour lists are left out: they are for nodes that hear the announcer directly.
             copy = Announce(
                 message.serial,
                 message.part,
@@ -143,7 +143,7 @@ class Announcing:
 
 
 def _lives(now: Time, expires: list[Time | None]) -> tuple[int | None, ...]:
-    """How long each may still be delivered, ms; none at all if none has a limit."""
+    """How long each document may still be delivered, in ms; empty if none of them expires."""
     if not any(expires):
         return ()
     return tuple([None if end is None else clipped((end - now) // MILLISECOND) for end in expires])

@@ -1,14 +1,14 @@
 """The broker: announce, ask, answer, carry.
 
 Haillot, Guidec, "A Protocol for Content-Based Communication in Disconnected Mobile Ad Hoc Networks" (2008), section 2.
-A node announces, every 15 s or so, what it is interested in and which of its documents its neighbours may want. Whoever
-misses one of these asks for it, along the way that the announce came. The document is then broadcast, once for all who
-asked, and whoever hears it and wants it keeps it: from then on it carries it, and announces it where it goes. Announces
-and documents travel up to `scope` hops, passed on by multipoint relays.
+Every 15 s or so a node announces what it is interested in and which of its documents its neighbours may want. A node
+that misses one of these documents requests it, back along the path of the announce. The document is then broadcast,
+once for all requests. Every node that hears it and wants it keeps it, carries it along, and announces it wherever it
+goes. Announces and documents travel up to `scope` hops, passed on by multipoint relays.
 
-The parts, one file each: `interest` (what is wanted), `holdings` (what is here), `announcing`, `incoming` and
-`outgoing` documents, `passing` them on, and `forwarding` (who does). `docs/protocols/opportunistic.md` has the choices
-that the paper leaves open.
+The parts, one file each: `interest` (what the node wants), `holdings` (what it has), `announcing`, `incoming` and
+`outgoing` documents, `passing` them on, and `forwarding` (which nodes do). `docs/protocols/opportunistic.md` lists the
+choices that the paper leaves open.
 """
 
 from collections.abc import Hashable, Mapping
@@ -51,14 +51,14 @@ from roamcast.units import seconds
 
 _ANNOUNCE: Final = "announce"
 _PER_REQUEST: Final = 120
-"""Documents in one request: more do not fit into a frame."""
+"""Most documents in one request: more would not fit into a frame."""
 
 
 class OpportunisticBroker(Broker[Opportunistic]):
     def __init__(self, node: Node, params: Opportunistic, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
         self._interval = seconds(params.interval)
-        self._longest = MAX_CHUNKS * MAX_PIECES * params.piece  # of a document, bytes
+        self._longest = MAX_CHUNKS * MAX_PIECES * params.piece  # the longest document, in bytes
         lifetime = round(params.missed * self._interval * (1 + params.jitter))
         self._catalog = Catalog(params.catalog, lifetime, params.neighbours)
         self._forwarding = Forwarding(node, params, lifetime)
@@ -186,7 +186,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
             self._look_through(now, sender, message)
 
     def _look_through(self, now: Time, sender: Node, message: Announce) -> None:
-        """Asks for what is wanted and missing here, at once: "Receiving a neighbour's catalog"."""
+        """Requests at once what is wanted and missing here: "Receiving a neighbour's catalog" in the paper."""
         unsettled = self._interest.unsettled(message, self._holdings.settled)
         if not unsettled:
             return
@@ -210,7 +210,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
             self.port.unicast(to, Request(route, some, self.params.piece, some_missing))
 
     def _asks_for(self, now: Time, listed: Descriptor, published: Time) -> bool:
-        """Whether a document that a neighbour offers is to be asked for now."""
+        """Whether to request a document that a neighbour offers now."""
         id = listed.event.id
         if self._holdings.has_or_had(id) or self._holdings.needs_not(id):
             self._holdings.settle(id)
@@ -224,7 +224,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         return True
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
-        """A request stops where it cannot go on: the next announce that is heard finds another way."""
+        """Gives up a request that cannot go on: the next announce that arrives brings another path."""
         if isinstance(message, Request):
             self.port.note("request given up")
             for id in message.documents:

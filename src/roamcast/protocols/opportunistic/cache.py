@@ -1,11 +1,11 @@
-"""The cache: the documents that a node has, within its bounds.
+"""The cache: the documents that a node stores, within its limits.
 
-Bounded in documents and in bytes. When there is no room, its policy says which documents go first: a policy is a
-function that gives a document's rank, and the lowest goes. Of equals the one that came first goes, but a newcomer
-never drives out its equal: two nodes could go on exchanging the two for ever.
+It is bounded in documents and in bytes. When it is full, the policy decides which documents to drop: a policy is a
+function that ranks a document, and the lowest rank is dropped first; of equal ranks, the one that arrived first. A new
+document never replaces one of equal rank, or two nodes could exchange the two for ever.
 
-**What the policy would drop on arrival is never taken.** `admits` says so before a document is asked for: with "oldest"
-in a full cache, one that is older than all others.
+**A document that the policy would drop on arrival is never taken.** `admits` tells before the document is requested:
+with "oldest", a full cache does not admit a document that is older than all others.
 """
 
 import heapq
@@ -19,17 +19,17 @@ from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.params import Policy
 
 COST: Final = 256
-"""Bytes that a document takes beyond its own."""
+"""Bytes of overhead per stored document."""
 
 
 class Traits(NamedTuple):
-    """What a policy looks at."""
+    """The properties of a document that a policy looks at."""
 
     published: int
-    """When, by this node's clock, ns."""
+    """When it was published, by this node's clock, ns."""
     arrived: int
     requested: int
-    """When it was last asked for; at first, when it arrived."""
+    """When it was last requested; until then, when it arrived."""
     wanted: bool
     """Whether the node itself wants it."""
 
@@ -44,11 +44,11 @@ class Held:
     requested: int
     wanted: bool
     expires: int | None
-    """When, by this node's clock, ns; None: never."""
+    """When it expires, by this node's clock, ns; None: never."""
     hops: int
-    """Transmissions since its publication."""
+    """How often it was transmitted on its way here."""
     number: int = 0
-    """In the order of arrival in its cache."""
+    """Its place in the order of arrival in the cache."""
 
     @property
     def traits(self) -> Traits:
@@ -60,7 +60,7 @@ class Held:
 
 
 Rank = Any
-"""A number, or several: those of one policy compare with each other."""
+"""A number or a tuple of numbers; ranks of the same policy can be compared."""
 POLICIES: Final[dict[Policy, Callable[[Traits | Held], Rank]]] = {
     "oldest": attrgetter("published"),
     "oldest arrival": attrgetter("arrived"),
@@ -71,14 +71,14 @@ POLICIES: Final[dict[Policy, Callable[[Traits | Held], Rank]]] = {
 
 class Cache:
     def __init__(self, documents: int, octets: int, policy: Policy) -> None:
-        """Up to so many documents and bytes; 0: no limit."""
+        """`documents` and `octets` (bytes) are the limits; 0: no limit."""
         self._documents = documents
         self._limit = octets
         self._rank = POLICIES[policy]
         self._by_request = policy == "least requested"
         self._held: dict[EventId, Held] = {}
-        self._expiring: list[tuple[int, EventId]] = []  # a heap; those of documents that have left are skipped
-        self._ranked: list[tuple[Rank, int, EventId]] = []  # a heap; ranks that are no longer true are skipped
+        self._expiring: list[tuple[int, EventId]] = []  # a heap; entries of documents that have left are skipped
+        self._ranked: list[tuple[Rank, int, EventId]] = []  # a heap; outdated ranks are skipped
         self._arrivals = 0
         self.octets = 0
 
@@ -86,7 +86,7 @@ class Cache:
         return self._held.get(id)
 
     def admits(self, length: int, traits: Traits) -> bool:
-        """Whether a document of that length would stay on arrival."""
+        """Whether a document of this length would stay on arrival."""
         if self._has_room(length + COST):
             return True
         if self._limit and length + COST > self._limit:
@@ -95,7 +95,7 @@ class Cache:
         return bool(rank > self._rank(self._first)) and self._victims(length + COST, rank) is not None
 
     def put(self, held: Held) -> list[Held] | None:
-        """Takes a document in; gives those that had to go for it, or None if it cannot stay itself."""
+        """Adds a document; returns those it displaced, or None if it cannot stay itself."""
         assert held.document.id not in self._held
         victims: list[Held] | None = []
         if not self._has_room(held.octets):
@@ -125,19 +125,19 @@ class Cache:
         self.octets -= held.octets
 
     def requested(self, held: Held, now: int) -> None:
-        """Somebody has asked for it."""
+        """Notes that a node has requested the document."""
         held.requested = now
         if self._by_request:
             self._enter_rank(held)
 
     def set_wanted(self, held: Held, wanted: bool) -> None:
-        """The node's own interests have changed."""
+        """Notes whether the node itself wants the document, after its interests have changed."""
         if held.wanted != wanted:
             held.wanted = wanted
             self._enter_rank(held)
 
     def expired(self, now: int) -> list[Held]:
-        """Takes out what may no longer be delivered, and gives it."""
+        """Removes the documents that may no longer be delivered, and returns them."""
         gone = []
         while self._expiring and self._expiring[0][0] <= now:
             expires, id = heapq.heappop(self._expiring)
@@ -149,7 +149,7 @@ class Cache:
 
     @property
     def next_expiry(self) -> int | None:
-        """When something may expire next."""
+        """The earliest time at which a document may expire."""
         return self._expiring[0][0] if self._expiring else None
 
     def _has_room(self, octets: int) -> bool:
@@ -160,7 +160,7 @@ class Cache:
 
     @property
     def _first(self) -> Held:
-        """What goes first, of a cache that is not empty."""
+        """The document to drop first. The cache must not be empty."""
         ranked = self._ranked
         while True:
             rank, number, id = ranked[0]
@@ -170,7 +170,7 @@ class Cache:
             heapq.heappop(ranked)
 
     def _enter_rank(self, held: Held) -> None:
-        """A document came, or its rank has changed."""
+        """Records the rank of a document that is new or whose rank has changed."""
         if len(self._ranked) > 2 * len(self._held) + 16:  # mostly of documents that have left
             self._ranked = [(self._rank(other), other.number, id) for id, other in self._held.items()]
             heapq.heapify(self._ranked)
@@ -178,7 +178,7 @@ class Cache:
             heapq.heappush(self._ranked, (self._rank(held), held.number, held.document.id))
 
     def _victims(self, octets: int, rank: Rank) -> list[Held] | None:
-        """Those that go, the lowest first, until there is room; None if the newcomer itself comes first."""
+        """The documents to drop, lowest rank first, to make room; None if the new document would be dropped first."""
         if self._limit and octets > self._limit:
             return None
         too_many = len(self._held) + 1 - self._documents if self._documents else 0
@@ -199,7 +199,7 @@ class Cache:
         return id in self._held
 
     def __iter__(self) -> Iterator[Held]:
-        """In the order of arrival."""
+        """The documents in order of arrival."""
         return iter(self._held.values())
 
     def __len__(self) -> int:

@@ -1,16 +1,17 @@
-"""The catalog: which documents of the cache an announce offers, fitted to what the neighbours want.
+"""The catalog: which documents of the cache an announce offers, selected by what the neighbours want.
 
-Section 2.1 of the paper, "Announcing": only what a known neighbour within the scope is interested in. Fitting naively
-means asking every neighbour's profile about every document at every announce, which costs more than all the rest. Here
-each pair of profile and content is asked once, and not before it matters: documents that say the same of themselves are
-one *content*, and each profile has a table of the contents that match it. At an announce the profiles of those who are
-neighbours then are asked about the contents that came since they were last asked. The announce is the union of their
-tables.
+Section 2.1 of the paper, "Announcing": only documents that a known neighbour within the scope is interested in. The
+naive way matches every neighbour's profile with every document at every announce, which costs more than everything
+else. Here each pair of profile and content is matched once, and only when needed: documents of the same type and
+attributes are one *content*, and each profile has a table of the contents that match it. At an announce, the profiles
+of the current neighbours are matched with the contents that arrived since they were last matched. The announce is the
+union of their tables.
 
-* Equal profiles are one, and a profile outlives its neighbour's going away, so that its coming back costs nothing.
-* An announce that may not have everything lists first what was not listed for longest.
-* Bounded: neighbours, profiles (twice as many), and what each neighbour is known to have. A profile with very many
-  constraints is taken for one that wants everything: asking it about a full cache would cost seconds.
+* Equal profiles are stored once. A profile is kept when its neighbour leaves, so that the neighbour's return costs
+  nothing.
+* An announce with no room for everything starts with the documents that were not listed for the longest time.
+* Bounded: neighbours, profiles (twice as many), and the documents that each neighbour is known to have. A profile with
+  very many constraints is treated as wanting everything: matching it with a full cache would take seconds.
 """
 
 from collections.abc import Iterable
@@ -26,24 +27,24 @@ from roamcast.protocols.opportunistic.documents import Descriptor
 from roamcast.protocols.opportunistic.messages import Listing
 
 MAX_CONSTRAINTS: Final = 256
-"""In a profile that is matched: more than a node of ours says."""
+"""Most constraints in a profile that is matched: more than our own nodes send."""
 MAX_KNOWN: Final = 1024
-"""Documents that one neighbour is known to have."""
+"""Most documents remembered per neighbour as documents that it has."""
 
 
 class _Content:
-    """What some documents here are about, all in the same words, and the profiles that are known to want it.
+    """The type and attributes that some documents here share, and the profiles that are known to want them.
 
-    What announces list of each document stands in tables of its own, so that an announce joins whole tables.
+    What announces list about each document is kept in tables, so that an announce can join whole tables.
     """
 
     __slots__ = ("_ids", "descriptors", "documents", "expires", "listed", "number", "profiles", "published", "size")
 
     def __init__(self, number: int, listed: Descriptor) -> None:
         self.number = number
-        """Greater than those of all contents before."""
+        """Greater than the numbers of all earlier contents."""
         self.listed = listed
-        """One of its documents, or what once was one."""
+        """The descriptor of one of its documents, past or present."""
         self.profiles: list[_Profile] = []
         self.documents: dict[EventId, Held] = {}
         self.descriptors: dict[EventId, Descriptor] = {}
@@ -51,7 +52,7 @@ class _Content:
         self.expires: dict[EventId, int | None] = {}
         self.size = 0
         """Bytes of the encoded descriptors."""
-        self._ids: frozenset[EventId] | None = None  # made again after the documents have changed
+        self._ids: frozenset[EventId] | None = None  # built again after the documents have changed
 
     def put(self, held: Held) -> None:
         id, descriptor = held.document.id, held.document.descriptor
@@ -75,13 +76,13 @@ class _Content:
 
 
 class Offer(NamedTuple):
-    """What an announce, or a part of it, offers."""
+    """The documents that an announce, or a part of it, offers."""
 
     listing: Listing
     published: list[int]
-    """When each of its documents was, ns by the clock of this node."""
+    """When each document was published, ns by this node's clock."""
     expires: list[int | None]
-    """When the life of each ends; may be empty if none does."""
+    """When each document expires; may be empty if none does."""
 
     @staticmethod
     def of(documents: list[Held]) -> "Offer":
@@ -90,13 +91,13 @@ class Offer(NamedTuple):
 
 
 class _Profile:
-    """A profile that was heard, and what it wants of the contents that it was asked about."""
+    """A profile that was received, and which of the contents that it was matched with it wants."""
 
     __slots__ = ("asked", "contents", "filter")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
-        self.asked = 0  # the number of the latest content that it was asked about
+        self.asked = 0  # the number of the latest content that it was matched with
         self.contents: dict[bytes, _Content] = {}
 
 
@@ -114,16 +115,16 @@ class Catalog:
         self._neighbours: NeighbourTable[_Neighbour] = NeighbourTable(lifetime, neighbours)
         self._most_profiles = 2 * neighbours
         self._profiles: dict[Filter, _Profile] = {}
-        self._contents: dict[bytes, _Content] = {}  # of the documents here, in the order of their numbers
+        self._contents: dict[bytes, _Content] = {}  # of the documents here, in the order of the contents' numbers
         self._latest = 0  # the number of the newest content
-        self._expiring = 0  # documents here whose life has an end
+        self._expiring = 0  # how many documents here expire
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
 
     # --- What there is ----------------------------------------------------------------------------------------------
 
     def enter(self, held: Held) -> None:
-        """A document is in the cache from now on."""
+        """Adds a document that has entered the cache."""
         descriptor = held.document.descriptor
         key = descriptor.content
         content = self._contents.get(key)
@@ -147,7 +148,7 @@ class Catalog:
     # --- Who wants what ---------------------------------------------------------------------------------------------
 
     def hear(self, now: int, node: int, filter: Filter) -> None:
-        """A node within the scope has said what it wants."""
+        """Notes the profile of a node within the scope."""
         known = self._neighbours.get(node)
         if known is None:
             neighbour = _Neighbour(self._profile(filter))
@@ -158,7 +159,7 @@ class Catalog:
         self._neighbours.hear(now, node, neighbour)
 
     def has(self, node: int, ids: Iterable[EventId]) -> None:
-        """A neighbour has shown that it has these documents."""
+        """Notes that a neighbour has these documents."""
         if not self._missing_only:
             return
         known = self._neighbours.get(node)
@@ -167,7 +168,7 @@ class Catalog:
                 put(known.value.has, id, None, MAX_KNOWN)
 
     def expire(self, now: int) -> None:
-        """Forgets neighbours not heard of for too long."""
+        """Forgets neighbours that were not heard for too long."""
         self._neighbours.expire(now)
 
     def _profile(self, filter: Filter) -> _Profile:
@@ -182,7 +183,7 @@ class Catalog:
         return profile
 
     def _make_room(self) -> None:
-        """The oldest profile that no neighbour has goes; there is one, since profiles may be twice the neighbours."""
+        """Drops the oldest profile that no neighbour has; there is one, since there may be twice as many profiles."""
         used = {known.value.profile for _, known in self._neighbours.items()}
         oldest = next(profile for profile in self._profiles.values() if profile not in used)
         for content in oldest.contents.values():
@@ -203,12 +204,12 @@ class Catalog:
     # --- What is announced ------------------------------------------------------------------------------------------
 
     def fitted(self, budget: int) -> list[Held]:
-        """What to announce now, in at most so many bytes; 0: no limit."""
+        """The documents to announce now, in at most `budget` bytes; 0: no limit."""
         wanted = self._missing() if self._missing_only else self._wanted()
         return self._chosen(wanted, budget) if budget else wanted
 
     def everything_wanted(self) -> Offer:
-        """What to announce now without a limit: most of an announce, so nothing here is done by document."""
+        """All documents to announce now. Most of an announce's cost is here, so nothing is done per document."""
         wanted = self._wanted_contents()
         contents = wanted.values()
         descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
@@ -224,7 +225,7 @@ class Catalog:
         everything = len(self._contents)
         for _, known in self._neighbours.items():
             contents.update(self._wanted_by(known.value.profile))
-            if len(contents) == everything:  # others cannot want more
+            if len(contents) == everything:  # the other profiles cannot add any
                 break
         return contents
 
@@ -257,14 +258,14 @@ class Catalog:
         return len(self._profiles)
 
     def __len__(self) -> int:
-        """Neighbours that are known."""
+        """The number of known neighbours."""
         return len(self._neighbours)
 
 
 def parts(catalog: list[Held], first: int, room: int) -> list[list[Held]]:
-    """A catalog cut into parts of at most `room` bytes, `first` in the first one; each has one document or more.
+    """A catalog split into parts of at most `room` bytes (`first` bytes in the first), each with one document or more.
 
-    The first may be empty: it has the profile.
+    Only the first part, which has the profile, may be empty.
     """
     cut: list[list[Held]] = [[]]
     left = first

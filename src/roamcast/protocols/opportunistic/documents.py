@@ -3,9 +3,9 @@
 Haillot and Guidec, section 2.1: a document is its descriptor, by which it is announced and matched, and its content.
 Here the event's type and attributes are the descriptor, its payload is the content, and its id is the identifier.
 
-On the air a document is its *head* (the length of the descriptor, then the descriptor) and the payload, cut into pieces
-of equal size. So the first piece, or the first few of a long descriptor, tell what the document is about. No byte of a
-payload is copied but for a piece that is really sent.
+On the air a document is its *head* (the length of the descriptor, then the descriptor) and the payload, split into
+pieces of equal size. So the first piece, or the first few if the descriptor is long, tell what the document is about.
+Bytes of a payload are copied only for pieces that are really sent.
 """
 
 from functools import cached_property
@@ -19,15 +19,15 @@ from roamcast.errors import ContentError
 from roamcast.protocols.pieces import Cut, Partial
 
 _WORD: Final = 4
-"""Bytes of the descriptor's length, at the start of a document."""
+"""Bytes that encode the descriptor's length, at the start of a document."""
 _TIMES: Final = 12
-"""Bytes of a document's age and life in an announce, at most."""
+"""Most bytes that a document's age and life take in an announce."""
 
 _decode_head: Final = msgspec.msgpack.Decoder(tuple[str, dict[str, tuple[str | int | float | bool, ...]]]).decode
 
 
 class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
-    """What a catalog says of a document."""
+    """What a catalog says about a document."""
 
     event: Event
     """Without its payload."""
@@ -41,7 +41,7 @@ class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @cached_property
     def size(self) -> int:
-        """Bytes of its encoding."""
+        """The size of its encoding in bytes."""
         return len(msgspec.msgpack.encode(self))
 
 
@@ -57,7 +57,7 @@ class Document:
         bare = Event(event.type, event.attributes, b"", event.id) if event.payload else event
         self.descriptor = Descriptor(bare, len(self._head) + len(event.payload))
         self.listed = self.descriptor.size + _TIMES
-        """Bytes that it takes in an announce, at most."""
+        """Most bytes that it takes in an announce."""
 
     @property
     def id(self) -> EventId:
@@ -68,11 +68,11 @@ class Document:
         return self.descriptor.length
 
     def head_pieces(self, cut: Cut) -> int:
-        """The mask of the pieces without which the descriptor is not known."""
+        """The mask of the pieces that contain the descriptor."""
         return (1 << -(-len(self._head) // cut.size)) - 1
 
     def octets(self, start: int, end: int) -> bytes:
-        """The document from one byte to another."""
+        """The bytes of the document from `start` to `end`."""
         head, payload = self._head, self.event.payload
         if start >= len(head):
             return payload[start - len(head) : end - len(head)]
@@ -80,13 +80,13 @@ class Document:
 
 
 def described(id: EventId, prefix: bytes, length: int) -> Descriptor | None:
-    """The descriptor in the first bytes of a document; None if it is not all there, or is none."""
+    """The descriptor in the first bytes of a document; None if it is incomplete or not a descriptor."""
     head = _head_of(id, prefix)
     return None if head is None else Descriptor(head[0], length)
 
 
 def assembled(id: EventId, partial: Partial[Document]) -> Document | None:
-    """The document of which all pieces are here; None if it is none after all."""
+    """The document whose pieces are all here; None if together they are not a document."""
     if partial.whole is not None:
         return partial.whole
     octets = partial.prefix()

@@ -18,7 +18,7 @@ class CacheChanged(Fact, frozen=True):
     change: Change
     """Why: `published` here, `received`, `kept` by a former life; dropped because it was `full`, or `expired`."""
     documents: int
-    """In the cache after the change."""
+    """Documents in the cache after the change."""
     octets: int
     """Bytes of documents in it after the change."""
 
@@ -30,4 +30,4 @@ class RelaysChosen(Fact, frozen=True):
     lasting: ClassVar[bool] = True
 
     relays: tuple[int, ...]
-    """Who passes the node's broadcasts on, sorted."""
+    """The neighbours that pass on the node's broadcasts, sorted."""

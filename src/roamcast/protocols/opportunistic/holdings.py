@@ -1,12 +1,13 @@
-"""The documents that a node has, and what it remembers of those that it had.
+"""The documents that a node has, and what it remembers about those that it had.
 
-The cache decides what stays. Around it, this file keeps in step: the store, so that documents survive a crash; the
-catalog, which offers them; the recorded facts; the timer for the next document whose life ends.
+The cache decides which documents stay. This file keeps the rest in step with it: the store, so that documents survive
+a crash; the catalog, which offers them; the recorded facts; the timer for the next document that expires.
 
-* *had*: with `remember`, what was once here is not fetched again, though it was dropped.
-* *settled*: what is of interest and need not be asked for, since it is or was here. A look at a neighbour's catalog
-  begins with these, and is short because most of what is wanted is settled.
-* *unwanted*: what came and was not of interest. Apart: there is far more of it, and no catalog is compared with it.
+* *had*: with `remember`, documents that were once here are not fetched again, even if they were dropped.
+* *settled*: documents of interest that need not be requested, since they are or were here. Reading a neighbour's
+  catalog starts with these, and is fast because most wanted documents are settled.
+* *unwanted*: documents that arrived and were not of interest. They are kept apart because there are far more of them
+  and no catalog is compared with them.
 """
 
 from collections.abc import Mapping
@@ -27,19 +28,19 @@ EXPIRE: Final = "expire"
 
 class Holdings:
     def __init__(self, port: Port, cache: Cache, catalog: Catalog, *, remember: bool, window: int) -> None:
-        """`window` is how many documents are remembered."""
+        """`window` is how many documents the node remembers."""
         self._port = port
         self._catalog = catalog
         self._remember = remember
         self._window = window
-        self._had: dict[EventId, bool] = {}  # and whether it was wanted here
-        self._expiry: Time | None = None  # for when the timer is set
+        self._had: dict[EventId, bool] = {}  # documents that were here, and whether they were wanted
+        self._expiry: Time | None = None  # when the timer fires, if it is set
         self.cache = cache
         self.settled: dict[EventId, None] = {}
         self._unwanted: dict[EventId, None] = {}
 
     def restore(self, now: Time, kept: Mapping[str, bytes]) -> None:
-        """Takes over what the node had before it was restarted."""
+        """Takes over the documents that the node had before a restart."""
         for held in storage.restored(kept):
             if held.expires is not None and held.expires <= now:
                 storage.forget(self._port, held)
@@ -47,7 +48,7 @@ class Holdings:
                 self.put(now, held, "kept")
 
     def put(self, now: Time, held: Held, change: Change) -> None:
-        """Takes a document in, if it has or gets room."""
+        """Stores a document, if there is room or the cache makes room for it."""
         id, documents, octets = held.document.id, len(self.cache), self.cache.octets
         dropped = self.cache.put(held)
         if self._remember:
@@ -80,7 +81,7 @@ class Holdings:
         self._port.decide(id, "expired" if change == "expired" else "cache full")
         self._port.record(CacheChanged(id, False, change, documents, octets))
 
-    # --- Lives that end ---------------------------------------------------------------------------------------------
+    # --- Expiry -----------------------------------------------------------------------------------------------------
 
     def drop_expired(self, now: Time) -> None:
         expiry = self.cache.next_expiry
@@ -103,20 +104,20 @@ class Holdings:
         self._expiry = at
         self._port.set_timer(at, EXPIRE)
 
-    # --- What need not be asked for ---------------------------------------------------------------------------------
+    # --- What need not be requested ---------------------------------------------------------------------------------
 
     def has_or_had(self, id: EventId) -> bool:
         return id in self.cache or id in self._had
 
     def needs_not(self, id: EventId) -> bool:
-        """Whether nothing more of a document is of use here."""
+        """Whether this node has no use for further pieces of a document."""
         return id in self._unwanted or id in self.settled or id in self._had
 
     def settle(self, id: EventId) -> None:
         put(self.settled, id, None, self._window)
 
     def refuse(self, id: EventId) -> None:
-        """It was here, and is not of interest."""
+        """Notes a document that arrived and is not of interest."""
         put(self._unwanted, id, None, self._window)
 
     def interests_changed(self, local: LocalSubscriptions) -> None:
@@ -126,7 +127,7 @@ class Holdings:
             self.cache.set_wanted(held, local.matches(held.document.event))
 
     def want_again(self) -> None:
-        """What was only carried for others may be wanted now, and can be fetched again."""
+        """Allows fetching again what was only carried for others: it may be wanted now."""
         self._had = {id: wanted for id, wanted in self._had.items() if wanted}
 
     @property

@@ -1,7 +1,7 @@
-"""Documents that come in pieces: section 2.1 of the paper, "Receiving documents".
+"""Documents that arrive in pieces: section 2.1 of the paper, "Receiving documents".
 
-Whoever hears a document that it wants keeps it and delivers it, asked for or not. Pieces are put together, from one
-broadcast or several; with whole documents only, from one. Relays pass on what they hear, wanted or not.
+A node that hears a document it wants keeps and delivers it, whether it requested it or not. It assembles pieces from
+one broadcast or several; with whole documents only, from a single one. Relays pass on what they hear, wanted or not.
 """
 
 from typing import Final
@@ -22,10 +22,10 @@ from roamcast.protocols.opportunistic.requests import Wishes
 from roamcast.protocols.pieces import Partial, Partials
 
 _LATEST: Final = 2048
-"""Documents of which a node knows that they are to be kept."""
+"""Most partial documents that a node remembers as worth keeping."""
 
 Key = tuple[EventId, Node, int]
-"""Of a partial document. With whole documents only, that of one broadcast; else only the document counts."""
+"""The key of a partial document. With whole documents only, it names one broadcast; else only the document counts."""
 
 
 class Incoming:
@@ -47,15 +47,15 @@ class Incoming:
         self._holdings = holdings
         self._wishes = wishes
         self._passing = passing
-        self._kept: dict[EventId, None] = {}  # partial documents that were judged, and are to be kept
+        self._kept: dict[EventId, None] = {}  # partial documents that were found worth keeping
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
 
     def ignores(self, header: Header) -> bool:
-        """Whether nothing of a broadcast is of use here."""
+        """Whether this node has no use for any piece of a broadcast."""
         return header.scope <= 1 and self._holdings.needs_not(header.document)
 
     def hear(self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes) -> None:
-        """Pieces of a document have come: one as bytes, or some as parts of a document that is at hand."""
+        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand."""
         id = header.document
         passed = self._passing.hear(now, header) if header.scope > 1 else None
         held = self._holdings.cache.get(id)
@@ -89,7 +89,7 @@ class Incoming:
             self._partials.pop(key)
 
     def timer(self, now: Time, key: Gather) -> None:
-        """Nothing more may come of a broadcast that this node passes on."""
+        """Handles the timer of a broadcast that this node passes on: no more pieces may come."""
         passed = self._passing.ripe(now, key)
         if passed is None:
             return
@@ -107,14 +107,14 @@ class Incoming:
             self._partials.pop(partial_key)
 
     def partial(self, id: EventId) -> Partial[Document] | None:
-        """The pieces that are here of a document; those of one broadcast only do not count."""
+        """The pieces of a document that are here; not those that may be combined only within one broadcast."""
         return self._partials.get((id, 0, 0))
 
     def _key(self, header: Header) -> Key:
         return (header.document, header.source, header.serial) if self._whole else (header.document, 0, 0)
 
     def _may_be_wanted(self, id: EventId, partial: Partial[Document]) -> bool:
-        """Whether a document of which some pieces are here is to be kept, or it cannot be told yet."""
+        """Whether a partial document is worth keeping; true also if that cannot be told yet."""
         if id in self._kept:
             return True
         if partial.whole is None:
@@ -132,7 +132,7 @@ class Incoming:
         return kept
 
     def _complete(self, now: Time, header: Header, document: Document | None) -> None:
-        """All of a document is here; None: of something that is no document."""
+        """Handles a complete document; None if the pieces turned out not to be a document."""
         id = header.document
         if document is None:
             self._port.note("malformed")
@@ -152,5 +152,5 @@ class Incoming:
         self._holdings.put(now, Held(document, published, now, now, wanted, expires, hops), "received")
 
     def __len__(self) -> int:
-        """Partial documents."""
+        """The number of partial documents."""
         return len(self._partials)

@@ -1,7 +1,8 @@
-"""What a node wants: its interest profile, and what it carries for others besides.
+"""What a node wants: its interest profile, and what else it carries for others.
 
-Section 2.1 of the paper, "Interest profile". What is *wanted* matches a subscription of an application here. What is
-*kept* is wanted, or matches what the node carries for others. All documents of equal content are judged once.
+Section 2.1 of the paper, "Interest profile". A document is *wanted* if it matches a subscription of an application
+here. It is *kept* if it is wanted, or matches what the node carries for others. Documents of equal content are judged
+once.
 """
 
 from collections.abc import Mapping
@@ -16,24 +17,24 @@ from roamcast.protocols.opportunistic.documents import Descriptor
 from roamcast.protocols.opportunistic.messages import Announce
 
 _REMEMBERED: Final = 2048
-"""Judgements."""
+"""How many judgements are remembered."""
 _FEW: Final = 4
-"""Subscriptions up to which asking each is faster than the index."""
+"""Up to this many subscriptions, matching them one by one is faster than the index."""
 
 
 class Interest:
     def __init__(self, local: LocalSubscriptions, carried: Filter, longest: int) -> None:
-        """`carried` is what is kept for others; a profile takes at most `longest` bytes."""
+        """`carried` matches what is kept for others; a profile takes at most `longest` bytes."""
         self._local = local
         self._carried = carried
         self._longest = longest
         self._filters: list[Filter] = []
-        self._profile: Filter | None = None  # made anew when subscriptions change
+        self._profile: Filter | None = None  # built again when subscriptions change
         self._by_content: dict[bytes, tuple[bool, bool]] = {}
-        self._kept: dict[bytes, None] = {}  # those of them that are kept
+        self._kept: dict[bytes, None] = {}  # the judged contents that are kept
 
     def changed(self) -> None:
-        """Subscriptions came or went."""
+        """Must be called after subscriptions were added or removed."""
         self._filters = self._local.filters
         self._profile = None
         self._by_content.clear()
@@ -41,7 +42,7 @@ class Interest:
 
     @property
     def profile(self) -> Filter:
-        """What this node tells others that it wants: all of it, and perhaps more, if its subscriptions are many."""
+        """The filter that this node announces: everything it wants, and perhaps more if it has many subscriptions."""
         if self._profile is None:
             filters = [*self._local.filters, self._carried]
             self._profile = summarise(filters, self._longest) if filters != [NOTHING] else NOTHING
@@ -65,11 +66,11 @@ class Interest:
         return known
 
     def unsettled(self, announce: Announce, settled: Mapping[EventId, None]) -> list[int]:
-        """Which documents of a catalog are kept here and not settled, as places in the catalog."""
+        """The documents of a catalog that would be kept here and are not settled, as positions in the catalog."""
         listing = announce.listing
         contents = listing.contents
         if contents.keys() <= self._by_content.keys():
-            kept = contents.keys() & self._kept.keys()  # a set, but places are sorted below
+            kept = contents.keys() & self._kept.keys()  # a set, but the positions are sorted below
         else:
             kept = {content for content, ids in contents.items() if self.judge(listing.one_of(ids))[1]}
         found: list[EventId] = []

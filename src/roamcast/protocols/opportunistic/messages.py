@@ -1,9 +1,10 @@
-"""What the brokers say: announces, requests, and documents in pieces.
+"""The messages between brokers: announces, requests, and documents in pieces.
 
-Ages and lives are in milliseconds from the moment of sending: clocks differ, and so a document carries how long it has
-been and will be, not since when and until when. The time that a message waits to be sent is not counted.
+Ages and lives are in milliseconds relative to the moment of sending: clocks differ, so a document carries how old it is
+and how long it will live, not when it was published and when it expires. The time that a message waits to be sent is
+not counted.
 
-A number in a message may be any number; what uses one says what it takes it for (`Header.valid`, `clipped`).
+A number in a message may be any number; the code that uses it checks or limits it (`Header.valid`, `clipped`).
 """
 
 from collections import defaultdict
@@ -25,30 +26,30 @@ from roamcast.protocols.source_route import Path, Route, plausible
 MILLISECOND: Final = 1_000_000
 MAX_SCOPE: Final = 8
 MAX_LISTED: Final = 4096
-"""Descriptors in one announce, and documents in one request."""
+"""Most descriptors in one announce, and most documents in one request."""
 _SHORT_ARRAY: Final = 16
-"""MessagePack: from so many elements on, the head of an array takes 3 bytes and not 1."""
+"""MessagePack: from this many elements on, the head of an array takes 3 bytes instead of 1."""
 MAX_CHUNKS: Final = 64
-"""Bulks that a document may take: 3968 pieces."""
+"""Most bulks per document: 3968 pieces."""
 
 Id = Annotated[int, Meta(ge=INT_MIN, le=INT_MAX)]
 Number = Annotated[int, Meta(ge=0)]
 Span = Annotated[int, Meta(ge=0)]
 """Milliseconds."""
 MAX_SPAN: Final = 10**12
-"""31 years: longer ones are taken for this."""
+"""31 years: longer durations are clipped to this."""
 Mask = Annotated[int, Meta(ge=0)]
-"""Of pieces in one bulk."""
+"""A bit mask of pieces in one bulk."""
 Nodes = Annotated[tuple[Number, ...], Meta(max_length=MAX_CLAIMED)]
 
 
 def clipped(span: int) -> int:
-    """A duration that can be reckoned with."""
+    """A duration limited to `MAX_SPAN`, safe to calculate with."""
     return min(max(0, span), MAX_SPAN)
 
 
 class Listing:
-    """What a catalog lists, by content. Not on the air: it follows from the catalog."""
+    """The documents of a catalog, by content. Never sent: every receiver derives it from the catalog."""
 
     def __init__(self, catalog: tuple[Descriptor, ...], contents: dict[bytes, frozenset[EventId]], size: int) -> None:
         self.catalog = catalog
@@ -66,43 +67,43 @@ class Listing:
         return Listing(catalog, contents, sum([descriptor.size for descriptor in catalog]))
 
     def one_of(self, ids: frozenset[EventId]) -> Descriptor:
-        """That of any of these documents."""
+        """The descriptor of any one of these documents."""
         return self.catalog[self.places[next(iter(ids))]]
 
     @cached_property
     def places(self) -> dict[EventId, int]:
-        """Where in the catalog a document stands."""
+        """Each document's position in the catalog."""
         return {descriptor.event.id: place for place, descriptor in enumerate(self.catalog)}
 
 
 class Announce(Message, frozen=True, tag="announce", dict=True):
     """A node's profile and what it can offer its neighbours: section 2.1, "Announcing".
 
-    What follows from it (`listing`, `claim`, `plausible`) is found out once for all who hear it, if they share it.
+    What derives from it (`listing`, `claim`, `plausible`) is computed once for all receivers that share the object.
     """
 
     role: ClassVar[Role] = "beacon"
 
     serial: Number
-    """Of the announce: what its origin says next has a greater one."""
+    """The announce's number; its origin's next announce has a greater one."""
     part: Number
-    """Of an announce that is longer than a frame; the first part has the profile and the neighbours."""
+    """Which part this is, if the announce is longer than a frame; the first has the profile and the neighbours."""
     scope: Number
-    """Hops that it may still go, the one to its receiver included."""
+    """Hops that it may still travel, including the one to its receiver."""
     path: Path
     relays: Nodes
-    """Which of its neighbours the sender of this copy has pass it on."""
+    """The neighbours that the sender of this copy chose to pass it on."""
     profile: Filter | None
-    """What its origin wants or carries for others; None in further parts."""
+    """What its origin wants or carries for others; None in all parts but the first."""
     confirmed: Nodes
     """The sender's neighbours, for those who hear it directly."""
     heard: Nodes
-    """Nodes that the sender hears and does not know to hear it."""
+    """Nodes that the sender hears, without knowing whether they hear it."""
     catalog: Annotated[tuple[Descriptor, ...], Meta(max_length=MAX_LISTED)]
     ages: Annotated[tuple[Span, ...], Meta(max_length=MAX_LISTED)]
-    """Of the documents in the catalog: how long ago each was published, ms."""
+    """How long ago each document in the catalog was published, ms."""
     lives: Annotated[tuple[Span | None, ...], Meta(max_length=MAX_LISTED)]
-    """How long each may still be delivered, ms; none: as long as somebody has it. Empty if no document has a limit."""
+    """How long each may still be delivered, ms; None: as long as a node has it. Empty if no document has a limit."""
 
     def encoded_size(self, encode: Callable[[object], bytes]) -> int:
         bare, listed = msgspec.structs.replace(self, catalog=()), len(self.catalog)
@@ -116,55 +117,55 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
 
     @cached_property
     def claim(self) -> Claim:
-        """What its sender says of its neighbours."""
+        """What its sender announces about its neighbours."""
         return Claim(self.confirmed, self.heard)
 
     @cached_property
     def plausible(self) -> bool:
-        """Whether its path can be one."""
+        """Whether its path is possible."""
         return plausible(self.path)
 
     def with_listing(self, listing: Listing) -> "Announce":
-        """This announce, whose catalog need not be looked through again."""
+        """This announce with its listing already computed."""
         assert listing.catalog is self.catalog
         self.__dict__["listing"] = listing
         return self
 
 
 class Request(Message, frozen=True, tag="request"):
-    """Documents that somebody wants of an announcer; sent back along the path that the announce took."""
+    """Documents that a node requests from an announcer; sent back along the path that the announce took."""
 
     route: Route
     documents: Annotated[tuple[Id, ...], Meta(max_length=MAX_LISTED)]
     size: Annotated[int, Meta(ge=1)]
-    """Of the pieces that `missing` speaks of."""
+    """The size of the pieces in `missing`."""
     missing: Annotated[dict[Id, Annotated[tuple[Mask, ...], Meta(max_length=MAX_CHUNKS)]], Meta(max_length=MAX_LISTED)]
-    """Of documents of which some pieces are there already: those that are not, a mask for each bulk. The others are
-    wanted whole."""
+    """For documents that the requester has in part: the missing pieces, one mask per bulk. All other documents are
+    requested whole."""
 
 
 class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """What the pieces of one bulk have in common."""
 
     source: Number
-    """Who answers a request with it."""
+    """The node that answers a request with it."""
     serial: Number
-    """Of the source's answer: relays know by it what they have passed on."""
+    """The number of the source's answer, by which relays recognise what they have passed on."""
     scope: Number
     relays: Nodes
     document: Id
     length: Number
-    """Of the document, bytes."""
+    """The document's length in bytes."""
     size: Annotated[int, Meta(ge=1)]
-    """Of all its pieces but the last, bytes."""
+    """The size of each piece but the last, in bytes."""
     chunk: Number
-    """Which bulk of the document: its first piece is number `chunk * MAX_PIECES`."""
+    """Which bulk of the document this is: its first piece is number `chunk * MAX_PIECES`."""
     sent: Mask
     """Which pieces of this chunk are being sent."""
     age: Span
     life: Span | None
     hops: Number
-    """How often the document was transmitted before, since it was published."""
+    """How often the document was transmitted on its way, before this transmission."""
 
     @cached_property
     def cut(self) -> Cut:
@@ -177,7 +178,7 @@ class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
 
     @property
     def valid(self) -> bool:
-        """Whether it speaks of pieces that the document has."""
+        """Whether the document can have these pieces."""
         pieces, last = self.cut.pieces, self.sent.bit_length()
         return pieces <= MAX_CHUNKS * MAX_PIECES and 0 < last <= MAX_PIECES and self.first + last <= pieces
 
@@ -189,7 +190,7 @@ class Piece(Message, frozen=True, tag="piece"):
 
     header: Header
     number: Number
-    """In its chunk."""
+    """The piece's number in its chunk."""
     octets: bytes
 
     @property
@@ -198,17 +199,17 @@ class Piece(Message, frozen=True, tag="piece"):
 
 
 class Chunk(Bulk):
-    """Pieces of a document that are sent together. They come from the document, or are those that a relay has."""
+    """Pieces of a document that are sent together: taken from the document, or those that a relay has."""
 
     piece: ClassVar[type[Message]] = Piece
     __slots__ = ("_octets", "_places", "document", "header")
 
     def __init__(self, header: Header, document: Document | None, octets: Mapping[int, bytes] | None = None) -> None:
-        """`octets` has the pieces' bytes by their number in the document, where there is no document."""
+        """`octets` has the pieces' bytes by their number in the document, for a sender without the whole document."""
         self.header = header
         self.document = document
         self._octets = {} if octets is None else octets
-        self._places: list[int] | None = None  # in the chunk, of the pieces that are sent
+        self._places: list[int] | None = None  # the numbers in the chunk of the pieces that are sent
 
     def __len__(self) -> int:
         return self.header.sent.bit_count()
@@ -238,7 +239,7 @@ class Chunk(Bulk):
         return 0
 
     def pieces(self, received: int) -> int:
-        """Which pieces of the document those are that have arrived of this bulk."""
+        """The mask, in the whole document, of the pieces that arrived of this bulk."""
         sent = self.header.sent
         if received.bit_count() == sent.bit_count():
             return sent << self.header.first
@@ -250,7 +251,7 @@ class Chunk(Bulk):
 
 
 def chunks(pieces: int) -> list[tuple[int, int]]:
-    """A mask of a document's pieces as (chunk, mask in the chunk), empty ones left out."""
+    """A mask of a document's pieces as (chunk, mask in the chunk), without empty chunks."""
     found = []
     chunk = 0
     while pieces:
@@ -263,7 +264,7 @@ def chunks(pieces: int) -> list[tuple[int, int]]:
 
 
 def masks(pieces: int) -> tuple[int, ...]:
-    """A mask of a document's pieces as one mask for each chunk, as a request has it."""
+    """A mask of a document's pieces as one mask per chunk, as requests encode it."""
     found = []
     while pieces:
         found.append(pieces & ((1 << MAX_PIECES) - 1))

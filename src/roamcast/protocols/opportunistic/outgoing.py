@@ -1,10 +1,10 @@
-"""What a node sends in pieces: one bulk after the other, each when the one before has left.
+"""What a node sends in pieces: one bulk after the other, each when the previous one has left.
 
-The host says when a bulk has left, or found the queue full. One that has never said so may be a host that does not:
-then the next bulk goes after the time that this one takes at the parameter `pace`. Where it has, it is waited for much
-longer; a host that was asleep meanwhile, or forgot, does not stop the node for good.
+The host reports when a bulk has left or has found the queue full. Some hosts never report: until the first report, the
+next bulk is sent after the time that this one takes at the parameter `pace`. After the first report, the node waits
+much longer, but not for ever: a host that slept or lost a report must not stop the node for good.
 
-What is passed on for others goes before the answers to requests: it is a part of an exchange that is under way.
+Documents passed on for others go before answers to requests, as they belong to exchanges that are under way.
 """
 
 from collections import deque
@@ -21,28 +21,28 @@ from roamcast.protocols.opportunistic.messages import MILLISECOND, Chunk, Header
 from roamcast.units import SECOND
 
 MAX_PASSING: Final = 64
-"""Documents that wait to be passed on."""
+"""Most documents that wait to be passed on."""
 _MAX_WAIT: Final = 60 * SECOND
-"""How long a bulk may take on a host that tells when it has left."""
+"""How long to wait for a bulk on a host that reports when it has left."""
 _PAUSE: Final = SECOND // 5
-"""After a bulk that found the queue full."""
+"""How long to pause after a bulk that found the queue full."""
 _FRAME: Final = 100
-"""Bytes of headers a piece, for the estimate."""
+"""Bytes of headers per piece, for the estimate."""
 PACE: Final = "pace"
 
 
 @dataclass(slots=True, eq=False)
 class Job:
-    """Pieces of one document that are to be sent."""
+    """Pieces of one document that wait to be sent."""
 
     header: Header
     """`chunk`, `sent`, `relays`, `age` and `life` are filled in when they are sent."""
     pieces: int
     document: Document | None
     octets: dict[int, bytes] | None
-    """The pieces' bytes, where there is no document."""
+    """The pieces' bytes, if the whole document is not here."""
     since: Time
-    """When its age and life were right."""
+    """The time at which the header's age and life were right."""
 
 
 class Outgoing:
@@ -55,8 +55,8 @@ class Outgoing:
         order: Callable[[Time], Job | None],
         lost: Callable[[Header], None],
     ) -> None:
-        """`relays` says who passes a broadcast of a scope on; `order` gives the next answer to a request; `lost` is
-        told what was dropped."""
+        """`relays` returns which nodes pass on a broadcast of a scope; `order` returns the next answer to a request;
+        `lost` is called with what was dropped."""
         self._port = port
         self._pace = pace
         self._relays = relays
@@ -64,14 +64,14 @@ class Outgoing:
         self._lost = lost
         self._passing: deque[Job] = deque()
         self._job: Job | None = None
-        self._chunks: list[tuple[int, int]] = []  # of the job, still to be sent
+        self._chunks: list[tuple[int, int]] = []  # chunks of the job still to be sent
         self._bulk: Chunk | None = None  # on its way
-        self._due: Time = 0  # when no longer to wait for the bulk
-        self._timer: Time | None = None  # for when one is set
+        self._due: Time = 0  # when to stop waiting for the bulk
+        self._timer: Time | None = None  # when the timer fires, if one is set
         self._host_tells = False
 
     def pass_on(self, now: Time, job: Job) -> bool:
-        """Something of others'; whether there is room for it."""
+        """Queues a job to pass on for another node; returns whether there was room."""
         if len(self._passing) >= MAX_PASSING:
             return False
         self._passing.append(job)
@@ -102,7 +102,7 @@ class Outgoing:
         self._wait_until(now + wait)
 
     def _wait_until(self, due: Time) -> None:
-        """Most bulks leave long before they are due: one timer serves for many, and is set again if it was early."""
+        """Sets the timer. Most bulks leave long before they are due: one timer serves many, and is reset if early."""
         self._due = due
         if self._timer is None or due < self._timer:
             self._timer = due
@@ -134,7 +134,7 @@ class Outgoing:
             self.pump(now)
 
     def __len__(self) -> int:
-        """Documents that wait to be passed on."""
+        """The number of documents that wait to be passed on."""
         return len(self._passing)
 
 

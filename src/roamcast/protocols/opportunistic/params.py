@@ -1,8 +1,8 @@
-"""The parameters: the paper's two, and what it leaves to whoever implements it. docs/protocols/opportunistic.md
+"""The parameters: the paper's two, and those for what it leaves to implementers. docs/protocols/opportunistic.md
 says which values are the paper's, and what each choice changes.
 
-What a node can store may differ from node to node. `capacity`, `octets` and `policy` are a value for all nodes, or a
-table by node: `{ 0-59 = 50, 60 = 200, others = 100 }`.
+Nodes may differ in what they can store: `capacity`, `octets` and `policy` are one value for all nodes, or a table by
+node: `{ 0-59 = 50, 60 = 200, others = 100 }`.
 """
 
 import re
@@ -104,14 +104,14 @@ class Opportunistic(Parameters, frozen=True, kw_only=True):
 
     @property
     def carried(self) -> Filter:
-        """What a node carries beyond its own interests."""
+        """The filter for what a node carries beyond its own interests."""
         if self.carry == "interests":
             return NOTHING
         return EVERYTHING if self.carry == "everything" else parse_filter(self.carry)
 
 
 def for_node(value: V | dict[str, V], node: Node, default: V) -> V:
-    """A parameter's value on a node: of a table, the first entry that names it."""
+    """A parameter's value on a node; in a table, the first entry that names the node."""
     if not isinstance(value, dict):
         return value
     for nodes, its in value.items():

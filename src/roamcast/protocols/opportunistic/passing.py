@@ -1,7 +1,7 @@
 """Documents that a node passes on for others, as a relay.
 
-A relay passes on the pieces of a document that it has, from this broadcast or from before, as soon as it has all that
-are being sent, or when nothing more has come for `gather`. With whole documents only, it passes on all or nothing.
+A relay passes on the pieces of a document that it has, from this broadcast or from earlier ones, as soon as it has all
+that are being sent, or when no piece has arrived for `gather`. With whole documents only, it passes on all or nothing.
 """
 
 from dataclasses import dataclass
@@ -21,14 +21,14 @@ from roamcast.protocols.pieces import Partial
 from roamcast.units import seconds
 
 _LATEST: Final = 2048
-"""Broadcasts of others that a node knows again."""
+"""How many of other nodes' broadcasts a node remembers, to recognise duplicates."""
 
 Broadcast = tuple[Node, int, int]
-"""What a broadcast of pieces is known by: its source, its number, and which bulk of the document it is."""
+"""The key of a broadcast of pieces: its source, its number, and which bulk of the document it is."""
 
 
 class Gather(NamedTuple):
-    """The key of a timer: nothing more may come of a broadcast."""
+    """The key of a timer that fires when no more pieces of a broadcast are expected."""
 
     broadcast: Broadcast
 
@@ -54,7 +54,7 @@ class Passing:
         self._heard: dict[Broadcast, Passed | None] = {}  # None: this node does not pass it on
 
     def hear(self, now: Time, header: Header) -> Passed | None:
-        """A piece of a broadcast was heard; gives it if this node passes it on and has not yet done so."""
+        """Notes a piece of a broadcast; returns the broadcast if this node is yet to pass it on."""
         key = self._broadcast(header)
         passed = self._heard.get(key)
         if passed is None:
@@ -66,7 +66,7 @@ class Passing:
         return None if passed is None or passed.done else passed
 
     def gather(self, now: Time, passed: Passed, partial: Partial[Document]) -> None:
-        """More of the document is here: passes it on if that is all, else waits for the rest."""
+        """Called when more of a document is here: passes it on if it is complete, else waits for the rest."""
         passed.latest = now
         needed = self._needed(passed.header)
         if partial.have & needed == needed:
@@ -76,7 +76,7 @@ class Passing:
             self._port.set_timer(now + self._gather, Gather(self._broadcast(passed.header)))
 
     def ripe(self, now: Time, key: Gather) -> Passed | None:
-        """The broadcast of which nothing more comes, if this timer means one."""
+        """The broadcast that this timer ends the waiting for, if any."""
         passed = self._heard.get(key.broadcast)
         if passed is None or passed.done:
             return None
@@ -86,7 +86,7 @@ class Passing:
         return passed
 
     def send(self, now: Time, passed: Passed, document: Document | None, partial: Partial[Document] | None) -> None:
-        """Passes on what is here of what was sent: the document, or a part of it."""
+        """Passes on the part of what was sent that is here, or all of it."""
         passed.done = True
         header = passed.header
         pieces = self._needed(header) & (header.cut.all if partial is None else partial.have)
@@ -105,7 +105,7 @@ class Passing:
         self._port.decide(passed.header.document, "given up")
 
     def _needed(self, header: Header) -> int:
-        """The pieces that are passed on if all goes well."""
+        """The pieces that this node passes on if all of them arrive."""
         return header.cut.all if self._whole else header.sent << header.first
 
     def _broadcast(self, header: Header) -> Broadcast:

@@ -1,10 +1,10 @@
-"""Who has asked whom for which document.
+"""Which documents were requested, by whom and from whom.
 
-*Wishes* are what this node has asked for. Literally every announcer is asked for all that it offers and is missing
-here; with `asking = "one"` a document that was asked for is not asked for again before `patience` is over.
+*Wishes* are what this node has requested. Taken literally, the paper requests from every announcer all that it offers
+and is missing here; with `asking = "one"`, a document is not requested again before `patience` is over.
 
-*Orders* are what others have asked of this node: one document after the other, each piece at most once between two
-announces of this node ("Processing requests" in section 2.1).
+*Orders* are what other nodes have requested from this one. It sends one document after the other, each piece at most
+once between two of its announces ("Processing requests" in section 2.1).
 """
 
 from typing import Final
@@ -18,9 +18,9 @@ MAX_ORDERS: Final = 4096
 
 class Wishes:
     def __init__(self, patience: int) -> None:
-        """0: whoever offers a document may be asked for it at any time."""
+        """With a `patience` of 0, a document may be requested from any node that offers it at any time."""
         self._patience = patience
-        self._asked: dict[EventId, int] = {}  # until when nobody else is asked; the latest last
+        self._asked: dict[EventId, int] = {}  # until when no other node is asked; the latest last
 
     def may_ask(self, now: int, id: EventId) -> bool:
         return self._asked.get(id, 0) <= now
@@ -30,7 +30,7 @@ class Wishes:
             put(self._asked, id, now + self._patience, MAX_WISHES)
 
     def forget(self, id: EventId) -> None:
-        """It has come, or will not."""
+        """Forgets a document that has arrived, or will not."""
         self._asked.pop(id, None)
 
     def __len__(self) -> int:
@@ -40,10 +40,10 @@ class Wishes:
 class Orders:
     def __init__(self) -> None:
         self._waiting: dict[EventId, int] = {}  # masks of pieces, in the order of the first request
-        self._history: dict[EventId, int] = {}  # what was taken since the last announce
+        self._history: dict[EventId, int] = {}  # pieces taken since the last announce
 
     def add(self, id: EventId, pieces: int) -> bool:
-        """Somebody wants these pieces; whether any of them will be sent for that."""
+        """Adds a request for these pieces; returns whether any of them will be sent for it."""
         pieces &= ~self._history.get(id, 0)
         if not pieces or (id not in self._waiting and len(self._waiting) >= MAX_ORDERS):
             return False
@@ -51,7 +51,7 @@ class Orders:
         return True
 
     def take(self) -> tuple[EventId, int] | None:
-        """The document whose turn it is, and which of its pieces."""
+        """The next document to send, and which of its pieces."""
         if not self._waiting:
             return None
         id = next(iter(self._waiting))
@@ -60,12 +60,12 @@ class Orders:
         return id, pieces
 
     def put_back(self, id: EventId, pieces: int) -> None:
-        """They were not sent after all, and may be asked for again."""
+        """Notes that these pieces were not sent after all, and may be requested again."""
         if id in self._history:
             self._history[id] &= ~pieces
 
     def announced(self) -> None:
-        """This node has announced again: what was sent before may be asked for again."""
+        """Called after this node has announced: pieces that were sent before may be requested again."""
         self._history.clear()
 
     def __len__(self) -> int:

@@ -1,7 +1,7 @@
-"""Documents on disk: what a node carries survives its crash, and what a publisher was promised does too.
+"""Documents on disk: what a node carries survives a crash, including events whose storage a publisher was promised.
 
-A document is two records, its payload as it is and a small one about it. So in a simulator, where what is kept is a
-dictionary, no payload is copied.
+A document is two records: its payload as it is, and a small one about it. So a simulator, whose store is a dictionary,
+copies no payload.
 """
 
 from collections.abc import Iterator, Mapping
@@ -45,7 +45,7 @@ def forget(port: Port, held: Held) -> None:
 
 
 def restored(kept: Mapping[str, bytes]) -> Iterator[Held]:
-    """What a former life had, in the order of arrival. Records that are no longer understood are left out."""
+    """The documents from before a restart, in order of arrival. Leaves out records that can no longer be read."""
     found = []
     for key, value in kept.items():
         id = key.removeprefix(_ABOUT)

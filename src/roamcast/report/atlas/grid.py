@@ -1,6 +1,6 @@
-"""The map of winners: a square for each cell.
+"""The map of winners: one square per cell.
 
-The colour is the winner's, hatched where others are not separated from it, grey where nobody reaches the threshold; the
+The colour is the winner's; hatched if others are not separated from it, grey if no protocol reaches the threshold. The
 number is how many times as much the next protocol costs.
 """
 
@@ -17,7 +17,7 @@ _HIGH: Final = 74
 _LEFT: Final = 84
 _TOP: Final = 66
 _NARROWEST: Final = 640
-"""So that the title fits."""
+"""The least width, so that the title fits."""
 
 
 def winners(found: Atlas, deadline: int) -> str:

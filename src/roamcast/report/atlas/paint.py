@@ -1,4 +1,4 @@
-"""What the figures of a map share: colours, marks, and the frame of a picture."""
+"""Shared by the figures of a map: colours, marks, and the frame of a picture."""
 
 from collections.abc import Iterable
 from typing import Final
@@ -16,7 +16,7 @@ COLOURS: Final = {
     "opportunistic": "#7a4fbf",
     "context": "#8c8c00",
 }
-"""Protocols keep their colours in all figures; one that is not here gets the last."""
+"""Protocols keep their colours in all figures; a protocol that is not listed gets the last."""
 OTHER: Final = "#333333"
 NOBODY: Final = "#c9c9c9"
 _SHAPES: Final = (
@@ -27,7 +27,7 @@ _SHAPES: Final = (
     "M0 4.5L4.5 -3.5H-4.5Z",
 )
 _CHARACTER: Final = 7.0
-"""Width of one, on average, px."""
+"""The average width of a character, px."""
 _STYLE: Final = """
 text { font-family: system-ui, "Segoe UI", "Liberation Sans", Arial, sans-serif; font-size: 12px; fill: #222 }
 .title { font-size: 15px; font-weight: 600 }
@@ -46,7 +46,7 @@ def colour(protocol: str) -> str:
 
 
 def mark(protocol: str, x: float, y: float, *, hollow: bool = False) -> Markup:
-    """Protocols differ by shape too: colour alone does not tell everybody."""
+    """A protocol's mark. Protocols differ by shape too: not everyone can tell them by colour."""
     names = list(COLOURS)
     shape = _SHAPES[names.index(protocol) % len(_SHAPES) if protocol in names else 0]
     paint = colour(protocol)

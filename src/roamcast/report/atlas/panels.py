@@ -1,4 +1,4 @@
-"""Small multiples: a panel for each cell or for each value of the first axis, all with the same scales."""
+"""Small multiples: one panel per cell or per value of the first axis, all with the same scales."""
 
 import math
 from collections.abc import Callable, Iterator, Sequence
@@ -19,7 +19,7 @@ _UNITS: Final = {"speed": " m/s"}
 
 @dataclass(frozen=True)
 class Scale:
-    """From numbers to places within a panel."""
+    """Maps numbers to positions within a panel."""
 
     low: float
     high: float
@@ -74,7 +74,7 @@ class Sheet:
         return f"translate({_LEFT + column * wide:g} {_TOP + row * high:g})"
 
     def _frame(self, name: str, row: int, column: int, rows: int) -> Markup:
-        """Ticks stand at the left of the first column and below the last row."""
+        """A panel's frame. Ticks are at the left of the first column and below the last row."""
         parts = [text(name, 0, -6, "small")]
         for tick in self.y.ticks():
             up = self.up(tick)
@@ -95,7 +95,7 @@ class Sheet:
 
 
 def fronts(found: Atlas) -> str:
-    """Delivery over cost, setting by setting, in each cell; what is dominated is hollow."""
+    """Delivery over cost, setting by setting, in each cell; dominated settings are hollow."""
     measure = f"delivered_of_possible_{DEADLINE}"
     costs_ = [float(row[COST]) for row in found.settings if row[COST]]
     sheet = Sheet(
@@ -119,7 +119,7 @@ def fronts(found: Atlas) -> str:
 
 
 def costs(found: Atlas) -> str:
-    """What each protocol costs where it delivers 95 % of what was possible."""
+    """What each protocol costs when it delivers 95 % of what was possible."""
     rows = [row for row in found.standings if row["deadline"] == str(DEADLINE) and row["cost"]]
     share = f"{THRESHOLD:.0%}".replace("%", " %")
     return _curves(
@@ -149,7 +149,7 @@ def delays(found: Atlas) -> str:
 
 
 def _curves(found: Atlas, rows: Sequence[Row], column: str, title: str, y_title: str) -> str:
-    """A panel for each value of the first axis, a curve for each protocol over the last."""
+    """One panel per value of the first axis, one curve per protocol over the last axis."""
     over = found.axes[-1]
     labels = tuple(sorted({row[over] for row in found.cells}, key=float))
     values = [float(row[column]) for row in rows if row[column]] or [1.0]

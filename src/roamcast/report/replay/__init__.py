@@ -27,11 +27,11 @@ SCRIPTS: Final = (
     *("transmissions", "stage", "timeline", "chart", "panel", "node_panel", "event_panel", "side", "controls"),
     *("player", "main"),
 )
-"""In the order in which they need each other; together they are one script."""
+"""The script's files, in the order of their dependencies; together they are one script."""
 
 
 def missing(run: RecordedRun) -> list[str]:
-    """What the run did not record, as fields of its scenario; without it the page shows less."""
+    """What the run did not record, as fields of its scenario; the page shows less without it."""
     record = run.record
     wanted = {"record.movement": record.contacts is None, "record.frames": not record.has_frames}
     wanted["record.decisions"] = not record.has_decisions
@@ -39,7 +39,7 @@ def missing(run: RecordedRun) -> list[str]:
 
 
 def write_replay(run: RecordedRun, beside: RecordedRun | None = None, *, place: Path | None = None) -> Path:
-    """Writes the page into the run's folder, or to `place`; gives its path. `beside` runs on the same movement."""
+    """Writes the page into the run's folder, or to `place`; returns its path. `beside` has the same movement."""
     runs = [run] if beside is None else [run, beside]
     if beside is not None:
         refuse_other_movement(run, beside)

@@ -1,4 +1,4 @@
-"""Two runs in one page: whether they can be watched in step, and what tells them apart."""
+"""Two runs in one page: checks that they can be played in step, and labels them by how they differ."""
 
 from collections.abc import Iterator
 from typing import Any, Final
@@ -10,9 +10,9 @@ from roamcast.errors import RoamcastError
 from roamcast.sim.scenario import Scenario
 
 _ASIDE: Final = ("name", "record.", "protocol.")
-"""Fields that are no difference worth a label; the protocol is named by itself."""
+"""Fields whose differences are not labelled; the protocol is named separately."""
 _MOST: Final = 3
-"""Settings in a label."""
+"""Most settings in a label."""
 
 
 def refuse_other_movement(run: RecordedRun, other: RecordedRun) -> None:
@@ -51,7 +51,7 @@ def labels_of(scenarios: list[Scenario]) -> list[str]:
 
 
 def _settings(scenario: Scenario) -> Iterator[tuple[str, Any]]:
-    """Every field with its value: parameters of the protocol first."""
+    """Every field with its value, parameters of the protocol first."""
     whole = msgspec.to_builtins(scenario)
     yield from _leaves(whole["protocol"]["parameters"], "parameters.")
     for name, value in _leaves(whole):

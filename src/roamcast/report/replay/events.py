@@ -1,4 +1,4 @@
-"""What applications said and wanted: events, subscriptions, deliveries, decisions; and what was missed, and why."""
+"""What applications published and wanted: events, subscriptions, deliveries, decisions; what was missed, and why."""
 
 import math
 from collections.abc import Iterable
@@ -21,16 +21,16 @@ from roamcast.units import SECOND
 _DECISIONS: Final = (*get_args(Decided), "local minimum")
 _CAUSES: Final = tuple(Cause)
 _TOLD: Final = 4000
-"""Missed pairs that get a sentence of their own; the others have their cause alone."""
+"""Most missed pairs that get a sentence of explanation; the others have only their cause."""
 
 
 def numbered(run: RecordedRun) -> dict[int, int]:
-    """The number under which the page knows an event, in the order of publication."""
+    """The page's number of each event, in the order of publication."""
     return {event: number for number, event in enumerate(run.record.published)}
 
 
 def add_events(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
-    """Adds the columns; gives names, filters, and the words for causes."""
+    """Adds the columns; returns names, filters, and the texts of causes."""
     record = run.record
     published = list(record.published.values())
     pack.add("event.time", np.array([one.time for one in published]) / SECOND, "f8")
@@ -53,7 +53,7 @@ def add_events(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> di
 
 
 def published_order(events: Iterable[int], event_number: dict[int, int]) -> list[int]:
-    """Those that were published, in the page's order."""
+    """The events that were published, in the page's order."""
     return sorted((event for event in events if event in event_number), key=event_number.__getitem__)
 
 
@@ -96,7 +96,7 @@ def _add_subscriptions(pack: Pack, run: RecordedRun) -> dict[str, Any]:
 
 
 def _add_pairs(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
-    """Who should have got which event: when it could have been there, whether it was, and if not, why."""
+    """Adds the expected pairs: when the event could have arrived, whether it did, and if not, why."""
     record = run.record
     pairs = sorted(expected(record), key=lambda pair: (event_number[pair[0]], pair[1]))
     possible = np.array([_possible(record, *pair) for pair in pairs])
@@ -117,6 +117,6 @@ def _add_pairs(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> di
 
 
 def _possible(record: Record, event: int, node: int) -> float:
-    """When the event could have been there, s; infinite: never, or not known."""
+    """The earliest time at which the event could have arrived, s; infinite: never, or not known."""
     times = record.earliest(event)
     return math.inf if times is None or times[node] == NEVER else float(times[node]) / SECOND

@@ -1,4 +1,4 @@
-"""What lasts a while between nodes or at one: contacts, tree links, relays, forwarders, caches, absences."""
+"""States with a duration, between nodes or at one: contacts, tree links, relays, forwarders, caches, absences."""
 
 from collections import defaultdict
 
@@ -47,7 +47,7 @@ def _add_columns(pack: Pack, name: str, one: object, other: object, begin: objec
 
 
 def _switched(rows: list[tuple[int, int, int, bool]], end: int) -> list[Row]:
-    """From rows (time, one, other, on) to the times for which something was on."""
+    """From rows (time, one, other, on) to the intervals in which something was on."""
     since: dict[tuple[int, int], int] = {}
     found: list[Row] = []
     for time, one, other, on in rows:

@@ -1,6 +1,6 @@
 """Where things are: the area, nodes and their movement, ranges, buildings and regions of context.
 
-Nodes that have links and no positions stand on a circle, and so do those whose movement was not recorded.
+Nodes that have links and no positions are drawn on a circle, and so are those whose movement was not recorded.
 """
 
 import math
@@ -18,11 +18,11 @@ from roamcast.sim.mobility import Buildings
 from roamcast.units import SECOND
 
 _CIRCLE: Final = 500.0
-"""Radius of the circle on which nodes without positions stand, m."""
+"""Radius of the circle for nodes without positions, m."""
 
 
 def add_scene(pack: Pack, run: RecordedRun) -> dict[str, Any]:
-    """Adds the columns of the movement; gives what else is to be drawn."""
+    """Adds the columns of the movement; returns what else to draw."""
     scenario, reach = run.scenario, run.record.settings.reach
     placed = run.record.contacts is not None and reach is not None
     if placed:
@@ -74,7 +74,7 @@ def _buildings(run: RecordedRun) -> list[list[float]]:
 
 
 def _regions(run: RecordedRun) -> list[dict[str, Any]]:
-    """Contexts of relevance and of interest, each with the time for which it counts."""
+    """Contexts of relevance and of interest, each with the time during which it is in force."""
     found = []
     end = run.scenario.end
     wanted = (("publish", "relevance"), ("subscribe", "interest"))

@@ -13,7 +13,7 @@ OUTCOMES: Final = ("received", "collision", "half_duplex", "random_loss")
 
 
 def add_traffic(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
-    """Adds the columns of frames and receptions, and the traffic by second; gives the kinds of frames."""
+    """Adds the columns of frames and receptions, and the traffic per second; returns the kinds of frames."""
     frame, reception = run.tables["frame"], run.tables["reception"]
     roles = dict(zip(*(run.tables["transmit"][name].to_pylist() for name in ("kind", "role")), strict=True))
     kinds = sorted({*roles, *frame["kind"].unique().to_pylist()})
@@ -33,7 +33,7 @@ def add_traffic(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> d
 
 
 def _add_receptions(pack: Pack, order: Any, frame: Any, node: Any, outcome: Any) -> None:  # noqa: ANN401  # columns
-    """Those of each frame stand together, in the new order of the frames."""
+    """Adds the receptions, grouped by frame, in the new order of the frames."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
     moved = place[frame] if len(frame) else frame
@@ -49,7 +49,7 @@ def _numbers(names: list[str], known: Any) -> np.ndarray[Any, np.dtype[np.int64]
 
 
 def _add_series(pack: Pack, run: RecordedRun) -> None:
-    """Packets, losses and receptions of the whole network by second: what the time axis shows."""
+    """Adds packets, losses and receptions of the whole network per second, which the time axis shows."""
     series = run.tables["series"]
     seconds = int(np.ceil(run.scenario.duration))
     lost = sum(series[name].to_numpy() for name in ("collision", "half_duplex", "random_loss"))

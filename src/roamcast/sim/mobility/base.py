@@ -6,8 +6,8 @@ A *walk* is the movement of one node: an iterator of legs. The rules, held by `P
 * A leg lasts at least 1 ns. A walk either never ends or ends with a leg until `FOREVER` (or later).
 * Both ends of a leg lie in the area, its borders included.
 
-A walk is made as it is asked for, and is the same whichever other walks are asked for and in which order: each node
-draws from a random stream of its own.
+A walk is made lazily, and does not depend on which other walks are read and in which order: each node draws from its
+own random stream.
 """
 
 import math
@@ -28,7 +28,7 @@ FOREVER: Final = 2**62
 
 Point = tuple[float, float]
 Bounds = tuple[float, float]
-"""Least and greatest of something drawn uniformly."""
+"""The least and the greatest value of a uniform draw."""
 Problem = tuple[str, str]
 """A field, and the rule that its value breaks."""
 
@@ -54,7 +54,7 @@ class Area(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True
         return 0 <= x <= self.width and 0 <= y <= self.height
 
     def clamp(self, x: float, y: float) -> Point:
-        """The nearest point of the area: what rounding carried over the border comes back."""
+        """The nearest point of the area: corrects points that rounding put outside."""
         return min(max(x, 0.0), self.width), min(max(y, 0.0), self.height)
 
     def anywhere(self, rng: Random) -> Point:
@@ -74,13 +74,13 @@ class Leg(NamedTuple):
     room: int = OUTDOORS
     """The number of the building it is in."""
     travelling: bool = False
-    """Whether it is on the way to another building, and not inside that yet."""
+    """Whether the node is on its way to another building, and not inside it yet."""
     absent: bool = False
-    """Whether a recording does not have the node there: it is away."""
+    """Whether the recording has no position for the node: it is away."""
 
     @property
     def recorded(self) -> tuple[int, int, float, float, float, float, bool, int]:
-        """The part of it that is a fact, in the order of the columns of `leg`."""
+        """The part of the leg that is recorded as a fact, in the order of the columns of `leg`."""
         return (*self[:6], self.indoor, self.room)
 
 
@@ -98,7 +98,7 @@ class Model(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
         raise NotImplementedError
 
     def walks(self, area: Area, nodes: int, seed: int, folder: Path) -> list[Iterator[Leg]]:
-        """One walk a node. There are no `problems`. `folder` is where the names of files start."""
+        """One walk per node. Must have no `problems`. File names are relative to `folder`."""
         raise NotImplementedError
 
 
@@ -112,9 +112,9 @@ def nanoseconds(seconds: float) -> int:
 
 
 class Pen:
-    """Draws one walk. It knows where the walk has got to, and so its legs join, last and stay in the area.
+    """Draws one walk. It knows the walk's current end, and ensures that legs join, last and stay in the area.
 
-    What would last no time is not a leg: every method gives one leg or none.
+    A leg of no duration is left out: every method returns one leg or none.
     """
 
     __slots__ = ("_area", "time", "x", "y")
@@ -127,7 +127,7 @@ class Pen:
     def move(
         self, place: Point, until: int, *, room: int = OUTDOORS, travelling: bool = False, absent: bool = False
     ) -> list[Leg]:
-        """To `place`, so as to be there at `until`."""
+        """Moves to `place`, to arrive at `until`."""
         if until <= self.time:
             return []
         x, y = self._area.clamp(*place)
@@ -136,7 +136,7 @@ class Pen:
         return [leg]
 
     def arrival(self, place: Point, speed: float) -> int:
-        """When a node that leaves now for `place` is there."""
+        """When a node that leaves now for `place` arrives."""
         distance = math.hypot(place[0] - self.x, place[1] - self.y)
         return self.time + max(1, nanoseconds(distance / speed))
 
@@ -147,7 +147,7 @@ class Pen:
         return self.move((self.x, self.y), self.time + nanoseconds(seconds), room=room)
 
     def stay(self, *, absent: bool = False) -> list[Leg]:
-        """For good."""
+        """Stays for good."""
         return self.move((self.x, self.y), FOREVER, absent=absent)
 
 

@@ -41,7 +41,7 @@ from roamcast.sim.mobility.waypoint import mean_slowness
 MAX_BUILT: Final = 0.25
 """The greatest share of the area that buildings drawn at random may need; beyond it, finding room becomes a search."""
 TRIES: Final = 200
-"""To find room for one building before all are drawn anew, and to draw all anew before giving up."""
+"""Tries to find room for one building before all are drawn again, and tries of all before giving up."""
 
 
 class Building(NamedTuple):
@@ -53,7 +53,7 @@ class Building(NamedTuple):
     height: float
 
     def overlaps(self, other: "Building") -> bool:
-        """Walls may touch."""
+        """Whether two buildings overlap; walls may touch."""
         return (
             self.x < other.x + other.width
             and other.x < self.x + self.width
@@ -67,7 +67,7 @@ class Building(NamedTuple):
         return min(rng.uniform(self.x, east), east), min(rng.uniform(self.y, north), north)
 
     def part_of_way(self, origin: Point, goal: Point) -> tuple[float, float] | None:
-        """From where to where, as parts of the way, it leads through the building, if it does."""
+        """The part of the way that leads through the building, as two fractions of it; None if it does not."""
         enter, leave = 0.0, 1.0
         for low, size, a, b in zip((self.x, self.y), (self.width, self.height), origin, goal, strict=True):
             if a == b:
@@ -113,7 +113,7 @@ class Buildings(Model, tag="buildings", frozen=True, kw_only=True):
         return [self._walk(plan, stream(seed, node), area) for node in range(nodes)]
 
     def plan(self, area: Area, seed: int) -> Sequence[Building]:
-        """Where the buildings stand."""
+        """The positions of the buildings."""
         if isinstance(self.buildings, tuple):
             return self.buildings
         rng = stream(seed, "buildings")
@@ -138,7 +138,7 @@ class Buildings(Model, tag="buildings", frozen=True, kw_only=True):
             yield from pen.rest(rng.uniform(*self.stay), room=home)
 
     def _next(self, home: int, plan: Sequence[Building], rng: Random) -> int:
-        """Where a user of this building goes."""
+        """The building to which a user of this building goes next."""
         if rng.random() < self.intra:
             return home
         return (home + rng.randrange(1, len(plan))) % len(plan)

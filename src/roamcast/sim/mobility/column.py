@@ -11,8 +11,8 @@ At every turn a node passes beside the leader's turning point, up to `deviation`
 ahead (drawn anew for each node and turn, at most a quarter of the stretch before and of that after it): so no node
 needs more than 1.5 times the leader's speed to keep up.
 
-Every node works out the leader's way for itself, from the stream that all share: that costs a little time, and in
-return no walk depends on how far another has been read, and nothing is kept.
+Every node computes the leader's way for itself, from the stream that all share: that costs a little time, but no walk
+depends on how far another has been read, and nothing is stored.
 """
 
 import math

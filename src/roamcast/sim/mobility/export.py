@@ -1,4 +1,4 @@
-"""Our movements for other simulators: ns-2 (and ns-3), the ONE, BonnMotion. So that a result can be checked elsewhere.
+"""Exports our movements to other simulators, so that results can be checked there: ns-2, ns-3, the ONE, BonnMotion.
 
 Legs are exact in BonnMotion, whose waypoints are their ends, and in ns-2 up to the digits of a speed: `setdest` has a
 speed and not a time of arrival, so each leg starts at its own time and corrects what the one before left. The ONE takes
@@ -69,4 +69,4 @@ FORMATS: Final[dict[str, Callable[[Walks, int, float], Iterator[str]]]] = {
     "one": one,
     "bonnmotion": bonnmotion,
 }
-"""By name: from walks, an end in ns and a tick in s to lines."""
+"""Exporters by name: from walks, an end in ns and a tick in s to lines."""

@@ -53,7 +53,7 @@ class HotSpots(Model, tag="hot-spots", frozen=True, kw_only=True):
         return [roam_stationary(habits, stream(seed, node), area) for node in range(nodes)]
 
     def _reach(self, area: Area) -> float:
-        """The tighter it is, the fewer first trips are refused; it matters for small disks in a large area."""
+        """A bound on a trip's length. The tighter, the fewer first trips are rejected: it matters for small disks."""
         if self.attraction < 1:
             return area.diagonal
         farthest = max((math.dist(a, b) for a, b in combinations(self.spots, 2)), default=0.0)

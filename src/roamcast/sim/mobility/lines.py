@@ -1,6 +1,6 @@
-"""A movement file's lines, read in one pass, and what any number in them must be.
+"""A movement file's lines, read in one pass, and the rules for numbers in them.
 
-Whatever is wrong with a file becomes a `ScenarioError` here that names the file, the line, its text and the rule.
+Every error in a file becomes a `ScenarioError` that names the file, the line, its text and the rule.
 """
 
 import math
@@ -12,13 +12,13 @@ from typing import Final
 from roamcast.sim.mobility.base import FOREVER, Area, ScenarioError, nanoseconds
 
 SHOWN: Final = 120
-"""Of an offending line, this many characters are shown: a file of the wrong kind may have very long ones."""
+"""How many characters of an offending line are shown: a file of the wrong kind may have very long lines."""
 
 NODE: Final = re.compile(r"[0-9]{1,9}")
 
 
 class Lines:
-    """The lines of one file. `error` speaks of the line reached."""
+    """The lines of one file. `error` is about the current line."""
 
     def __init__(self, path: Path, area: Area, nodes: int) -> None:
         self._path = path
@@ -31,7 +31,7 @@ class Lines:
         """Every line, without the white space around it; blank ones too."""
         self._number, self._text = 0, ""
         try:
-            # Bytes that are not UTF-8 are shown escaped, by the reader that finds no sense in them.
+            # Bytes that are not UTF-8 are shown escaped in the error of the reader that cannot parse them.
             with self._path.open(encoding="utf-8-sig", errors="backslashreplace") as file:
                 for self._number, text in enumerate(file, 1):
                     self._text = text.strip()
@@ -44,7 +44,7 @@ class Lines:
         return ScenarioError(f"{self._path}, line {self._number}: {rule}\n  {shown}")
 
     def error_in_file(self, rule: str) -> ScenarioError:
-        """For what is wrong with the file as a whole."""
+        """An error about the file as a whole."""
         return ScenarioError(f"{self._path}: {rule}")
 
     def missing(self, node: int, what: str) -> ScenarioError:
@@ -69,7 +69,7 @@ class Lines:
         return value
 
     def time(self, text: str) -> int:
-        """In ns, of a text in s."""
+        """The time in ns of a text in s."""
         seconds = self.real("time", text)
         if not (seconds >= 0 and (time := nanoseconds(seconds)) < FOREVER):
             raise self.error(f"time {seconds:g} s: it must be 0 or more, and below 4.6e9")

@@ -6,9 +6,9 @@ What is read, with times in s, coordinates in m and speeds in m/s:
     $ns_ at 10.0 "$node_(0) setdest 50.0 60.0 1.5"   at 10 s it leaves for (50, 60) at 1.5 m/s
 
 A `setdest` that comes before the last one's goal is reached starts from where the node is then; speed 0 stops it. The
-order of the lines does not matter; of two at the same time for one node, the later in the file holds. Comments and
-what is said to `$god_`, the observer that knows all distances, are ignored. Jumps (`at … set X_ …`) are refused: a
-leg has a speed.
+order of the lines does not matter; of two at the same time for one node, the later in the file counts. Comments and
+commands to `$god_`, the observer that knows all distances, are ignored. Jumps (`at … set X_ …`) are refused: a leg has
+a speed.
 """
 
 import re
@@ -78,7 +78,7 @@ def _walk(first: Point, commands: list[Command], area: Area) -> Iterator[Leg]:
 
 
 def _towards(goal: Point, arrival: int, until: int, pen: Pen) -> Iterator[Leg]:
-    """What a node under way does until a time: it arrives and waits, or gets only so far."""
+    """The legs of a moving node until a time: it arrives and waits, or is still on its way."""
     if arrival <= until:
         yield from pen.move(goal, arrival)
         yield from pen.move(goal, until)

@@ -1,8 +1,8 @@
-"""How many nodes of a trace are there, in whatever window of it a seed draws.
+"""How many nodes of a trace are present in any window of it that a seed may draw.
 
 The rule is that of `trace`: a node is in a window if one of its legs or contacts overlaps it. A window that begins at t
 and lasts w overlaps what starts before t + w and ends after t, so a node is missed by the windows that begin between
-two of its stays more than w apart. The least number is exact: it is looked for wherever a node comes or goes.
+two of its stays more than w apart. The least number is exact: it is computed wherever a node comes or goes.
 """
 
 from collections.abc import Iterator
@@ -17,7 +17,7 @@ from roamcast.units import SECOND
 
 
 def least_present(trace: Path, window: float) -> int:
-    """The nodes that every window of so many seconds has at least."""
+    """The least number of nodes in any window of `window` seconds."""
     about = read_about(trace)
     columns = ("a", "b") if about.kind == "contacts" else ("node",)
     length, last = round(window * SECOND), round((about.span - window) * SECOND)
@@ -32,7 +32,7 @@ def least_present(trace: Path, window: float) -> int:
 
 
 def _seen(stays: np.ndarray, length: int) -> Iterator[tuple[np.ndarray, np.ndarray]]:
-    """For each node, between which times a window of that length begins if it has the node; the ends not included."""
+    """For each node, the open intervals of time in which a window of this length must begin to contain the node."""
     order = np.lexsort((stays[1], stays[0]))
     nodes, starts, ends = stays[:, order]
     edges = np.flatnonzero(np.diff(nodes)) + 1
@@ -43,7 +43,7 @@ def _seen(stays: np.ndarray, length: int) -> Iterator[tuple[np.ndarray, np.ndarr
 
 
 def _stays(folder: Path, columns: tuple[str, ...]) -> np.ndarray:
-    """Node, start and end of all rows, once for each of the columns that have a node."""
+    """Node, start and end of all rows, once per column that has a node."""
     import pyarrow.dataset as ds  # noqa: PLC0415  # it imports pandas: a second that few scenarios need
 
     try:

@@ -1,7 +1,7 @@
 """Recorded: movement from a file, measured or made by another tool.
 
 The formats are described where they are read: `ns2` and `samples` for small text files, `trace` for traces of any size
-that `roamcast traces import` has made. A file is refused whole, by the line, before anything runs.
+that `roamcast traces import` has made. A file with a bad line is refused before anything runs; the error names it.
 """
 
 from collections.abc import Callable, Iterator
@@ -58,7 +58,7 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
 
 
 def _tell(lines: Lines) -> str:
-    """The format of a file, by its first line that says anything."""
+    """The format of a file, by its first line that is not blank or a comment."""
     for text in lines:
         if text.startswith(("$", "set ")):
             return "ns2"

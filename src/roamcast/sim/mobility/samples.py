@@ -1,6 +1,6 @@
 """Movement as sampled positions, in CSV.
 
-A header has the names `time`, `node`, `x`, `y` in any order; then comes a row a sample. Times are in s, coordinates
+A header has the names `time`, `node`, `x`, `y` in any order; then comes one row per sample. Times are in s, coordinates
 in m. Between two samples a node moves straight at constant speed; before the first and after the last it stands
 still. The times of a node increase from row to row; rows of different nodes may be mixed in any way.
 """
@@ -16,7 +16,7 @@ COLUMNS: Final = ("time", "node", "x", "y")
 
 
 class Samples(NamedTuple):
-    """Of one node. Arrays, since a file may have many millions: 24 bytes each instead of 150."""
+    """The samples of one node. Arrays, since a file may have many millions: 24 bytes each instead of 150."""
 
     times: "array[int]"
     xs: "array[float]"

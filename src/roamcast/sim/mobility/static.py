@@ -43,7 +43,7 @@ class Static(Model, tag="static", frozen=True, kw_only=True):
 
 
 def _grid(area: Area, nodes: int) -> list[Point]:
-    """Cells are as nearly square as their number allows; the last row may have empty ones."""
+    """The middles of a grid's cells, as nearly square as their number allows; the last row may have empty cells."""
     columns = min(nodes, math.ceil(math.sqrt(nodes * area.width / area.height)))
     rows = math.ceil(nodes / columns)
     return [

@@ -41,7 +41,7 @@ LEGS: Final = pa.schema(
 )
 LINKS: Final = pa.schema([("a", pa.int32()), ("b", pa.int32()), ("start", pa.int64()), ("end", pa.int64())])
 _AT_ONCE: Final = 1 << 16
-"""Changes of links that are Python's numbers at one time."""
+"""How many changes of links are converted to Python numbers at a time."""
 
 Subset = Annotated[
     Literal["first", "drawn"],
@@ -54,7 +54,7 @@ Window = Annotated[
 
 
 class About(msgspec.Struct, frozen=True, kw_only=True):
-    """What a trace says of itself."""
+    """The description of a trace, in `trace.json`."""
 
     version: int
     kind: Literal["positions", "contacts"]
@@ -71,7 +71,7 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     """Legs or links."""
     samples: int = 0
     refused: dict[str, int] = {}
-    """Lines that were not understood, by the reason."""
+    """The number of lines that were not understood, by reason."""
     continuous: bool = False
     corner: tuple[float, float] | None = None
     """Where (0, 0) is in the recording's own coordinates, x or east first."""
@@ -83,7 +83,7 @@ def is_trace(folder: Path) -> bool:
 
 
 def read_about(folder: Path, kind: str | None = None) -> About:
-    """Refuses what is no trace, or not of that kind."""
+    """Reads the description; refuses what is not a trace, or not of this kind."""
     file = folder / ABOUT_FILE
     try:
         content = file.read_bytes()
@@ -102,7 +102,7 @@ def read_about(folder: Path, kind: str | None = None) -> About:
 def leg_walks(
     folder: Path, area: Area, nodes: int, seed: int, window: float | None, subset: str
 ) -> list[Iterator[Leg]]:
-    """One walk for each node of the scenario; a leg tells whether the node is absent."""
+    """One walk per node of the scenario; a leg tells whether the node is absent."""
     about = read_about(folder, "positions")
     if about.width > area.width or about.height > area.height:
         raise ScenarioError(
@@ -127,7 +127,7 @@ def leg_walks(
 def _walk(own: dict[str, Any], area: Area, begin: int, continuous: bool) -> Iterator[Leg]:
     starts, ends = (own[name] - begin for name in ("start", "end"))
     x0, y0, x1, y1 = (own[name] for name in ("x0", "y0", "x1", "y1"))
-    # A leg under way when the window begins starts on its way.
+    # A leg that has begun before the window starts part of the way along.
     part = min(max(-int(starts[0]) / int(ends[0] - starts[0]), 0.0), 1.0)
     first = (float(x0[0] + part * (x1[0] - x0[0])), float(y0[0] + part * (y1[0] - y0[0])))
     pen = Pen(area, first)
@@ -143,7 +143,7 @@ def link_changes(
 ) -> Iterator[tuple[int, int, int, bool]]:
     """(time in ns, a, b, whether they can hear each other from then on), in the order of time.
 
-    What is wrong with the trace is raised by the call, not by the first change.
+    Errors in the trace are raised by the call, not by the first change.
     """
     about = read_about(folder, "contacts")
     begin, end = _window(about, window, seed, folder)
@@ -155,20 +155,20 @@ def link_changes(
     a, b = (np.searchsorted(taken, columns[name][both]) for name in ("a", "b"))
     time = np.concatenate([np.maximum(columns["start"][both] - begin, 0), columns["end"][both] - begin])
     comes = np.arange(len(time)) < len(a)
-    # At one instant, what ends goes first: contacts that touch are one.
+    # At one instant, ends go first: contacts that touch are one.
     order = np.lexsort((np.tile(b, 2), np.tile(a, 2), comes, time))
     changes = tuple(column[order] for column in (time, np.tile(a, 2), np.tile(b, 2), comes))
     return _rows_of(changes)
 
 
 def _rows_of(columns: tuple[np.ndarray, ...]) -> Iterator[tuple[Any, ...]]:
-    """Rows of columns, some at a time: as Python's numbers, all of a large trace would take five times the memory."""
+    """Rows of columns, in batches: as Python numbers, a whole large trace would take five times the memory."""
     for first in range(0, len(columns[0]), _AT_ONCE):
         yield from zip(*(column[first : first + _AT_ONCE].tolist() for column in columns), strict=True)
 
 
 def _window(about: About, window: float | None, seed: int, folder: Path) -> tuple[int, int]:
-    """From when to when, in ns of the trace."""
+    """The start and end of the window, in ns of the trace."""
     whole = round(about.span * SECOND)
     if window is None:
         return 0, whole
@@ -190,7 +190,7 @@ def _taken(present: Sequence[int], nodes: int, seed: int, subset: str, folder: P
 
 
 def _rows(folder: Path, schema: pa.Schema, begin: int, end: int) -> pa.Table:
-    """What overlaps the time, with the columns of the schema."""
+    """The rows that overlap the window, with the columns of the schema."""
     import pyarrow.dataset as ds  # noqa: PLC0415  # it imports pandas: a second that few scenarios need
 
     try:

@@ -43,7 +43,7 @@ class Habits(NamedTuple):
     """How a node roams: where to, how fast (m/s), and how long it then pauses (s)."""
 
     destination: Callable[[Random], Point]
-    """Draws one, independent of where the node is."""
+    """Draws a destination, independent of where the node is."""
     reach: float
     """No two destinations are farther apart, m."""
     speed: Bounds
@@ -58,7 +58,7 @@ def roam(habits: Habits, rng: Random, pen: Pen) -> Iterator[Leg]:
 
 
 def roam_stationary(habits: Habits, rng: Random, area: Area) -> Iterator[Leg]:
-    """The same, as it is at an arbitrary instant."""
+    """The same, starting in the state of an arbitrary instant."""
     pause, slowness = sum(habits.pause) / 2, mean_slowness(habits.speed)
     while True:
         origin, goal = habits.destination(rng), habits.destination(rng)
