@@ -17,7 +17,7 @@ settings.register_profile("here", deadline=None, max_examples=examples(100))
 settings.register_profile("ci", deadline=None, derandomize=True, max_examples=examples(100))
 settings.load_profile("ci" if os.environ.get("CI") else "here")
 
-# A shell's background job ignores SIGINT, and so would all that the tests start and interrupt: they would wait for ever.
+# Background jobs of a shell ignore SIGINT, and so would the programs that the tests start and then interrupt.
 signal.signal(signal.SIGINT, signal.default_int_handler)
 
 
