@@ -38,10 +38,20 @@ LINE: dict[str, Any] = {
 }
 
 
+def race_on(scenario: dict[str, Any]) -> Experiment:
+    made = race_experiment(scenario, "line.toml", Path())
+    return with_candidates(made, [candidate("flooding"), candidate("gossip p=0.01")])
+
+
 @pytest.fixture
 def line() -> Experiment:
-    made = race_experiment(LINE, "line.toml", Path())
-    return with_candidates(made, [candidate("flooding"), candidate("gossip p=0.01")])
+    return race_on(LINE)
+
+
+@pytest.fixture
+def long_line() -> Experiment:
+    """With runs long enough, half a second each, to be stopped before all are done."""
+    return race_on(LINE | {"duration": 5000})
 
 
 def test_the_one_that_meets_the_goal_wins(spark: SparkSession, line: Experiment, tmp_path: Path) -> None:
@@ -88,20 +98,20 @@ def clock(monkeypatch: pytest.MonkeyPatch) -> Clock:
 
 
 def test_what_ran_is_told_if_the_first_look_is_cut_short(
-    spark: SparkSession, line: Experiment, tmp_path: Path, clock: Clock
+    spark: SparkSession, long_line: Experiment, tmp_path: Path, clock: Clock
 ) -> None:
     def watch(state: State) -> None:
         if state.done:
             clock.stop()
 
     wanted = goal("delivery", 0.9, None, "packets")
-    choice = Chooser(spark, line, wanted, tmp_path, until=100.0, on_progress=watch).choose()
+    choice = Chooser(spark, long_line, wanted, tmp_path, until=100.0, on_progress=watch).choose()
     assert (choice.decided, choice.ended, choice.looked, choice.fresh) == (False, TIME_IS_UP, 0, {})
     assert 0 < sum(figures.seeds for figures in choice.race.values()) < 10
 
 
 def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
-    spark: SparkSession, line: Experiment, tmp_path: Path, clock: Clock
+    spark: SparkSession, long_line: Experiment, tmp_path: Path, clock: Clock
 ) -> None:
     """With rules that are sure of nothing after five seeds."""
     wanted, rules = goal("delivery", 0.9, None, "packets"), Rules(0.9, looks=(5, 8), level=1 - 1e-12)
@@ -110,10 +120,10 @@ def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
         if state.done > 10:
             clock.stop()
 
-    choice = Chooser(spark, line, wanted, tmp_path, until=100.0, rules=rules, on_progress=watch).choose()
+    choice = Chooser(spark, long_line, wanted, tmp_path, until=100.0, rules=rules, on_progress=watch).choose()
     assert (choice.ended, choice.looked, len(choice.left)) == (TIME_IS_UP, 5, 2)
     assert [figures.seeds for figures in choice.race.values()] == [5, 5]
-    choice = Chooser(spark, line, wanted, tmp_path, until=2e9, rules=rules).choose()
+    choice = Chooser(spark, long_line, wanted, tmp_path, until=2e9, rules=rules).choose()
     assert (choice.ended, choice.looked, choice.left) == (ONE_LEFT, 8, ["flooding"])
     assert [figures.seeds for figures in choice.race.values()] == [8, 8]
 

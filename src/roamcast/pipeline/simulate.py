@@ -63,7 +63,7 @@ _KEPT: Final = "what is done is kept: start the campaign again to go on"
 DEFAULT_LIMITS: Final = Limits()
 _INTERVAL: Final = 0.25
 """Seconds between two looks at Spark's progress."""
-_PAUSES: Final = 20
+_PAUSES: Final = 4
 """The pause after a look is at least this many times as long as the look: with 100,000 runs, a look is work."""
 _TASKS_PER_SLOT: Final = 4
 _MOST: Final = 50
