@@ -34,7 +34,9 @@ def worlds(found: Atlas) -> Iterator[str]:
     """A table in Markdown: what the networks of the cells are like, whatever the protocol."""
     titles = ("neighbours", "hops", "connected pairs", "islands", "link changes/s", "at once", "in 1 s", "10 s", "60 s")
     seeds = sorted({row["seeds"] for row in found.cells}, key=int)
-    yield f"{len(found.cells) // len(DEADLINES)} cells, {_span(seeds)} seeds each. Possible: the share of the pairs of"
+    count = len(found.cells) // len(DEADLINES)
+    cells = "One cell," if count == 1 else f"{count} cells, each with"
+    yield f"{cells} {_span(seeds)} seeds. Possible: the share of the pairs of"
     yield "an event and a subscriber that any protocol could have delivered, at once or by a deadline."
     if int(seeds[0]) < ENOUGH:
         yield f"**This is a preview**: fewer than {ENOUGH} seeds decide little."
