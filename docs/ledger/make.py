@@ -94,7 +94,7 @@ def _how(ledger: dict[str, Any]) -> str:
 
 
 def page(ledgers: dict[str, dict[str, Any]]) -> str:
-    lines = [HEAD]
+    lines = [HEAD] if ledgers else [HEAD, "No campaign's verdicts are here yet; README has those of previews."]
     for paper, ledger in ledgers.items():
         lines += [f"## {paper}: {PAPERS[paper]}", "", f"{_how(ledger)}; {ledger['date']}.", ""]
         lines += [f"{in_short(ledger['claims'])}.", ""]

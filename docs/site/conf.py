@@ -39,4 +39,4 @@ def plain_builtins(_app: object, page: nodes.document) -> None:
 
 def setup(app: object) -> None:
     app.connect("autodoc-process-docstring", as_rst)  # type: ignore[attr-defined]  # Sphinx is not needed to check types
-    app.connect("doctree-read", plain_builtins)  # type: ignore[attr-defined]
+    app.connect("doctree-read", plain_builtins)  # type: ignore[attr-defined]  # as above

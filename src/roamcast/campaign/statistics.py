@@ -70,7 +70,7 @@ def t_quantile(level: float, freedom: int) -> float:
     return math.sqrt(freedom) * math.tan(middle)
 
 
-def large_t_quantile(level: float, freedom: Any) -> Any:  # noqa: ANN401
+def large_t_quantile(level: float, freedom: Any) -> Any:  # noqa: ANN401  # a number or a column
     """The same for 500 degrees of freedom or more, to ten digits: 26.7.5 of Abramowitz and Stegun. Of a number, or of
     what is calculated with like one (a column of a table)."""
     z = statistics.NormalDist().inv_cdf((1 + level) / 2)
