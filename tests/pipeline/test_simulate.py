@@ -670,6 +670,18 @@ def test_without_a_terminal_there_are_few_lines() -> None:
     assert len(lines) == 4
 
 
+def test_a_campaign_that_adds_seeds_tells_of_its_further_starts() -> None:
+    lines: list[str] = []
+    tell = Lines(lines.append)
+    for state in (State(4, 0, 0, 2, 0, 0, 9), State(4, 4, 0, 0, 1, 50, 0), State(6, 4, 0, 2, 0, 1, 5)):
+        tell(state)
+    assert [line.split(",")[0] for line in lines] == [
+        "0 of 4 runs done",
+        "4 of 4 runs done",
+        "4 of 6 runs done",
+    ]
+
+
 def test_a_terminal_gets_a_bar(capsys: pytest.CaptureFixture[str]) -> None:
     with shown(Console(force_terminal=True, width=100)) as report:
         report(State(60, 20, 1, 2, 0.25, 100, 300))

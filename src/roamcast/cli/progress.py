@@ -36,7 +36,7 @@ def shown(console: Console) -> Iterator[OnProgress]:
 
 
 class Lines:
-    """Prints the first state, the last, every tenth of the work, every new failure, and a sign of life."""
+    """Prints the first state of each start, the last, every tenth of the work, every new failure, and a sign of life."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
@@ -50,7 +50,8 @@ class Lines:
     @staticmethod
     def _remarkable(state: State, printed: State) -> bool:
         return (
-            int(state.share * STEPS) > int(printed.share * STEPS)
+            state.elapsed < printed.elapsed  # a campaign that adds seeds starts again
+            or int(state.share * STEPS) > int(printed.share * STEPS)
             or state.failed > printed.failed
             or state.elapsed - printed.elapsed >= QUIET_FOR
         )
