@@ -3,12 +3,12 @@
 The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
 and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million
 reports, which are written to the folder for temporary files as 3 GB of Parquet. `--thin` leaves out what a straight
-line replaces within a metre.
+line replaces within a metre. `--heap 2g` is all that the JVM gets, as on a laptop with 8 GB.
 """
 
+import argparse
 import os
 import re
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -28,10 +28,12 @@ SIZES: Final = (1.0, 10.0)
 NODES: Final = 1000
 
 
-def run(*millions: float, tolerance: float = 0.0) -> None:
+def run(*millions: float, tolerance: float = 0.0, heap: str = "") -> None:
     thinned = f", thinned out within {tolerance:g} m" if tolerance else ""
-    print(f"traces: a log of positions becomes legs{thinned}")
-    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(heavy=True) as spark:
+    limited = f", in a heap of {heap}" if heap else ""
+    print(f"traces: a log of positions becomes legs{thinned}{limited}")
+    conf = {"spark.driver.memory": heap} if heap else {}
+    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(None, conf, heavy=True) as spark:
         warm = write_log(spark, Path(folder) / "warm.parquet", 0.05)
         import_trace(spark, warm, Path(folder) / "warm.trace")
         former = None
@@ -79,5 +81,9 @@ def peak(spark: SparkSession) -> float:
 
 if __name__ == "__main__":
     print(f"on {os.cpu_count()} cores")
-    sizes = [float(word) for word in sys.argv[1:] if word != "--thin"]
-    run(*sizes, tolerance=1.0 if "--thin" in sys.argv else 0.0)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("millions", nargs="*", type=float)
+    parser.add_argument("--thin", action="store_true")
+    parser.add_argument("--heap", default="")
+    given = parser.parse_args()
+    run(*given.millions, tolerance=1.0 if given.thin else 0.0, heap=given.heap)
