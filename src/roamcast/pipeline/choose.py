@@ -11,12 +11,13 @@
 * A seed in which nothing was expected, or nothing was possible, says nothing about the goal and is left out for all
   candidates: it depends on the world, not on the protocol.
 * A candidate with a failed run is out of the race, with the error as the reason.
+* A continued race reads the looks that it had finished: nothing is simulated or measured again.
 """
 
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -35,9 +36,11 @@ from roamcast.campaign.choice import (
     why_over,
 )
 from roamcast.campaign.experiment import Experiment
+from roamcast.campaign.folder import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE, read_commit
 from roamcast.campaign.plan import Plan, plan
 from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.race import Dropped, Race, Rules, Seen
+from roamcast.campaign.schemas import OK
 from roamcast.pipeline import measures, simulate
 from roamcast.pipeline.goal import Goal
 
@@ -187,8 +190,11 @@ class Chooser:
 
     def _simulate(self, planned: Plan, place: str) -> bool:
         """Runs and measures; False if the time was up before all were done."""
-        folder, started = self._out / place, time.monotonic()
+        folder, started, read = self._out / place, time.monotonic(), tuple(dict.fromkeys(self._wanted.read))
         before = simulate.look(planned, folder)
+        if _has(folder, planned, read):
+            self._keep_pace(planned, before, 0.0)
+            return True
         whole = True
         try:
             simulate.simulate(self._spark, planned, folder, self._watch)
@@ -199,7 +205,7 @@ class Chooser:
             if planned.rows:
                 simulate.simulate(self._spark, planned, folder)  # only writes the tables of the finished runs
         if planned.rows:
-            measures.measure(self._spark, folder, tuple(dict.fromkeys(self._wanted.read)))
+            measures.measure(self._spark, folder, read)
         self._keep_pace(planned, before, time.monotonic() - started)
         return whole
 
@@ -220,17 +226,21 @@ class Chooser:
     # --- Results ----------------------------------------------------------------------------------------------------
 
     def _read(self, place: str, seeds: Mapping[str, int]) -> "_Found":
-        """Reads the results from a folder."""
+        """Reads the results of these seeds from a folder: that of a continued race may have more."""
         folder = self._out / place
         found = _Found({arm: [] for arm in seeds}, {arm: [] for arm in seeds}, {})
-        if not (folder / "measures" / "run.parquet").is_file():
+        if not (folder / RUN_MEASURES_FILE).is_file():
             return found
         values: dict[str, dict[str, float | None]] = {}
-        for row in pq.read_table(folder / "measures" / "run.parquet", partitioning=None).to_pylist():
+        for row in pq.read_table(folder / RUN_MEASURES_FILE, partitioning=None).to_pylist():
             values.setdefault(row["run"], {})[row["measure"]] = row["value"]
-        errors = {row["run"]: row["error"] for row in pq.read_table(folder / "manifest.parquet").to_pylist()}
-        for row in sorted(pq.read_table(folder / "runs.parquet").to_pylist(), key=lambda row: int(row["seed"])):
+        errors = {row["run"]: row["error"] for row in pq.read_table(folder / MANIFEST_FILE).to_pylist()}
+        rows = pq.read_table(folder / RUNS_FILE).to_pylist()
+        first = min(row["seed"] for row in rows)
+        for row in sorted(rows, key=lambda row: int(row["seed"])):
             arm, run = row["variant"], row["run"]
+            if row["seed"] - first >= seeds.get(arm, 0):
+                continue
             if errors.get(run):
                 found.failures.setdefault(arm, f"seed {row['seed']} failed: {errors[run]}")
                 continue
@@ -246,6 +256,18 @@ def _planned(experiment: Experiment, seeds: Mapping[str, int]) -> Plan:
     whole = plan([experiment], max(seeds.values()))
     first = min(row["seed"] for row in whole.rows)
     return whole.only(lambda row: row["seed"] - first < seeds.get(row["variant"], 0))
+
+
+def _has(folder: Path, planned: Plan, names: Sequence[str]) -> bool:
+    """Whether the folder has the results of all these runs: in its tables, and measured if they did not fail."""
+    if not (folder / RUN_MEASURES_FILE).is_file():
+        return False
+    runs, manifest = (table.to_pylist() for table in read_commit(folder))
+    there = {(row["variant"], row["seed"], row["run"]) for row in runs}
+    if not all((row["variant"], row["seed"], row["run"]) in there for row in planned.rows):
+        return False
+    wanted = {run.run for run in planned.distinct}
+    return measures.are_known(folder, names, {row["run"] for row in manifest if row["status"] == OK} & wanted)
 
 
 class _Found(NamedTuple):

@@ -7,7 +7,7 @@ from outside the package is named by an entry point of the group `roamcast.measu
 
 import os
 from collections import Counter
-from collections.abc import Iterable, Sequence
+from collections.abc import Collection, Iterable, Sequence
 from dataclasses import replace
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
@@ -152,6 +152,12 @@ def _measure(facts: Facts, out: Path, chosen: list[Measure]) -> None:
 def is_current(out: Path, names: Iterable[str] | None = None) -> bool:
     """Whether the folder has these measures of all its runs, so that there is nothing to measure."""
     return known.is_current(out.resolve(), _chosen(names))
+
+
+def are_known(out: Path, names: Iterable[str], runs: Collection[str]) -> bool:
+    """Whether the folder has these measures of these runs."""
+    chosen = _chosen(names)
+    return not known.missing(known.known(out, chosen, runs), chosen, runs)
 
 
 def _all_measured(facts: Facts, chosen: list[Measure]) -> pa.Table:
