@@ -16,6 +16,8 @@ from pipeline.measured import tables
 from roamcast.errors import RoamcastError
 from roamcast.facts.contacts import Reach
 from roamcast.facts.contacts import contacts as contacts_of
+from roamcast.pipeline.traces import contacts as contacts_module
+from roamcast.pipeline.traces import importing
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.pipeline.traces.describe import describe, island_of
 from roamcast.pipeline.traces.formats import tell
@@ -331,3 +333,31 @@ def test_the_file_that_sumo_made(spark: SparkSession, tmp_path: Path) -> None:
     # Counted with zgrep in the file: 60 ids and 5,657 positions at 240 steps; each vehicle has a leg less than steps.
     assert (about.nodes, about.samples, about.span, about.refused) == (60, 5657, 239.0, {})
     assert about.rows == 5657 - 60
+
+
+def test_in_many_parts_it_is_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit into memory is divided: here, after a thousand positions and a thousand legs."""
+    import_trace(spark, GRID, tmp_path / "whole.trace")
+    contacts_trace(spark, tmp_path / "whole.trace", 100.0, tmp_path / "whole.met")
+    monkeypatch.setattr(importing, "_AT_ONCE", 1000)
+    monkeypatch.setattr(contacts_module, "_AT_ONCE", 1000)
+    import_trace(spark, GRID, tmp_path / "parts.trace")
+    contacts_trace(spark, tmp_path / "parts.trace", 100.0, tmp_path / "parts.met")
+    files = sorted((tmp_path / "parts.trace" / "legs").iterdir())
+    assert len(files) == 6  # of 5,657 positions
+    for file in files:
+        by_time = [(row["node"], row["start"]) for row in pq.read_table(file, partitioning=None).to_pylist()]
+        assert by_time == sorted(by_time)
+    for name, kind, order in (("trace", "legs", ("node", "start")), ("met", "links", ("a", "b", "start"))):
+        keys = [(key, "ascending") for key in order]
+        whole, parts = (pq.read_table(tmp_path / f"{one}.{name}" / kind).sort_by(keys) for one in ("whole", "parts"))
+        assert parts.equals(whole)
+        assert parts.num_rows > 100
+
+
+def test_quantiles_have_four_digits(spark: SparkSession, tmp_path: Path) -> None:
+    # A second at 12.34567 m/s, and a second at rest: half of the time is above, and half below.
+    imported(spark, written(tmp_path, "walk.csv", "t,id,x,y\n0,a,0,0\n1,a,12.34567,0\n2,a,12.34567,0\n"))
+    speed = describe(spark, tmp_path / "out.trace", None)["speed"]
+    assert (speed["p5"], speed["most"]) == (0.0, 12.34567)
+    assert speed["p95"] == pytest.approx(12.35, abs=1e-9)

@@ -2,9 +2,10 @@
 
 import json
 import re
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
-from typing import Any, Final, TypeVar
+from typing import TYPE_CHECKING, Any, Final, TypeVar
 
 import click
 
@@ -15,6 +16,9 @@ from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import taken
 from roamcast.sim.mobility.trace import About, read_about
 from roamcast.sim.scenario import load
+
+if TYPE_CHECKING:
+    from pyspark.sql import SparkSession
 
 IMPORTS: Final = (
     "auto",
@@ -30,6 +34,8 @@ IMPORTS: Final = (
     "contacts",
 )
 _PATH: Final = LocalPath()
+_LARGE: Final = 200_000_000
+"""Bytes to read from which on the JVM's better compiler saves more time than it takes."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -54,6 +60,17 @@ def _spark(verb: F) -> F:
     ):
         verb = option(verb)
     return verb
+
+
+@contextmanager
+def _session(master: str | None, settings: tuple[str, ...], task: str, source: Path) -> "Iterator[SparkSession]":
+    from roamcast.pipeline.session import session  # Spark takes a second to import
+
+    files = source.rglob("*") if source.is_dir() else [source]
+    heavy = sum(file.stat().st_size for file in files if file.is_file()) > _LARGE
+    conf = dict(map(setting, settings))
+    with session(master or LOCAL, conf, heavy=heavy, name=f"roamcast traces {task}") as spark:
+        yield spark
 
 
 def _tick(verb: F) -> F:
@@ -121,12 +138,11 @@ def import_(
     connection events), GPX, CSV with metres or latitude and longitude, contact lists. .gz is read
     as well; FILE may be a folder of such files.
     """
-    from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.traces.importing import Options, import_trace
     from roamcast.pipeline.traces.samples import Cut
 
     options = Options(form, Cut(gap, tolerance, start, end, _box(box)), geo, scan, observers_only)
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces import") as spark:
+    with _session(master, settings, "import", source) as spark:
         about = import_trace(spark, source, out, options)
     if as_json:
         import msgspec
@@ -190,14 +206,13 @@ def describe(
 ) -> None:
     """Describe TRACE: nodes, span, speeds; with a range, also degree and islands over time, contacts and the times
     between them."""
-    from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.describe import describe as tell
     from roamcast.report.distribution import distribution
 
     if figure is not None and reach is None and read_about(trace).kind == "positions":
         raise ConfigError("--figure needs --range: without it there are no contacts")
     read_about(trace)
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces describe") as spark:
+    with _session(master, settings, "describe", trace) as spark:
         found = tell(spark, trace, reach, tick)
     if figure is not None:
         curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
@@ -247,11 +262,10 @@ def _quantiles(values: dict[str, Any]) -> str:
 @_spark
 def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:
     """Make a trace of contacts from the positions of TRACE: who is within a range of whom, from when to when."""
-    from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
     read_about(trace, "positions")
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces contacts") as spark:
+    with _session(master, settings, "contacts", trace) as spark:
         about = contacts_trace(spark, trace, reach, out)
     _show(out, about)
     click.echo(_scenario(out, about))

@@ -97,10 +97,10 @@ def metres(around: Bounds, geographic: bool) -> tuple[float, float]:
 
 
 def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame:
-    """Metres east and north of the box's corner, and ns since the first sample."""
+    """Metres east and north of the box's corner, and ns since the first sample; `samples` have a column `node`."""
     east, north = metres(around, geographic)
     return samples.select(
-        "id",
+        "node",
         F.round((F.col("t") - around.start) * SECOND).cast("long").alias("t"),
         ((F.col("x") - around.west) * east).alias("x"),
         ((F.col("y") - around.south) * north).alias("y"),
@@ -110,9 +110,11 @@ def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame
 
 
 def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
-    """(id, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between."""
-    # All windows below have the same order of the same groups: Spark moves and sorts the rows once.
-    of_node = Window.partitionBy("id").orderBy("t", "x", "y")
+    """(node, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between.
+
+    Rows come out by node and time: all windows have the same order of the same groups, so Spark moves and sorts once.
+    """
+    of_node = Window.partitionBy("node").orderBy("t", "x", "y")
 
     def before(column: str) -> Column:
         return F.lag(column).over(of_node)
@@ -143,7 +145,7 @@ def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
     names = {"end": "t", "x1": "x", "y1": "y", "next_segment": "segment"}
     joined = points.select("*", *(after(column).alias(name) for name, column in names.items()))
     return joined.where("next_segment = segment").select(
-        "id", F.col("t").alias("start"), "end", F.col("x").alias("x0"), F.col("y").alias("y0"), "x1", "y1"
+        "node", F.col("t").alias("start"), "end", F.col("x").alias("x0"), F.col("y").alias("y0"), "x1", "y1"
     )
 
 
