@@ -277,7 +277,7 @@ def test_an_axis_may_gain_values_and_those_it_had_must_not_change(tmp_path: Path
     out.mkdir()
     (out / "campaign.json").write_text(json.dumps({"version": 2, "experiments": over([4, 8], [947, 650]).experiments}))
     assert look(over([4, 8, 12], [947, 650, 530]), out).added == ["tiny: degree 12"]
-    with pytest.raises(RoamcastError, match="'tiny' had another axis value 'degree = 8' than tiny.toml has now"):
+    with pytest.raises(RoamcastError, match="'tiny' had another axis value 'degree = 8'"):
         look(over([4, 8], [947, 660]), out)
     plain = [{"field": "area.width", "label": "degree", "values": [4, 8]}]
     with pytest.raises(RoamcastError, match="had another axis value 'degree = 4'"):

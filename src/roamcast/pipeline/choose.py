@@ -17,7 +17,7 @@
 import dataclasses
 import math
 import time
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Final, NamedTuple
 
@@ -36,11 +36,10 @@ from roamcast.campaign.choice import (
     why_over,
 )
 from roamcast.campaign.experiment import Experiment
-from roamcast.campaign.folder import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE, read_commit
+from roamcast.campaign.folder import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE
 from roamcast.campaign.plan import Plan, plan
 from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.race import Dropped, Race, Rules, Seen
-from roamcast.campaign.schemas import OK
 from roamcast.pipeline import measures, simulate
 from roamcast.pipeline.goal import Goal
 
@@ -192,7 +191,7 @@ class Chooser:
         """Runs and measures; False if the time was up before all were done."""
         folder, started, read = self._out / place, time.monotonic(), tuple(dict.fromkeys(self._wanted.read))
         before = simulate.look(planned, folder)
-        if _has(folder, planned, read):
+        if measures.has(folder, planned, read):
             self._keep_pace(planned, before, 0.0)
             return True
         whole = True
@@ -256,18 +255,6 @@ def _planned(experiment: Experiment, seeds: Mapping[str, int]) -> Plan:
     whole = plan([experiment], max(seeds.values()))
     first = min(row["seed"] for row in whole.rows)
     return whole.only(lambda row: row["seed"] - first < seeds.get(row["variant"], 0))
-
-
-def _has(folder: Path, planned: Plan, names: Sequence[str]) -> bool:
-    """Whether the folder has the results of all these runs: in its tables, and measured if they did not fail."""
-    if not (folder / RUN_MEASURES_FILE).is_file():
-        return False
-    runs, manifest = (table.to_pylist() for table in read_commit(folder))
-    there = {(row["variant"], row["seed"], row["run"]) for row in runs}
-    if not all((row["variant"], row["seed"], row["run"]) in there for row in planned.rows):
-        return False
-    wanted = {run.run for run in planned.distinct}
-    return measures.are_known(folder, names, {row["run"] for row in manifest if row["status"] == OK} & wanted)
 
 
 class _Found(NamedTuple):
