@@ -13,7 +13,7 @@ from roamcast.cli.campaign_options import LOCAL, setting
 from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
-from roamcast.sim.mobility.export import taken
+from roamcast.sim.mobility.export import How, taken
 from roamcast.sim.mobility.trace import About, read_about
 from roamcast.sim.scenario import load
 
@@ -277,14 +277,21 @@ def contacts(trace: Path, reach: float, out: Path, master: str | None, settings:
 @click.option("--out", type=_PATH, required=True, help="The file to write.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the movement.  [default: the scenario's]")
 @_tick
-def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float) -> None:
-    """Write the movement of a scenario for ns-2 and ns-3, the ONE, or BonnMotion."""
+@click.option(
+    "--corner",
+    type=(click.FloatRange(-89, 89), click.FloatRange(-180, 180)),
+    default=(0.0, 0.0),
+    metavar="LAT LON",
+    help="For GPX: where on Earth the area's south-west corner is.  [default: 0 0]",
+)
+def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float, corner: tuple[float, float]) -> None:
+    """Write the movement of a scenario for ns-2 and ns-3, the ONE, BonnMotion, or a map (GPX)."""
     one = load(scenario)
     if one.area is None or one.links is not None:
         raise ConfigError(f"{scenario}: has links and no positions: there is no movement to export")
     walks = one.moving.walks(one.area, one.nodes, one.seed if seed is None else seed, scenario.parent)
     draft = out.with_name(f".{out.name}.draft")
     with draft.open("w", encoding="ascii") as file:
-        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, tick))
+        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, How(tick, corner)))
     draft.replace(out)
     click.echo(f"{out}: {one.nodes} nodes, {one.duration:g} s")

@@ -11,7 +11,6 @@ All of it is column expressions: no Python function sees a row. The rules this f
 * Nodes are numbered by their sorted ids. Coordinates begin at 0, and so do times.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,12 +18,11 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.sim.mobility.earth import metres_per_degree
 from roamcast.units import SECOND
 
 _PASSES: Final = 4
 """Passes of thinning: each leaves half of a straight track."""
-_WGS84: Final = (6378137.0, 0.0066943799901413165)
-"""Semi-major axis, m, and the square of the eccentricity."""
 
 
 @dataclass(frozen=True)
@@ -83,17 +81,8 @@ def kept(read: Read, cut: Cut) -> DataFrame:
 
 
 def metres(around: Bounds, geographic: bool) -> tuple[float, float]:
-    """The length in metres of a unit of x and of y.
-
-    Degrees become metres by the radii of curvature of the ellipsoid at the middle of the box: off by less than 1 in
-    1,000 within 100 km, at the latitudes where people drive.
-    """
-    if not geographic:
-        return 1.0, 1.0
-    axis, e2 = _WGS84
-    middle = math.radians((around.south + around.north) / 2)
-    w = math.sqrt(1 - e2 * math.sin(middle) ** 2)
-    return math.radians(axis / w * math.cos(middle)), math.radians(axis * (1 - e2) / w**3)
+    """The length in metres of a unit of x and of y; of degrees, that at the middle of the box."""
+    return metres_per_degree((around.south + around.north) / 2) if geographic else (1.0, 1.0)
 
 
 def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame:
