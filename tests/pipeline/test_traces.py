@@ -191,7 +191,10 @@ def test_the_one_in_movement_and_in_connections(spark: SparkSession, tmp_path: P
     file.write_text(file.read_text() + "n3 0,1,1 10,2,2 20,3,3 30,4,4 40,5,5 50,6,6 60,7,7\n")
     assert imported(spark, file)[0].refused == {"expected time id x y": 1, "x is no number": 1}
     # Both sides report: the link ends with the last. Another lasts until the recording does. A line counts once.
-    events = "0 CONN 3 7 up\n0 CONN 3 7 up\n1 CONN 7 3 up\n4 CONN 3 7 down\n5 C M1 3 7 100\n6 CONN 7 3 down wlan0\n7 CONN 9 3 down\n"
+    events = (
+        "0 CONN 3 7 up\n" * 2
+        + "1 CONN 7 3 up\n4 CONN 3 7 down\n5 C M1 3 7 100\n6 CONN 7 3 down wlan0\n7 CONN 9 3 down\n"
+    )
     about, links, names = imported(spark, written(tmp_path, "events.txt", events + "8 CONN 9 3 up\n10 CONN 3 7 up\n"))
     assert (about.format, names) == ("one-connections", ["3", "7", "9"])
     assert links == [(0, 1, 0.0, 6.0), (0, 2, 8.0, 10.0)]
