@@ -1,9 +1,11 @@
 """From a recording to a trace: read, number nodes, cut, make legs or links, write; whole or not at all.
 
 A recording is read three times: for its nodes and bounds, for its legs, and for the lines that were refused. Reading is
-cheap beside the sort by node in the middle. The rule this file owns: only the table of nodes has to fit into memory.
-The first reading counts the positions, and the second is divided into so many parts that Spark sorts each of them in a
-small heap; a node with more positions than that is sorted on disk.
+cheap beside the sort by node in the middle. The rules this file owns:
+
+* Only the table of nodes has to fit into memory. The first reading counts the positions, and the second is divided into
+  so many parts that Spark sorts each of them in a small heap; a node with more positions than that is sorted on disk.
+* Each file is in order of time, in row groups of `_GROUP`: a run that takes a window of a long trace reads only those.
 """
 
 import math
@@ -35,6 +37,8 @@ from roamcast.units import SECOND
 _WHOLE = Cut()
 _AT_ONCE: Final = 2_000_000
 """Positions that one task sorts: about 200 MB of memory."""
+_GROUP: Final = 8 * 2**20
+"""Bytes of a row group before compression: some 150,000 legs."""
 
 
 @dataclass(frozen=True)
@@ -67,7 +71,7 @@ def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) ->
     def make(draft: Path) -> About:
         legs = spark.read.parquet(spark_uri(trace / "legs"))
         links = contacts(legs, reach)
-        written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["a", "b", "start"])
+        written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["start", "a", "b"])
         shutil.copyfile(trace / NODES_FILE, draft / NODES_FILE)
         return About(
             version=VERSION,
@@ -109,7 +113,7 @@ def _positions(spark: SparkSession, source: Path, draft: Path, format: str, opti
         rows = rows.repartition(parts, "node")
     rows = legs(rows, None if read.continuous else cut.gap, cut.tolerance)
     east, north = metres(around, geographic)
-    written = _write(rows.select(*LEGS.names), draft / "legs", LEGS, ["node", "start"])
+    written = _write(rows.select(*LEGS.names), draft / "legs", LEGS, ["start", "node"])
     pq.write_table(nodes, draft / NODES_FILE)
     return About(
         version=VERSION,
@@ -178,7 +182,7 @@ def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, optio
             F.greatest("one", "other").alias("b"),
             *(F.round((F.col(name) - ends[0]) * SECOND).cast("long").alias(name) for name in ("start", "end")),
         )
-        written = _write(links, draft / "links", LINKS, ["a", "b", "start"])
+        written = _write(links, draft / "links", LINKS, ["start", "a", "b"])
     finally:
         rows.unpersist()
     pq.write_table(nodes, draft / NODES_FILE)
@@ -219,7 +223,7 @@ def _write(rows: DataFrame, folder: Path, schema: pa.Schema, order: list[str]) -
 
 def _written(rows: DataFrame, folder: Path) -> None:
     """Writes Spark's files, and names them by their order, so that equal traces have equal contents."""
-    rows.write.parquet(spark_uri(folder), compression="zstd")
+    rows.write.option("parquet.block.size", _GROUP).parquet(spark_uri(folder), compression="zstd")
     for part in folder.iterdir():
         if part.suffix != ".parquet" or part.name.startswith("."):
             part.unlink()

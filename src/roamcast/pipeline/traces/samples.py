@@ -99,10 +99,8 @@ def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame
 
 
 def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
-    """(node, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between.
-
-    Rows come out by node and time: all windows have the same order of the same groups, so Spark moves and sorts once.
-    """
+    """(node, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between."""
+    # All windows below have the same order of the same groups: Spark moves and sorts the rows once.
     of_node = Window.partitionBy("node").orderBy("t", "x", "y")
 
     def before(column: str) -> Column:
