@@ -165,6 +165,8 @@ def test_a_campaign_with_nothing_to_do_starts_no_spark(
 
     monkeypatch.setattr("roamcast.pipeline.session.session", refused)
     assert run_campaign([one], out) == []
+    told = CliRunner().invoke(main, ["measure", str(out), "delivery"])
+    assert (told.exit_code, told.output) == (0, f"{out}/measures\n")
     with pytest.raises(AssertionError, match="Spark was started"):
         run_campaign([made(tmp_path, seeds=1, measures=["delivery", "delay_mean"])], out)
 

@@ -50,7 +50,8 @@ def made_from(out: Path, chosen: Sequence[Measure]) -> dict[str, Any]:
 
 def is_current(out: Path, chosen: Sequence[Measure]) -> bool:
     """Whether the tables are up to date."""
-    return _read(out) == made_from(out, chosen)
+    made = _read(out)
+    return bool(made) and made == made_from(out, chosen)
 
 
 def write(out: Path, made: Mapping[str, Any]) -> None:
