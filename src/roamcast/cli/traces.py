@@ -2,10 +2,9 @@
 
 import json
 import re
-from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from collections.abc import Callable
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final, TypeVar
+from typing import Any, Final, TypeVar
 
 import click
 
@@ -16,9 +15,6 @@ from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import How, taken
 from roamcast.sim.mobility.trace import About, read_about
 from roamcast.sim.scenario import load
-
-if TYPE_CHECKING:
-    from pyspark.sql import SparkSession
 
 IMPORTS: Final = (
     "auto",
@@ -62,15 +58,9 @@ def _spark(verb: F) -> F:
     return verb
 
 
-@contextmanager
-def _session(master: str | None, settings: tuple[str, ...], task: str, source: Path) -> "Iterator[SparkSession]":
-    from roamcast.pipeline.session import session  # Spark takes a second to import
-
+def _is_large(source: Path) -> bool:
     files = source.rglob("*") if source.is_dir() else [source]
-    heavy = sum(file.stat().st_size for file in files if file.is_file()) > _LARGE
-    conf = dict(map(setting, settings))
-    with session(master or LOCAL, conf, heavy=heavy, name=f"roamcast traces {task}") as spark:
-        yield spark
+    return sum(file.stat().st_size for file in files if file.is_file()) > _LARGE
 
 
 def _tick(verb: F) -> F:
@@ -138,11 +128,13 @@ def import_(
     connection events), GPX, CSV with metres or latitude and longitude, contact lists. .gz is read
     as well; FILE may be a folder of such files.
     """
+    from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.traces.importing import Options, import_trace
     from roamcast.pipeline.traces.samples import Cut
 
     options = Options(form, Cut(gap, tolerance, start, end, _box(box)), geo, scan, observers_only)
-    with _session(master, settings, "import", source) as spark:
+    conf, heavy = dict(map(setting, settings)), _is_large(source)
+    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces import") as spark:
         about = import_trace(spark, source, out, options)
     if as_json:
         import msgspec
@@ -206,13 +198,15 @@ def describe(
 ) -> None:
     """Describe TRACE: nodes, span, speeds; with a range, also degree and islands over time, contacts and the times
     between them."""
+    from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.describe import describe as tell
     from roamcast.report.distribution import distribution
 
     if figure is not None and reach is None and read_about(trace).kind == "positions":
         raise ConfigError("--figure needs --range: without it there are no contacts")
     read_about(trace)
-    with _session(master, settings, "describe", trace) as spark:
+    conf, heavy = dict(map(setting, settings)), _is_large(trace)
+    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces describe") as spark:
         found = tell(spark, trace, reach, tick)
     if figure is not None:
         curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
@@ -262,10 +256,12 @@ def _quantiles(values: dict[str, Any]) -> str:
 @_spark
 def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:
     """Make a trace of contacts from the positions of TRACE: who is within a range of whom, from when to when."""
+    from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
     read_about(trace, "positions")
-    with _session(master, settings, "contacts", trace) as spark:
+    conf, heavy = dict(map(setting, settings)), _is_large(trace)
+    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces contacts") as spark:
         about = contacts_trace(spark, trace, reach, out)
     _show(out, about)
     click.echo(_scenario(out, about))

@@ -42,6 +42,7 @@ from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.race import Dropped, Race, Rules, Seen
 from roamcast.pipeline import measures, simulate
 from roamcast.pipeline.goal import Goal
+from roamcast.pipeline.measures.known import has
 
 RACE: Final = "race"
 FRESH: Final = "fresh"
@@ -191,7 +192,7 @@ class Chooser:
         """Runs and measures; False if the time was up before all were done."""
         folder, started, read = self._out / place, time.monotonic(), tuple(dict.fromkeys(self._wanted.read))
         before = simulate.look(planned, folder)
-        if measures.has(folder, planned, read):
+        if has(folder, planned, [measures.MEASURES[name] for name in read]):
             self._keep_pace(planned, before, 0.0)
             return True
         whole = True

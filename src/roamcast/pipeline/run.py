@@ -22,6 +22,7 @@ from roamcast.campaign.sequential import LEAST
 from roamcast.campaign.until import Stopping, first_look, next_look
 from roamcast.errors import ConfigError
 from roamcast.pipeline import measures, session, simulate
+from roamcast.pipeline.measures.known import has
 
 
 def run_campaign(
@@ -76,7 +77,8 @@ def run_campaign(
 
         if goal is None:
             return run(planned)
-        return _until(planned, out, goal, run, lambda part: not retry_failed and measures.has(out, part, wanted))
+        chosen = [measures.MEASURES[name] for name in wanted or measures.MEASURES]
+        return _until(planned, out, goal, run, lambda part: not retry_failed and has(out, part, chosen))
 
 
 def _until(
@@ -95,14 +97,16 @@ def _until(
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
     while True:
         part = planned.with_seeds(seeds)
-        failures = [] if is_known(part) else run(part)
+        known = is_known(part)
+        failures = [] if known else run(part)
         if not (out / RUN_MEASURES_FILE).is_file():  # every run has failed
             return failures
         with _only(out, part) as looked_at:
             waiting = [place for place in goal.waiting(looked_at, seeds, before, most) if seeds[place] < most]
         before = dict(seeds)
         if not waiting:
-            return run(part)  # what it may still do is to leave out of the tables what is not in the part
+            # The tables may have other runs as well, which are left out now.
+            return run(part) if known else failures
         seeds |= {place: next_look(seeds[place], most) for place in waiting}
 
 

@@ -20,10 +20,8 @@ from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.experiment import Experiment
-from roamcast.campaign.folder import RUN_MEASURES_FILE, read_commit
 from roamcast.campaign.measured import write_about
-from roamcast.campaign.plan import Plan
-from roamcast.campaign.schemas import OK, PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
+from roamcast.campaign.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.campaign.verify import check_facts
 from roamcast.errors import RoamcastError
 from roamcast.outside import from_file, is_file_name
@@ -55,8 +53,6 @@ from roamcast.storage import Store, fetched
 __all__ = ["GROUP", "MEASURES", "Facts", "Measure", "catalogue", "measure", "read", "with_names"]
 
 GROUP: Final = "roamcast.measures"
-_PLACE: Final = ("run", "experiment", "variant", "axes", "seed")
-"""What makes a row of the table of runs the same in another plan."""
 _FAMILIES: Final = (
     delivery,
     cost,
@@ -156,23 +152,6 @@ def _measure(facts: Facts, out: Path, chosen: list[Measure]) -> None:
 def is_current(out: Path, names: Iterable[str] | None = None) -> bool:
     """Whether the folder has these measures of all its runs, so that there is nothing to measure."""
     return known.is_current(out.resolve(), _chosen(names))
-
-
-def has(out: Path, planned: Plan, names: Iterable[str] | None = None) -> bool:
-    """Whether the folder has the results of all planned runs, and perhaps of others: in its tables, and measured if
-    they did not fail."""
-    if not (out / RUN_MEASURES_FILE).is_file():
-        return False
-    try:
-        runs, manifest = (table.to_pylist() for table in read_commit(out))
-    except RoamcastError:  # a damaged table is written again
-        return False
-    there = {tuple(row[name] for name in _PLACE) for row in runs}
-    if not all(tuple(row[name] for name in _PLACE) in there for row in planned.rows):
-        return False
-    chosen, wanted = _chosen(names), {run.run for run in planned.distinct}
-    ok = {row["run"] for row in manifest if row["status"] == OK} & wanted
-    return not known.missing(known.known(out, chosen, ok), chosen, ok)
 
 
 def _all_measured(facts: Facts, chosen: list[Measure]) -> pa.Table:
