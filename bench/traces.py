@@ -2,13 +2,13 @@
 
 The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
 and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million
-reports, which are written to the folder for temporary files as 3 GB of Parquet. `--thin` leaves out what a straight
-line replaces within a metre.
+reports, which are written to the folder for temporary files as 1.5 GB of Parquet, and become 3 GB of legs. `--thin`
+leaves out what a straight line replaces within a metre. `--heap 2g` is all that the JVM gets, as on a laptop with 8 GB.
 """
 
+import argparse
 import os
 import re
-import sys
 import tempfile
 import time
 from pathlib import Path
@@ -21,24 +21,30 @@ from bench.cpu import cpu_seconds
 from roamcast.pipeline.session import session
 from roamcast.pipeline.traces.importing import Options, import_trace
 from roamcast.pipeline.traces.samples import Cut
+from roamcast.sim.mobility.base import Area
+from roamcast.sim.mobility.trace import About, leg_walks
 from roamcast.storage import spark_uri
 
 SIZES: Final = (1.0, 10.0)
 """Million reports."""
 NODES: Final = 1000
+TAKEN: Final = 100
+WINDOW: Final = 120
 
 
-def run(*millions: float, tolerance: float = 0.0) -> None:
+def run(*millions: float, tolerance: float = 0.0, heap: str = "") -> None:
     thinned = f", thinned out within {tolerance:g} m" if tolerance else ""
-    print(f"traces: a log of positions becomes legs{thinned}")
-    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(heavy=True) as spark:
+    limited = f", in a heap of {heap}" if heap else ""
+    print(f"traces: a log of positions becomes legs{thinned}{limited}")
+    conf = {"spark.driver.memory": heap} if heap else {}
+    with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(None, conf, heavy=True) as spark:
         warm = write_log(spark, Path(folder) / "warm.parquet", 0.05)
         import_trace(spark, warm, Path(folder) / "warm.trace")
         former = None
         for size in millions or SIZES:
-            log = write_log(spark, Path(folder) / f"log-{size:g}.parquet", size)
+            log, trace = write_log(spark, Path(folder) / f"log-{size:g}.parquet", size), Path(folder) / "log.trace"
             begin, before = time.perf_counter(), cpu_seconds()
-            about = import_trace(spark, log, Path(folder) / "log.trace", Options(cut=Cut(gap=10, tolerance=tolerance)))
+            about = import_trace(spark, log, trace, Options(cut=Cut(gap=10, tolerance=tolerance)))
             wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
             growth = "" if former is None else f", {cpu / former[1]:.2f} × for {size / former[0]:.2g} × as many"
             print(
@@ -47,6 +53,15 @@ def run(*millions: float, tolerance: float = 0.0) -> None:
                 f"peak of the JVM {peak(spark):.1f} GB"
             )
             former = size, cpu
+            print(f"    of which a run takes {TAKEN} nodes for {WINDOW} s in {window(trace, about):.1f} CPU s")
+
+
+def window(trace: Path, about: About) -> float:
+    """CPU seconds to draw the movement of a run from the trace."""
+    area, before = Area(width=about.width + 1, height=about.height + 1), time.process_time()
+    for walk in leg_walks(trace, area, TAKEN, 1, WINDOW, "drawn"):
+        next(walk)
+    return time.process_time() - before
 
 
 def write_log(spark: SparkSession, path: Path, millions: float) -> Path:
@@ -79,5 +94,9 @@ def peak(spark: SparkSession) -> float:
 
 if __name__ == "__main__":
     print(f"on {os.cpu_count()} cores")
-    sizes = [float(word) for word in sys.argv[1:] if word != "--thin"]
-    run(*sizes, tolerance=1.0 if "--thin" in sys.argv else 0.0)
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("millions", nargs="*", type=float)
+    parser.add_argument("--thin", action="store_true")
+    parser.add_argument("--heap", default="")
+    given = parser.parse_args()
+    run(*given.millions, tolerance=1.0 if given.thin else 0.0, heap=given.heap)

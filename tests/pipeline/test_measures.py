@@ -38,6 +38,9 @@ from roamcast.pipeline.measures import (
     stable_core,
     tree,
 )
+from roamcast.pipeline.measures import facts as facts_module
+from roamcast.pipeline.measures import pairs as pairs_module
+from roamcast.pipeline.measures.by_run import rows_of_runs
 from roamcast.pipeline.measures.deadlines import within
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
@@ -497,3 +500,44 @@ def test_entry_points_that_cannot_be_measures_are_refused(tmp_path: Path, monkey
         catalogue([EntryPoint("number", "bad_measures:NUMBER", "roamcast.measures")])
     with pytest.raises(RoamcastError, match=r"bad_measures:SAME .* 'delivery' is the name of another"):
         catalogue([EntryPoint("same", "bad_measures:SAME", "roamcast.measures")])
+
+
+# --- What must not grow with the number of runs ---------------------------------------------------------------------
+
+
+def test_many_files_are_read_as_a_folder_and_runs_are_joined(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Ten thousand names of files or runs in a plan would take Spark longer than the facts."""
+    monkeypatch.setattr(facts_module, "_NAMED", 2)
+    some = [Run(f"run-{number}", tables(publish=[(S, 0, number, "t", 50)])) for number in range(4)]
+    write_campaign(tmp_path, some)
+    whole = read(spark, tmp_path).table("publish")
+    assert "InMemoryFileIndex(1 paths)" in plan_of(whole)
+    assert {row.run for row in whole.collect()} == {"run-0", "run-1", "run-2", "run-3"}
+
+    three = Facts(spark, tmp_path, only=frozenset(["run-0", "run-1", "run-3"])).table("publish")
+    assert "InMemoryFileIndex(1 paths)" in plan_of(three)
+    assert "LeftSemi" in plan_of(three)
+    assert not any(f"run-{number}" in plan_of(three) for number in range(4))
+    assert {row.run for row in three.collect()} == {"run-0", "run-1", "run-3"}
+
+
+def plan_of(frame: DataFrame) -> str:
+    text: str = frame._jdf.queryExecution().toString()
+    return text
+
+
+def test_the_outcome_of_a_run_is_worked_out_once_for_all_measures(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    made: list[frozenset[str]] = []
+
+    def noted(facts: Facts, runs: frozenset[str], *others: Any) -> DataFrame:  # noqa: ANN401  # as the original
+        made.append(runs)
+        return rows_of_runs(facts, runs, *others)
+
+    monkeypatch.setattr(pairs_module, "rows_of_runs", noted)
+    write_campaign(tmp_path, [by_hand()])
+    measure(spark, tmp_path, ["delivery", "delay_mean", "delay_p95", "hops_mean", "overhead"])
+    assert made == [frozenset(["hand"])]

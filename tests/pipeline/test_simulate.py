@@ -165,6 +165,8 @@ def test_a_campaign_with_nothing_to_do_starts_no_spark(
 
     monkeypatch.setattr("roamcast.pipeline.session.session", refused)
     assert run_campaign([one], out) == []
+    told = CliRunner().invoke(main, ["measure", str(out), "delivery"])
+    assert (told.exit_code, told.output) == (0, f"{out}/measures\n")
     with pytest.raises(AssertionError, match="Spark was started"):
         run_campaign([made(tmp_path, seeds=1, measures=["delivery", "delay_mean"])], out)
 
@@ -263,6 +265,25 @@ def test_the_folder_of_another_campaign_is_refused(
         look(planned(tmp_path, **changes), out)
     assert said in str(refusal.value)
     assert results(out) == before
+
+
+def test_an_axis_may_gain_values_and_those_it_had_must_not_change(tmp_path: Path) -> None:
+    """An axis labelled by the degree that its areas give: the label may not come to stand for another area."""
+
+    def over(degrees: list[int], widths: list[int]) -> Plan:
+        return planned(
+            tmp_path, seeds=1, axes=[{"field": "area.width", "label": "degree", "values": degrees, "puts": widths}]
+        )
+
+    out = tmp_path / "out"
+    out.mkdir()
+    (out / "campaign.json").write_text(json.dumps({"version": 2, "experiments": over([4, 8], [947, 650]).experiments}))
+    assert look(over([4, 8, 12], [947, 650, 530]), out).added == ["tiny: degree 12"]
+    with pytest.raises(RoamcastError, match="'tiny' had another axis value 'degree = 8'"):
+        look(over([4, 8], [947, 660]), out)
+    plain = [{"field": "area.width", "label": "degree", "values": [4, 8]}]
+    with pytest.raises(RoamcastError, match="had another axis value 'degree = 4'"):
+        look(planned(tmp_path, seeds=1, axes=plain), out)
 
 
 def test_other_folders_are_refused(spark: SparkSession, tmp_path: Path) -> None:

@@ -1,5 +1,7 @@
 """A campaign's folder as tables, in Arrow and in Spark."""
 
+import json
+from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -9,8 +11,12 @@ from pyspark.sql import SparkSession
 
 import roamcast
 from pipeline.measured import MS, Run, S, tables, write_campaign
+from pipeline.tiny import planned
 from roamcast.campaign.schemas import RUN_MEASURES_ARROW
+from roamcast.campaign.verify import verify
 from roamcast.errors import RoamcastError
+from roamcast.pipeline.measures import measure
+from roamcast.pipeline.simulate import look
 from roamcast.pipeline.tables import load
 
 
@@ -62,3 +68,18 @@ def test_questions_in_sql(out: Path, spark: SparkSession) -> None:
     assert [tuple(row) for row in hops] == [("flooding", 0.0, 3), ("gossip", 5.0, 3)]
     with pytest.raises(RoamcastError, match="there are the views runs, results, deliver"):
         campaign.sql("select nothing from nowhere")
+
+
+def test_facts_of_another_version_are_refused_by_every_reader(spark: SparkSession, out: Path, tmp_path: Path) -> None:
+    (out / "campaign.json").write_text(json.dumps({"version": 1, "experiments": []}))
+    readers: list[Callable[[], object]] = [
+        lambda: load(out),
+        lambda: measure(spark, out, ["delivery"]),
+        lambda: verify(out),
+        lambda: look(planned(tmp_path), out),
+    ]
+    for reader in readers:
+        with pytest.raises(
+            RoamcastError, match="holds facts of version 1, and this roamcast reads and writes version 2"
+        ):
+            reader()

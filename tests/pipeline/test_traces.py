@@ -3,6 +3,7 @@
 import datetime
 import gzip
 import math
+from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
@@ -16,6 +17,8 @@ from pipeline.measured import tables
 from roamcast.errors import RoamcastError
 from roamcast.facts.contacts import Reach
 from roamcast.facts.contacts import contacts as contacts_of
+from roamcast.pipeline.traces import contacts as contacts_module
+from roamcast.pipeline.traces import importing
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.pipeline.traces.describe import describe, island_of
 from roamcast.pipeline.traces.formats import tell
@@ -185,8 +188,14 @@ def test_the_one_in_movement_and_in_connections(spark: SparkSession, tmp_path: P
     file = written(tmp_path, "one.txt", "0 100 0 500 0 500\n0 n1 1 1\n10 n1 11 1\n10 n2 x 1\n")
     about, legs, names = imported(spark, file)
     assert (about.format, legs, names) == ("one", [(0, 0, 10, 0, 0, 10, 0)], ["n1"])
-    # Both sides report: the link ends with the last. Another lasts until the recording does.
-    events = "0 CONN 3 7 up\n1 CONN 7 3 up\n4 CONN 3 7 down\n5 C M1 3 7 100\n6 CONN 7 3 down wlan0\n7 CONN 9 3 down\n"
+    # A line of a path, the ONE's other format, is no header.
+    file.write_text(file.read_text() + "n3 0,1,1 10,2,2 20,3,3 30,4,4 40,5,5 50,6,6 60,7,7\n")
+    assert imported(spark, file)[0].refused == {"expected time id x y": 1, "x is no number": 1}
+    # Both sides report: the link ends with the last. Another lasts until the recording does. A line counts once.
+    events = (
+        "0 CONN 3 7 up\n" * 2
+        + "1 CONN 7 3 up\n4 CONN 3 7 down\n5 C M1 3 7 100\n6 CONN 7 3 down wlan0\n7 CONN 9 3 down\n"
+    )
     about, links, names = imported(spark, written(tmp_path, "events.txt", events + "8 CONN 9 3 up\n10 CONN 3 7 up\n"))
     assert (about.format, names) == ("one-connections", ["3", "7", "9"])
     assert links == [(0, 1, 0.0, 6.0), (0, 2, 8.0, 10.0)]
@@ -331,3 +340,35 @@ def test_the_file_that_sumo_made(spark: SparkSession, tmp_path: Path) -> None:
     # Counted with zgrep in the file: 60 ids and 5,657 positions at 240 steps; each vehicle has a leg less than steps.
     assert (about.nodes, about.samples, about.span, about.refused) == (60, 5657, 239.0, {})
     assert about.rows == 5657 - 60
+
+
+def test_in_many_parts_it_is_the_same(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """What does not fit into memory is divided: here, after a thousand positions and a thousand legs. Row groups follow
+    each other in time, so that a window is read without the rest."""
+    import_trace(spark, GRID, tmp_path / "whole.trace")
+    contacts_trace(spark, tmp_path / "whole.trace", 100.0, tmp_path / "whole.met")
+    monkeypatch.setattr(importing, "_AT_ONCE", 1000)
+    monkeypatch.setattr(importing, "_GROUP", 10_000)
+    monkeypatch.setattr(contacts_module, "_AT_ONCE", 1000)
+    import_trace(spark, GRID, tmp_path / "parts.trace")
+    contacts_trace(spark, tmp_path / "parts.trace", 100.0, tmp_path / "parts.met")
+    files = sorted((tmp_path / "parts.trace" / "legs").iterdir())
+    assert len(files) == 6  # of 5,657 positions
+    for file in files:
+        meta = pq.read_metadata(file)
+        starts = [meta.row_group(number).column(1).statistics for number in range(meta.num_row_groups)]
+        assert len(starts) > 1
+        assert all(one.max <= other.min for one, other in pairwise(starts))
+    for name, kind, order in (("trace", "legs", ("node", "start")), ("met", "links", ("a", "b", "start"))):
+        keys = [(key, "ascending") for key in order]
+        whole, parts = (pq.read_table(tmp_path / f"{one}.{name}" / kind).sort_by(keys) for one in ("whole", "parts"))
+        assert parts.equals(whole)
+        assert parts.num_rows > 100
+
+
+def test_quantiles_have_four_digits(spark: SparkSession, tmp_path: Path) -> None:
+    # A second at 12.34567 m/s, and a second at rest: half of the time is above, and half below.
+    imported(spark, written(tmp_path, "walk.csv", "t,id,x,y\n0,a,0,0\n1,a,12.34567,0\n2,a,12.34567,0\n"))
+    speed = describe(spark, tmp_path / "out.trace", None)["speed"]
+    assert (speed["p5"], speed["most"]) == (0.0, 12.34567)
+    assert speed["p95"] == pytest.approx(12.35, abs=1e-9)

@@ -5,6 +5,7 @@ from typing import Any
 
 import msgspec
 import pyarrow.parquet as pq
+import pytest
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.experiment import experiment
@@ -41,7 +42,9 @@ def above_a_half(id: str, of: str) -> Claim:
     return msgspec.convert(raw, Claim)
 
 
-def test_only_what_is_open_gets_all_its_seeds(spark: SparkSession, tmp_path: Path) -> None:
+def test_only_what_is_open_gets_all_its_seeds(
+    spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     # A link that loses one frame in twenty delivers nearly all, one that loses every second frame about a half.
     experiments = [over_a_link("plain", 0.05, tmp_path), over_a_link("open", 0.5, tmp_path)]
     decided = Decided([above_a_half("A", "plain"), above_a_half("B", "open")])
@@ -56,3 +59,15 @@ def test_only_what_is_open_gets_all_its_seeds(spark: SparkSession, tmp_path: Pat
     assert seeds == {"plain": 5, "open": SEEDS}
     assert pq.read_metadata(out / "manifest.parquet").num_rows == 14
     assert len(plan(experiments).distinct) == 18  # what all seeds everywhere would have been
+
+    # Started again, it looks at the same seeds as before, one look after the other, and has nothing to run or measure.
+    monkeypatch.setattr("roamcast.pipeline.session.session", refused)
+    again = Decided([above_a_half("A", "plain"), above_a_half("B", "open")])
+    assert run_campaign(experiments, out, goal=again) == []
+    assert {name: verdict.as_dict() for name, verdict in again.verdicts.items()} == {
+        name: verdict.as_dict() for name, verdict in decided.verdicts.items()
+    }
+
+
+def refused(*_: object) -> None:
+    raise AssertionError("Spark was started")

@@ -2,9 +2,11 @@
 
 import math
 from collections.abc import Sequence
+from datetime import datetime
 from itertools import pairwise
 from pathlib import Path
 from typing import Any
+from xml.etree import ElementTree
 
 import msgspec
 import pyarrow as pa
@@ -14,7 +16,7 @@ import pytest
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim import kernel, reference
 from roamcast.sim.mobility import Area, Leg, RandomWaypoint, Recorded, ScenarioError, position
-from roamcast.sim.mobility.export import bonnmotion, ns2, one, taken
+from roamcast.sim.mobility.export import How, bonnmotion, gpx, ns2, one, taken
 from roamcast.sim.mobility.trace import LEGS, LINKS, About, leg_walks, link_changes
 from roamcast.sim.run import run
 from roamcast.sim.scenario import check
@@ -177,7 +179,7 @@ def at(legs: list[Leg], time: int) -> tuple[float, float]:
 
 
 def test_ns2_reads_back_as_the_same_movement(tmp_path: Path) -> None:
-    (tmp_path / "m.tcl").write_text("\n".join(ns2(walks(), 60 * S, 1.0)))
+    (tmp_path / "m.tcl").write_text("\n".join(ns2(walks(), 60 * S, How(1.0))))
     back = taken(Recorded(file="m.tcl").walks(AREA, 5, 1, tmp_path), 60 * S)
     for mine, theirs in zip(walks(), back, strict=True):
         for second in range(60):
@@ -185,7 +187,7 @@ def test_ns2_reads_back_as_the_same_movement(tmp_path: Path) -> None:
 
 
 def test_the_one_gets_a_header_and_a_line_a_tick_and_node() -> None:
-    header, *lines = one(walks(), 60 * S, 2.0)
+    header, *lines = one(walks(), 60 * S, How(2.0))
     assert [float(word) for word in header.split()][:2] == [0, 60]
     assert len(lines) == 31 * 5
     for line in lines:
@@ -194,13 +196,32 @@ def test_the_one_gets_a_header_and_a_line_a_tick_and_node() -> None:
 
 
 def test_bonnmotion_gets_a_line_a_node_of_waypoints() -> None:
-    lines = list(bonnmotion(walks(), 60 * S, 1.0))
+    lines = list(bonnmotion(walks(), 60 * S, How(1.0)))
     assert len(lines) == 5
     for legs, line in zip(walks(), lines, strict=True):
         numbers = list(map(float, line.split()))
         assert (numbers[0], numbers[-3]) == (0, 60)
         for time, x, y in zip(numbers[::3], numbers[1::3], numbers[2::3], strict=True):
             assert math.dist(at(legs, min(round(time * S), 60 * S - 1)), (x, y)) < 1e-5
+
+
+def test_gpx_has_degrees_and_a_segment_for_each_time_that_a_node_is_there(tmp_path: Path) -> None:
+    walks = taken(leg_walks(trace(tmp_path, GAPPY, 60), Area(width=50, height=50), 2, 1, None, "first"), 55 * S)
+    lines = list(gpx(walks, 55 * S, How(corner=(45.0, 7.0))))
+    tracks = ElementTree.fromstring("\n".join(lines).encode()).findall("{*}trk")
+    found = [[[_place(point) for point in part] for part in track.findall("{*}trkseg")] for track in tracks]
+    # At 45 degrees north, a degree of latitude has 111,132 m, and one of longitude 78,847 m.
+    walk = [(10, 0, 0), (20, 10, 0), (30, 10, 10)], [(50, 20, 20), (55, 25, 20)]
+    assert found[0] == [[pytest.approx(point, abs=1e-3) for point in part] for part in walk]
+    assert found[1] == [[pytest.approx(point, abs=1e-3) for point in ((0, 5, 5), (55, 5, 5))]]
+
+
+def _place(point: ElementTree.Element) -> tuple[float, float, float]:
+    """In s, and m east and north of the corner."""
+    time = point.findtext("{*}time")
+    assert time is not None
+    seconds = datetime.fromisoformat(time).timestamp()
+    return seconds, (float(point.attrib["lon"]) - 7) * 78_847, (float(point.attrib["lat"]) - 45) * 111_132
 
 
 @pytest.mark.parametrize("format_", ["auto", "trace"])

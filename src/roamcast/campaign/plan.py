@@ -110,7 +110,7 @@ def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple
 
 def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
     """An experiment for `campaign.json`. The hashes cover what identifies the experiment: seeds, points, axes, variants
-    and figures may be added or removed, but the meaning of an axis or a variant must not change."""
+    and figures may be added or removed, but the meaning of an axis, one of its values, or a variant must not change."""
     spec = one.spec
     variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
     axes = [
@@ -120,12 +120,16 @@ def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
             "fields": list(axis.targets),
             "values": list(axis.values),
             "template": axis.template,
+            "puts": list(axis.puts),
         }
         for axis in spec.axes
     ]
     hashes = {
         "scenario": canonical_hash(one.scenario),
         "axes": {axis["label"]: canonical_hash([axis["fields"], axis["template"]]) for axis in axes},
+        "axis values": {
+            f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
+        },
         "variants": {variant["name"]: canonical_hash(variant) for variant in variants},
     }
     return {

@@ -18,9 +18,12 @@ def measure(out: Store, measures: tuple[str, ...], master: str | None, settings:
     OUT is the campaign's folder or s3://BUCKET/NAME; without a MEASURE, all are computed. Writes OUT/measures, and
     nothing else. What was measured before is not measured again.
     """
-    from roamcast.pipeline.measures import measure as by  # Spark takes a second to import
-    from roamcast.pipeline.session import session
+    from roamcast.pipeline import session  # Spark takes a second to import
+    from roamcast.pipeline.measures import is_current
+    from roamcast.pipeline.measures import measure as by
 
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast measure") as spark:
-        by(spark, out, measures or None)
+    names = measures or None
+    if out.local is None or not is_current(out.local, names):
+        with session.session(master or LOCAL, dict(map(setting, settings)), name="roamcast measure") as spark:
+            by(spark, out, names)
     click.echo(f"{out}/measures")

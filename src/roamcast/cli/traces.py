@@ -12,7 +12,7 @@ from roamcast.cli.campaign_options import LOCAL, setting
 from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
-from roamcast.sim.mobility.export import taken
+from roamcast.sim.mobility.export import How, taken
 from roamcast.sim.mobility.trace import About, read_about
 from roamcast.sim.scenario import load
 
@@ -30,6 +30,8 @@ IMPORTS: Final = (
     "contacts",
 )
 _PATH: Final = LocalPath()
+_LARGE: Final = 200_000_000
+"""Bytes to read from which on the JVM's better compiler saves more time than it takes."""
 F = TypeVar("F", bound=Callable[..., Any])
 
 
@@ -54,6 +56,11 @@ def _spark(verb: F) -> F:
     ):
         verb = option(verb)
     return verb
+
+
+def _is_large(source: Path) -> bool:
+    files = source.rglob("*") if source.is_dir() else [source]
+    return sum(file.stat().st_size for file in files if file.is_file()) > _LARGE
 
 
 def _tick(verb: F) -> F:
@@ -126,7 +133,8 @@ def import_(
     from roamcast.pipeline.traces.samples import Cut
 
     options = Options(form, Cut(gap, tolerance, start, end, _box(box)), geo, scan, observers_only)
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces import") as spark:
+    conf, heavy = dict(map(setting, settings)), _is_large(source)
+    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces import") as spark:
         about = import_trace(spark, source, out, options)
     if as_json:
         import msgspec
@@ -197,7 +205,8 @@ def describe(
     if figure is not None and reach is None and read_about(trace).kind == "positions":
         raise ConfigError("--figure needs --range: without it there are no contacts")
     read_about(trace)
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces describe") as spark:
+    conf, heavy = dict(map(setting, settings)), _is_large(trace)
+    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces describe") as spark:
         found = tell(spark, trace, reach, tick)
     if figure is not None:
         curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
@@ -251,7 +260,8 @@ def contacts(trace: Path, reach: float, out: Path, master: str | None, settings:
     from roamcast.pipeline.traces.importing import contacts_trace
 
     read_about(trace, "positions")
-    with session(master or LOCAL, dict(map(setting, settings)), name="roamcast traces contacts") as spark:
+    conf, heavy = dict(map(setting, settings)), _is_large(trace)
+    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces contacts") as spark:
         about = contacts_trace(spark, trace, reach, out)
     _show(out, about)
     click.echo(_scenario(out, about))
@@ -263,14 +273,21 @@ def contacts(trace: Path, reach: float, out: Path, master: str | None, settings:
 @click.option("--out", type=_PATH, required=True, help="The file to write.")
 @click.option("--seed", type=click.IntRange(0), help="Seed of the movement.  [default: the scenario's]")
 @_tick
-def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float) -> None:
-    """Write the movement of a scenario for ns-2 and ns-3, the ONE, or BonnMotion."""
+@click.option(
+    "--corner",
+    type=(click.FloatRange(-89, 89), click.FloatRange(-180, 180)),
+    default=(0.0, 0.0),
+    metavar="LAT LON",
+    help="For GPX: where on Earth the area's south-west corner is.  [default: 0 0]",
+)
+def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float, corner: tuple[float, float]) -> None:
+    """Write the movement of a scenario for ns-2 and ns-3, the ONE, BonnMotion, or a map (GPX)."""
     one = load(scenario)
     if one.area is None or one.links is not None:
         raise ConfigError(f"{scenario}: has links and no positions: there is no movement to export")
     walks = one.moving.walks(one.area, one.nodes, one.seed if seed is None else seed, scenario.parent)
     draft = out.with_name(f".{out.name}.draft")
     with draft.open("w", encoding="ascii") as file:
-        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, tick))
+        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, How(tick, corner)))
     draft.replace(out)
     click.echo(f"{out}: {one.nodes} nodes, {one.duration:g} s")

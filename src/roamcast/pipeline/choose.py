@@ -11,6 +11,7 @@
 * A seed in which nothing was expected, or nothing was possible, says nothing about the goal and is left out for all
   candidates: it depends on the world, not on the protocol.
 * A candidate with a failed run is out of the race, with the error as the reason.
+* A continued race reads the looks that it had finished: nothing is simulated or measured again.
 """
 
 import dataclasses
@@ -35,11 +36,13 @@ from roamcast.campaign.choice import (
     why_over,
 )
 from roamcast.campaign.experiment import Experiment
+from roamcast.campaign.folder import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE
 from roamcast.campaign.plan import Plan, plan
 from roamcast.campaign.progress import OnProgress, State
 from roamcast.campaign.race import Dropped, Race, Rules, Seen
 from roamcast.pipeline import measures, simulate
 from roamcast.pipeline.goal import Goal
+from roamcast.pipeline.measures.known import has
 
 RACE: Final = "race"
 FRESH: Final = "fresh"
@@ -187,8 +190,11 @@ class Chooser:
 
     def _simulate(self, planned: Plan, place: str) -> bool:
         """Runs and measures; False if the time was up before all were done."""
-        folder, started = self._out / place, time.monotonic()
+        folder, started, read = self._out / place, time.monotonic(), tuple(dict.fromkeys(self._wanted.read))
         before = simulate.look(planned, folder)
+        if has(folder, planned, [measures.MEASURES[name] for name in read]):
+            self._keep_pace(planned, before, 0.0)
+            return True
         whole = True
         try:
             simulate.simulate(self._spark, planned, folder, self._watch)
@@ -199,7 +205,7 @@ class Chooser:
             if planned.rows:
                 simulate.simulate(self._spark, planned, folder)  # only writes the tables of the finished runs
         if planned.rows:
-            measures.measure(self._spark, folder, tuple(dict.fromkeys(self._wanted.read)))
+            measures.measure(self._spark, folder, read)
         self._keep_pace(planned, before, time.monotonic() - started)
         return whole
 
@@ -220,17 +226,21 @@ class Chooser:
     # --- Results ----------------------------------------------------------------------------------------------------
 
     def _read(self, place: str, seeds: Mapping[str, int]) -> "_Found":
-        """Reads the results from a folder."""
+        """Reads the results of these seeds from a folder: that of a continued race may have more."""
         folder = self._out / place
         found = _Found({arm: [] for arm in seeds}, {arm: [] for arm in seeds}, {})
-        if not (folder / "measures" / "run.parquet").is_file():
+        if not (folder / RUN_MEASURES_FILE).is_file():
             return found
         values: dict[str, dict[str, float | None]] = {}
-        for row in pq.read_table(folder / "measures" / "run.parquet", partitioning=None).to_pylist():
+        for row in pq.read_table(folder / RUN_MEASURES_FILE, partitioning=None).to_pylist():
             values.setdefault(row["run"], {})[row["measure"]] = row["value"]
-        errors = {row["run"]: row["error"] for row in pq.read_table(folder / "manifest.parquet").to_pylist()}
-        for row in sorted(pq.read_table(folder / "runs.parquet").to_pylist(), key=lambda row: int(row["seed"])):
+        errors = {row["run"]: row["error"] for row in pq.read_table(folder / MANIFEST_FILE).to_pylist()}
+        rows = pq.read_table(folder / RUNS_FILE).to_pylist()
+        first = min(row["seed"] for row in rows)
+        for row in sorted(rows, key=lambda row: int(row["seed"])):
             arm, run = row["variant"], row["run"]
+            if row["seed"] - first >= seeds.get(arm, 0):
+                continue
             if errors.get(run):
                 found.failures.setdefault(arm, f"seed {row['seed']} failed: {errors[run]}")
                 continue

@@ -1,20 +1,28 @@
 """A whole campaign in one call: simulate, then measure. What the command line and notebooks use."""
 
 import contextlib
-from collections.abc import Callable, Mapping, Sequence
+import shutil
+import tempfile
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.experiment import check_measures, wanted_measures
+from roamcast.campaign.folder import RUN_MEASURES_FILE, RUNS_FILE
 from roamcast.campaign.limits import Limits
+from roamcast.campaign.measured import ABOUT_FILE
 from roamcast.campaign.plan import Experiment, Plan, plan
+from roamcast.campaign.schemas import RUNS_ARROW
 from roamcast.campaign.sequential import LEAST
 from roamcast.campaign.until import Stopping, first_look, next_look
 from roamcast.errors import ConfigError
 from roamcast.pipeline import measures, session, simulate
+from roamcast.pipeline.measures.known import has
 
 
 def run_campaign(
@@ -67,27 +75,53 @@ def run_campaign(
                 measures.measure(running(), out, wanted)
             return failures
 
-        return run(planned) if goal is None else _until(planned, out, goal, run)
+        if goal is None:
+            return run(planned)
+        chosen = [measures.MEASURES[name] for name in wanted or measures.MEASURES]
+        return _until(planned, out, goal, run, lambda part: not retry_failed and has(out, part, chosen))
 
 
 def _until(
-    planned: Plan, out: Path, goal: Stopping, run: Callable[[Plan], list[dict[str, Any]]]
+    planned: Plan,
+    out: Path,
+    goal: Stopping,
+    run: Callable[[Plan], list[dict[str, Any]]],
+    is_known: Callable[[Plan], bool],
 ) -> list[dict[str, Any]]:
-    """Looks again and again, with more seeds for the points that have not reached the goal."""
+    """Looks again and again, with more seeds for the points that have not reached the goal. A continued campaign looks
+    again at what it had looked at, and runs nothing for that."""
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
     most = max(len(one["seeds"]) for one in planned.experiments)
     if most < LEAST:
         raise ConfigError(f"seeds: {most}: adding seeds until something is known takes {LEAST} or more at the most")
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
     while True:
-        failures = run(planned.with_seeds(seeds))
-        if not (out / "measures" / "run.parquet").is_file():  # every run has failed
+        part = planned.with_seeds(seeds)
+        known = is_known(part)
+        failures = [] if known else run(part)
+        if not (out / RUN_MEASURES_FILE).is_file():  # every run has failed
             return failures
-        waiting = [place for place in goal.waiting(out, seeds, before, most) if seeds[place] < most]
+        with _only(out, part) as looked_at:
+            waiting = [place for place in goal.waiting(looked_at, seeds, before, most) if seeds[place] < most]
         before = dict(seeds)
         if not waiting:
-            return failures
+            # The tables may have other runs as well, which are left out now.
+            return run(part) if known else failures
         seeds |= {place: next_look(seeds[place], most) for place in waiting}
+
+
+@contextlib.contextmanager
+def _only(out: Path, part: Plan) -> Iterator[Path]:
+    """A folder with the tables of a campaign as if it had only this part of its runs."""
+    ours = pa.array({run.run for run in part.distinct})
+    with tempfile.TemporaryDirectory(prefix="roamcast-look-") as name:
+        folder = Path(name)
+        (folder / RUN_MEASURES_FILE).parent.mkdir()
+        pq.write_table(pa.Table.from_pylist(part.rows, RUNS_ARROW), folder / RUNS_FILE)
+        values = pq.read_table(out / RUN_MEASURES_FILE, partitioning=None)
+        pq.write_table(values.filter(pc.is_in(values["run"], ours)), folder / RUN_MEASURES_FILE)
+        shutil.copyfile(out / ABOUT_FILE, folder / ABOUT_FILE)
+        yield folder
 
 
 def _failures(manifest: pa.Table) -> list[dict[str, Any]]:

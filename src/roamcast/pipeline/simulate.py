@@ -165,7 +165,7 @@ def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
     for one in plan.experiments:
         before = former[one["name"]].get("hashes", {})
         for part, value in one["hashes"].items():
-            # Variants and axes may be added or removed; those that stay must not change.
+            # Variants, axes and their values may be added or removed; those that stay must not change.
             changed = (
                 [
                     f"{part[:-1]} {name!r}"

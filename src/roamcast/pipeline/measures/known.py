@@ -18,14 +18,17 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import MANIFEST_FILE
+from roamcast.campaign.folder import MANIFEST_FILE, RUN_MEASURES_FILE, read_commit
 from roamcast.campaign.identity import canonical_hash
-from roamcast.campaign.schemas import RUN_MEASURES_ARROW
+from roamcast.campaign.plan import Plan
+from roamcast.campaign.schemas import OK, RUN_MEASURES_ARROW
 from roamcast.campaign.sources import digests_of, imported_by, imports
+from roamcast.errors import RoamcastError
 from roamcast.pipeline.measures.facts import Measure
 
 MADE_FROM: Final = "measures/made_from.json"
-_RUN_FILE: Final = "measures/run.parquet"
+_PLACE: Final = ("run", "experiment", "variant", "axes", "seed")
+"""What makes a row of the table of runs the same in another plan."""
 
 
 def code_of(measure: Measure) -> str:
@@ -50,7 +53,25 @@ def made_from(out: Path, chosen: Sequence[Measure]) -> dict[str, Any]:
 
 def is_current(out: Path, chosen: Sequence[Measure]) -> bool:
     """Whether the tables are up to date."""
-    return _read(out) == made_from(out, chosen)
+    made = _read(out)
+    return bool(made) and made == made_from(out, chosen)
+
+
+def has(out: Path, planned: Plan, chosen: Sequence[Measure]) -> bool:
+    """Whether the folder has the results of all planned runs, and perhaps of others: in its tables, and measured if
+    they did not fail."""
+    if not (out / RUN_MEASURES_FILE).is_file():
+        return False
+    try:
+        runs, manifest = (table.to_pylist() for table in read_commit(out))
+    except RoamcastError:  # a damaged table is written again
+        return False
+    there = {tuple(row[name] for name in _PLACE) for row in runs}
+    if not all(tuple(row[name] for name in _PLACE) in there for row in planned.rows):
+        return False
+    wanted = {run.run for run in planned.distinct}
+    ok = {row["run"] for row in manifest if row["status"] == OK} & wanted
+    return not missing(known(out, chosen, ok), chosen, ok)
 
 
 def write(out: Path, made: Mapping[str, Any]) -> None:
@@ -63,9 +84,9 @@ def known(out: Path, chosen: Sequence[Measure], runs: Collection[str]) -> pa.Tab
     """RUN_MEASURES: the values of these runs and measures that are known already."""
     before = _read(out).get("measures", {})
     same = {one.name for one in chosen if before.get(one.name) == code_of(one)}
-    if not same or not (out / _RUN_FILE).is_file():
+    if not same or not (out / RUN_MEASURES_FILE).is_file():
         return RUN_MEASURES_ARROW.empty_table()
-    rows = pq.read_table(out / _RUN_FILE, partitioning=None).to_pylist()
+    rows = pq.read_table(out / RUN_MEASURES_FILE, partitioning=None).to_pylist()
     return pa.Table.from_pylist(
         [row for row in rows if row["measure"] in same and row["run"] in runs], RUN_MEASURES_ARROW
     )

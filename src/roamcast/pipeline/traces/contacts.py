@@ -8,8 +8,10 @@ The rules this file owns:
   Cells are twice as wide as the range, and a piece belongs to the cell of its middle: the pieces it can meet are in the
   same cell or in one of the eight around it, so that not all pairs need comparing.
 * Contacts of a pair that follow each other within `_SAME` are one contact, cut at the edge of a piece.
+* The join is divided into so many parts that the pieces of each fit into a small heap.
 """
 
+import math
 from typing import Final
 
 from pyspark.sql import Column, DataFrame
@@ -24,6 +26,8 @@ _SPANS: Final = (SECOND // 10, 600 * SECOND)
 """The shortest and the longest span of time."""
 _SAME: Final = 1000
 """Most nanoseconds between two pieces of one contact: the gap that rounding may leave."""
+_AT_ONCE: Final = 500_000
+"""Legs per part of the join. A leg is one piece or two, in a table of some 200 bytes per piece."""
 
 
 def positions(legs: DataFrame, tick: float, instants: DataFrame | None = None) -> DataFrame:
@@ -62,7 +66,8 @@ def pairs(places: DataFrame, reach: float) -> DataFrame:
 
 def contacts(legs: DataFrame, reach: float) -> DataFrame:
     """(a, b, start, end) in ns with a < b: every time for which two nodes are within `reach` metres of each other."""
-    parts = _pieces(legs, reach, _span(legs))
+    count, span = _count_and_span(legs)
+    parts = _pieces(legs, reach, span)
     offsets = F.array(*(F.struct(F.lit(dx).alias("dx"), F.lit(dy).alias("dy")) for dx, dy in _FORWARD))
     looking = parts.withColumn("offset", F.explode(offsets)).select(
         "span",
@@ -73,18 +78,24 @@ def contacts(legs: DataFrame, reach: float) -> DataFrame:
     )
     later, sooner = F.greatest("start", "start_one"), F.least("end", "end_one")
     others = (F.col("node") != F.col("node_one")) & (~F.col("own") | (F.col("node_one") < F.col("node")))
+    cell, tasks = ["span", "column", "row"], math.ceil(count / _AT_ONCE)
+    if tasks > int(legs.sparkSession.conf.get("spark.sql.shuffle.partitions") or 1):
+        looking, parts = (rows.repartition(tasks, *cell) for rows in (looking, parts))
     together = (
-        looking.join(parts.hint("shuffle_hash"), ["span", "column", "row"], "inner")
+        looking.join(parts.hint("shuffle_hash"), cell, "inner")
         .where(others & (later < sooner))
         .withColumns({"from": later, "until": sooner})
     )
     return merged(_crossings(together, reach), _SAME)
 
 
-def _span(legs: DataFrame) -> int:
-    """The length of a span of time, ns: about that of a leg, so that a leg is one piece or two."""
-    mean = legs.agg(F.mean(F.col("end") - F.col("start"))).first()
-    return int(min(max((mean[0] if mean else None) or 0, *_SPANS[:1]), _SPANS[1]))
+def _count_and_span(legs: DataFrame) -> tuple[int, int]:
+    """The number of legs, and the length of a span of time, ns: about that of a leg, so that a leg is one piece or
+    two."""
+    row = legs.agg(F.count("*"), F.mean(F.col("end") - F.col("start"))).first()
+    assert row is not None
+    least, most = _SPANS
+    return row[0], int(min(max(row[1] or 0, least), most))
 
 
 def _pieces(legs: DataFrame, reach: float, span: int) -> DataFrame:

@@ -3,6 +3,7 @@
 Speeds are shares of time, not of legs: a leg of an hour counts an hour. Degrees and islands are those of the nodes that
 are there, at up to `INSTANTS` instants spread over the trace. Contacts and the times between two contacts of a pair are
 counted whole; times between contacts that the ends of the trace cut off have no known length and are left out.
+Quantiles are of values rounded to `_DIGITS` digits: Spark keeps one counter for each different value in memory.
 """
 
 from pathlib import Path
@@ -10,7 +11,7 @@ from typing import Any, Final
 
 import numpy as np
 import pyarrow as pa
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
@@ -20,6 +21,7 @@ from roamcast.units import SECOND
 
 INSTANTS: Final = 60
 QUANTILES: Final = (0.05, 0.25, 0.5, 0.75, 0.95)
+_DIGITS: Final = 4
 
 
 def legs_of(spark: SparkSession, trace: Path) -> DataFrame:
@@ -68,13 +70,21 @@ def _movement(legs: DataFrame, about: About) -> dict[str, Any]:
     assert row is not None
     # Time in hundredths of a second is the weight of a leg's speed.
     weight = F.greatest(F.lit(1), F.round(F.col("seconds") * 100)).cast("long")
-    quantiles = timed.agg(F.percentile("speed", F.array(*map(F.lit, QUANTILES)), weight)).first()
+    quantiles = timed.agg(_quantiles("speed", weight)).first()
     assert quantiles is not None
     whole = about.nodes * about.span
     return {
         "there": row["there"] / whole if whole else None,
         "speed": {"mean": row["mean"], "most": row["most"], "still": row["still"], **_named(quantiles[0])},
     }
+
+
+def _quantiles(name: str, weight: Column | int = 1) -> Column:
+    """The quantiles of a column of positive numbers, rounded as said above."""
+    value = F.col(name)
+    unit = F.pow(F.lit(10.0), F.floor(F.log10(value)) - (_DIGITS - 1))
+    rounded = F.when(value > 0, F.round(value / unit) * unit).otherwise(value)
+    return F.percentile(rounded, F.array(*map(F.lit, QUANTILES)), weight)
 
 
 def _named(values: list[float] | None) -> dict[str, float | None]:
@@ -138,14 +148,13 @@ def _contacts(met: DataFrame, marks: list[float]) -> dict[str, Any]:
         ((F.col("end") - F.col("start")) / SECOND).alias("length"),
         ((F.lead("start").over(order) - F.col("end")) / SECOND).alias("between"),
     )
-    shares = F.array(*map(F.lit, QUANTILES))
     row = spans.agg(
         F.count("length").alias("contacts"),
         F.mean("length").alias("length_mean"),
-        F.percentile("length", shares).alias("length"),
+        _quantiles("length").alias("length"),
         F.count("between").alias("again"),
         F.mean("between").alias("between_mean"),
-        F.percentile("between", shares).alias("between"),
+        _quantiles("between").alias("between"),
         *(
             F.array(*(F.count_if(F.col(name) > mark) for mark in marks)).alias(f"{name}_longer")
             for name in ("length", "between")

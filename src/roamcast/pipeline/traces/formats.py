@@ -50,7 +50,8 @@ def tell(path: Path) -> str:
     for format, pattern in _SIGNS:
         if any(re.search(pattern, line) for line in first):
             return format
-    if len(first) > 1 and re.search(_ONE_HEADER, first[0]) and len(first[1].split()) == 4:
+    # A line of a contact list may have six numbers, too.
+    if len(first) > 1 and re.search(the_one.HEADER, first[0]) and len(first[1].split()) == 4:
         return "one"
     if first and re.search(_CONTACT, first[0]):
         return "contacts"
@@ -65,8 +66,6 @@ _SIGNS: Final = (
     ("csv", r"(?i)^(?=.*\b(id|node|user|vehicle)\w*\b)(?=.*\b(x|lat|latitude)\b).*[,;\t]"),
 )
 """The formats, in the order in which to try them."""
-_ONE_HEADER: Final = r"^(-?[\d.]+\s+){5}(-?[\d.]+\s+-?[\d.]+\s+)?-?[\d.]+$"
-"""Of the ONE's movement: six numbers or eight, and then lines of four. A line of a contact list may have six, too."""
 _CONTACT: Final = r"^\S+[\s,;]+\S+[\s,;]+[\d.]+([\s,;]+[\d.]+)*$"
 
 

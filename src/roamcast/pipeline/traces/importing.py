@@ -1,15 +1,22 @@
 """From a recording to a trace: read, number nodes, cut, make legs or links, write; whole or not at all.
 
 A recording is read three times: for its nodes and bounds, for its legs, and for the lines that were refused. Reading is
-cheap beside the sort by node in the middle, and nothing has to fit into memory.
+cheap beside the sort by node in the middle. The rules this file owns:
+
+* Only the table of nodes has to fit into memory. The first reading counts the positions, and the second is divided into
+  so many parts that Spark sorts each of them in a small heap; a node with more positions than that is sorted on disk.
+* Each file is in order of time, in row groups of `_GROUP`: a run that takes a window of a long trace reads only those.
 """
 
+import math
 import os
 import shutil
 import uuid
+from collections import Counter
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Final
 
 import msgspec
 import pyarrow as pa
@@ -28,6 +35,10 @@ from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
 _WHOLE = Cut()
+_AT_ONCE: Final = 2_000_000
+"""Positions that one task sorts: about 200 MB of memory."""
+_GROUP: Final = 8 * 2**20
+"""Bytes of a row group before compression: some 150,000 legs."""
 
 
 @dataclass(frozen=True)
@@ -60,7 +71,7 @@ def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) ->
     def make(draft: Path) -> About:
         legs = spark.read.parquet(spark_uri(trace / "legs"))
         links = contacts(legs, reach)
-        written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["a", "b", "start"])
+        written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["start", "a", "b"])
         shutil.copyfile(trace / NODES_FILE, draft / NODES_FILE)
         return About(
             version=VERSION,
@@ -96,9 +107,13 @@ def _positions(spark: SparkSession, source: Path, draft: Path, format: str, opti
     geographic = read.geographic or options.geographic
     samples = kept(read, cut)
     nodes, around, count = _nodes(samples)
-    rows = legs(projected(samples, around, geographic), None if read.continuous else cut.gap, cut.tolerance)
+    rows = projected(_by_number(samples, nodes, spark), around, geographic)
+    parts = math.ceil(count / _AT_ONCE)
+    if parts > int(spark.conf.get("spark.sql.shuffle.partitions") or 1):
+        rows = rows.repartition(parts, "node")
+    rows = legs(rows, None if read.continuous else cut.gap, cut.tolerance)
     east, north = metres(around, geographic)
-    written = _write(_by_number(rows, nodes, spark).select(*LEGS.names), draft / "legs", LEGS, ["node", "start"])
+    written = _write(rows.select(*LEGS.names), draft / "legs", LEGS, ["start", "node"])
     pq.write_table(nodes, draft / NODES_FILE)
     return About(
         version=VERSION,
@@ -167,7 +182,7 @@ def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, optio
             F.greatest("one", "other").alias("b"),
             *(F.round((F.col(name) - ends[0]) * SECOND).cast("long").alias(name) for name in ("start", "end")),
         )
-        written = _write(links, draft / "links", LINKS, ["a", "b", "start"])
+        written = _write(links, draft / "links", LINKS, ["start", "a", "b"])
     finally:
         rows.unpersist()
     pq.write_table(nodes, draft / NODES_FILE)
@@ -188,12 +203,13 @@ def _refused(read: Read, draft: Path) -> dict[str, int]:
     """Writes the refused lines to a file, and counts them by reason."""
     folder = draft / "refused"
     _written(read.refused, folder)
-    table = pq.read_table(folder, columns=["reason"])
-    if not table.num_rows:
+    counted = Counter[str]()
+    for part in folder.glob("*.parquet"):
+        for group in pq.read_table(part, columns=["reason"])["reason"].value_counts().to_pylist():
+            counted[group["values"]] += group["counts"]
+    if not counted:
         shutil.rmtree(folder)
-        return {}
-    counted = table.group_by("reason").aggregate([([], "count_all")]).sort_by("reason")
-    return dict(zip(counted["reason"].to_pylist(), counted["count_all"].to_pylist(), strict=True))
+    return dict(sorted(counted.items()))
 
 
 def _write(rows: DataFrame, folder: Path, schema: pa.Schema, order: list[str]) -> int:
@@ -207,7 +223,7 @@ def _write(rows: DataFrame, folder: Path, schema: pa.Schema, order: list[str]) -
 
 def _written(rows: DataFrame, folder: Path) -> None:
     """Writes Spark's files, and names them by their order, so that equal traces have equal contents."""
-    rows.write.parquet(spark_uri(folder), compression="zstd")
+    rows.write.option("parquet.block.size", _GROUP).parquet(spark_uri(folder), compression="zstd")
     for part in folder.iterdir():
         if part.suffix != ".parquet" or part.name.startswith("."):
             part.unlink()

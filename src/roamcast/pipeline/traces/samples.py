@@ -11,7 +11,6 @@ All of it is column expressions: no Python function sees a row. The rules this f
 * Nodes are numbered by their sorted ids. Coordinates begin at 0, and so do times.
 """
 
-import math
 from collections.abc import Callable
 from dataclasses import dataclass
 from typing import Final, NamedTuple
@@ -19,12 +18,11 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
+from roamcast.sim.mobility.earth import metres_per_degree
 from roamcast.units import SECOND
 
 _PASSES: Final = 4
 """Passes of thinning: each leaves half of a straight track."""
-_WGS84: Final = (6378137.0, 0.0066943799901413165)
-"""Semi-major axis, m, and the square of the eccentricity."""
 
 
 @dataclass(frozen=True)
@@ -83,24 +81,15 @@ def kept(read: Read, cut: Cut) -> DataFrame:
 
 
 def metres(around: Bounds, geographic: bool) -> tuple[float, float]:
-    """The length in metres of a unit of x and of y.
-
-    Degrees become metres by the radii of curvature of the ellipsoid at the middle of the box: off by less than 1 in
-    1,000 within 100 km, at the latitudes where people drive.
-    """
-    if not geographic:
-        return 1.0, 1.0
-    axis, e2 = _WGS84
-    middle = math.radians((around.south + around.north) / 2)
-    w = math.sqrt(1 - e2 * math.sin(middle) ** 2)
-    return math.radians(axis / w * math.cos(middle)), math.radians(axis * (1 - e2) / w**3)
+    """The length in metres of a unit of x and of y; of degrees, that at the middle of the box."""
+    return metres_per_degree((around.south + around.north) / 2) if geographic else (1.0, 1.0)
 
 
 def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame:
-    """Metres east and north of the box's corner, and ns since the first sample."""
+    """Metres east and north of the box's corner, and ns since the first sample; `samples` have a column `node`."""
     east, north = metres(around, geographic)
     return samples.select(
-        "id",
+        "node",
         F.round((F.col("t") - around.start) * SECOND).cast("long").alias("t"),
         ((F.col("x") - around.west) * east).alias("x"),
         ((F.col("y") - around.south) * north).alias("y"),
@@ -110,9 +99,9 @@ def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame
 
 
 def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
-    """(id, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between."""
+    """(node, start, end, x0, y0, x1, y1) of projected samples; `gap` in s, none: a node is always there in between."""
     # All windows below have the same order of the same groups: Spark moves and sorts the rows once.
-    of_node = Window.partitionBy("id").orderBy("t", "x", "y")
+    of_node = Window.partitionBy("node").orderBy("t", "x", "y")
 
     def before(column: str) -> Column:
         return F.lag(column).over(of_node)
@@ -143,7 +132,7 @@ def legs(samples: DataFrame, gap: float | None, tolerance: float) -> DataFrame:
     names = {"end": "t", "x1": "x", "y1": "y", "next_segment": "segment"}
     joined = points.select("*", *(after(column).alias(name) for name, column in names.items()))
     return joined.where("next_segment = segment").select(
-        "id", F.col("t").alias("start"), "end", F.col("x").alias("x0"), F.col("y").alias("y0"), "x1", "y1"
+        "node", F.col("t").alias("start"), "end", F.col("x").alias("x0"), F.col("y").alias("y0"), "x1", "y1"
     )
 
 
