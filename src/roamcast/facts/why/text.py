@@ -112,6 +112,8 @@ def _attempt(record: Record, one: Attempt) -> str:
         return f"Node {holder} sent it at {clock(lost.frame.start)}; at node {following} {what}."
     if one.cause is Cause.SILENT and one.sent:
         return f"Node {holder} had it since {clock(one.had)} and met node {following}, but sent nothing of it then."
+    if one.cause is Cause.PARTIAL:
+        return f"Node {holder} sent it from {clock(one.sent[0].start)} on; node {following} got a part of it."
     if one.cause is Cause.OUT_OF_RANGE:
         where = f"was out of range{_far(record, one)}"
         return f"Node {holder} sent it at {clock(one.sent[0].start)}, when node {following} {where}."
