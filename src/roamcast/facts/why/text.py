@@ -98,7 +98,11 @@ def _failed(record: Record, told: Explanation) -> Iterator[str]:
         yield f"The last on the way that had it: {'nodes' if several else 'node'} {names}."
         yield _attempt(record, decisive[0])
     elif cause is Cause.NOT_HANDED_OVER:
-        yield f"It reached node {told.node} at {clock(told.copies[told.node].time)}, which did not hand it over."
+        arrived = told.copies[told.node].time
+        yield f"It reached node {told.node} at {clock(arrived)}, which did not hand it over."
+        ended = [wish.end for wish in wishes(record, told.published.event, told.node) if wish.end is not None]
+        if ended and max(ended) <= arrived:
+            yield f"Its subscription had ended at {clock(max(ended))}."
         yield from _domains(record, told)
     yield f"Cause: {cause}: {MEANING[cause]}."
 
