@@ -170,7 +170,7 @@ def test_a_click_on_a_node_tells_about_it(page: Browser) -> None:
 
 
 def test_what_is_pressed_or_typed_while_it_plays_stays(page: Browser) -> None:
-    """The panel is refreshed five times a second: a button that was replaced while it is pressed would not be clicked."""
+    """The panel is refreshed five times a second: a button replaced while it is pressed would not be clicked."""
     page.evaluate("roamcast.panel.show('node')")
     page.evaluate("document.querySelector('#about-node input').value = '3'")
     page.evaluate("roamcast.seek(1)")
