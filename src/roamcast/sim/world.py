@@ -478,7 +478,7 @@ class World:
         self._plan(max(at, self.now), Priority.TIMER, node, key)
 
     def _count_at_once(self) -> None:
-        """Refuses a protocol that sets timers for now or earlier without end: the run would never get past this time."""
+        """Refuses a protocol that sets timers for now or earlier without end: the run would never go on."""
         instant, count = self._at_once
         self._at_once = self.now, count + 1 if instant == self.now else 1
         if self._at_once[1] > MOST_AT_ONCE:
