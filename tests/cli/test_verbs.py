@@ -213,7 +213,11 @@ def test_the_plan_tells_the_whole_time() -> None:
 
 @pytest.mark.parametrize(
     ("line", "found"),
-    [("roamcast ca", ["campaign"]), ("roamcast scenario --ex", ["--explain", "--example"])],
+    [
+        ("roamcast ca", ["campaign"]),
+        ("roamcast scenario --ex", ["--explain", "--example"]),
+        ("roamcast protocols co", ["coman", "context"]),
+    ],
 )
 def test_the_shell_completes_verbs_and_options(line: str, found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_WORDS", line)
