@@ -17,7 +17,8 @@ def key() -> None:
 def new(file: Path) -> None:
     """Write a new key to FILE, and print its fingerprint.
 
-    Only you can read the file. Copy it to every node over a channel you trust. Anyone who has the key can join the network.
+    Only you can read the file. Copy it to every node over a channel you trust: anyone who has the key can join the
+    network.
     """
     made = NetworkKey.new()
     made.save(file)
