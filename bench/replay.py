@@ -17,6 +17,7 @@ says. The goal of 8 ms is for 200 nodes and 100,000 frames; a large page shall s
 """
 
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -75,7 +76,8 @@ def run(nodes: int = 200, frames: int = 100_000) -> None:
         made = record(Path(folder), nodes, frames)
         begin = time.process_time()
         page = write_replay(made, place=Path(folder) / "replay.html")
-        print(f"  written in {time.process_time() - begin:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
+        taken, most = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"  written in {taken:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB; memory at most {most:.0f} MB")
         opened(browser, page)
         empty = ranked([timed(browser, "0")[1] for _ in range(PICTURES)])
         print(f"  an order that draws nothing: {empty[0]:.1f} / {empty[1]:.1f} ms of CPU (50 / 95 %)")
