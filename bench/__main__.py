@@ -69,7 +69,7 @@ TRIALS: dict[str, Callable[[], object]] = {
 
 
 def main(names: list[str]) -> int:
-    """`--ns3` beside `simulator` compares it with ns-3 too."""
+    """`--ns3` beside `simulator` compares it with ns-3 too; `replay --large` has a million frames."""
     if "--ns3" in names:
         names = [name for name in names if name != "--ns3"] or ["simulator"]
         BENCHMARKS["simulator"] = simulator.run_beside_ns3
@@ -77,6 +77,9 @@ def main(names: list[str]) -> int:
     if "--duckdb" in names:
         names = [name for name in names if name != "--duckdb"]
         known["measures"] = measures.run_duckdb
+    if "--large" in names:
+        names = [name for name in names if name != "--large"] or ["replay"]
+        known["replay"] = replay.run_large
     unknown = [name for name in names if name not in known]
     if unknown:
         print(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)

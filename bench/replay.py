@@ -9,10 +9,15 @@ Each picture is drawn three times, and the least counts: other programs empty th
 a drawing here and there. The 95th percentile of all drawings stands beside it. The page is played at several speeds,
 each picture a sixtieth of a second after the one before.
 
-`python -m bench.replay 1000 1000000` takes so many nodes and frames instead.
+Besides: what opening the page costs, the memory that it takes, and how long a click on a node, the choice of an event
+and a jump in time take.
+
+`python -m bench replay --large` has 1,000 nodes and a million frames, `python -m bench.replay 500 50000` as many as it
+says. The goal of 8 ms is for 200 nodes and 100,000 frames; a large page shall still be usable: 30 pictures a second.
 """
 
 import os
+import resource
 import sys
 import tempfile
 import time
@@ -29,6 +34,8 @@ sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from report.chromium import Browser, find_chromium  # the tests' own driver
 
 LIMIT_MS: Final = 8.0
+USABLE_MS: Final = 33.0
+"""Of a picture of a large run: 30 a second."""
 SPEEDS: Final = (0.01, 1, 20, 1000)
 PICTURES: Final = 100
 REPEATS: Final = 3
@@ -46,6 +53,17 @@ _NEXT: Final = """(() => {
   clock.playing = false;
   return waited;
 })()"""
+_ACTIONS: Final = {
+    "a jump in time": "roamcast.seek(roamcast.clock.end * ((NUMBER * 0.37) % 1))",
+    "a click on a node": "roamcast.chooseNode((NUMBER * 37) % roamcast.run.nodes)",
+    "the choice of an event": "roamcast.chooseEvent((NUMBER * 37) % roamcast.run.event.time.length)",
+}
+_ACTS: Final = 20
+"""How often each is done."""
+
+
+def run_large() -> None:
+    run(1000, 1_000_000)
 
 
 def run(nodes: int = 200, frames: int = 100_000) -> None:
@@ -58,21 +76,36 @@ def run(nodes: int = 200, frames: int = 100_000) -> None:
         made = record(Path(folder), nodes, frames)
         begin = time.process_time()
         page = write_replay(made, place=Path(folder) / "replay.html")
-        print(f"  written in {time.process_time() - begin:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB")
-        begin = time.monotonic()
-        browser.ask("Performance.enable")
-        browser.open(page.as_uri())
-        while not browser.evaluate("document.documentElement.dataset.ready || ''"):
-            time.sleep(0.05)
-        there = browser.evaluate("[roamcast.run.nodes, roamcast.run.frame.start.length]")
-        print(f"  opened in {time.monotonic() - begin:.1f} s, with {there[0]} nodes and {there[1]:,} frames")
+        taken, most = time.process_time() - begin, resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024
+        print(f"  written in {taken:.1f} CPU s, {page.stat().st_size / 1e6:.1f} MB; memory at most {most:.0f} MB")
+        opened(browser, page)
         empty = ranked([timed(browser, "0")[1] for _ in range(PICTURES)])
         print(f"  an order that draws nothing: {empty[0]:.1f} / {empty[1]:.1f} ms of CPU (50 / 95 %)")
         worst = [max(column) for column in zip(*(percentiles(browser, speed) for speed in SPEEDS), strict=True)]
+        for name, order in _ACTIONS.items():
+            times = ranked([timed(browser, f"{order.replace('NUMBER', str(i))}, 0")[1] for i in range(_ACTS)])
+            print(f"  {name}: {times[0]:.1f} / {times[1]:.1f} ms of CPU (50 / 95 %)")
+    limit = LIMIT_MS if nodes <= 200 and frames <= 100_000 else USABLE_MS
     for what, found in zip(("the script", "all of it, without a graphics card"), worst, strict=True):
-        verdict = "holds" if found <= LIMIT_MS else "does not hold"
-        print(f"  95th percentile at most {LIMIT_MS:g} ms, {what}: {verdict}, {found:.1f} ms")
+        verdict = "holds" if found <= limit else "does not hold"
+        print(f"  95th percentile at most {limit:g} ms, {what}: {verdict}, {found:.1f} ms")
     print(f"  {os.getloadavg()[0]:.0f} programs shared the {os.cpu_count()} cores meanwhile")
+
+
+def opened(browser: Browser, page: Path) -> None:
+    """Opens the page, and prints what that costs."""
+    begin = time.monotonic()
+    browser.ask("Performance.enable")
+    browser.open(page.as_uri())
+    while not browser.evaluate("document.documentElement.dataset.ready || ''"):
+        time.sleep(0.05)
+    there = browser.evaluate("[roamcast.run.nodes, roamcast.run.frame.start.length]")
+    print(
+        f"  opened in {time.monotonic() - begin:.1f} s, {spent(browser):.1f} s of CPU in the page's thread, with"
+        f" {there[0]} nodes and {there[1]:,} frames"
+    )
+    now, most = (browser.memory(which) / 1e6 for which in ("VmRSS", "VmHWM"))
+    print(f"  memory of the page's process: {now:.0f} MB, {most:.0f} MB at most while it opened", flush=True)
 
 
 def percentiles(browser: Browser, speed: float) -> tuple[float, float]:

@@ -268,6 +268,15 @@ def test_an_earlier_run_is_replaced_only_by_force() -> None:
     assert [path.name for path in Path().iterdir()] == ["facts"]
 
 
+def test_a_table_that_is_gone_is_noticed() -> None:
+    """Without its publications, a run would have missed nothing."""
+    assert roamcast("run", LINE, "--reference", "--out", "facts").exit_code == 0
+    Path("facts/publish.parquet").unlink()
+    asked = roamcast("why", "facts", "--missed")
+    words = "its table publish is missing: make it again with roamcast run --force"
+    assert (asked.exit_code, asked.stderr) == (2, f"error: facts: {words}\n")
+
+
 def test_what_is_no_run_is_not_replaced_even_by_force() -> None:
     Path("precious").mkdir()
     Path("precious/thesis.txt").touch()

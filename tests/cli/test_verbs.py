@@ -179,6 +179,13 @@ def test_contacts_are_opened_too() -> None:
     assert roamcast("scenario", "--check", "s.toml").stderr == f"error: s.toml: links.file: {words}"
 
 
+@pytest.mark.parametrize("verb", [("campaign", "x.toml"), ("measure", "out"), ("sql", "out", "select 1")], ids=" ".join)
+def test_a_master_that_spark_would_answer_with_a_stack_trace(verb: tuple[str, ...]) -> None:
+    result = roamcast(*verb, "--master", "sprak://here:7077")
+    expected = "expected spark://HOST:PORT, k8s://URL, yarn, or local[CORES]"
+    assert (result.exit_code, result.stderr) == (2, f"error: --master sprak://here:7077: {expected}\n")
+
+
 def test_measures_are_checked_when_a_campaign_is_planned() -> None:
     Path("e.toml").write_text(EXPERIMENT)
     result = roamcast("campaign", "e.toml", "--plan")
@@ -206,7 +213,11 @@ def test_the_plan_tells_the_whole_time() -> None:
 
 @pytest.mark.parametrize(
     ("line", "found"),
-    [("roamcast ca", ["campaign"]), ("roamcast scenario --ex", ["--explain", "--example"])],
+    [
+        ("roamcast ca", ["campaign"]),
+        ("roamcast scenario --ex", ["--explain", "--example"]),
+        ("roamcast protocols co", ["coman", "context"]),
+    ],
 )
 def test_the_shell_completes_verbs_and_options(line: str, found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setenv("COMP_WORDS", line)

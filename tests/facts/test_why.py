@@ -268,6 +268,11 @@ def test_every_cause_has_a_meaning_and_a_place() -> None:
     assert set(MEANING) == set(Cause) == set(NEAREST)
 
 
+def test_every_cause_has_a_scenario() -> None:
+    simulated = Path(__file__).read_text().partition("# --- Simulated ---")[2]
+    assert [cause.name for cause in Cause if f"Cause.{cause.name}" not in simulated] == []
+
+
 # --- Simulated --------------------------------------------------------------------------------------------------------
 
 LINKED: dict[str, Any] = {
@@ -346,6 +351,38 @@ def test_a_queue_that_is_full() -> None:
 def test_a_draw_against_it() -> None:
     made = simulated(protocol={"name": "gossip", "parameters": {"p": 0.01, "jitter": 0}})
     assert causes(made) == {Cause.NOT_CHOSEN}
+
+
+def test_a_link_that_breaks_between_two_fragments() -> None:
+    """Node 1 passes five fragments on between 1.381 and 1.408 s; the link to node 2 breaks after the second."""
+    workload = published_from(1, rate=1, size=6000)
+    links = {"up": [[0, 1], [1, 2]], "change": [{"at": 1.395, "down": [[1, 2]]}]}
+    made = simulated(workload=workload, links=links)
+    assert causes(made) == {Cause.PARTIAL}
+    (told,) = missed(made).explanations
+    assert "Node 1 sent it from 1.380704 s on; node 2 got a part of it." in brief(made, told)
+
+
+def test_a_unicast_that_is_given_up() -> None:
+    """Without the frames, the decision alone tells; with them, that they were sent to a node out of range."""
+    by_unicast = {"name": "coman", "parameters": {"routing": {"cast": "unicast"}}}
+    # Published at 20.176 s; at 20.178 s, when node 1 would pass it on, node 2 is gone.
+    links = {"up": [[0, 1], [1, 2]], "change": [{"at": 20.177, "down": [[1, 2]]}]}
+    workload = published_from(20, stop=20.5)
+    for frames, cause in ((False, Cause.GIVEN_UP), (True, Cause.OUT_OF_RANGE)):
+        kept = {"frames": frames, "decisions": True}
+        made = simulated(protocol=by_unicast, links=links, workload=workload, duration=25, record=kept)
+        assert causes(made) == {cause}
+
+
+def test_an_event_that_comes_when_its_subscription_is_over() -> None:
+    """It was in force at publication, 1.35 s, and ended before the event came."""
+    workload = published_from(1, rate=1)
+    workload["subscribers"] = [{"nodes": [2], "stop": 3}]
+    made = simulated(workload=workload, protocol={"name": "flooding", "parameters": {"jitter": 60}}, duration=100)
+    assert causes(made) == {Cause.NOT_HANDED_OVER}
+    (told,) = missed(made).explanations
+    assert "Its subscription had ended at 3.000000 s." in brief(made, told)
 
 
 HIDDEN: dict[str, Any] = {

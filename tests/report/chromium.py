@@ -15,6 +15,7 @@ import sys
 import tempfile
 import time
 from contextlib import AbstractContextManager, ExitStack, suppress
+from pathlib import Path
 from typing import Any, Final
 
 from roamcast.errors import RoamcastError
@@ -102,6 +103,18 @@ class Browser(AbstractContextManager["Browser"]):
         clip = {"x": 0, "y": 0, "width": width, "height": height, "scale": scale}
         answer = self.ask("Page.captureScreenshot", format="png", clip=clip, captureBeyondViewport=True)
         return base64.b64decode(answer["data"])
+
+    def memory(self, which: str) -> int:
+        """Bytes of the largest process of a page, as Linux counts them: `VmRSS` now, `VmHWM` at most so far."""
+        session, self._session = self._session, None  # only the browser as a whole knows its processes
+        processes = self.ask("SystemInfo.getProcessInfo")["processInfo"]
+        self._session = session
+        sizes = []
+        for process in processes:
+            if process["type"] == "renderer":
+                status = Path(f"/proc/{process['id']}/status").read_text()
+                sizes += [1024 * int(line.split()[1]) for line in status.splitlines() if line.startswith(which)]
+        return max(sizes)
 
     def ask(self, method: str, **parameters: Any) -> dict[str, Any]:  # noqa: ANN401  # any value of JSON
         """One request of the protocol and its answer."""

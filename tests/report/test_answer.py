@@ -196,6 +196,13 @@ def test_of_many_that_could_lead_only_their_number_is_told() -> None:
     assert said(values).endswith("which is highest at rate 1 (e or f) and at 2 (6 of 6 variants).")
 
 
+def test_three_places_are_a_list_with_one_and() -> None:
+    """Nothing is decided anywhere, and other variants may lead at each place."""
+    close = [0.5, 0.6, 0.7], [0.6, 0.5, 0.7], [0.1, 0.1001, 0.1002]
+    values = {(name, at): close[(n + at) % 3] for n, name in enumerate("abc") for at in (1, 2, 3)}
+    assert said(values).endswith("which is highest at rate 1 (a or c), at 2 (b or c) and at 3 (a or b).")
+
+
 def test_a_companion_is_judged_as_in_its_own_figure() -> None:
     """Its p-value is a little above 0.025: an order by itself, and none if the cost counted among its comparisons."""
     cost = {("a", None): [1.0, 1.0, 1.0, 1.0, 1.0], ("b", None): [0.9, 1.1, 1.0, 0.95, 1.02]}

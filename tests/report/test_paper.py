@@ -105,6 +105,18 @@ def test_what_cannot_be_drawn_is_one_line(tmp_path: Path, words: list[str], prob
     assert result.output.count("\n") == 1
 
 
+def test_a_file_of_an_unknown_kind_needs_a_format(tmp_path: Path) -> None:
+    write_folder(tmp_path / "out")
+    place = tmp_path / "x.docx"
+    refused = invoke(str(tmp_path / "out"), "7", "--out", str(place))
+    assert (refused.exit_code, refused.stderr) == (
+        2,
+        f"error: --out {place}: ends in none of .pdf, .svg, .png, .pgf: give --format\n",
+    )
+    assert invoke(str(tmp_path / "out"), "7", "--out", str(place), "--format", "svg").exit_code == 0
+    assert place.read_bytes().startswith(b"<?xml")
+
+
 def test_one_of_several_is_named_by_its_axis(tmp_path: Path) -> None:
     figures = [{"id": "a", "x": "credits", "y": "delivery"}, {"id": "b", "x": "credits", "y": "delivery"}]
     results = read_results(write_folder(tmp_path / "out", campaign=campaign(figures=figures)))

@@ -169,6 +169,32 @@ def test_a_click_on_a_node_tells_about_it(page: Browser) -> None:
     assert "Click a node" in text(page, "#about-node") or page.evaluate("roamcast.panel.shown") == "run"
 
 
+def test_what_is_pressed_or_typed_while_it_plays_stays(page: Browser) -> None:
+    """The panel is refreshed five times a second: a button replaced while it is pressed would not be clicked."""
+    page.evaluate("roamcast.panel.show('node')")
+    page.evaluate("document.querySelector('#about-node input').value = '3'")
+    page.evaluate("roamcast.seek(1)")
+    assert page.evaluate("document.querySelector('#about-node input').value") == "3"
+    page.evaluate("roamcast.chooseNode(1)")
+    page.evaluate("window.before = [...document.querySelectorAll('#about-node button')]")
+    page.evaluate("roamcast.seek(1.5)")
+    kept = "[...document.querySelectorAll('#about-node button')].map((button, i) => button === before[i])"
+    assert page.evaluate(kept) == [True, True, True, True]  # follow, close, and the neighbours 0 and 2
+    page.evaluate("roamcast.seek(9)")
+    assert text(page, "#about-node").count("Neighbours") == 1
+    assert "300.0 m, 300.0 m" in text(page, "#about-node")
+
+
+def test_the_clock_carries_over_into_minutes(page: Browser) -> None:
+    """Without digits after the point, as at high speeds, 59.9 s are a minute."""
+    shown_as = "(s, digits) => { roamcast.clock.time = s; roamcast.clock.playing = true; roamcast.clock.speed = digits"
+    show = (
+        "roamcast.controls.showTime(roamcast.clock); roamcast.clock.playing = false; return roamcast.controls._time; }"
+    )
+    told = [page.evaluate(f"({shown_as}; {show})({s}, {speed})") for s, speed in ((59.4, 5), (59.9, 5), (59.9, 1))]
+    assert told == ["0:59", "1:00", "0:59.90"]
+
+
 def test_zoom_keeps_the_place_under_the_pointer(page: Browser) -> None:
     there = "[roamcast.camera.screenX(300), roamcast.camera.screenY(100), roamcast.camera.scale]"
     x, y, scale = page.evaluate(there)
@@ -186,7 +212,7 @@ def test_an_event_has_its_story(page: Browser) -> None:
     told = text(page, "#about-event")
     for words in (
         *("Event 0:1", "Delivered to 1 of 2", "Missed, and why", "node 3", "no path"),
-        *("No path led there, neither at that moment nor over time.", "0 → 1", "1 → 2", "1 had it already"),
+        *("No path led there, neither at that moment nor over time.", "0 → 1", "1 → 2", "one node had it already"),
     ):
         assert words in told
     story = page.evaluate("(({from, heard}) => [[...from], [...heard].map(Number.isFinite)])(roamcast.view.story)")
@@ -280,6 +306,56 @@ def test_runs_that_move_differently_are_refused(run_folder: Path) -> None:
         run_again(run_folder, other, change)
         result = CliRunner().invoke(main, ["replay", str(run_folder), str(other)])
         assert (result.exit_code, said in result.stderr) == (2, True), result.output
+
+
+# --- Regions ----------------------------------------------------------------------------------------------------------
+
+REGIONS = """
+nodes = 2
+duration = 10
+[area]
+width = 400
+height = 400
+[movement]
+model = "static"
+positions = [[50, 200], [150, 200]]
+[protocol]
+name = "context"
+parameters = { reach = 250 }
+[[workload.subscribers]]
+nodes = [1]
+[[workload.publishers]]
+nodes = [0]
+rate = 5
+relevance = "within(rect(200, 100, 380, 300))"
+"""
+"""Fifty events about one place, in which nobody is."""
+
+
+def test_a_place_that_many_events_are_about_is_tinted_once(browser: Browser, tmp_path: Path) -> None:
+    (tmp_path / "place.toml").write_text(REGIONS)
+    arguments = [
+        "run",
+        str(tmp_path / "place.toml"),
+        "--replay",
+        "--reference",
+        "--quiet",
+        "--out",
+        str(tmp_path / "out"),
+    ]
+    result = CliRunner().invoke(main, arguments)
+    assert result.exit_code == 0, result.output
+    page = shown(browser, tmp_path / "out")
+    pixel = (
+        "(([x, y]) => [...document.getElementById('stage').getContext('2d').getImageData(x, y, 1, 1).data])"
+        "([roamcast.camera.screenX(300), roamcast.camera.screenY(200)].map(Math.round))"
+    )
+    seen = []
+    for at in (0.01, 1.5, 9.9):  # before the first event, and with a few and with many of them in force
+        page.evaluate(f"roamcast.seek({at})")
+        seen.append(page.evaluate(pixel))
+    assert page.evaluate("roamcast.run.about.regions.length") == 50
+    assert seen[0] != seen[1] == seen[2]
 
 
 # --- The command ------------------------------------------------------------------------------------------------------

@@ -315,7 +315,8 @@ def test_undefined_values_are_gaps(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("papers", "title"),
     [
-        (("hint", "hint"), "hint: the published evaluation, measured again"),
+        (("hint", "hint"), "The published evaluation of hint, measured again"),
+        (("hint", "coman"), "The published evaluations of hint and coman, measured again"),
         ((None, None), "A campaign of 2 experiments"),
     ],
 )
@@ -325,6 +326,14 @@ def test_a_campaign_of_several_is_named_after_its_papers(
     experiments = [{**EXPERIMENT, "name": f"e{index}", "paper": paper} for index, paper in enumerate(papers)]
     page = page_of(write_folder(tmp_path / "out", campaign={**CAMPAIGN, "experiments": experiments}))
     assert texts(page, "//h1") == [title]
+
+
+def test_seeds_are_counted_where_they_were_added_only_where_needed(tmp_path: Path) -> None:
+    rows = [
+        ("credits", "hint", i, f'{{"credits": {i}}}', "delivery", n, 0.5, 0.1, 0.4, 0.6) for i, n in enumerate((3, 7))
+    ]
+    page = page_of(write_folder(tmp_path / "out", rows=rows))
+    assert texts(page, "//dt[.='Seeds per point']/following-sibling::dd[1]") == ["3–7"]
 
 
 def test_every_link_leads_to_a_file_or_a_place(tmp_path: Path) -> None:

@@ -163,7 +163,7 @@ def explained() -> dict[str, Field]:
 def test_fields_of_every_shape_are_explained() -> None:
     fields = explained()
     assert fields["nodes"] == Field(
-        "nodes", "whole number from 1 up to 100000", None, "how many there are; they are numbered from 0"
+        "nodes", "whole number from 1 up to 100000", None, "number of nodes; they are numbered from 0"
     )
     assert fields["radio.loss"] == Field(
         "radio.loss", "number from 0 below 1", "0", "probability that a received frame is lost all the same"

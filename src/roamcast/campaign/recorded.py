@@ -91,9 +91,12 @@ def open_run(place: Path, store: Store | None = None) -> RecordedRun:
 def _own_folder(place: Path) -> RecordedRun:
     raw = read(place / SCENARIO_FILE)
     try:
-        changes: list[str] = json.loads((place / RUN_FILE).read_bytes()).get("changes", [])
+        about = json.loads((place / RUN_FILE).read_bytes())
+        changes, tables = about.get("changes", []), about.get("tables", [])
     except (OSError, ValueError, AttributeError) as problem:
         raise RoamcastError(f"{place / RUN_FILE}: is damaged ({problem}): run it again with --force") from problem
+    if gone := sorted(set(tables) - tables_in(place)):
+        raise RoamcastError(f"{place}: its table {gone[0]} is missing: make it again with roamcast run --force")
     for change in changes:
         apply(change, raw)
     # Decoded without checks: files that the scenario names, such as a protocol's, may be gone and are not needed.
@@ -103,10 +106,18 @@ def _own_folder(place: Path) -> RecordedRun:
 
 def run_in(folder: Path, scenario: Scenario) -> RecordedRun:
     """The run whose facts are the folder's files."""
-    names = frozenset(file.stem for file in folder.glob("*.parquet"))
     return RecordedRun(
-        folder, None, scenario, names, lambda table: pq.read_table(folder / f"{table}.parquet", partitioning=None)
+        folder,
+        None,
+        scenario,
+        tables_in(folder),
+        lambda table: pq.read_table(folder / f"{table}.parquet", partitioning=None),
     )
+
+
+def tables_in(folder: Path) -> frozenset[str]:
+    """The names of the tables in the folder of a single run; one without rows has no file."""
+    return frozenset(file.stem for file in folder.glob("*.parquet"))
 
 
 def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:

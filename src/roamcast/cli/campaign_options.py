@@ -3,6 +3,7 @@
 import functools
 import json
 import os
+import re
 import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
@@ -40,12 +41,29 @@ MEASURE_RUN: Final = 0.1
 
 F = TypeVar("F", bound=Callable[..., Any])
 
+_MASTER: Final = re.compile(r"local(\[.*\])?|spark://.+|k8s://.+|yarn")
+
+
+def _checked_master(_context: click.Context, _option: click.Parameter, url: str | None) -> str | None:
+    """Refuses what Spark would answer with a stack trace of Java."""
+    if url is not None and not _MASTER.fullmatch(url):
+        raise CampaignError(f"--master {url}: expected spark://HOST:PORT, k8s://URL, yarn, or local[CORES]")
+    return url
+
+
+master_option = click.option(
+    "--master",
+    metavar="URL",
+    callback=_checked_master,
+    help=f"URL of the Spark master.  [default: {LOCAL}, this machine]",
+)
+
 _OPTIONS: Final = (
     click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/NAME]"),
     click.option(
         "--seeds", type=click.IntRange(1), help="Number of seeds per point.  [default: as in the experiment files]"
     ),
-    click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
+    master_option,
     click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
     click.option("--retry-failed", is_flag=True, help="Run failed runs again.  [default: leave them as they are]"),
     click.option(

@@ -5,6 +5,8 @@ from typing import Final
 
 import click
 
+from roamcast.errors import RoamcastError
+
 FORMATS: Final = ("pdf", "svg", "png", "pgf")
 
 
@@ -65,7 +67,9 @@ def figure(
     from roamcast.report.source import read_results
 
     suffix = file.suffix[1:].lower() if file else ""
-    kind = kind or (suffix if suffix in FORMATS else "pdf")
+    if file and kind is None and suffix not in FORMATS:
+        raise RoamcastError(f"--out {file}: ends in none of {', '.join(f'.{one}' for one in FORMATS)}: give --format")
+    kind = kind or suffix or "pdf"
     look = Look(length(width), length(height) if height else None, font_size, style, scale)
     drawn = find_figure(read_results(out), name, experiment, over)
     target = file or Path(f"{name}.{kind}")

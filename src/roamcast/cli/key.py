@@ -15,9 +15,10 @@ def key() -> None:
 @key.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def new(file: Path) -> None:
-    """Write a new key to FILE, readable only by you, and print its fingerprint.
+    """Write a new key to FILE, and print its fingerprint.
 
-    Copy it to every node over a channel you trust. Anyone who has the key can join the network.
+    Only you can read the file. Copy it to every node over a channel you trust: anyone who has the key can join the
+    network.
     """
     made = NetworkKey.new()
     made.save(file)
@@ -27,5 +28,8 @@ def new(file: Path) -> None:
 @key.command()
 @click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
 def show(file: Path) -> None:
-    """Print the fingerprint of the key in FILE. Nodes can talk to each other only if theirs are equal."""
+    """Print the fingerprint of the key in FILE.
+
+    Nodes can talk to each other only if theirs are equal.
+    """
     click.echo(NetworkKey.load(file).fingerprint)

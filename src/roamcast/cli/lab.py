@@ -18,7 +18,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign.recorded import RUN_FILE
+from roamcast.campaign.recorded import RUN_FILE, tables_in
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
 from roamcast.cli.run import context_outcome, progress_bar, read_facts, show_summary
@@ -215,6 +215,7 @@ def _run_once(
             "warmup_s": checked.warmup,
             "summary": summary.as_dict(),
             "changes": changes,
+            "tables": sorted(tables_in(folder)),
             "contexts": None if contexts is None else contexts._asdict(),
         }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -2,7 +2,7 @@
 
 import click
 
-from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.paths import Folder
 from roamcast.storage import Store
 
@@ -10,7 +10,7 @@ from roamcast.storage import Store
 @click.command()
 @click.argument("out", type=Folder(), metavar="OUT")
 @click.argument("measures", nargs=-1, metavar="[MEASURE]...")
-@click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
+@master_option
 @click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 def measure(out: Store, measures: tuple[str, ...], master: str | None, settings: tuple[str, ...]) -> None:
     """Compute measures of a campaign.

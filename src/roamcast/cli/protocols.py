@@ -10,7 +10,7 @@ from roamcast.protocols.catalogue import CATALOGUE, find
 
 
 @click.command()
-@click.argument("name", required=False)
+@click.argument("name", required=False, shell_complete=lambda _context, _name, typed: _beginning_with(typed))
 def protocols(name: str | None) -> None:
     """List the protocols, or explain the parameters of one.
 
@@ -24,3 +24,7 @@ def protocols(name: str | None) -> None:
         entry = find(name, Path())
         click.echo(f"{entry.name}: {entry.summary}\n")
         click.echo(as_text(explain(entry.parameters, "protocol.parameters"), screen_width()))
+
+
+def _beginning_with(typed: str) -> list[str]:
+    return [name for name in CATALOGUE if name.startswith(typed)]

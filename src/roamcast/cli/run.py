@@ -18,7 +18,7 @@ from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from roamcast.campaign.recorded import RUN_FILE
+from roamcast.campaign.recorded import RUN_FILE, tables_in
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
 from roamcast.cli.run_folder import file_name, new_folder
@@ -102,6 +102,7 @@ def run(
         record = {
             **_record(checked, cost, summary, in_python),
             "changes": changes,
+            "tables": sorted(tables_in(folder)),
             "contexts": None if contexts is None else contexts._asdict(),
         }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")

@@ -1,13 +1,14 @@
 """`roamcast sql`: queries a campaign's folder."""
 
 import json
+import logging
 
 import click
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.paths import Folder
 from roamcast.storage import Store
 
@@ -15,7 +16,7 @@ from roamcast.storage import Store
 @click.command()
 @click.argument("out", type=Folder(), metavar="OUT")
 @click.argument("query")
-@click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
+@master_option
 @click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print a JSON object for each row.  [default: a table]")
 def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], as_json: bool) -> None:
@@ -32,6 +33,7 @@ def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], a
     from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.tables import load
 
+    logging.disable(logging.ERROR)  # Spark logs a wrong query as JSON, and raises; we print what it raises
     load(out)  # reports problems with the folder before Spark starts
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast sql") as spark:
         answer = load(out, spark).sql(query).toArrow()

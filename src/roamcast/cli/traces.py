@@ -8,7 +8,7 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
@@ -52,7 +52,7 @@ def _spark(verb: F) -> F:
     """The options of commands that run on Spark."""
     for option in (
         click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
-        click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]"),
+        master_option,
     ):
         verb = option(verb)
     return verb

@@ -10,7 +10,7 @@ from roamcast.errors import RoamcastError
 from roamcast.protocols.api import Broker, Parameters
 from roamcast.protocols.codec import Codec
 from roamcast.protocols.facts import Fact
-from roamcast.protocols.messages import Message
+from roamcast.protocols.messages import Message, kind_of
 
 Understood = Literal["lifetimes", "contexts", "domains"]
 """Parts of a publication or subscription, beyond event and filter, that a protocol may understand."""
@@ -47,6 +47,13 @@ class Entry:
     def __post_init__(self) -> None:
         if not self.messages:
             raise ProtocolError(f"protocol {self.name!r} names no messages: what it sends must be listed")
+        kinds: dict[str, type[Message]] = {}
+        for message in self.messages:
+            if (other := kinds.setdefault(kind_of(message), message)) is not message:
+                raise ProtocolError(
+                    f"protocol {self.name!r}: its messages {other.__name__} and {message.__name__} have the same tag, "
+                    f"{kind_of(message)!r}: give each one of its own"
+                )
         if not issubclass(self.parameters, Parameters):
             raise ProtocolError(
                 f"protocol {self.name!r}: its parameters, {self.parameters.__name__}, must be a subclass of "

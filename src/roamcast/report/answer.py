@@ -198,7 +198,8 @@ def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison
     if len(undecided) == 1 and sum(map(len, undecided.values())) == len(found.leads) == len(all_places):
         return f" at any value of {axis} ({who[0]})"
     places = [_places([lead.place for lead in leads], all_places) for leads in undecided.values()]
-    return f" at {axis} {' and at '.join(f'{at} ({names})' for at, names in zip(places, who, strict=True))}"
+    first, *others = (f"{at} ({names})" for at, names in zip(places, who, strict=True))
+    return f" at {axis} {_listed([first, *(f'at {other}' for other in others)])}"
 
 
 def _at(leads: Sequence[Lead], found: Comparison) -> str:

@@ -25,6 +25,8 @@ _MOST_BARS: Final = 24
 """With more, a variant has one bar, of its mean over all points."""
 _WIDTH, _LEFT, _RIGHT = 480, 62, 468
 _ROW, _BAR = 22, 14
+_LETTER: Final = 7
+"""Width of a letter of a label, at most, on average."""
 _LETTERS: Final = 48
 """Most letters of a variant's name on one line, at the size it has on a phone."""
 
@@ -34,13 +36,14 @@ class Bar:
     """The shares of one variant at one place, in the order of the causes."""
 
     variant: str
-    place: str
+    axis: str
     """Empty: over all points."""
+    value: str
     shares: tuple[float, ...]
 
     @property
     def name(self) -> str:
-        return f"{self.variant}, {self.place}" if self.place else self.variant
+        return f"{self.variant}, {self.axis} {self.value}" if self.axis else self.variant
 
 
 @dataclass(frozen=True)
@@ -69,7 +72,8 @@ def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
         return None
     shown = found if len(found) <= _MOST_CAUSES else found[: _MOST_CAUSES - 1]
     bars = [
-        Bar(variant, place, tuple(_shares(group, shown, found))) for variant, place, group in _groups(experiment, known)
+        Bar(variant, axis, value, tuple(_shares(group, shown, found)))
+        for variant, axis, value, group in _groups(experiment, known)
     ]
     words = [name.removeprefix(CAUSE).replace("_", " ") for name in shown]
     return Causes((*words, *([OTHER] if len(shown) < len(found) else [])), tuple(bars))
@@ -85,18 +89,18 @@ def _shares(rows: list[Row], shown: list[str], found: list[str]) -> Iterator[flo
         yield sum(map(mean, found[len(shown) :]))
 
 
-def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, list[Row]]]:
-    """(variant, place, rows); the place is a value of the first axis."""
+def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, str, list[Row]]]:
+    """(variant, first axis, its value, rows)."""
     variants = variants_of(experiment, rows)
     axes = swept_axes(experiment, rows)
-    by_variant = [(name, "", [row for row in rows if row.variant == name]) for name in variants]
-    whole = [group for group in by_variant if group[2]]
+    by_variant = [(name, "", "", [row for row in rows if row.variant == name]) for name in variants]
+    whole = [group for group in by_variant if group[3]]
     if not axes:
         return whole
     x = axes[0].label
     placed = [
-        (name, "" if x not in group[0].axes else f"{x} {value_text(value)}", group)
-        for name, _, mine in whole
+        (name, *((x, value_text(value)) if x in group[0].axes else ("", "")), group)
+        for name, _, _, mine in whole
         for value in (x_values(experiment, x, mine) or [None])
         if (group := [row for row in mine if x not in row.axes or key(row.axes[x]) == key(value)])
     ]
@@ -117,16 +121,13 @@ def drawing(causes: Causes) -> Markup:
         for bar in (bar for bar in causes.bars if bar.variant == variant):
             places.append((bar, top))
             top += _ROW
-    x = linear(0, causes.ticks[-1], _LEFT, _RIGHT)
+    left = _left(causes)
+    x = linear(0, causes.ticks[-1], left, _RIGHT)
     segments = [
         tag("g", *_segments(causes, index, places, x), class_=f"curve {colour_of(index)}", data_curve=index)
         for index in range(len(causes.causes))
     ]
-    labels = [
-        tag("text", bar.place.rpartition(" ")[2], x=_LEFT - 7, y=at + 12, class_="tick end")
-        for bar, at in places
-        if bar.place
-    ]
+    labels = [tag("text", bar.value, x=left - 7, y=at + 12, class_="tick end") for bar, at in places if bar.axis]
     return tag(
         "svg",
         _axis(causes, x, top),
@@ -140,6 +141,11 @@ def drawing(causes: Causes) -> Markup:
     )
 
 
+def _left(causes: Causes) -> int:
+    """Where bars begin: after the longest value of the axis, which may be a text."""
+    return max(_LEFT, min(_RIGHT // 2, 12 + _LETTER * max(len(bar.value) for bar in causes.bars)))
+
+
 def _axis(causes: Causes, x: Place, bottom: int) -> Markup:
     ticks = causes.ticks
     lines = [tag("path", d=f"M{x(tick):g} 4V{bottom}", class_="grid") for tick in ticks]
@@ -147,7 +153,7 @@ def _axis(causes: Causes, x: Place, bottom: int) -> Markup:
         tag("text", text, x=f"{x(tick):g}", y=bottom + 18, class_="tick middle")
         for tick, text in zip(ticks, tick_texts(ticks), strict=True)
     ]
-    title = tag("text", X_TITLE, x=(_LEFT + _RIGHT) // 2, y=bottom + 38, class_="title middle")
+    title = tag("text", X_TITLE, x=(_left(causes) + _RIGHT) // 2, y=bottom + 38, class_="title middle")
     return tag("g", *lines, *texts, title, class_="axis", aria_hidden="true")
 
 

@@ -28,6 +28,8 @@ from roamcast.papers.evidence import Sample
 from roamcast.report.source import key
 
 _ALPHA: Final = 1 - LEVEL
+_ZERO: Final = 1e-100
+"""A reference below it counts as 0: the square of a ratio to it may be no number any more."""
 _FEWEST: Final = 2
 """Fewest seeds for a comparison."""
 
@@ -191,7 +193,7 @@ def _differences(pairs: Sequence[tuple[Sequence[Point], Sequence[Point], About]]
 def _sample(pairs: Sequence[tuple[float, float]], about: About) -> tuple[Sample | None, float]:
     """What is compared, and the value that means no difference."""
     least = max(about.floor or 0.0, 0.0)
-    by_ratio = not (about.share or about.signed) and all(right > 0 and right >= least for _, right in pairs)
+    by_ratio = not (about.share or about.signed) and all(right > _ZERO and right >= least for _, right in pairs)
     null = 1.0 if by_ratio else 0.0
     if len(pairs) < _FEWEST:
         return None, null

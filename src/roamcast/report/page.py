@@ -45,7 +45,9 @@ def report_title(campaign: Campaign) -> str:
         return first_upper(experiments[0].title or experiments[0].name)
     papers = list(dict.fromkeys(experiment.paper for experiment in experiments if experiment.paper))
     if papers:
-        return f"{', '.join(papers)}: the published evaluation, measured again"
+        several = len(papers) > 1
+        named = f"{', '.join(papers[:-1])} and {papers[-1]}" if several else papers[0]
+        return f"The published evaluation{'s' if several else ''} of {named}, measured again"
     return f"A campaign of {len(experiments)} experiments"
 
 
@@ -70,12 +72,21 @@ def _policy_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
+def _seeds(results: Results) -> str:
+    """How many seeds the points have, from the fewest to the most; those that add seeds where needed differ."""
+    measured: dict[str, int] = {}
+    for row in results.rows:
+        point = f"{row.experiment} {row.variant} {row.axes}"
+        measured[point] = max(row.n, measured.get(point, 0))
+    found = sorted(set(measured.values()))
+    return "–".join(map(str, [found[0], found[-1]] if len(found) > 1 else found)) or "none"
+
+
 def _header(title: str, results: Results, experiments: list[DrawnExperiment]) -> Markup:
     campaign, failed = results.campaign, len(results.failures)
-    seeds = sorted({len(drawn.experiment.seeds) for drawn in experiments})
     key: dict[str, object] = {
         "Runs": f"{results.runs - failed} done, {failed} failed" if failed else f"{results.runs}, none failed",
-        "Seeds per point": "–".join(map(str, seeds)),
+        "Seeds per point": _seeds(results),
         "Date": campaign.date,
         "Machine": campaign.machine,
         "Made with": f"roamcast {campaign.versions.get('roamcast', '(version unknown)')}",
@@ -121,7 +132,7 @@ def _answers(experiments: list[DrawnExperiment]) -> Markup | None:
             parts.append(tag("details", tag("summary", drawn.title), told))
     how = (
         "Differences are taken seed by seed, over the seeds that both have; ± is a 95 % confidence interval (Student’s "
-        "t). An order is told only if it holds after Holm’s correction for the number of comparisons in its figure."
+        "t). Variants are ranked only where the order holds after Holm’s correction for all comparisons of the figure."
     )
     reading = (
         "In the figures, points are means over seeds, bars and bands 95 % intervals. Point at, tap or focus a point to "

@@ -150,6 +150,8 @@ def _legend_entry(index: int, name: str, marks: Markup) -> Markup:
 def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
     found = drawn.causes
     entries = [_legend_entry(index, name, legend_marks(index)) for index, name in enumerate(found.causes)]
+    axis = next((bar.axis for bar in found.bars if bar.axis), None)
+    beside = f"; beside the bars: {axis}" if axis else ""
     numbers = tables.share_table(
         (*found.causes, "missed"),
         [(bar.name, (*bar.shares, sum(bar.shares))) for bar in found.bars],
@@ -158,7 +160,7 @@ def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
     return tag(
         "figure",
         tag("h3", TITLE),
-        tag("p", "Pairs of an event and a subscriber that it did not reach, by cause (roamcast why)."),
+        tag("p", f"Pairs of an event and a subscriber that it did not reach, by cause (roamcast why){beside}."),
         drawing(found),
         tag("ul", *entries, class_="legend"),
         _folded("Numbers", numbers),

@@ -29,7 +29,7 @@ class Attributes(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=Tru
     change: Annotated[
         float | None,
         Meta(
-            description="s between two changes, from a random point of the first such time: all are drawn anew; "
+            description="time between two changes, s, the first at a random point within it: all are drawn again; "
             "none: they stay"
         ),
     ] = None

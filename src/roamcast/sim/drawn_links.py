@@ -19,7 +19,7 @@ class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
 class Tree(_Part, frozen=True, kw_only=True):
     """A random tree: forwarders hang on the root or on each other, and leaves on forwarders.
 
-    As far as there are leaves enough, no forwarder has nothing below it.
+    If there are enough leaves, every forwarder has something below it.
     """
 
     root: Annotated[int, Meta(description="the node at its root")]
@@ -43,7 +43,7 @@ class Tree(_Part, frozen=True, kw_only=True):
 
 
 class Cycle(_Part, frozen=True, kw_only=True):
-    """Links that take turns, as those of a node that walks past others: one state after the other, over and over."""
+    """Links that take turns, like those of a node that walks past others: one state after the other, and again."""
 
     states: Annotated[
         tuple[tuple[Pair, ...], ...],
@@ -51,7 +51,7 @@ class Cycle(_Part, frozen=True, kw_only=True):
     ]
     every: Annotated[float, Meta(ge=0.001, le=1e7, description="from one state to the next, s")]
     jitter: Annotated[
-        float, Meta(ge=0, le=1, description="how far the time of a change varies at random, in parts of `every`")
+        float, Meta(ge=0, le=1, description="how much the time of a change varies at random, as a share of `every`")
     ] = 0.0
 
     def changes(self, rng: Random, end: int) -> Iterator[tuple[int, list[Pair], list[Pair]]]:

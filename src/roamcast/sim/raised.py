@@ -14,6 +14,7 @@ from roamcast.content.event import event_name
 from roamcast.content.subscription import Publication
 from roamcast.errors import RoamcastError
 from roamcast.protocols.api import Broker
+from roamcast.protocols.facts import Fact
 from roamcast.protocols.messages import Bulk, Message, kind_of
 from roamcast.units import SECOND
 
@@ -38,7 +39,25 @@ def describe_raise(problem: BaseException) -> str | None:
     places = [place for place in traceback.extract_tb(problem.__traceback__) if _is_protocol(Path(place.filename))]
     where = f"{_short(places[-1].filename)}:{places[-1].lineno} in {places[-1].name}; " if places else ""
     doing = ", ".join(_doing(call.f_code.co_name, call.f_locals))
-    return f"{type(problem).__name__}: {problem} ({where}node {broker.node}, {doing})"
+    what = _mistake(problem) or f"{type(problem).__name__}: {problem}"
+    return f"{what} ({where}node {broker.node}, {doing})"
+
+
+def _mistake(problem: BaseException) -> str | None:
+    """A mistake that many a first protocol makes, in words; None: the error speaks for itself."""
+    called = [frame for frame in _frames(problem.__traceback__) if frame.f_code.co_filename.startswith(str(_PACKAGE))]
+    values = [(name, value) for frame in called for name, value in frame.f_locals.items()]
+    if isinstance(problem, KeyError):
+        missing = problem.args[0]
+        if isinstance(missing, type) and issubclass(missing, Message):
+            return f"the message {missing.__name__} is not among the messages of the protocol's entry: list it there"
+        fact = next((value for _, value in values if isinstance(value, Fact) and value.table == missing), None)
+        if fact is not None:
+            return f"the fact {type(fact).__name__} is not among the facts of the protocol's entry: list it there"
+    waits = [value for name, value in values if name in ("delay", "at", "now") and isinstance(value, float)]
+    if waits:
+        return f"a time of {waits[0]:g}: times are whole nanoseconds, and seconds() makes them"
+    return None
 
 
 def _frames(trace: TracebackType | None) -> Iterator[Any]:

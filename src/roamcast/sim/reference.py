@@ -1,8 +1,8 @@
-"""The core in plain Python: the oracle of the compiled one, and the place to watch the model at work.
+"""The core in plain Python: the compiled core is tested against it, and here the model can be read and stepped through.
 
-It owns no rule. `docs/model.md` does, and the numbers in brackets below are those of its section on medium access.
-Everything that could change a bit of the outcome is written out as the page has it: the order of events, of draws and
-of additions. `sum()` is avoided for floats on purpose: since Python 3.12 it compensates for rounding.
+The rules are in `docs/model.md`, not here; the numbers in brackets below are those of its section on medium access.
+Whatever could change a bit of the results follows that page exactly: the order of events, of random draws and of
+additions. `sum()` is not used for floats: since Python 3.12 it compensates for rounding.
 """
 
 import heapq
@@ -28,7 +28,7 @@ from roamcast.sim.core import (
 )
 from roamcast.sim.first_copies import FirstCopies
 
-# The classes of events at one instant, in the order in which they are worked through.
+# The classes of events at one instant, in the order in which they are handled.
 _END: Final = 0
 _RESPONSE: Final = 1
 _RELEASE: Final = 2
@@ -45,7 +45,7 @@ _METRIC_OF: Final = {
     Outcome.RANDOM_LOSS: "random_loss",
 }
 _EIFS_AFTER: Final = {Outcome.RECEIVED: False, Outcome.COLLISION: True, Outcome.RANDOM_LOSS: True}
-"""Whether EIFS applies after a frame whose reception had begun; with half duplex it stays as it was."""
+"""Whether EIFS applies after a frame whose reception had begun. Half duplex does not change whether it applies."""
 
 
 @dataclass(slots=True)
@@ -74,7 +74,7 @@ class Event:
 
 @dataclass(slots=True, eq=False)
 class Message:
-    """What a node wants on the air: the host's, or the background's (`handle` -1, with origin and number)."""
+    """A message to send: the host's, or background traffic (`handle` -1, with origin and number)."""
 
     node: "Node"
     handle: int
@@ -82,7 +82,7 @@ class Message:
     fragments: int
     full: int
     last: int
-    """Bytes of the last fragment, `full` those of each of the others."""
+    """Bytes of the last fragment; each of the others has `full`."""
     kind: int
     urgent: bool = False
     bulk: bool = False
@@ -91,9 +91,9 @@ class Message:
     origin: int = -1
     number: int = 0
     fragment: int = 0
-    """The one to be sent next, or again."""
+    """The fragment to send next, or to repeat."""
     reassembly: dict[int, int] = field(default_factory=dict)
-    """Which fragments of a broadcast each node has, by its number: bit n stands for fragment n."""
+    """The fragments of a broadcast that each node has, by the node's number: bit n is fragment n."""
     arrived: bool = False
     withdrawn: bool = False
     discarded: bool = False
@@ -110,7 +110,7 @@ class Message:
         return (self.fragments - 1) * self.full + self.last
 
     def receivers(self) -> list[int]:
-        """Who has all of it; of a bulk, who has any of it."""
+        """The nodes that have all of it; of a bulk, those that have a part."""
         return [n for n, mask in sorted(self.reassembly.items()) if self.bulk or mask == (1 << self.fragments) - 1]
 
 
@@ -132,27 +132,27 @@ class Node:
     urgent: deque[Message] = field(default_factory=deque)
     ordinary: deque[Message] = field(default_factory=deque)
     backoff: int | None = None
-    """In slots, as of the last time the medium fell idle. 0 is a backoff, None is none."""
+    """Slots left when the medium last became idle. 0 still is a backoff; None: there is none."""
     access: Event | None = None
     present: list["Reception"] = field(default_factory=list)
-    """The foreign frames sensed now, in the order in which they started."""
+    """Other nodes' frames that arrive here now, in the order of their starts."""
     transmitting: bool = False
     awaiting: bool = False
-    """An acknowledgement, or the SIFS between it and the next fragment."""
+    """Waits for an acknowledgement, or for the SIFS between it and the next fragment."""
     timeout: Event | None = None
-    """Of the acknowledgement awaited."""
+    """When the wait for the acknowledgement ends."""
     following: Event | None = None
     """The next fragment of a unicast, SIFS after the acknowledgement of the one before."""
     idle_from: int = 0
     busy_from: int = 0
-    """When the foreign frames present are sensed, or were."""
+    """When the medium is or was sensed busy with the frames in `present`."""
     nav: int = 0
     eifs: bool = False
     retry: int = 0
 
     on: bool = True
     held: list[Message] = field(default_factory=list)
-    """What was released while it was off."""
+    """Messages released while the node was off."""
 
     made: int = 0
     """Background messages made here so far."""
@@ -163,7 +163,7 @@ class Node:
 
     @property
     def quiet(self) -> bool:
-        """Nothing is on the air here, sensed or not yet."""
+        """Whether no frame is on the air here, not even one that is not sensed yet."""
         return not self.transmitting and not self.present
 
     def busy(self, now: int) -> bool:
@@ -180,7 +180,7 @@ class Node:
 
 @dataclass(slots=True, eq=False)
 class Reception:
-    """One transmission at one node that senses it. Who hears it, how well, and the link's loss are as of its start."""
+    """One transmission at one node that senses it. Range, power and the link's loss are those at its start."""
 
     node: Node
     receivable: bool
@@ -382,7 +382,7 @@ class Core:
         self._reports.append(Report(upcall, message.node.number, message.handle, receivers, None, message.spent, masks))
 
     def _over(self, upcall: Upcall, message: Message, receivers: list[int] | None = None) -> None:
-        """Nothing more will happen to a message: the host is told, unless it was the core's own."""
+        """A message is done with: tells the host, unless it was background traffic."""
         if message.kind == BACKGROUND_KIND:
             return
         packets, _, _ = message.spent
@@ -402,7 +402,7 @@ class Core:
     # Messages before they reach the air
 
     def _cut(self, message: Message) -> Message:
-        """A message longer than a frame goes in fragments."""
+        """Splits a message that is longer than a frame into fragments."""
         size, mtu = message.size, self._settings.mtu
         message.fragments, message.full = self._settings.fragments(size), mtu
         message.last = size - (message.fragments - 1) * mtu
@@ -416,7 +416,7 @@ class Core:
         self._messages.pop(handle).withdrawn = True
 
     def _release(self, message: Message) -> None:
-        """A message is released (3), unless it was called off."""
+        """Releases a message (3), unless it was withdrawn."""
         node = message.node
         if message in self._passing:
             self._passing.remove(message)
@@ -443,7 +443,7 @@ class Core:
             self._schedule(node)
 
     def _background_due(self, node: Node) -> None:
-        """Background traffic is due."""
+        """Sends a new background message, and plans the next."""
         if node.on:
             node.made += 1
             node.seen[node.number] = node.made
@@ -455,7 +455,7 @@ class Core:
         return self._cut(Message(node, -1, EVERYONE, 1, 0, size, BACKGROUND_KIND, origin=origin, number=number))
 
     def _pass_on(self, node: Node, message: Message) -> None:
-        """Background traffic was received: a flood goes on, once."""
+        """A background message was received: passes it on if it is part of a flood and new here."""
         if not self._settings.background_flood or message.number <= node.seen.get(message.origin, 0):
             return
         node.seen[message.origin] = message.number
@@ -496,7 +496,7 @@ class Core:
                 yield transmission.message
 
     def _forget(self, node: Node) -> None:
-        """All messages of a node are gone. One that has a frame on the air is over when that ends."""
+        """Drops all messages of a node. One that has a frame on the air ends with that frame."""
         node.served = node.backoff = None
         node.urgent.clear()
         node.ordinary.clear()
@@ -538,7 +538,7 @@ class Core:
         return node.idle_from + (self._settings.eifs if node.eifs else self._settings.difs)
 
     def _schedule(self, node: Node) -> None:
-        """Scheduling (2). An access that is scheduled already stays: nothing that leads here would move it."""
+        """Schedules an access (2). One that is scheduled already stays: nothing that leads here would move it."""
         if node.busy(self.now) or not node.contending or node.access is not None:
             return
         due = max(self.now, self._countdown_start(node) + (node.backoff or 0) * self._settings.slot)
@@ -549,7 +549,7 @@ class Core:
             node.access = self._push(due, _ACCESS, partial(self._access, node))
 
     def _cancel_access(self, node: Node, at: int) -> None:
-        """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
+        """Cancels the scheduled access, if there is one, since the medium is busy from `at` on (4)."""
         if node.access is not None:
             node.access.cancelled = True
             node.access = None
@@ -563,7 +563,7 @@ class Core:
             self._draw_backoff(node)
 
     def _fall_idle(self, node: Node) -> None:
-        """The medium falls idle (5), if it does."""
+        """Notes that the medium has become idle, if it has (5)."""
         if node.quiet:
             node.idle_from = max(self.now, node.nav)
             self._schedule(node)
@@ -576,7 +576,7 @@ class Core:
             self._transmit_fragment(node, node.served)
 
     def _done(self, node: Node) -> None:
-        """Done with the message (9); the caller sees to scheduling."""
+        """Is done with the message (9); the caller does the scheduling."""
         self._contend_anew(node)
         self._serve_next(node)
 
@@ -593,7 +593,7 @@ class Core:
     # On the air
 
     def _transmit_fragment(self, node: Node, message: Message) -> None:
-        """Transmits the fragment of a message that is due."""
+        """Transmits the next fragment of a message."""
         settings = self._settings
         size = message.last if message.fragment == message.fragments - 1 else message.full
         kbps = settings.basic_kbps if message.to == EVERYONE else settings.kbps
@@ -643,7 +643,7 @@ class Core:
         return low + (high - low) * node.chance["range"].uniform()
 
     def _find_sensing(self, sender: Node, sender_reach: float) -> Iterator[Reception]:
-        """Who senses a frame that starts now, by number."""
+        """The nodes that sense a frame that starts now, in the order of their numbers."""
         if self._settings.links:
             for number, loss in sorted(self._links[sender.number].items()):
                 if self._nodes[number].on:
@@ -663,7 +663,7 @@ class Core:
                 yield Reception(node, receivable=d2 <= reach * reach, power=q * q, loss=self._settings.loss)
 
     def _frame_starts(self, reception: Reception) -> None:
-        """A foreign frame starts at a node that senses it (4)."""
+        """Another node's frame starts at a node that senses it (4)."""
         node = reception.node
         was_quiet = node.quiet
         reception.half_duplex = node.transmitting
@@ -740,7 +740,7 @@ class Core:
         self._reports.append(Report(Upcall.FRAME, sender, handle, [], frame))
 
     def _frame_ends(self, transmission: Transmission, reception: Reception) -> None:
-        """The frame is gone at a node that sensed it."""
+        """A frame ends at a node that sensed it."""
         node = reception.node
         node.present.remove(reception)
         if not reception.receivable:
@@ -769,7 +769,7 @@ class Core:
         self._fall_idle(node)
 
     def _respond(self, transmission: Transmission) -> None:
-        """What follows from a transmission where it was received."""
+        """What a transmission leads to at the nodes that received it."""
         received = transmission.received()
         if transmission.message is None:
             for node in received:

@@ -49,16 +49,17 @@ class Radio(Part, frozen=True, kw_only=True):
 
     propagation: Annotated[
         Literal["two-ray", "unit-disk", "links"],
-        Meta(description="two-ray: sensed and interfering beyond the range; unit-disk: not; links: as [links] says"),
+        Meta(description="two-ray: frames interfere beyond the range; unit-disk: they do not; links: as [links] says"),
     ] = "two-ray"
     # No bounds on the parts: beside a tuple of fixed length, msgspec 0.22 corrupts memory. `problems` checks them.
     range: Annotated[
         float | tuple[float, float],
         Meta(description="how far a frame is received, m, above 0; or [least, greatest], drawn uniformly"),
     ] = 250.0
-    drawn: Annotated[Literal["frame", "node"], Meta(description="what a range between two bounds is drawn for")] = (
-        "frame"
-    )
+    drawn: Annotated[
+        Literal["frame", "node"],
+        Meta(description="with two bounds: whether the range is drawn for each frame, or once for each node"),
+    ] = "frame"
     ends: Annotated[
         Literal["sender", "both"],
         Meta(description="whose range counts: the sender's, or the lesser of both ends', so that links are two-way"),
@@ -71,15 +72,15 @@ class Radio(Part, frozen=True, kw_only=True):
         Literal["none", "opaque"],
         Meta(description="opaque: nodes notice each other only in the same building, or both outdoors"),
     ] = "none"
-    sense: Annotated[float, Meta(ge=1, description="how far a frame is sensed and interferes, in ranges (two-ray)")] = (
-        2.2
-    )
+    sense: Annotated[
+        float, Meta(ge=1, description="how far a frame is sensed and interferes, as a multiple of the range (two-ray)")
+    ] = 2.2
     collisions: Annotated[
         Literal["capture", "overlap"],
-        Meta(description="capture: the stronger frame survives by `threshold`; overlap: all are lost"),
+        Meta(description="capture: a frame survives if it is stronger by `threshold`; overlap: all are lost"),
     ] = "capture"
     threshold: Annotated[
-        float, Meta(ge=0, le=100, description="signal over the sum of interference to survive, dB")
+        float, Meta(ge=0, le=100, description="how much stronger than all interference a frame must be to survive, dB")
     ] = 10.0
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a received frame is lost all the same")] = 0.0
 
@@ -93,29 +94,30 @@ class Mac(Part, frozen=True, kw_only=True):
     """How nodes share the medium: IEEE 802.11 DCF, or not at all."""
 
     model: Annotated[Literal["dcf", "ideal"], Meta(description="ideal: no contention, no collisions, no queue")] = "dcf"
-    rate: Annotated[float, Meta(description="of unicast frames, Mb/s: 1, 2, 5.5 or 11")] = 2
+    rate: Annotated[float, Meta(description="bit rate of unicast frames, Mb/s: 1, 2, 5.5 or 11")] = 2
     basic_rate: Annotated[
         float | None,
-        Meta(description="of broadcasts and acknowledgements, Mb/s; none: 2, or the rate if that is less"),
+        Meta(description="bit rate of broadcasts and acknowledgements, Mb/s; none: 2, or `rate` if that is less"),
     ] = None
-    header: Annotated[int, Meta(ge=0, le=1000, description="bytes of headers a frame: MAC, LLC, IPv4, UDP")] = 64
+    header: Annotated[int, Meta(ge=0, le=1000, description="bytes of headers per frame: MAC, LLC, IPv4, UDP")] = 64
     mtu: Annotated[
-        int, Meta(ge=64, le=65535, description="longest message in one frame, bytes; longer ones are cut")
+        int, Meta(ge=64, le=65535, description="longest message in one frame, bytes; longer ones are sent as fragments")
     ] = 1472
     cca: Annotated[
         float, Meta(ge=0, le=100, description="from the start of a frame until others sense it (CCA), µs; 0: at once")
     ] = 4.0
-    queue: Annotated[int, Meta(ge=1, description="messages that wait at a node before more are dropped")] = 50
-    retries: Annotated[int, Meta(ge=0, le=100, description="repetitions of an unacknowledged frame")] = 7
+    queue: Annotated[int, Meta(ge=1, description="messages that can wait at a node; further ones are dropped")] = 50
+    retries: Annotated[int, Meta(ge=0, le=100, description="how often an unacknowledged frame is repeated")] = 7
 
 
 class Background(Part, frozen=True, kw_only=True):
     """Traffic that only loads the network: made, passed on and received inside the core."""
 
-    rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="messages a second and node")]
-    size: Annotated[int, Meta(ge=1, le=1 << 20, description="bytes a message")] = 256
+    rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="messages per second and node")]
+    size: Annotated[int, Meta(ge=1, le=1 << 20, description="bytes per message")] = 256
     reach: Annotated[
-        Literal["network", "neighbours"], Meta(description="network: who hears one passes it on; neighbours: not")
+        Literal["network", "neighbours"],
+        Meta(description="network: nodes that hear a message pass it on; neighbours: they do not"),
     ] = "network"
     jitter: Annotated[float, Meta(ge=0, le=3600, description="longest random wait before passing on, s")] = 0.01
 
@@ -123,7 +125,9 @@ class Background(Part, frozen=True, kw_only=True):
 class ProtocolChoice(Part, frozen=True, kw_only=True):
     """Which protocol the brokers run."""
 
-    name: Annotated[str, Meta(description="of the catalogue, or file.py:name for one of your own")] = "flooding"
+    name: Annotated[
+        str, Meta(description="a protocol of `roamcast protocols`, or file.py:name for one of your own")
+    ] = "flooding"
     parameters: Annotated[dict[str, Any], Meta(description="see `roamcast protocols`; each has a default")] = {}
 
 
@@ -140,12 +144,12 @@ class Record(Part, frozen=True, kw_only=True):
 class Scenario(Part, frozen=True, kw_only=True):
     """One run."""
 
-    name: Annotated[str, Meta(description="for people; it changes nothing")] = "unnamed"
-    seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="the one source of chance")] = 1
-    nodes: Annotated[int, Meta(ge=1, le=100_000, description="how many there are; they are numbered from 0")]
+    name: Annotated[str, Meta(description="a name for reports; it changes nothing")] = "unnamed"
+    seed: Annotated[int, Meta(ge=0, le=2**63 - 1, description="seed of all random numbers")] = 1
+    nodes: Annotated[int, Meta(ge=1, le=100_000, description="number of nodes; they are numbered from 0")]
     duration: Annotated[float, Meta(gt=0, le=1e7, description="simulated time, s")]
     warmup: Annotated[
-        float, Meta(ge=0, description="recorded but not measured, s: what is published before counts for nothing")
+        float, Meta(ge=0, description="recorded but not measured, s: events that are published in it do not count")
     ] = 0.0
     area: Area | None = None
     movement: Movement | None = None

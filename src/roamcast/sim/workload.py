@@ -95,14 +95,14 @@ class Subscribers(_Group, frozen=True, kw_only=True):
     every: Annotated[
         float | None,
         Meta(
-            description="s between two subscriptions that a node makes, from a random point of the first such time; "
+            description="time between two subscriptions of a node, s, the first at a random point within it; "
             "each ends with its lifetime, and none is ended before; none: one from the start"
         ),
     ] = None
     change: Annotated[
         float | None,
         Meta(
-            description="s between two changes of a node's subscription, from a random point of the first such time: "
+            description="time between two changes of a node's subscription, s, the first at a random point within it: "
             "the old one ends, and one of the other filters is drawn; none: it stays"
         ),
     ] = None
@@ -170,7 +170,7 @@ class Subscribers(_Group, frozen=True, kw_only=True):
 class Publishers(_Group, frozen=True, kw_only=True):
     """Nodes that publish events."""
 
-    rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="events a second and node")]
+    rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="events per second and node")]
     timing: Annotated[
         Literal["periodic", "uniform", "poisson"],
         Meta(
@@ -185,12 +185,12 @@ class Publishers(_Group, frozen=True, kw_only=True):
     ] = {}
     contents: Annotated[
         tuple[dict[str, Scalar], ...],
-        Meta(description="more attributes: those of the first event, of the second, and so on, over and over"),
+        Meta(description="further attributes: those of the first event, of the second, and so on, and again"),
     ] = ()
     documents: Annotated[
         tuple[str, ...],
         Meta(
-            description="files of XML documents, or documents: the first event, the second, and so on, over and over; "
+            description="XML documents, or their files: of the first event, of the second, and so on, and again; "
             "type and attributes come from them"
         ),
     ] = ()
@@ -201,11 +201,14 @@ class Publishers(_Group, frozen=True, kw_only=True):
         Carry,
         Meta(
             description="whether an event carries its document, plain or compressed; then it is as large as that, and "
-            "`size` counts for nothing"
+            "`size` is ignored"
         ),
     ] = "plain"
     size: Annotated[
-        int, Meta(ge=1, le=1 << 20, description="bytes an event, encoded; its payload fills what its content leaves")
+        int,
+        Meta(
+            ge=1, le=1 << 20, description="size of an encoded event, bytes; a payload fills up what its content leaves"
+        ),
     ] = 256
 
     lifetime: Annotated[

@@ -11,7 +11,7 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, NamedTuple
+from typing import Any, Final, NamedTuple, get_args
 
 from msgspec.structs import astuple
 
@@ -39,6 +39,10 @@ from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
 _FIRST, _SILENT = Copies.FIRST, Copies.SILENT
+
+DECISIONS: Final = get_args(Decided)
+MOST_AT_ONCE: Final = 1_000_000
+"""Timers set for now or earlier at one instant; at the start each of 100,000 nodes may set some."""
 
 CoreMaker = Callable[[Settings], Core]
 Progress = Callable[[int], None]
@@ -97,6 +101,7 @@ class World:
         self.now = 0
         self._agenda: list[tuple[int, Priority, int, int, Any]] = []
         self._serial = 0
+        self._at_once = 0, 0  # an instant, and how many timers were set at it for it or earlier
 
         self._messages = MessagesInFlight()
         self._costs = Costs(recorder, self._kind_roles)
@@ -468,7 +473,16 @@ class World:
         return self.core.overheard(node, sender) if self._overhears else None
 
     def set_timer(self, node: int, at: int, key: Hashable) -> None:
+        if at <= self.now:
+            self._count_at_once()
         self._plan(max(at, self.now), Priority.TIMER, node, key)
+
+    def _count_at_once(self) -> None:
+        """Refuses a protocol that sets timers for now or earlier without end: the run would never go on."""
+        instant, count = self._at_once
+        self._at_once = self.now, count + 1 if instant == self.now else 1
+        if self._at_once[1] > MOST_AT_ONCE:
+            raise RuntimeError("timers are set for now or earlier again and again: set them for later than `now`")
 
     def _record_frame(self) -> None:
         frame = self.core.frame
@@ -576,4 +590,6 @@ class _DecidingPort(_Port):
     __slots__ = ()
 
     def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
+        if decision not in DECISIONS:
+            raise ValueError(f"decision {decision!r}: expected one of {', '.join(DECISIONS)}")
         self._world.record(self._node, Decision(event, decision, to))

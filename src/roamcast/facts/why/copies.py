@@ -12,7 +12,9 @@ The rules this file owns:
 
 from typing import NamedTuple
 
-from roamcast.facts.why.record import NOBODY, RECEIVED, Frame, Published, Record
+import numpy as np
+
+from roamcast.facts.why.record import NOBODY, Frame, Published, Record
 
 _WITHOUT_IT = ("given up", "cache full")
 """What a node may decide about an event that it never had whole."""
@@ -63,17 +65,20 @@ def _earlier(had: dict[int, int], node: int, time: int) -> None:
 
 def _arrivals(record: Record, frames: list[Frame]) -> dict[int, tuple[int, int, int]]:
     """By node: when a message was there whole for the first time, from whom, and its last frame."""
+    if not frames:
+        return {}
+    whole = messages(frames, record.settings.mtu)
+    place, node, outcome = record.outcomes([frame for message in whole for frame in message])
+    of_place = np.repeat(np.arange(len(whole)), [len(message) for message in whole])
+    needed = np.array([1 if message[-1].to != NOBODY else len(message) for message in whole])
+    received = outcome == record.received
+    keys, count = np.unique(of_place[place[received]] * record.settings.nodes + node[received], return_counts=True)
+    complete = keys[count >= needed[keys // record.settings.nodes]] if len(keys) else keys
     found: dict[int, tuple[int, int, int]] = {}
-    for message in messages(frames, record.settings.mtu):
-        last = message[-1]
-        received: dict[int, int] = {}
-        for frame in message:
-            for node, outcome in record.outcomes(frame.number):
-                received[node] = received.get(node, 0) + (outcome == RECEIVED)
-        needed = 1 if last.to != NOBODY else len(message)
-        for node, count in received.items():
-            if count >= needed and (node not in found or last.end < found[node][0]):
-                found[node] = last.end, last.sender, last.number
+    for which, one in zip(*(column.tolist() for column in divmod(complete, record.settings.nodes)), strict=True):
+        last = whole[which][-1]
+        if one not in found or last.end < found[one][0]:
+            found[one] = last.end, last.sender, last.number
     return found
 
 

@@ -12,10 +12,12 @@ The rules this file owns, in the order in which they are asked:
 from dataclasses import dataclass, field
 from typing import NamedTuple
 
+import numpy as np
+
 from roamcast.facts.possible import NEVER
 from roamcast.facts.why.causes import DECISIONS, LOSSES, NEAREST, Cause
 from roamcast.facts.why.copies import Copy, copies
-from roamcast.facts.why.record import NOBODY, RECEIVED, Decided, Frame, Published, Record
+from roamcast.facts.why.record import NOBODY, Decided, Frame, Published, Record
 from roamcast.facts.why.ways import Gap, gaps_at, gaps_over_time
 
 
@@ -88,14 +90,8 @@ class Explainer:
         self._event, self._published = event, record.published[event]
         self._frames = record.frames_of(event)
         self._had = copies(record, self._published, self._frames)
-        self._lost: dict[int, list[Lost]] = {}
-        self._got: dict[tuple[int, int], int] = {}
-        for frame in self._frames:
-            for node, outcome in record.outcomes(frame.number):
-                if outcome == RECEIVED:
-                    self._got[frame.sender, node] = self._got.get((frame.sender, node), 0) + 1
-                else:
-                    self._lost.setdefault(node, []).append(Lost(frame, node, outcome))
+        self._place, self._node, self._outcome = record.outcomes(self._frames)
+        self._sender = np.array([frame.sender for frame in self._frames], np.int64)[self._place]
         self._earliest = record.earliest(event)
 
     # --- A missed pair ----------------------------------------------------------------------------------------------
@@ -127,25 +123,33 @@ class Explainer:
     def _attempt(self, gap: Gap) -> Attempt:
         record = self.record
         sent = tuple(frame for frame in self._frames if frame.sender == gap.holder and frame.to in (NOBODY, gap.next))
-        lost = tuple(one for one in self._lost.get(gap.next, ()) if one.frame.sender == gap.holder)
+        there = np.flatnonzero((self._sender == gap.holder) & (self._node == gap.next))
+        lost = tuple(
+            Lost(self._frames[self._place[row]], gap.next, record.outcome(self._outcome[row]))
+            for row in there
+            if self._outcome[row] != record.received
+        )
         about = [
             one
             for one in record.decided.get(self._published.event, ())
             if one.node == gap.holder and one.to in (None, gap.next)
         ]
         decided = about[-1] if about else None
-        cause = self._cause(gap, sent, lost, about)
+        cause = self._cause(gap, sent, lost, len(there) > len(lost), about)
         return Attempt(gap, cause, self._had[gap.holder].time, sent, lost, decided)
 
-    def _cause(self, gap: Gap, sent: tuple[Frame, ...], lost: tuple[Lost, ...], about: list[Decided]) -> Cause:
+    def _cause(
+        self, gap: Gap, sent: tuple[Frame, ...], lost: tuple[Lost, ...], received: bool, about: list[Decided]
+    ) -> Cause:
+        """`received`: a frame of the holder arrived at the next node."""
         record = self.record
         if lost:
             counted = [one.outcome for one in lost]
             most = max(LOSSES, key=counted.count)
             return LOSSES[most]
-        if self._got.get(gap, 0) and not record.has_tree:
+        if received and not record.has_tree:
             return Cause.PARTIAL
-        if sent and not self._got.get(gap, 0):
+        if sent and not received:
             # Who carries it met the next node at another time, and sent nothing then.
             return self._no_longer_there(gap) or (Cause.SILENT if record.carries else Cause.OUT_OF_RANGE)
         against = [one for one in about if one.decision != "forwarded"]

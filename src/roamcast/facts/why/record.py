@@ -1,13 +1,14 @@
 """The facts of one run, laid out so that questions about one event take little time."""
 
 from collections import defaultdict
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
+import pyarrow.compute as pc
 
 from roamcast.facts.compiled import Bools, Floats, Ints
 from roamcast.facts.contacts import Contacts, Reach, presence
@@ -143,7 +144,7 @@ class Record:
         columns: dict[str, Any] = {
             name: table[name].fill_null(NOBODY).to_numpy() for name in ("start", "end", "sender", "to", "event", "size")
         }
-        columns["kind"] = table["kind"].to_pylist()
+        columns["kind"], columns["kinds"] = coded(table["kind"])
         return columns
 
     @cached_property
@@ -164,18 +165,36 @@ class Record:
     def frame(self, number: int) -> Frame:
         columns = self._frames
         start, end, sender, to, size = (int(columns[name][number]) for name in ("start", "end", "sender", "to", "size"))
-        return Frame(number, start, end, sender, to, columns["kind"][number], size)
+        return Frame(number, start, end, sender, to, columns["kinds"][columns["kind"][number]], size)
 
     @cached_property
-    def _receptions(self) -> tuple[Ints, Ints, list[str]]:
+    def _receptions(self) -> tuple[Ints, Ints, Ints, list[str]]:
         table = self.tables["reception"]
-        return table["frame"].to_numpy(), table["node"].to_numpy(), table["outcome"].to_pylist()
+        return table["frame"].to_numpy(), table["node"].to_numpy(), *coded(table["outcome"])
 
-    def outcomes(self, frame: int) -> list[tuple[int, str]]:
-        """What became of a frame, by node."""
-        frames, node, outcome = self._receptions
-        low, high = np.searchsorted(frames, frame), np.searchsorted(frames, frame, "right")
-        return [(int(node[row]), outcome[row]) for row in range(low, high)]
+    def outcomes(self, frames: Sequence[Frame]) -> tuple[Ints, Ints, Ints]:
+        """What became of these frames, a row for each node that one was meant for: the frame's place among them, the
+        node, and the outcome's number (`outcome`).
+        """
+        if not frames:
+            return (np.empty(0, np.int64),) * 3
+        column, node, outcome, _ = self._receptions
+        numbers = np.array([frame.number for frame in frames], np.int64)
+        low, high = np.searchsorted(column, numbers), np.searchsorted(column, numbers, "right")
+        count = high - low
+        place = np.repeat(np.arange(len(frames)), count)
+        rows = np.arange(len(place)) + np.repeat(low - np.cumsum(count) + count, count)
+        return place, node[rows], outcome[rows]
+
+    def outcome(self, number: int) -> str:
+        """The name of an outcome."""
+        return self._receptions[3][number]
+
+    @cached_property
+    def received(self) -> int:
+        """The number of the outcome `RECEIVED`; -1: nothing was received."""
+        names = self._receptions[3]
+        return names.index(RECEIVED) if RECEIVED in names else -1
 
     @cached_property
     def _longest(self) -> int:
@@ -256,3 +275,12 @@ def at(contacts: Contacts, time: int) -> Bools:
     """Which of the contacts are there at an instant."""
     there: Bools = (contacts.begin <= time) & (time < contacts.until)
     return there
+
+
+def coded(column: pa.ChunkedArray) -> tuple[Ints, list[str]]:
+    """A column of few different words: which of them each row has, and the words. Rows as strings would take 60 bytes
+    each, and there are millions.
+    """
+    names = column.unique()
+    numbers: Ints = pc.index_in(column, value_set=names).to_numpy()
+    return numbers, names.to_pylist()

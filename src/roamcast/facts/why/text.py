@@ -98,7 +98,11 @@ def _failed(record: Record, told: Explanation) -> Iterator[str]:
         yield f"The last on the way that had it: {'nodes' if several else 'node'} {names}."
         yield _attempt(record, decisive[0])
     elif cause is Cause.NOT_HANDED_OVER:
-        yield f"It reached node {told.node} at {clock(told.copies[told.node].time)}, which did not hand it over."
+        arrived = told.copies[told.node].time
+        yield f"It reached node {told.node} at {clock(arrived)}, which did not hand it over."
+        ended = [wish.end for wish in wishes(record, told.published.event, told.node) if wish.end is not None]
+        if ended and max(ended) <= arrived:
+            yield f"Its subscription had ended at {clock(max(ended))}."
         yield from _domains(record, told)
     yield f"Cause: {cause}: {MEANING[cause]}."
 
@@ -112,6 +116,8 @@ def _attempt(record: Record, one: Attempt) -> str:
         return f"Node {holder} sent it at {clock(lost.frame.start)}; at node {following} {what}."
     if one.cause is Cause.SILENT and one.sent:
         return f"Node {holder} had it since {clock(one.had)} and met node {following}, but sent nothing of it then."
+    if one.cause is Cause.PARTIAL:
+        return f"Node {holder} sent it from {clock(one.sent[0].start)} on; node {following} got a part of it."
     if one.cause is Cause.OUT_OF_RANGE:
         where = f"was out of range{_far(record, one)}"
         return f"Node {holder} sent it at {clock(one.sent[0].start)}, when node {following} {where}."

@@ -89,7 +89,7 @@ def _data(run: RecordedRun, label: str) -> str:
         "duration": scenario.duration,
         "warmup": scenario.warmup,
         "missing": missing(run),
-        **add_scene(pack, run),
+        **add_scene(pack, run, event_number),
         **add_traffic(pack, run, event_number),
         **add_events(pack, run, event_number),
     }

@@ -108,11 +108,8 @@ def _add_pairs(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> di
     pack.add("pair.possible", possible, "f8")
     causes = [explained[pair].cause if pair in explained else None for pair in pairs]
     pack.add("pair.cause", np.array([-1 if cause is None else _CAUSES.index(cause) for cause in causes]), "i4")
-    told = {
-        number: brief(record, explained[pair])
-        for number, pair in enumerate(pair for pair in pairs)
-        if pair in explained and len(explained) <= _TOLD
-    }
+    missing = [number for number, pair in enumerate(pairs) if pair in explained]
+    told = {number: brief(record, explained[pairs[number]]) for number in missing[:_TOLD]}
     return {"causes": [[str(cause), MEANING[cause]] for cause in _CAUSES], "why": told}
 
 

@@ -21,7 +21,7 @@ _CIRCLE: Final = 500.0
 """Radius of the circle for nodes without positions, m."""
 
 
-def add_scene(pack: Pack, run: RecordedRun) -> dict[str, Any]:
+def add_scene(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
     """Adds the columns of the movement; returns what else to draw."""
     scenario, reach = run.scenario, run.record.settings.reach
     placed = run.record.contacts is not None and reach is not None
@@ -38,7 +38,7 @@ def add_scene(pack: Pack, run: RecordedRun) -> dict[str, Any]:
         "placed": placed,
         "indoor_range": scenario.radio.indoor_range,
         "buildings": _buildings(run) if placed else [],
-        "regions": _regions(run),
+        "regions": _regions(run, event_number),
     }
 
 
@@ -73,23 +73,31 @@ def _buildings(run: RecordedRun) -> list[list[float]]:
     return [list(building) for building in moving.plan(area, run.scenario.seed)]
 
 
-def _regions(run: RecordedRun) -> list[dict[str, Any]]:
-    """Contexts of relevance and of interest, each with the time during which it is in force."""
+def _regions(run: RecordedRun, event_number: dict[int, int]) -> list[dict[str, Any]]:
+    """Contexts of relevance and of interest, each with the time during which it is in force; of relevance, with the
+    page's number of the event.
+    """
     found = []
     end = run.scenario.end
-    wanted = (("publish", "relevance"), ("subscribe", "interest"))
-    for table, column in wanted:
-        rows = run.record.rows(table, "time", "node", "lifetime", column)
-        for time, node, lifetime, text in rows:
+    wanted = (("publish", "event", "relevance"), ("subscribe", "subscription", "interest"))
+    for table, which, column in wanted:
+        rows = run.record.rows(table, "time", which, "lifetime", column)
+        for time, number, lifetime, text in rows:
             context = None if text is None else parse_context(text)
             region = None if context is None else region_of(context)
             if region is None:
                 continue
             until = end if lifetime is None else min(end, time + lifetime)
             shape = [region.x, region.y, region.radius] if isinstance(region, Circle) else _corners(region)
-            found.append({"kind": column, "node": node, "from": time / SECOND, "until": until / SECOND, "shape": shape})
+            event = event_number[number] if which == "event" else -1
+            found.append(
+                {"kind": column, "event": event, "from": time / SECOND, "until": until / SECOND, "shape": shape}
+            )
     return found
 
 
 def _corners(region: Any) -> list[list[float]]:  # noqa: ANN401  # a rectangle or a polygon
-    return [list(corner) for corner in region.corners]
+    """Clockwise, as the page draws circles: where shapes turn in opposite directions, what they share is not filled."""
+    corners = [list(corner) for corner in region.corners]
+    turned = sum(ax * by - bx * ay for (ax, ay), (bx, by) in zip(corners, [*corners[1:], corners[0]], strict=True))
+    return corners[::-1] if turned > 0 else corners

@@ -1,8 +1,11 @@
 """What was on the air: frames in the order of their starts, and what became of each at the nodes around."""
 
+from collections.abc import Sequence
 from typing import Any, Final
 
 import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 
 from roamcast.campaign.recorded import RecordedRun
 from roamcast.report.replay.pack import Pack
@@ -23,9 +26,8 @@ def add_traffic(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> d
     pack.add("frame.end", frame["end"].to_numpy()[order] / SECOND, "f8")
     pack.add("frame.sender", frame["sender"].to_numpy()[order], "i4")
     pack.add("frame.to", frame["to"].fill_null(-1).to_numpy()[order], "i4")
-    pack.add("frame.kind", _numbers(frame["kind"].to_pylist(), kinds)[order], "u1")
-    events = np.array([event_number.get(event, -1) for event in frame["event"].to_pylist()], np.int64)
-    pack.add("frame.event", events[order], "i4")
+    pack.add("frame.kind", _numbers(frame["kind"], kinds)[order], "u1")
+    pack.add("frame.event", _numbers(frame["event"], list(event_number))[order], "i4")
     pack.add("frame.size", frame["size"].to_numpy()[order], "i4")
     _add_receptions(pack, order, reception["frame"].to_numpy(), reception["node"].to_numpy(), reception["outcome"])
     _add_series(pack, run)
@@ -39,13 +41,17 @@ def _add_receptions(pack: Pack, order: Any, frame: Any, node: Any, outcome: Any)
     moved = place[frame] if len(frame) else frame
     rows = np.argsort(moved, kind="stable")
     pack.add("reception.first", np.searchsorted(moved[rows], np.arange(len(order) + 1)), "i4")
-    pack.add("reception.node", node[rows], "i4")
-    pack.add("reception.outcome", _numbers(outcome.to_pylist(), OUTCOMES)[rows], "u1")
+    # Two bytes where they suffice: a large run has tens of millions of these.
+    pack.add("reception.node", node[rows], "u2" if node.max(initial=0) < 1 << 16 else "i4")
+    pack.add("reception.outcome", _numbers(outcome, OUTCOMES)[rows], "u1")
 
 
-def _numbers(names: list[str], known: Any) -> np.ndarray[Any, np.dtype[np.int64]]:  # noqa: ANN401  # a list or tuple
-    number = {name: place for place, name in enumerate(known)}
-    return np.array([number[name] for name in names], np.int64)
+def _numbers(column: pa.ChunkedArray, known: Sequence[int | str]) -> np.ndarray[Any, np.dtype[np.int64]]:
+    """The place of each value among the known ones; -1: it is null, or none of them."""
+    places: np.ndarray[Any, np.dtype[np.int64]] = (
+        pc.index_in(column, value_set=pa.array(known, column.type)).fill_null(-1).to_numpy()
+    )
+    return places
 
 
 def _add_series(pack: Pack, run: RecordedRun) -> None:

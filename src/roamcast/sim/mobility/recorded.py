@@ -35,7 +35,7 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
     absence: Annotated[
         Literal["restart", "suspended"],
         Meta(
-            description="What becomes of a node of a trace while it is not there: it begins again when it comes back, "
+            description="What a node does while the trace does not have it: it starts again when it comes back, "
             "or sleeps meanwhile; as with [[away]]."
         ),
     ] = "restart"

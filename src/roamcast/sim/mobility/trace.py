@@ -45,11 +45,11 @@ _AT_ONCE: Final = 1 << 16
 
 Subset = Annotated[
     Literal["first", "drawn"],
-    Meta(description="Which nodes of a trace that has more than the scenario: the first, or drawn from the seed."),
+    Meta(description="Which nodes to take if the trace has more than the scenario: the first, or drawn from the seed."),
 ]
 Window = Annotated[
     Annotated[float, Meta(gt=0, le=1e9)] | None,
-    Meta(description="How many seconds of a trace, from a time drawn from the seed; none: from its beginning."),
+    Meta(description="How much of the trace to take, s, from a time drawn from the seed; none: from its beginning."),
 ]
 
 

@@ -1,5 +1,7 @@
 // Delivery of one event over time, beside what was possible by contacts alone.
 
+const SEEN = 4; // of what was possible later than the last delivery, so many times that long: else the curve is a spike
+
 class DeliveryChart {
   constructor(canvas, palette) {
     this._canvas = canvas;
@@ -15,7 +17,7 @@ class DeliveryChart {
     const after = (time) => time - story.published;
     const possible = story.pairs.map((pair) => after(pair.possible)).filter(Number.isFinite);
     const reached = story.pairs.map(({ node }) => story.delivered.get(node)).filter(Boolean).map(({ time }) => after(time));
-    const longest = 1.15 * Math.max(1e-3, ...reached, ...possible.map((time) => Math.min(time, 50 * Math.max(0.02, ...reached))));
+    const longest = 1.15 * Math.max(1e-3, ...reached, ...possible.map((time) => Math.min(time, SEEN * Math.max(0.02, ...reached))));
     const [left, right, top, foot] = [38, width - 8, 8, height - 16];
     const x = (time) => left + ((right - left) * Math.min(time, longest)) / longest;
     const y = (share) => foot - (foot - top) * share;

@@ -45,6 +45,7 @@ class Controls {
 
   _key(event) {
     if (event.target.matches("input[type=search], input[type=number]") || event.ctrlKey || event.metaKey || event.altKey) return;
+    if (event.target === this._speed && event.key.startsWith("Arrow")) return; // they move the slider
     const player = this._player, far = event.shiftKey;
     const actions = {
       " ": () => player.toggle(),

@@ -136,7 +136,7 @@ class EventPanel {
   _step({ sender, fresh, repeated, lost }) {
     const became = [];
     if (fresh.length) became.push(`→ ${fresh.join(", ")}`);
-    if (repeated) became.push(`${repeated} had it already`);
+    if (repeated) became.push(repeated > 1 ? `${repeated} nodes had it already` : "one node had it already");
     for (const outcome of [1, 2, 3]) {
       const nodes = lost.filter((one) => one.outcome === outcome).map(({ node }) => node);
       if (nodes.length) became.push(`${words(this._run.about.outcomes[outcome])} at ${nodes.join(", ")}`);

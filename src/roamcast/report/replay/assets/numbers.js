@@ -35,7 +35,8 @@ function clamp(value, low, high) {
 
 // A time of the run, with as many digits as the speed lets one see.
 function clockText(seconds, digits) {
-  const minutes = Math.floor(seconds / 60), rest = seconds - 60 * minutes;
+  const rounded = Number(seconds.toFixed(digits)); // first: 59.9 s without digits is 1:00, not 0:60
+  const minutes = Math.floor(rounded / 60), rest = rounded - 60 * minutes;
   const text = rest.toFixed(digits).padStart(digits ? 3 + digits : 2, "0");
   return `${minutes}:${text}`;
 }

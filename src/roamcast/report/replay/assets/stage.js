@@ -1,6 +1,6 @@
 // The picture of the network at one time.
 
-const NODE = 6; // radius, pixels
+const NODE = 6, LEAST_NODE = 3; // radius, pixels: with room around the nodes, and in a crowd
 const LABELLED = 26; // pixels that a node must have around it for its number to be shown inside the crowd
 
 class Stage {
@@ -25,8 +25,10 @@ class Stage {
   }
 
   draw(clock) {
-    const { time } = clock;
+    const { time } = clock, [width, height] = this._run.about.area;
     const context = this._context, camera = this._camera, ratio = devicePixelRatio, view = this._view;
+    this._room = Math.sqrt((width * height) / this._run.nodes) * camera.scale; // pixels from node to node
+    this._node = clamp(this._room / 4, LEAST_NODE, NODE);
     camera.keepUp(this._run.movement);
     this._sprites.begin();
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -62,27 +64,39 @@ class Stage {
     }
     context.fillStyle = this._palette.building;
     for (const building of this._run.about.buildings) context.fillRect(...rectangle(...building));
-    context.lineWidth = 1.5;
-    for (const region of this._run.about.regions) {
-      if (time < region.from || time >= region.until) continue;
-      const path = this._shape(region.shape);
-      context.globalAlpha = 0.12;
-      context.fillStyle = this._palette[region.kind];
-      context.fill(path);
-      stroke(context, path, this._palette[region.kind], 0.7);
-      context.globalAlpha = 1;
-    }
+    for (const kind of ["interest", "relevance"]) this._regions(kind, time);
   }
 
-  _shape(shape) {
-    const path = new Path2D(), camera = this._camera;
-    if (typeof shape[0] === "number") {
-      path.arc(camera.screenX(shape[0]), camera.screenY(shape[1]), shape[2] * camera.scale, 0, 2 * Math.PI);
-    } else {
-      for (const [x, y] of shape) path.lineTo(camera.screenX(x), camera.screenY(y));
-      path.closePath();
+  // Those in force, each shape once: a hundred events may be about one place. In an event's story, its own alone.
+  _regions(kind, time) {
+    const context = this._context, story = this._view.story, shapes = new Map();
+    for (const { kind: of, event, from, until, shape } of this._run.about.regions) {
+      if (of !== kind || time < from || time >= until || (story && event >= 0 && event !== story.event)) continue;
+      shapes.set(shape.join(), shape);
     }
-    return path;
+    if (!shapes.size) return;
+    const path = new Path2D();
+    for (const shape of shapes.values()) this._outline(path, shape);
+    context.globalAlpha = 0.12;
+    context.fillStyle = this._palette[kind];
+    context.fill(path);
+    context.lineWidth = 1.5;
+    stroke(context, path, this._palette[kind], 0.7);
+    context.globalAlpha = 1;
+  }
+
+  _outline(path, shape) {
+    const camera = this._camera;
+    if (typeof shape[0] === "number") {
+      const x = camera.screenX(shape[0]), y = camera.screenY(shape[1]), radius = shape[2] * camera.scale;
+      path.moveTo(x + radius, y);
+      path.arc(x, y, radius, 0, 2 * Math.PI);
+    } else {
+      const [[x, y], ...others] = shape;
+      path.moveTo(camera.screenX(x), camera.screenY(y));
+      for (const [cx, cy] of others) path.lineTo(camera.screenX(cx), camera.screenY(cy));
+    }
+    path.closePath();
   }
 
   _links(spans, colour, width, alpha, dashes = []) {
@@ -123,7 +137,7 @@ class Stage {
       const fx = camera.screenX(x[from]), fy = camera.screenY(y[from]);
       const tx = camera.screenX(x[node]), ty = camera.screenY(y[node]);
       const length = Math.hypot(tx - fx, ty - fy), ux = (tx - fx) / (length || 1), uy = (ty - fy) / (length || 1);
-      const ex = tx - (NODE + 3) * ux, ey = ty - (NODE + 3) * uy;
+      const ex = tx - (this._node + 3) * ux, ey = ty - (this._node + 3) * uy;
       path.moveTo(fx, fy);
       path.lineTo(ex, ey);
       path.moveTo(ex - 7 * ux - 4 * uy, ey - 7 * uy + 4 * ux);
@@ -136,12 +150,13 @@ class Stage {
     context.globalAlpha = 1;
   }
 
-  // Strong where the node is still without the event.
+  // Strong where the node is still without the event; in a crowd, there alone.
   _lostCopies(story, time) {
-    const { x, y } = this._run.movement, camera = this._camera;
+    const { x, y } = this._run.movement, camera = this._camera, crowd = this._room < LABELLED;
     for (const { time: when, sender, node, outcome } of story.lost) {
-      if (when > time) continue;
-      this._context.globalAlpha = story.heard[node] <= time ? 0.3 : 1;
+      const has = story.heard[node] <= time;
+      if (when > time || (crowd && has)) continue;
+      this._context.globalAlpha = has ? 0.3 : 1;
       const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
       this._sprites.cross(this._context, outcome, camera.screenX(x[sender]), camera.screenY(y[sender]), px, py);
     }
@@ -163,20 +178,20 @@ class Stage {
     const view = this._view, story = view.story, palette = this._palette;
     const wanting = [], missed = [], reached = [];
     for (let node = 0; node < this._run.nodes; node++) if (this._wanting[node]) wanting.push(node);
-    this._circles(story ? [] : wanting, NODE + 3, palette.subscriber, 2.5);
+    this._circles(story && story.pairs.length ? [] : wanting, this._node + 3, palette.subscriber, 2.5);
     if (story) {
       for (const { node } of story.pairs) {
         const got = story.delivered.get(node);
         (got && got.time <= time ? reached : missed).push(node);
       }
-      this._circles(reached, NODE + 4, palette.subscriber, 3);
-      this._circles(missed, NODE + 4, palette.missed, 3, [3, 3]);
+      this._circles(reached, this._node + 4, palette.subscriber, 3);
+      this._circles(missed, this._node + 4, palette.missed, 3, [3, 3]);
     }
     const forwarders = this._run.spans.forwarder;
     const forwarding = Array.from({ length: forwarders.count }, (_, i) => forwarders.one[forwarders.at(i)]);
-    this._circles(forwarding, NODE + 6, palette.tree, 2);
-    if (view.node >= 0) this._circles([view.node], NODE + 8, palette.text, 2);
-    if (view.hovered >= 0) this._circles([view.hovered], NODE + 8, palette.muted, 1.5);
+    this._circles(forwarding, this._node + 6, palette.tree, 2);
+    if (view.node >= 0) this._circles([view.node], this._node + 8, palette.text, 2);
+    if (view.hovered >= 0) this._circles([view.hovered], this._node + 8, palette.muted, 1.5);
     this._caches();
   }
 
@@ -189,7 +204,7 @@ class Stage {
     this._context.fillStyle = this._palette.relay;
     for (let node = 0; node < counts.length; node++) {
       const height = 1.6 * Math.min(10, counts[node]);
-      if (height) this._context.fillRect(camera.screenX(x[node]) + NODE + 6, camera.screenY(y[node]) + 8 - height, 4, height);
+      if (height) this._context.fillRect(camera.screenX(x[node]) + this._node + 6, camera.screenY(y[node]) + 8 - height, 4, height);
     }
   }
 
@@ -213,14 +228,15 @@ class Stage {
   // without a graphics card, one path of many dots takes twice as long.
   _dots(time) {
     const { x, y } = this._run.movement, camera = this._camera, context = this._context, palette = this._palette;
+    const size = this._node;
     let filled = null;
     context.lineWidth = 2;
     for (let node = 0; node < this._run.nodes; node++) {
       const px = camera.screenX(x[node]), py = camera.screenY(y[node]);
       if (!camera.sees(px, py, 20)) continue;
       context.beginPath();
-      if (this._run.publishes[node]) context.rect(px - NODE, py - NODE, 2 * NODE, 2 * NODE);
-      else context.arc(px, py, NODE, 0, 2 * Math.PI);
+      if (this._run.publishes[node]) context.rect(px - size, py - size, 2 * size, 2 * size);
+      else context.arc(px, py, size, 0, 2 * Math.PI);
       if (this._gone[node]) {
         context.setLineDash([2, 3]);
         context.strokeStyle = palette.muted;
@@ -252,12 +268,10 @@ class Stage {
 
   _numbers() {
     const { nodes, movement } = this._run, camera = this._camera, view = this._view, context = this._context;
-    const [width, height] = this._run.about.area;
-    const room = Math.sqrt((width * height) / nodes) * camera.scale;
-    const all = view.numbers && room >= LABELLED;
+    const all = view.numbers && this._room >= LABELLED;
     for (let node = 0; node < nodes; node++) {
       if (!all && node !== view.node && node !== view.hovered) continue;
-      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - NODE - 3;
+      const x = camera.screenX(movement.x[node]), y = camera.screenY(movement.y[node]) - this._node - 3;
       if (!camera.sees(x, y, 20)) continue;
       this._sprites.label(context, node, x, y);
     }

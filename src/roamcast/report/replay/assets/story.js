@@ -32,11 +32,11 @@ class Story {
     }
   }
 
-  // When it was last heard or lost.
+  // When it was last heard, delivered or lost.
   get end() {
     let last = this.published;
     for (const time of this.heard) if (Number.isFinite(time)) last = Math.max(last, time);
-    for (const { time } of this.lost) last = Math.max(last, time);
+    for (const { time } of [...this.lost, ...this.delivered.values()]) last = Math.max(last, time);
     return last;
   }
 
