@@ -36,7 +36,7 @@ def shown(console: Console) -> Iterator[OnProgress]:
 
 
 class Lines:
-    """Prints the first state of each start, the last, every tenth of the work, every new failure, and a sign of life."""
+    """Prints the first state of every start, the last, every tenth of the work, each failure, and a sign of life."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
         self._tell = tell
