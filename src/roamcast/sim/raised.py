@@ -3,6 +3,7 @@
 All of it is found from the traceback, so that a run without errors pays nothing for it.
 """
 
+import struct
 import traceback
 from collections.abc import Iterator
 from pathlib import Path
@@ -47,7 +48,7 @@ def _mistake(problem: BaseException) -> str | None:
     """A mistake that many a first protocol makes, in words; None: the error speaks for itself."""
     called = [frame for frame in _frames(problem.__traceback__) if frame.f_code.co_filename.startswith(str(_PACKAGE))]
     values = [(name, value) for frame in called for name, value in frame.f_locals.items()]
-    if isinstance(problem, KeyError):
+    if isinstance(problem, KeyError) and problem.args:
         missing = problem.args[0]
         if isinstance(missing, type) and issubclass(missing, Message):
             return f"the message {missing.__name__} is not among the messages of the protocol's entry: list it there"
@@ -55,7 +56,7 @@ def _mistake(problem: BaseException) -> str | None:
         if fact is not None:
             return f"the fact {type(fact).__name__} is not among the facts of the protocol's entry: list it there"
     waits = [value for name, value in values if name in ("delay", "at", "now") and isinstance(value, float)]
-    if waits:
+    if waits and isinstance(problem, TypeError | struct.error):
         return f"a time of {waits[0]:g}: times are whole nanoseconds, and seconds() makes them"
     return None
 
