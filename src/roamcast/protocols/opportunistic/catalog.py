@@ -14,7 +14,7 @@ union of their tables.
   very many constraints is treated as wanting everything: matching it with a full cache would take seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
@@ -98,7 +98,7 @@ class _Profile:
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self.asked = 0  # the number of the latest content that it was matched with
-        self.contents: dict[bytes, _Content] = {}
+        self.contents: dict[bytes, _Content] = {}  # those that it wants, in the order of their numbers
 
 
 class _Neighbour:
@@ -149,14 +149,13 @@ class Catalog:
 
     def hear(self, now: int, node: int, filter: Filter) -> None:
         """Notes the profile of a node within the scope."""
-        known = self._neighbours.get(node)
+        known = self._neighbours.renew(now, node)
         if known is None:
-            neighbour = _Neighbour(self._profile(filter))
-        else:
-            neighbour = known.value
-            if neighbour.profile.filter is not filter and neighbour.profile.filter != filter:
-                neighbour.profile = self._profile(filter)
-        self._neighbours.hear(now, node, neighbour)
+            self._neighbours.hear(now, node, _Neighbour(self._profile(filter)))
+            return
+        before = known.value.profile.filter
+        if before is not filter and before != filter:
+            known.value.profile = self._profile(filter)
 
     def has(self, node: int, ids: Iterable[EventId]) -> None:
         """Notes that a neighbour has these documents."""
@@ -190,16 +189,21 @@ class Catalog:
             content.profiles.remove(oldest)
         del self._profiles[oldest.filter]
 
-    def _wanted_by(self, profile: _Profile) -> dict[bytes, _Content]:
-        """The contents here that a profile wants, in the order of their numbers."""
-        if profile.asked < self._latest:
-            contents = self._contents.values()
-            for content in reversed(list(takewhile(lambda one: one.number > profile.asked, reversed(contents)))):
-                if profile.filter.matches(content.listed.event):
-                    content.profiles.append(profile)
-                    profile.contents[content.listed.content] = content
-            profile.asked = self._latest
-        return profile.contents
+    def _known(self) -> Iterator[_Neighbour]:
+        """The neighbours, after their profiles were matched with the contents that are new to them."""
+        latest = self._latest
+        for _, known in self._neighbours.items():
+            if known.value.profile.asked < latest:
+                self._match(known.value.profile)
+            yield known.value
+
+    def _match(self, profile: _Profile) -> None:
+        contents = self._contents.values()
+        for content in reversed(list(takewhile(lambda one: one.number > profile.asked, reversed(contents)))):
+            if profile.filter.matches(content.listed.event):
+                content.profiles.append(profile)
+                profile.contents[content.listed.content] = content
+        profile.asked = self._latest
 
     # --- What is announced ------------------------------------------------------------------------------------------
 
@@ -223,8 +227,8 @@ class Catalog:
     def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
         everything = len(self._contents)
-        for _, known in self._neighbours.items():
-            contents.update(self._wanted_by(known.value.profile))
+        for neighbour in self._known():
+            contents.update(neighbour.profile.contents)
             if len(contents) == everything:  # the other profiles cannot add any
                 break
         return contents
@@ -234,9 +238,9 @@ class Catalog:
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
-        for _, known in self._neighbours.items():
-            has = known.value.has
-            for content in self._wanted_by(known.value.profile).values():
+        for neighbour in self._known():
+            has = neighbour.has
+            for content in neighbour.profile.contents.values():
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 

@@ -19,7 +19,7 @@ from roamcast.content.event import INT_MAX, INT_MIN, EventId
 from roamcast.content.filter import Filter
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, Role
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
-from roamcast.protocols.pieces import Cut
+from roamcast.protocols.pieces import Cut, cut_of
 from roamcast.protocols.relays import MAX_CLAIMED, Claim
 from roamcast.protocols.source_route import Path, Route, plausible
 
@@ -144,7 +144,7 @@ class Request(Message, frozen=True, tag="request"):
     requested whole."""
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class Header(msgspec.Struct, frozen=True, array_like=True):
     """What the pieces of one bulk have in common."""
 
     source: Number
@@ -167,9 +167,9 @@ class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
     hops: Number
     """How often the document was transmitted on its way, before this transmission."""
 
-    @cached_property
+    @property
     def cut(self) -> Cut:
-        return Cut(self.length, self.size)
+        return cut_of(self.length, self.size)
 
     @property
     def first(self) -> int:
