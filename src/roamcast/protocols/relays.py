@@ -25,20 +25,18 @@ def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple
     """The relays of a node, sorted: `neighbours` has the confirmed neighbours of each of its own."""
     near = {node, *neighbours}
     reach = {neighbour: beyond for neighbour, theirs in neighbours.items() if (beyond := frozenset(theirs) - near)}
-    reached: set[int] = set()
+    left: set[int] = set()  # nodes two hops away that no relay reaches yet
     by_several: set[int] = set()
     for beyond in reach.values():
-        by_several |= reached & beyond
-        reached |= beyond
-    by_one = reached - by_several
-    chosen = {neighbour for neighbour, beyond in reach.items() if not beyond.isdisjoint(by_one)}
-    left = reached.difference(*(reach[relay] for relay in chosen))
-    useful = reach
+        by_several |= left & beyond
+        left |= beyond
+    chosen = [neighbour for neighbour, beyond in reach.items() if not beyond <= by_several]
+    for relay in chosen:
+        left -= reach[relay]
     while left:
-        useful = {neighbour: more for neighbour, beyond in useful.items() if (more := beyond & left)}
-        best = max(useful, key=lambda neighbour: (len(useful[neighbour]), len(reach[neighbour]), -neighbour))
-        chosen.add(best)
-        left -= reach[best]
+        _, _, best = max([(len(beyond & left), len(beyond), -neighbour) for neighbour, beyond in reach.items()])
+        chosen.append(-best)
+        left -= reach[-best]
     return tuple(sorted(chosen))
 
 

@@ -14,7 +14,7 @@ union of their tables.
   very many constraints is treated as wanting everything: matching it with a full cache would take seconds.
 """
 
-from collections.abc import Iterable, Iterator
+from collections.abc import Iterable
 from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
@@ -28,6 +28,8 @@ from roamcast.protocols.opportunistic.messages import Listing
 
 MAX_CONSTRAINTS: Final = 256
 """Most constraints in a profile that is matched: more than our own nodes send."""
+MAX_JUDGED: Final = 128
+"""Most contents per profile for which it is remembered whether the profile wants them."""
 MAX_KNOWN: Final = 1024
 """Most documents remembered per neighbour as documents that it has."""
 
@@ -93,12 +95,20 @@ class Offer(NamedTuple):
 class _Profile:
     """A profile that was received, and which of the contents that it was matched with it wants."""
 
-    __slots__ = ("asked", "contents", "filter")
+    __slots__ = ("_judged", "asked", "contents", "filter")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self.asked = 0  # the number of the latest content that it was matched with
-        self.contents: dict[bytes, _Content] = {}  # those that it wants, in the order of their numbers
+        self.contents: dict[bytes, _Content] = {}
+        self._judged: dict[bytes, bool] = {}  # also contents that have left: they often return
+
+    def wants(self, listed: Descriptor) -> bool:
+        wants = self._judged.get(listed.content)
+        if wants is None:
+            wants = self.filter.matches(listed.event)
+            put(self._judged, listed.content, wants, MAX_JUDGED)
+        return wants
 
 
 class _Neighbour:
@@ -189,21 +199,16 @@ class Catalog:
             content.profiles.remove(oldest)
         del self._profiles[oldest.filter]
 
-    def _known(self) -> Iterator[_Neighbour]:
-        """The neighbours, after their profiles were matched with the contents that are new to them."""
-        latest = self._latest
-        for _, known in self._neighbours.items():
-            if known.value.profile.asked < latest:
-                self._match(known.value.profile)
-            yield known.value
-
-    def _match(self, profile: _Profile) -> None:
-        contents = self._contents.values()
-        for content in reversed(list(takewhile(lambda one: one.number > profile.asked, reversed(contents)))):
-            if profile.filter.matches(content.listed.event):
-                content.profiles.append(profile)
-                profile.contents[content.listed.content] = content
-        profile.asked = self._latest
+    def _wanted_by(self, profile: _Profile) -> dict[bytes, _Content]:
+        """The contents here that a profile wants, in the order of their numbers."""
+        if profile.asked < self._latest:
+            new = list(takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())))
+            for content in reversed(new):
+                if profile.wants(content.listed):
+                    content.profiles.append(profile)
+                    profile.contents[content.listed.content] = content
+            profile.asked = self._latest
+        return profile.contents
 
     # --- What is announced ------------------------------------------------------------------------------------------
 
@@ -227,8 +232,10 @@ class Catalog:
     def _wanted_contents(self) -> dict[bytes, _Content]:
         contents: dict[bytes, _Content] = {}
         everything = len(self._contents)
-        for neighbour in self._known():
-            contents.update(neighbour.profile.contents)
+        for _, known in self._neighbours.items():
+            profile = known.value.profile
+            # Most profiles have been matched with all contents: that needs no call.
+            contents.update(profile.contents if profile.asked == self._latest else self._wanted_by(profile))
             if len(contents) == everything:  # the other profiles cannot add any
                 break
         return contents
@@ -238,9 +245,9 @@ class Catalog:
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
-        for neighbour in self._known():
-            has = neighbour.has
-            for content in neighbour.profile.contents.values():
+        for _, known in self._neighbours.items():
+            has = known.value.has
+            for content in self._wanted_by(known.value.profile).values():
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 

@@ -230,6 +230,13 @@ class Chunk(Bulk):
         assert self.document is not None
         return Piece(self.header, place, self.document.octets(*self.header.cut.span(whole)))
 
+    def sizes(self, size: Callable[[Message], int]) -> tuple[int, int]:
+        header, cut = self.header, self.header.cut
+        empty = size(Piece(header, 0, b""))
+        last = header.first + header.sent.bit_length() - 1
+        first = header.first + (header.sent & -header.sent).bit_length() - 1
+        return empty + _added(cut, first), empty + _added(cut, last)
+
     @property
     def event_id(self) -> EventId | None:
         return self.header.document
@@ -248,6 +255,13 @@ class Chunk(Bulk):
             if received >> number & 1:
                 mask |= 1 << self._place(number)
         return mask << self.header.first
+
+
+def _added(cut: Cut, number: int) -> int:
+    """Bytes that a piece's own bytes add to the encoding of an empty piece, with the word for their number."""
+    start, end = cut.span(number)
+    octets = end - start
+    return octets if octets < 2**8 else octets + 1 if octets < 2**16 else octets + 3
 
 
 def chunks(pieces: int) -> list[tuple[int, int]]:
