@@ -35,8 +35,14 @@ def test_who_has_it_off_keeps_it_off() -> None:
 
 def test_it_starts_seldom_inside_and_as_before_afterwards() -> None:
     before = gc.get_threshold()
-    with pytest.raises(ZeroDivisionError), collector.seldom():
+    with collector.seldom():
         assert gc.get_threshold() == (collector.MANY, *before[1:])
         assert gc.isenabled()
+    assert gc.get_threshold() == before
+
+
+def test_it_starts_as_before_when_something_goes_wrong() -> None:
+    before = gc.get_threshold()
+    with pytest.raises(ZeroDivisionError), collector.seldom():
         1 // 0  # noqa: B018  # raises
     assert gc.get_threshold() == before
