@@ -5,9 +5,8 @@ buildings: `python -m bench opportunistic-choices`. Layouts differ more than cho
 with the paper's on the same layouts: the mean of the ratios of deliveries, with its 95 % interval. The table in
 docs/protocols/opportunistic.md is from it.
 
-Some choices change nothing unless another is made: a copy that arrives later matters from three hops on, forgetting
-with a policy that takes old documents back, the bound of a catalog if it is shorter than the catalog. These are compared
-with the other choice alone.
+Some choices change nothing unless another is made: a copy that arrives later matters from three hops on, and forgetting
+with a policy that takes old documents back. These are compared with the other choice alone.
 """
 
 from pathlib import Path
