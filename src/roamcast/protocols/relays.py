@@ -34,6 +34,7 @@ def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple
     for relay in chosen:
         left -= reach[relay]
     while left:
+        reach = {neighbour: beyond for neighbour, beyond in reach.items() if not beyond.isdisjoint(left)}
         _, _, best = max([(len(beyond & left), len(beyond), -neighbour) for neighbour, beyond in reach.items()])
         chosen.append(-best)
         left -= reach[-best]

@@ -3,7 +3,7 @@
 All objects made while a world is made, or its totals are written, stay alive. The collector still starts because there
 are more and more of them, and visits all of them again and again: with 10,000 nodes and the plain core, this is half of
 the time that making a world takes. A run makes little cyclic garbage, but keeps tables that grow for long: with carried
-documents the collector took 7 % of a run. It stays on, since a protocol may make garbage.
+documents the collector took 3 to 10 % of a run. It stays on, since a protocol may make garbage.
 """
 
 import gc
