@@ -47,7 +47,6 @@ PAIRS: Final[tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...]] = (
         {"policy": "oldest arrival", "remember": False},
     ),
     ('asking = "one"', {"asking": "one"}, "and patience = 40", {"asking": "one", "patience": 40.0}),
-    ("whole = false", {"whole": False}, "and gather = 2", {"whole": False, "gather": 2.0}),
 )
 """A choice, and another beside it that is compared with the first."""
 
