@@ -42,6 +42,16 @@ def test_those_that_go_are_named_longest_ago_first_and_the_refreshed_stay() -> N
     assert list(table) == [3]
 
 
+def test_a_renewed_node_keeps_its_value_and_a_stranger_stays_one() -> None:
+    table: NeighbourTable[str] = NeighbourTable(lifetime=10, capacity=3)
+    table.hear(1, 7, "jazz")
+    table.hear(2, 8, "blues")
+    assert table.renew(5, 7) == Heard(5, "jazz")
+    assert list(table) == [8, 7]
+    assert table.renew(5, 9) is None
+    assert 9 not in table
+
+
 def test_in_a_full_table_the_one_not_heard_of_for_longest_makes_room() -> None:
     table: NeighbourTable[str] = NeighbourTable(lifetime=10, capacity=2)
     table.hear(1, 7, "jazz")

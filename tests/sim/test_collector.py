@@ -1,4 +1,4 @@
-"""The collector is off while it can find nothing, and then as it was before."""
+"""The collector is off while it can find nothing, seldom at work in a run, and then as it was before."""
 
 import gc
 from collections.abc import Iterator
@@ -31,3 +31,18 @@ def test_who_has_it_off_keeps_it_off() -> None:
     with collector.paused():
         pass
     assert not gc.isenabled()
+
+
+def test_it_starts_seldom_inside_and_as_before_afterwards() -> None:
+    before = gc.get_threshold()
+    with collector.seldom():
+        assert gc.get_threshold() == (collector.MANY, *before[1:])
+        assert gc.isenabled()
+    assert gc.get_threshold() == before
+
+
+def test_it_starts_as_before_when_something_goes_wrong() -> None:
+    before = gc.get_threshold()
+    with pytest.raises(ZeroDivisionError), collector.seldom():
+        1 // 0  # noqa: B018  # raises
+    assert gc.get_threshold() == before

@@ -12,6 +12,7 @@ The rules of matching, which the index, the rows and covering must follow:
 
 import enum
 from collections.abc import Callable
+from operator import contains, eq, ge, gt, le, lt, ne
 from typing import Final
 
 import msgspec
@@ -42,15 +43,15 @@ ORDERING: Final = frozenset({Operator.LT, Operator.LE, Operator.GT, Operator.GE}
 STRING_ONLY: Final = frozenset({Operator.PREFIX, Operator.SUFFIX, Operator.CONTAINS})
 
 _TESTS: Final[dict[Operator, Callable[..., bool]]] = {
-    Operator.EQ: lambda value, bound: value == bound,
-    Operator.NE: lambda value, bound: value != bound,
-    Operator.LT: lambda value, bound: value < bound,
-    Operator.LE: lambda value, bound: value <= bound,
-    Operator.GT: lambda value, bound: value > bound,
-    Operator.GE: lambda value, bound: value >= bound,
-    Operator.PREFIX: lambda value, bound: value.startswith(bound),
-    Operator.SUFFIX: lambda value, bound: value.endswith(bound),
-    Operator.CONTAINS: lambda value, bound: bound in value,
+    Operator.EQ: eq,
+    Operator.NE: ne,
+    Operator.LT: lt,
+    Operator.LE: le,
+    Operator.GT: gt,
+    Operator.GE: ge,
+    Operator.PREFIX: str.startswith,
+    Operator.SUFFIX: str.endswith,
+    Operator.CONTAINS: contains,
 }
 
 _RANK: Final = {operator: rank for rank, operator in enumerate(Operator)}

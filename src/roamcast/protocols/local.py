@@ -10,6 +10,7 @@ The rules this file owns:
   subscription that got it), written when it is first delivered and again for each later subscription.
 """
 
+import struct
 from collections.abc import Mapping
 from typing import Final, Literal, Protocol
 
@@ -86,7 +87,7 @@ class LocalSubscriptions:
     def deliver_held(self, event: Event, hops: int, via: str) -> None:
         """Hands an event that the broker holds to the matching subscriptions that have not got it."""
         had = self._delivered.get(event.id, ())
-        wanting = tuple(number for number in self._matching(event) if number not in had)
+        wanting = tuple([number for number in self._matching(event) if number not in had])
         if wanting:
             self._hand_over(event, had, wanting, hops, via)
 
@@ -112,8 +113,8 @@ class LocalSubscriptions:
     def _hand_over(self, event: Event, had: tuple[int, ...], wanting: tuple[int, ...], hops: int, via: str) -> None:
         oldest = put(self._delivered, event.id, had + wanting, self._capacity)
         self._serial += 1
-        record = b"".join(number.to_bytes(_WORD, "big", signed=True) for number in (self._serial, *had, *wanting))
-        self._port.keep(f"{KEPT}{event.id}", record)
+        numbers = (self._serial, *had, *wanting)
+        self._port.keep(f"{KEPT}{event.id}", struct.pack(f">{len(numbers)}q", *numbers))
         if oldest is not None:
             self._port.forget(f"{KEPT}{oldest}")
         self._port.deliver(event, wanting, hops, via)

@@ -70,6 +70,11 @@ class Bulk(abc.ABC):
     def __getitem__(self, number: int) -> Message:
         """A piece by its index in this bulk: 0 to len - 1."""
 
+    def sizes(self, size: Callable[[Message], int]) -> tuple[int, int]:
+        """Bytes of the encoding of each piece but the last, and of the last. `size` returns that of a message. A bulk
+        that knows the length of its pieces can override this to save making them."""
+        return size(self[0]), size(self[len(self) - 1])
+
     @property
     @abc.abstractmethod
     def event_id(self) -> EventId | None:

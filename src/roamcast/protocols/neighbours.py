@@ -41,6 +41,14 @@ class NeighbourTable(Generic[V]):
         del self._heard[oldest]
         return oldest
 
+    def renew(self, now: int, node: int) -> Heard[V] | None:
+        """Notes that a known node was heard again, with its value as it was; None if the node is not known."""
+        heard = self._heard.pop(node, None)
+        if heard is not None:
+            heard.last = now
+            self._heard[node] = heard
+        return heard
+
     def expire(self, now: int) -> list[int]:
         """Removes the nodes silent for longer than the lifetime, and returns them."""
         gone = []

@@ -10,7 +10,7 @@ The rules this file owns:
 """
 
 from dataclasses import dataclass
-from functools import cached_property
+from functools import cached_property, lru_cache
 from typing import Final, Generic, TypeVar
 
 K = TypeVar("K")
@@ -22,7 +22,7 @@ PIECE_COST: Final = 64
 
 @dataclass(frozen=True)
 class Cut:
-    """How a document is cut. All who hear of one may share it: what follows from it is reckoned once."""
+    """How a document is cut."""
 
     length: int
     size: int
@@ -45,6 +45,12 @@ class Cut:
     def span(self, number: int) -> tuple[int, int]:
         """The first byte of a piece, and the byte after its last."""
         return number * self.size, min(self.length, (number + 1) * self.size)
+
+
+@lru_cache(maxsize=1024)
+def cut_of(length: int, size: int) -> Cut:
+    """The same for all pieces of a document and all who hear them: what follows from it is computed once."""
+    return Cut(length, size)
 
 
 class Partial(Generic[W]):

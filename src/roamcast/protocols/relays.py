@@ -24,21 +24,20 @@ MAX_CLAIMED: Final = 256
 def select_relays(node: int, neighbours: Mapping[int, Collection[int]]) -> tuple[int, ...]:
     """The relays of a node, sorted: `neighbours` has the confirmed neighbours of each of its own."""
     near = {node, *neighbours}
-    reach = {neighbour: frozenset(theirs) - near for neighbour, theirs in neighbours.items()}
-    reached: set[int] = set()
+    reach = {neighbour: beyond for neighbour, theirs in neighbours.items() if (beyond := frozenset(theirs) - near)}
+    left: set[int] = set()  # nodes two hops away that no relay reaches yet
     by_several: set[int] = set()
     for beyond in reach.values():
-        by_several |= reached & beyond
-        reached |= beyond
-    by_one = reached - by_several
-    chosen = {neighbour for neighbour, beyond in reach.items() if not beyond.isdisjoint(by_one)}
-    left = reached.difference(*(reach[relay] for relay in chosen))
-    useful = reach
+        by_several |= left & beyond
+        left |= beyond
+    chosen = [neighbour for neighbour, beyond in reach.items() if not beyond <= by_several]
+    for relay in chosen:
+        left -= reach[relay]
     while left:
-        useful = {neighbour: more for neighbour, beyond in useful.items() if (more := beyond & left)}
-        best = max(useful, key=lambda neighbour: (len(useful[neighbour]), len(reach[neighbour]), -neighbour))
-        chosen.add(best)
-        left -= reach[best]
+        reach = {neighbour: beyond for neighbour, beyond in reach.items() if not beyond.isdisjoint(left)}
+        _, _, best = max([(len(beyond & left), len(beyond), -neighbour) for neighbour, beyond in reach.items()])
+        chosen.append(-best)
+        left -= reach[-best]
     return tuple(sorted(chosen))
 
 
@@ -67,44 +66,46 @@ class Neighbourhood:
 
     def __init__(self, node: int, lifetime: int, capacity: int) -> None:
         self._node = node
-        # For each neighbour, its confirmed neighbours; None if the link to it is not confirmed.
-        self._table: NeighbourTable[frozenset[int] | None] = NeighbourTable(lifetime, capacity)
+        self._table: NeighbourTable[None] = NeighbourTable(lifetime, capacity)
+        self._links: dict[int, frozenset[int]] = {}  # of the nodes whose link is confirmed: their confirmed neighbours
         self._relays: tuple[int, ...] | None = ()  # None: to be chosen again
 
     def hear(self, now: int, neighbour: int, claim: Claim) -> None:
         """A neighbour was heard directly, with its claim."""
-        known = self._table.get(neighbour)
-        before = None if known is None else known.value
-        links = claim.links if self._node in claim.hears else None
-        evicted = self._table.hear(now, neighbour, links)
-        if evicted is not None or before != links:
-            self._relays = None
+        evicted = self._table.hear(now, neighbour, None)
+        if evicted is not None:
+            self._set_links(evicted, None)
+        self._set_links(neighbour, claim.links if self._node in claim.hears else None)
 
     def expire(self, now: int) -> None:
         """Forgets nodes that were silent for too long."""
-        if self._table.expire(now):
-            self._relays = None
+        for gone in self._table.expire(now):
+            self._set_links(gone, None)
+
+    def _set_links(self, neighbour: int, links: frozenset[int] | None) -> None:
+        if links == self._links.get(neighbour):
+            return
+        self._relays = None
+        if links is None:
+            del self._links[neighbour]
+        else:
+            self._links[neighbour] = links
 
     @property
     def claim(self) -> Claim:
         """This node's own claim."""
-        confirmed: list[int] = []
-        heard: list[int] = []
-        for neighbour in sorted(self._table):
-            (confirmed if self.confirmed(neighbour) else heard).append(neighbour)
-        return Claim(tuple(confirmed[:MAX_CLAIMED]), tuple(heard[:MAX_CLAIMED]))
+        heard = sorted(neighbour for neighbour in self._table if neighbour not in self._links)
+        return Claim(tuple(sorted(self._links)[:MAX_CLAIMED]), tuple(heard[:MAX_CLAIMED]))
 
     def confirmed(self, neighbour: int) -> bool:
         """Whether the link works both ways, as far as is known."""
-        known = self._table.get(neighbour)
-        return known is not None and known.value is not None
+        return neighbour in self._links
 
     @property
     def relays(self) -> tuple[int, ...]:
         """The neighbours that pass this node's broadcasts on."""
         if self._relays is None:
-            confirmed = {node: known.value for node, known in self._table.items() if known.value is not None}
-            self._relays = select_relays(self._node, confirmed)
+            self._relays = select_relays(self._node, self._links)
         return self._relays
 
     def __len__(self) -> int:

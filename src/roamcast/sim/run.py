@@ -45,7 +45,8 @@ def run(
     with collector.paused():
         world = World(scenario, recorder, make_core, folder, through_codec=through_codec)
     try:
-        world.run(progress)
+        with collector.seldom():
+            world.run(progress)
     except OSError:  # of the sink: a full disk is not the fault of the protocol whose call hits it
         raise
     except (Exception, SystemExit) as problem:

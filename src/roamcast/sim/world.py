@@ -294,13 +294,13 @@ class World:
         if priority is Priority.ACT:
             self._plan_next_act()
 
-    def _when_there(self, node: int, action: Callable[[], None]) -> None:
+    def _when_there(self, node: int, action: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401  # the action's
         """Tells a broker the fate of a message that it sent: at once, when it is awake again, or never."""
         absence = self._away.get(node)
         if absence is None:
-            action()
+            action(*arguments)
         elif not absence.restart:
-            absence.waiting.append(action)
+            absence.waiting.append(partial(action, *arguments))
 
     def _timer(self, node: int, key: Hashable) -> None:
         self.brokers[node].timer(self.now, key)
@@ -363,7 +363,7 @@ class World:
     def send_bulk(self, node: int, bulk: Bulk) -> None:
         pieces = len(bulk)
         assert 0 < pieces <= MAX_PIECES, f"{pieces} pieces: a bulk has 1 to {MAX_PIECES}"
-        size, last = self._codec.size(bulk[0]), self._codec.size(bulk[pieces - 1])
+        size, last = bulk.sizes(self._codec.size)
         kind = self._kinds[bulk.piece]
         assert kind not in self._followed, "a bulk is not kept from a broker"
         handle = self._messages.add(bulk, EVERYONE, self.now)
@@ -401,22 +401,22 @@ class World:
         self.core.begin_again(number, node)
 
     def _bulk_arrived(self, sender: int, bulk: Bulk) -> None:
-        core = self.core
-        self._charge(sender, bulk, core.spent[0])  # if it broke off, not all of its pieces were sent
+        core, now, brokers = self.core, self.now, self.brokers
+        if bulk.cause:
+            self._charge(sender, bulk, core.spent[0])  # if it broke off, not all of its pieces were sent
         for node, mask in zip(core.receivers, core.masks, strict=True):
-            broker = self.brokers[node]
             if not self._through_codec:
-                broker.receive_bulk(self.now, sender, bulk, mask)
+                brokers[node].receive_bulk(now, sender, bulk, mask)
                 continue
             for number in range(len(bulk)):
                 if mask >> number & 1:
-                    broker.receive(self.now, sender, self._received(bulk[number]))
+                    brokers[node].receive(now, sender, self._received(bulk[number]))
         self._tell_left(sender, bulk)
 
     def _tell_left(self, sender: int, sent: Message | Bulk) -> None:
         """Tells a broker that its message has left, unless it has restarted since and does not know it."""
         if self._messages.release(self.core.handle) >= self._begun.get(sender, 0):
-            self._when_there(sender, partial(self._left, sender, sent))
+            self._when_there(sender, self._left, sender, sent)
 
     def _other(self, upcall: Upcall) -> None:
         sender, handle = self.core.sender, self.core.handle
@@ -429,7 +429,7 @@ class World:
             message = self._messages.finish(handle)
             assert isinstance(message, Message)
             self._charge(sender, message)
-            self._when_there(sender, partial(self._unreachable, sender, self._messages.addressee(handle), message))
+            self._when_there(sender, self._unreachable, sender, self._messages.addressee(handle), message)
         elif upcall is Upcall.FINISHED:
             self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.GONE:

@@ -10,7 +10,9 @@ from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.messages import MAX_PIECES, Message
+from roamcast.protocols.opportunistic import announcing
 from roamcast.protocols.opportunistic.broker import ENTRY, OpportunisticBroker
+from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.facts import CacheChanged
 from roamcast.protocols.opportunistic.messages import Announce, Chunk, Piece, Request
 from roamcast.protocols.opportunistic.params import Opportunistic, for_node
@@ -260,6 +262,20 @@ def test_what_the_policy_would_drop_is_not_asked_for() -> None:
     assert made.ports[B].delivered[0].via == "local"
 
 
+def test_policies_differ_by_node() -> None:
+    """B and C have room for one document, and have a newer one than A offers."""
+    policies = {"1": "oldest arrival", "others": "oldest"}
+    made = mesh(3, [], {B: JAZZ, C: JAZZ}, scope=1, capacity={"0": 0, "others": 1}, policy=policies)
+    made[A].publish(0, news(1))
+    made.run(5 * SECOND)
+    for node in (B, C):
+        made[node].publish(made.now, news(2, publisher=node))
+        made.link(A, node)
+    made.run(4 * CYCLE)
+    assert [said.documents for said in sent(made, Request, B)] == [(event_id(A, 1),)]
+    assert sent(made, Request, C) == []
+
+
 def test_a_cache_survives_its_node() -> None:
     made = mesh(3, [(A, B)], {B: JAZZ, C: JAZZ})
     made[A].publish(0, news(1, life=500 * SECOND))
@@ -298,6 +314,45 @@ def test_records_that_are_not_understood_are_left_alone() -> None:
     broker = OpportunisticBroker(A, Opportunistic(), RecordingPort(), random.Random(1))
     broker.start(0, {"document/1": b"?", "payload/1": b"", "document/2": b"\x90", "payload/2": b"", "document/x": b""})
     assert broker.tables()["documents"] == 0
+
+
+# --- Announces ------------------------------------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize("missed", [1, 3])
+def test_a_neighbour_is_forgotten_after_some_missed_announces(missed: int) -> None:
+    made = mesh(2, [(A, B)], {B: JAZZ}, interval=15.0, jitter=0.0, missed=missed)
+    made[A].publish(0, news(1, topic="blues"))
+    made.run(2 * CYCLE)
+    heard = max(at for at, sender, said in made.log if sender == B and isinstance(said, Announce))
+    made.cut(A, B)
+    made.run(heard + missed * 15 * SECOND)
+    assert made[A].tables()["neighbours"] == made[A].tables()["direct neighbours"] == 1
+    made.run(made.now + CYCLE)  # A looks when it announces
+    assert made[A].tables()["neighbours"] == made[A].tables()["direct neighbours"] == 0
+
+
+def test_a_part_of_an_announce_is_useful_without_the_others() -> None:
+    broker, port = lonely()
+    broker.subscribe(0, Subscription(1, JAZZ))
+    listed = Document(news(1, publisher=B).event).descriptor
+    broker.receive(0, B, Announce(1, 2, 1, (), (), None, (), (), (listed,), (0,), ()))
+    ((to, asked_for),) = [(sent.to, sent.message) for sent in port.sent.values()]
+    assert to == B
+    assert isinstance(asked_for, Request)
+    assert asked_for.documents == (event_id(B, 1),)
+
+
+def test_a_catalog_without_a_limit_goes_in_as_many_messages_as_it_takes(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(announcing, "MAX_LISTED", 3)
+    made = mesh(2, [(A, B)], {B: EVERYTHING}, scope=1, listed=0, cut=False)
+    made.run(CYCLE)
+    for number in range(1, 8):
+        made[A].publish(made.now, news(number))
+    made.run(made.now + 2 * CYCLE)
+    assert sorted(got(made, B)) == [1, 2, 3, 4, 5, 6, 7]
+    lengths = [(said.part, len(said.catalog)) for said in sent(made, Announce, A) if said.catalog or said.part]
+    assert lengths[:3] == [(0, 3), (1, 3), (2, 1)]
 
 
 # --- Pace -----------------------------------------------------------------------------------------------------------

@@ -87,6 +87,16 @@ def test_all_pieces_of_a_bulk_but_the_last_are_equally_long() -> None:
         assert len(sizes) <= 1
 
 
+@pytest.mark.parametrize("size", [100, 255, 256, 1250, 60_000, 70_000])
+@pytest.mark.parametrize(("first", "sent"), [(0, 0b1), (0, 0b111), (0, 0b1010), (1, 0b11)])
+def test_a_bulk_knows_the_length_of_its_pieces_encodings(size: int, first: int, sent: int) -> None:
+    octets = (first * MAX_PIECES + sent.bit_length()) * size - 70  # the last piece is shorter
+    document = Document(Event("t", payload=bytes(octets - len(Document(Event("t")).octets(0, 99))), id=7))
+    bulk = Chunk(header(document, size, first, sent), document)
+    codec = ENTRY.codec()
+    assert bulk.sizes(codec.size) == (len(codec.encode(bulk[0])), len(codec.encode(bulk[len(bulk) - 1])))
+
+
 @given(st.integers(0, 1 << 200))
 def test_masks_of_a_document_and_of_its_bulks(pieces: int) -> None:
     assert joined(masks(pieces)) == pieces

@@ -95,9 +95,9 @@ class Announcing:
         return [Offer.of(some) for some in self._cut(self._catalog.fitted(params.listed), claim, relays)]
 
     def _cut(self, offered: list[Held], claim: Claim, relays: tuple[Node, ...]) -> list[list[Held]]:
-        """A catalog split into parts that each fit into a frame."""
+        """A catalog split into parts that each fit into a frame, or at least into a message."""
         if not self._params.cut:
-            return [offered[:MAX_LISTED]]
+            return [offered[start : start + MAX_LISTED] for start in range(0, max(1, len(offered)), MAX_LISTED)]
         room = self._params.piece - _ROOM_FOR_HEADER - 5 * len(relays)
         names = 5 * (len(claim.confirmed) + len(claim.heard))
         return parts(offered, room - names - len(msgspec.msgpack.encode(self._interest.profile)), room)

@@ -45,7 +45,7 @@ from roamcast.protocols.opportunistic.outgoing import Job, Outgoing
 from roamcast.protocols.opportunistic.params import Opportunistic, for_node
 from roamcast.protocols.opportunistic.passing import Gather, Passing
 from roamcast.protocols.opportunistic.requests import Orders, Wishes
-from roamcast.protocols.pieces import Cut
+from roamcast.protocols.pieces import cut_of
 from roamcast.protocols.source_route import back, onward
 from roamcast.units import seconds
 
@@ -61,6 +61,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._longest = MAX_CHUNKS * MAX_PIECES * params.piece  # the longest document, in bytes
         lifetime = round(params.missed * self._interval * (1 + params.jitter))
         self._catalog = Catalog(params.catalog, lifetime, params.neighbours)
+        self._offers_missing = params.catalog == "missing"
         self._forwarding = Forwarding(node, params, lifetime)
         cache = Cache(
             for_node(params.capacity, node, 0),
@@ -147,28 +148,26 @@ class OpportunisticBroker(Broker[Opportunistic]):
             self._hear_announce(now, sender, message)
         elif isinstance(message, Piece):
             header = message.header
-            if header.valid and message.number < MAX_PIECES and header.sent >> message.number & 1:
-                self._hear_pieces(now, sender, header, 1 << header.first + message.number, None, message.octets)
-            else:
+            if not (header.valid and message.number < MAX_PIECES and header.sent >> message.number & 1):
                 self.port.note("malformed")
+            elif self._is_useful(sender, header):
+                self._incoming.hear(now, header, 1 << header.first + message.number, None, message.octets)
         elif isinstance(message, Request):
             self._hear_request(now, message)
 
     def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
-        if isinstance(bulk, Chunk) and bulk.document is not None:
-            if not self._incoming.ignores(bulk.header) or self.params.catalog == "missing":
-                self._hear_pieces(now, sender, bulk.header, bulk.pieces(received), bulk.document, b"")
-        else:
+        if not isinstance(bulk, Chunk) or bulk.document is None:
             super().receive_bulk(now, sender, bulk, received)
+        elif self._is_useful(sender, bulk.header):
+            self._incoming.hear(now, bulk.header, bulk.pieces(received), bulk.document, b"")
 
-    def _hear_pieces(
-        self, now: Time, sender: Node, header: Header, pieces: int, document: Document | None, octets: bytes
-    ) -> None:
+    def _is_useful(self, sender: Node, header: Header) -> bool:
+        """Whether to look at pieces of a broadcast; also notes that a source has the document."""
         if header.source == self.node:
-            return
-        if header.source == sender:
+            return False
+        if header.source == sender and self._offers_missing:
             self._catalog.has(sender, (header.document,))
-        self._incoming.hear(now, header, pieces, document, octets)
+        return header.scope > 1 or not self._holdings.needs_not(header.document)
 
     # --- Asking -----------------------------------------------------------------------------------------------------
 
@@ -181,7 +180,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
             if not message.path:
                 self._forwarding.hear(now, sender, message)
         if message.catalog:
-            if self.params.catalog == "missing":
+            if self._offers_missing:
                 self._catalog.has(announcer, [descriptor.event.id for descriptor in message.catalog])
             self._look_through(now, sender, message)
 
@@ -212,7 +211,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def _asks_for(self, now: Time, listed: Descriptor, published: Time) -> bool:
         """Whether to request a document that a neighbour offers now."""
         id = listed.event.id
-        if self._holdings.has_or_had(id) or self._holdings.needs_not(id):
+        if id in self._holdings.cache or self._holdings.needs_not(id):
             self._holdings.settle(id)
             return False
         if listed.event.payload or listed.length > self._longest or not self._wishes.may_ask(now, id):
@@ -248,7 +247,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
                 self.port.note("not here")
                 continue
             self._holdings.cache.requested(held, now)
-            pieces = Cut(held.document.length, self.params.piece).all
+            pieces = cut_of(held.document.length, self.params.piece).all
             if id in message.missing and message.size == self.params.piece:
                 pieces &= joined(message.missing[id])
             self._orders.add(id, pieces)

@@ -28,6 +28,8 @@ from roamcast.protocols.opportunistic.messages import Listing
 
 MAX_CONSTRAINTS: Final = 256
 """Most constraints in a profile that is matched: more than our own nodes send."""
+MAX_JUDGED: Final = 128
+"""Most contents per profile for which it is remembered whether the profile wants them."""
 MAX_KNOWN: Final = 1024
 """Most documents remembered per neighbour as documents that it has."""
 
@@ -93,12 +95,20 @@ class Offer(NamedTuple):
 class _Profile:
     """A profile that was received, and which of the contents that it was matched with it wants."""
 
-    __slots__ = ("asked", "contents", "filter")
+    __slots__ = ("_judged", "asked", "contents", "filter")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self.asked = 0  # the number of the latest content that it was matched with
         self.contents: dict[bytes, _Content] = {}
+        self._judged: dict[bytes, bool] = {}  # also contents that have left: they often return
+
+    def wants(self, listed: Descriptor) -> bool:
+        wants = self._judged.get(listed.content)
+        if wants is None:
+            wants = self.filter.matches(listed.event)
+            put(self._judged, listed.content, wants, MAX_JUDGED)
+        return wants
 
 
 class _Neighbour:
@@ -149,14 +159,13 @@ class Catalog:
 
     def hear(self, now: int, node: int, filter: Filter) -> None:
         """Notes the profile of a node within the scope."""
-        known = self._neighbours.get(node)
+        known = self._neighbours.renew(now, node)
         if known is None:
-            neighbour = _Neighbour(self._profile(filter))
-        else:
-            neighbour = known.value
-            if neighbour.profile.filter is not filter and neighbour.profile.filter != filter:
-                neighbour.profile = self._profile(filter)
-        self._neighbours.hear(now, node, neighbour)
+            self._neighbours.hear(now, node, _Neighbour(self._profile(filter)))
+            return
+        before = known.value.profile.filter
+        if before is not filter and before != filter:
+            known.value.profile = self._profile(filter)
 
     def has(self, node: int, ids: Iterable[EventId]) -> None:
         """Notes that a neighbour has these documents."""
@@ -193,9 +202,9 @@ class Catalog:
     def _wanted_by(self, profile: _Profile) -> dict[bytes, _Content]:
         """The contents here that a profile wants, in the order of their numbers."""
         if profile.asked < self._latest:
-            contents = self._contents.values()
-            for content in reversed(list(takewhile(lambda one: one.number > profile.asked, reversed(contents)))):
-                if profile.filter.matches(content.listed.event):
+            new = list(takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())))
+            for content in reversed(new):
+                if profile.wants(content.listed):
                     content.profiles.append(profile)
                     profile.contents[content.listed.content] = content
             profile.asked = self._latest
@@ -224,7 +233,9 @@ class Catalog:
         contents: dict[bytes, _Content] = {}
         everything = len(self._contents)
         for _, known in self._neighbours.items():
-            contents.update(self._wanted_by(known.value.profile))
+            profile = known.value.profile
+            # Most profiles have been matched with all contents: that needs no call.
+            contents.update(profile.contents if profile.asked == self._latest else self._wanted_by(profile))
             if len(contents) == everything:  # the other profiles cannot add any
                 break
         return contents

@@ -48,24 +48,18 @@ class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
 class Document:
     """An event that can be sent in pieces. In a simulator one object serves all the nodes that have it."""
 
-    __slots__ = ("_head", "descriptor", "event", "listed")
+    __slots__ = ("_head", "descriptor", "event", "id", "length", "listed")
 
     def __init__(self, event: Event) -> None:
         self.event = event
+        self.id = event.id
         described = msgspec.msgpack.encode((event.type, event.attributes))
         self._head = len(described).to_bytes(_WORD, "big") + described
         bare = Event(event.type, event.attributes, b"", event.id) if event.payload else event
-        self.descriptor = Descriptor(bare, len(self._head) + len(event.payload))
+        self.length = len(self._head) + len(event.payload)
+        self.descriptor = Descriptor(bare, self.length)
         self.listed = self.descriptor.size + _TIMES
         """Most bytes that it takes in an announce."""
-
-    @property
-    def id(self) -> EventId:
-        return self.event.id
-
-    @property
-    def length(self) -> int:
-        return self.descriptor.length
 
     def head_pieces(self, cut: Cut) -> int:
         """The mask of the pieces that contain the descriptor."""

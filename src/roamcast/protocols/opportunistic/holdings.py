@@ -106,9 +106,6 @@ class Holdings:
 
     # --- What need not be requested ---------------------------------------------------------------------------------
 
-    def has_or_had(self, id: EventId) -> bool:
-        return id in self.cache or id in self._had
-
     def needs_not(self, id: EventId) -> bool:
         """Whether this node has no use for further pieces of a document."""
         return id in self._unwanted or id in self.settled or id in self._had

@@ -50,26 +50,29 @@ class Incoming:
         self._kept: dict[EventId, None] = {}  # partial documents that were found worth keeping
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
 
-    def ignores(self, header: Header) -> bool:
-        """Whether this node has no use for any piece of a broadcast."""
-        return header.scope <= 1 and self._holdings.needs_not(header.document)
-
     def hear(self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes) -> None:
-        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand."""
+        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand.
+
+        Not to be called for a broadcast that goes no further, of a document that is not needed here.
+        """
         id = header.document
-        passed = self._passing.hear(now, header) if header.scope > 1 else None
+        passed, settled = None, False
+        if header.scope > 1:
+            passed, settled = self._passing.hear(now, header), self._holdings.needs_not(id)
+            if settled and passed is None:
+                return
         held = self._holdings.cache.get(id)
         if held is not None:
             if passed is not None:
                 self._passing.send(now, passed, held.document, None)
             return
-        settled = self._holdings.needs_not(id)
-        if settled and passed is None:
-            return
         key, cut = self._key(header), header.cut
         if document is not None:
-            if passed is None and pieces == cut.all and self._partials.would_take(key, cut):
-                self._complete(now, header, document)
+            if pieces == cut.all and self._partials.would_take(key, cut):  # nothing has to wait here for the rest
+                if passed is not None:
+                    self._passing.send(now, passed, document, None)
+                if not settled:
+                    self._complete(now, header, document)
                 return
             partial = self._partials.add_shared(key, cut, pieces, document)
         else:

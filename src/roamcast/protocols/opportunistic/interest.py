@@ -31,14 +31,12 @@ class Interest:
         self._filters: list[Filter] = []
         self._profile: Filter | None = None  # built again when subscriptions change
         self._by_content: dict[bytes, tuple[bool, bool]] = {}
-        self._kept: dict[bytes, None] = {}  # the judged contents that are kept
 
     def changed(self) -> None:
         """Must be called after subscriptions were added or removed."""
         self._filters = self._local.filters
         self._profile = None
         self._by_content.clear()
-        self._kept.clear()
 
     @property
     def profile(self) -> Filter:
@@ -58,22 +56,15 @@ class Interest:
             else:
                 wanted = any(own.matches(event) for own in self._filters)
             known = wanted, wanted or self._carried.matches(event)
-            oldest = put(self._by_content, listed.content, known, _REMEMBERED)
-            if known[1]:
-                self._kept[listed.content] = None
-            if oldest is not None:
-                self._kept.pop(oldest, None)
+            put(self._by_content, listed.content, known, _REMEMBERED)
         return known
 
     def unsettled(self, announce: Announce, settled: Mapping[EventId, None]) -> list[int]:
         """The documents of a catalog that would be kept here and are not settled, as positions in the catalog."""
-        listing = announce.listing
-        contents = listing.contents
-        if contents.keys() <= self._by_content.keys():
-            kept = contents.keys() & self._kept.keys()  # a set, but the positions are sorted below
-        else:
-            kept = {content for content, ids in contents.items() if self.judge(listing.one_of(ids))[1]}
+        listing, judged = announce.listing, self._by_content
         found: list[EventId] = []
-        for content in kept:
-            found += contents[content].difference(settled)
+        for content, ids in listing.contents.items():
+            _, kept = judged.get(content) or self.judge(listing.one_of(ids))
+            if kept:
+                found += ids.difference(settled)  # a set, but the positions are sorted below
         return sorted([listing.places[id] for id in found]) if found else []

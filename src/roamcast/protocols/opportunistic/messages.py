@@ -19,7 +19,7 @@ from roamcast.content.event import INT_MAX, INT_MIN, EventId
 from roamcast.content.filter import Filter
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, Role
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
-from roamcast.protocols.pieces import Cut
+from roamcast.protocols.pieces import Cut, cut_of
 from roamcast.protocols.relays import MAX_CLAIMED, Claim
 from roamcast.protocols.source_route import Path, Route, plausible
 
@@ -144,7 +144,7 @@ class Request(Message, frozen=True, tag="request"):
     requested whole."""
 
 
-class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class Header(msgspec.Struct, frozen=True, array_like=True):
     """What the pieces of one bulk have in common."""
 
     source: Number
@@ -167,9 +167,9 @@ class Header(msgspec.Struct, frozen=True, array_like=True, dict=True):
     hops: Number
     """How often the document was transmitted on its way, before this transmission."""
 
-    @cached_property
+    @property
     def cut(self) -> Cut:
-        return Cut(self.length, self.size)
+        return cut_of(self.length, self.size)
 
     @property
     def first(self) -> int:
@@ -230,6 +230,13 @@ class Chunk(Bulk):
         assert self.document is not None
         return Piece(self.header, place, self.document.octets(*self.header.cut.span(whole)))
 
+    def sizes(self, size: Callable[[Message], int]) -> tuple[int, int]:
+        header, cut = self.header, self.header.cut
+        empty = size(Piece(header, 0, b""))
+        last = header.first + header.sent.bit_length() - 1
+        first = header.first + (header.sent & -header.sent).bit_length() - 1
+        return empty + _added(cut, first), empty + _added(cut, last)
+
     @property
     def event_id(self) -> EventId | None:
         return self.header.document
@@ -248,6 +255,13 @@ class Chunk(Bulk):
             if received >> number & 1:
                 mask |= 1 << self._place(number)
         return mask << self.header.first
+
+
+def _added(cut: Cut, number: int) -> int:
+    """Bytes that a piece's own bytes add to the encoding of an empty piece, with the word for their number."""
+    start, end = cut.span(number)
+    octets = end - start
+    return octets if octets < 2**8 else octets + 1 if octets < 2**16 else octets + 3
 
 
 def chunks(pieces: int) -> list[tuple[int, int]]:
