@@ -27,7 +27,7 @@ from roamcast.campaign.candidates import (
 )
 from roamcast.campaign.choice import COST_UNITS, TIME_IS_UP, Choice
 from roamcast.campaign.experiment import CampaignError, Experiment, Variant
-from roamcast.cli.campaign_options import LOCAL, setting
+from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
@@ -77,7 +77,7 @@ if TYPE_CHECKING:  # it imports Spark
     "protocols']",
 )
 @click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/choose-NAME]")
-@click.option("--master", metavar="URL", help=f"URL of the Spark master.  [default: {LOCAL}, this machine]")
+@master_option
 @click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
 def choose(
