@@ -73,10 +73,10 @@ def read() -> dict[str, dict[str, Any]]:
 
 
 def in_short(claims: list[dict[str, Any]]) -> str:
-    """Which claims hold, and which do not."""
+    """Which claims hold, and which do not. One without checks is about code: not for a campaign to measure."""
     parts = []
     for verdict, (one, several) in WORDS.items():
-        ids = [claim["id"] for claim in claims if claim["verdict"] == verdict]
+        ids = [claim["id"] for claim in claims if claim["verdict"] == verdict and claim["checks"]]
         if ids:
             parts.append(f"{_listed(ids)} {one if len(ids) == 1 else several}")
     return "; ".join(parts)
@@ -104,11 +104,15 @@ def page(ledgers: dict[str, dict[str, Any]]) -> str:
 
 
 def _claim(claim: dict[str, Any]) -> Iterator[str]:
+    where = "text" if claim["figure"] == "text" else f"figure {claim['figure']}"
     beside = f" ({claim['held']} of {claim['of']} checks hold)" if claim["of"] else ""
-    yield f"### {claim['id']}, figure {claim['figure']}: {claim['verdict']}{beside}"
+    yield f"### {claim['id']}, {where}: {claim['verdict'] if claim['checks'] else 'not for a campaign'}{beside}"
     yield ""
     yield claim["text"]
     yield ""
+    if not claim["checks"]:
+        yield claim["reading"]
+        yield ""
     shown = [check for check in claim["checks"] if check["judged"] or check["explains"]]
     if shown:
         yield "| check | measured | verdict |"

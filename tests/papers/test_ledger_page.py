@@ -13,9 +13,10 @@ MAKE = DOCS / "ledger" / "make.py"
 
 
 def claim(name: str, verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: ANN401  # fields of a verdict
-    """A claim of the first paper with no checks."""
+    """A claim of the first paper, with a check of which nothing is shown."""
     made = {"id": name, "paper": "hint", "figure": "6", "text": f"Says {name}.", "verdict": verdict, "held": 0, "of": 0}
-    return made | {"explanation": "", "tested": None, "checks": []} | changes
+    unseen = {"judged": False, "explains": ""}
+    return made | {"explanation": "", "tested": None, "checks": [unseen]} | changes
 
 
 def test_page_and_readme_say_what_the_verdicts_say() -> None:
@@ -31,6 +32,20 @@ def test_in_short() -> None:
     claims = [claim("H1", "inconclusive"), claim("H2", "holds"), claim("H3", "does not hold"), claim("H4", "holds")]
     assert in_short(claims) == "H2 and H4 hold; H3 does not hold; H1 is inconclusive"
     assert in_short(claims[:1] * 3) == "H1, H1 and H1 are inconclusive"
+
+
+def test_a_claim_about_code_is_not_said_to_be_unmeasured() -> None:
+    about_code = claim("O8", "not measured", figure="text", checks=[], reading="A benchmark measures it.")
+    made = runpy.run_path(str(MAKE))
+    assert made["in_short"]([claim("O3", "holds"), about_code]) == "O3 holds"
+    assert [*made["_claim"](about_code)] == [
+        "### O8, text: not for a campaign",
+        "",
+        "Says O8.",
+        "",
+        "A benchmark measures it.",
+        "",
+    ]
 
 
 def test_a_claim_as_a_table() -> None:
