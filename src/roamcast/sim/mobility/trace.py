@@ -2,7 +2,7 @@
 
 ```
 trace.json         what it is: `About`
-legs/*.parquet     of positions: (node, start, end, x0, y0, x1, y1), times in ns, coordinates in m, by node and time
+legs/*.parquet     of positions: (node, start, end, x0, y0, x1, y1), times in ns, coordinates in m, by time
 links/*.parquet    of contacts: (a, b, start, end), a < b
 nodes.parquet      (node, id): what the recording calls each node
 refused/*.parquet  (reason, line): what was not understood
