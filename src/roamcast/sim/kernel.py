@@ -148,25 +148,24 @@ def _typed(kind: Any, names: str) -> list[tuple[str, Any]]:
 # and all that it calls, once more.
 _NODE = np.dtype(
     [
-        # First what every frame that starts or ends at a node asks for: 64 bytes, the size of a cache line. The serial
-        # and time of its access; the medium as it sees it; how often the node has been switched off (what began in
-        # another era is not its business any more); the foreign frames present, their number and the first of them; the
-        # message it serves.
+        # What every frame that starts or ends at a node asks for: 64 bytes, the size of a cache line. The serial and time
+        # of its access; the medium as it sees it; how often the node has been switched off (what began in another era is
+        # not its business any more); how many frames that it could receive are present; the message it serves.
         *_typed(np.int64, "access access_time idle_from busy_from nav"),
-        *_typed(np.int32, "era present first_present served backoff"),
+        *_typed(np.int32, "era receivable served backoff"),
         *_typed(np.int8, "transmitting eifs phase on"),
-        # The serial of its wait for an acknowledgement; how many messages wait; where it is. Another 64 bytes, so that
-        # the first part of every node is in a line of its own.
-        *_typed(np.int64, "wait window retry waiting made room unused"),
-        *_typed(np.float64, "range"),
+        *_typed(np.int32, "unused"),
     ]
 )
+# What else there is of a node: the serial of its wait for an acknowledgement; how many messages wait; where it is.
+_REST = _record_of("wait window retry waiting made room", "range")
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime copies event"
 )
-_TRANSMISSION = _record_of("sender message to kind size packets start first count block next era")
-_RECEPTION = np.dtype([*_typed(np.int32, "node flags next_present era"), *_typed(np.float64, "power d2 reach2")])
+_TRANSMISSION = _record_of("sender message to kind size packets start first receivable count block next era")
+_RECEPTION = np.dtype([*_typed(np.uint32, "node"), *_typed(np.int32, "flags"), *_typed(np.float64, "d2 reach2")])
+_PRESENT = np.dtype(_typed(np.uint32, "next previous"))
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
 _LINK = _record_of("receiver next", "loss")
@@ -186,18 +185,21 @@ _FIELDS = [
     *_fields(
         _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
     ),
-    *_fields(_I, "f_followed over_count"),
+    *_fields(_I, "f_followed over_count near_count far_count"),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
     *_fields(_I[::1], "start place node_at near found r_free first_link g_first f_window f_event f_kind over"),
-    *_fields(_F[::1], "x y vx vy distance2 scratch"),
+    *_fields(_I[::1], "far"),
+    *_fields(_F[::1], "x y vx vy distance2 far_distance2 scratch"),
     *_fields(_I[:, ::1], "q_first q_last f_learnt f_skipped f_known"),
     *_fields(_I[:, :, ::1], "totals"),
     *_fields(types.uint64[:, ::1], "random"),
     *_fields(from_dtype(_NODE)[::1], "n"),
+    *_fields(from_dtype(_REST)[::1], "rest"),
     *_fields(from_dtype(_MESSAGE)[::1], "m"),
     *_fields(from_dtype(_TRANSMISSION)[::1], "t"),
     *_fields(from_dtype(_RECEPTION)[::1], "r"),
+    *_fields(from_dtype(_PRESENT)[::1], "p"),
     *_fields(from_dtype(_REASSEMBLY)[::1], "a"),
     *_fields(from_dtype(_EVENT)[::1], "h b"),
     *_fields(from_dtype(_LINK)[::1], "l"),
@@ -311,25 +313,22 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
         s.capture = 0  # no positions, no powers
     n = s.nodes
 
-    s.n = np.zeros(n, _NODE)
-    for i in range(n):
-        node = s.n[i]
-        node.served, node.backoff, node.access, node.wait, node.first_present = -1, -1, -1, -1, -1
-        node.window, node.room, node.on = s.cw_min, -1, 1
+    s.n, s.rest = np.zeros(n + 1, _NODE), np.zeros(n + 1, _REST)  # with one for nobody
+    s.p, s.r, s.r_size = np.zeros(n + 1024, _PRESENT), np.zeros(n + 1024, _RECEPTION), n + 1
+    for i in range(n + 1):
+        node, rest = s.n[i], s.rest[i]
+        node.served, node.backoff, node.access, node.on = -1, -1, -1, 1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
+        rest.wait, rest.window, rest.room = -1, s.cw_min, -1
+        s.p[i].next, s.p[i].previous = i, i
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
     s.first_link, s.l, s.l_free = np.full(n, -1), np.zeros(64, _LINK), -1
     s.seen, s.overheard = np.zeros(n * n + 1 if _has_room_for_all(s) else 64, _ENTRY), np.zeros(64, _ENTRY)
-    s.totals = np.zeros((n, s.kinds, len(METRICS)), np.int64)
+    s.totals = np.zeros((s.kinds, len(METRICS), n), np.int64)
 
-    s.h, s.m, s.t, s.r, s.a = (
-        np.zeros(1024, _EVENT),
-        np.zeros(1024, _MESSAGE),
-        np.zeros(64, _TRANSMISSION),
-        np.zeros(1024, _RECEPTION),
-        np.zeros(64, _REASSEMBLY),
-    )
+    s.h, s.m = np.zeros(1024, _EVENT), np.zeros(1024, _MESSAGE)
+    s.t, s.a = np.zeros(64, _TRANSMISSION), np.zeros(64, _REASSEMBLY)
     s.m_free, s.t_free, s.a_free = -1, -1, -1
     s.r_free = np.full(63, -1)
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
@@ -337,6 +336,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     s.place, s.node_at = np.arange(n), np.arange(n)
     s.near, s.distance2 = _ints(n), np.zeros(n)
+    s.far, s.far_distance2 = _ints(n), np.zeros(n)
     s.found, s.scratch = _ints(n), np.zeros(n)
     s.g_first, s.g_jumps = _ints(2), np.inf
     s.out, s.receivers, s.masks, s.over = _ints(8), _ints(n), _ints(n), _ints(MAX_OVER)
@@ -451,7 +451,7 @@ def _uniform(s: Any, purpose: int, node: int) -> float:
 
 @compiled
 def _draw_backoff(s: Any, i: int, node: Any) -> None:
-    node.backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(node.window))
+    node.backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(s.rest[i].window))
 
 
 # --- The heap: (time, class and serial) -> (what, node or message) -------------------------------------------------
@@ -473,37 +473,36 @@ def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
     if s.h_size == len(s.h):
         s.h = _longer(s.h, 2 * s.h_size)
     s.h_size += 1
-    h = s.h
+    _sift_up(s.h, hole, time, order, what | (subject << 4))
+
+
+@compiled
+def _sift_up(h: Any, hole: Any, time: int, order: int, data: int) -> None:
     while hole > U0:
         parent = (hole - U1) >> U1
         if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
             break
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
         hole = parent
-    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
 
 
 @compiled
 def _pop(s: Any) -> None:
+    """The hole goes down to the end by the lesser child, then what was last comes up to its place, which is near: so
+    there is little to guess for the processor."""
     s.h_size -= 1
     size = np.uint64(s.h_size)
     h = s.h
-    time, order, data = h[size].time, h[size].order, h[size].data
-    hole = U0
-    while True:
-        child = (hole << U1) + U1
-        if child >= size:
-            break
-        right = child + U1
-        if right < size and (
-            h[right].time < h[child].time or (h[right].time == h[child].time and h[right].order < h[child].order)
-        ):
-            child = right
-        if time < h[child].time or (time == h[child].time and order < h[child].order):
-            break
+    hole, child = U0, U1
+    while child < size:
+        right = child + U1  # or what was last itself
+        l_time, r_time = h[child].time, h[right].time
+        child += np.uint64((r_time < l_time) | ((r_time == l_time) & (h[right].order < h[child].order)))
         h[hole].time, h[hole].order, h[hole].data = h[child].time, h[child].order, h[child].data
         hole = child
-    h[hole].time, h[hole].order, h[hole].data = time, order, data
+        child = (hole << U1) + U1
+    _sift_up(h, hole, h[size].time, h[size].order, h[size].data)
 
 
 # --- Who senses a frame: the grid -----------------------------------------------------------------------------------
@@ -550,8 +549,8 @@ def _cell_of(s: Any, k: int) -> int:
 
 
 @compiled
-def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int, count: int) -> int:
-    """Adds to `near` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
+def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int) -> None:
+    """Adds to `near` and `far` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
     starts, xs, ys, vxs, vys = (
         s.start[first:after],
         s.x[first:after],
@@ -569,60 +568,64 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
     for k in range(after - first):  # without a branch that nobody could predict
         found[hits] = k
         hits += d2s[k] <= limit * limit
-    near, distance2, nodes, node_at, plain = s.near, s.distance2, s.n, s.node_at, not (s.rooms or s.surroundings)
+    near, distance2, near_count = s.near, s.distance2, s.near_count
+    far, far_distance2, far_count = s.far, s.far_distance2, s.far_count
+    nodes, node_at, plain, reach2 = s.n, s.node_at[first:after], not (s.rooms or s.surroundings), reach * reach
     for hit in range(hits):
-        j, d2 = node_at[first + found[hit]], d2s[found[hit]]
-        if j != i and nodes[j].on and (plain or _is_open(s, i, nodes[j], reach, d2)):
-            near[count], distance2[count] = j, d2
-            count += 1
-    return count
+        k = np.uint64(found[hit])
+        j, d2 = node_at[k], d2s[k]
+        senses = (j != i) & (nodes[np.uint64(j)].on != 0)
+        if not plain:
+            least = min(reach, s.rest[j].range) if s.surroundings else reach
+            reach2 = least * least
+            limit = s.sense * least
+            senses = senses and s.rest[j].room == s.rest[i].room and d2 <= limit * limit
+        near[near_count], distance2[near_count], far[far_count], far_distance2[far_count] = j, d2, j, d2
+        near_count += senses & (d2 <= reach2)
+        far_count += senses & (d2 > reach2)
+    s.near_count, s.far_count = near_count, far_count
 
 
 @compiled
 def _sort_near(s: Any, count: int) -> None:
-    """Puts who senses a frame in the order of their numbers."""
-    near, distance2, found, scratch = s.near[:count], s.distance2[:count], s.found, s.scratch
-    if count <= RANKED:
+    """Puts those near in the order of their numbers."""
+    near, distance2, found, scratch = s.near, s.distance2, s.found, s.scratch
+    if count > RANKED:
         for k in range(count):
-            j, rank = near[k], 0
-            for other in range(count):
-                rank += near[other] < j
-            found[rank], scratch[rank] = j, distance2[k]
-        near[:], distance2[:] = found[:count], scratch[:count]
+            found[k], scratch[k] = near[k] << POSITION_BITS | k, distance2[k]
+        found[:count].sort()
+        for k in range(count):
+            near[k], distance2[k] = found[k] >> POSITION_BITS, scratch[found[k] & ((1 << POSITION_BITS) - 1)]
         return
     for k in range(count):
-        found[k], scratch[k] = near[k] << POSITION_BITS | k, distance2[k]
-    found[:count].sort()
+        found[k], scratch[k] = near[k], distance2[k]
     for k in range(count):
-        near[k], distance2[k] = found[k] >> POSITION_BITS, scratch[found[k] & ((1 << POSITION_BITS) - 1)]
+        j, rank = found[k], U0
+        for other in range(count):
+            rank += np.uint64(found[other] < j)
+        near[rank], distance2[rank] = j, scratch[k]
 
 
 @compiled
-def _is_open(s: Any, i: int, node: Any, reach: float, d2: float) -> bool:
-    """Whether walls and surroundings let a frame of i be sensed at a node."""
-    least = s.sense * node.range
-    return node.room == s.n[i].room and not (s.surroundings and node.range < reach and d2 > least * least)
-
-
-@compiled
-def _find_sensing(s: Any, i: int, reach: float) -> int:
-    """Fills `near` with the nodes that sense a frame of i, by number, and `distance2` with how far each is; gives their
-    count."""
-    count = 0
+def _find_sensing(s: Any, i: int, reach: float) -> None:
+    """Fills `near` with the nodes that can receive a frame of i, by number, and `far` with those that only sense it, in
+    any order; and `distance2` and `far_distance2` with how far each is."""
+    s.near_count, s.far_count = 0, 0
     if s.links:
         link = s.first_link[i]
         while link >= 0:
             j = s.l[link].receiver
             if s.n[j].on:
-                s.near[count], s.distance2[count] = j, s.l[link].loss  # there are no distances
-                count += 1
+                s.near[s.near_count], s.distance2[s.near_count] = j, s.l[link].loss  # there are no distances
+                s.near_count += 1
             link = s.l[link].next
-        return count
+        return
     k = s.place[i]
     age = s.now - s.start[k]
     x, y = s.x[k] + s.vx[k] * age, s.y[k] + s.vy[k] * age
     if s.nodes <= s.small_network:
-        return _scan(s, i, x, y, reach, ZERO, s.nodes, ZERO)
+        _scan(s, i, x, y, reach, ZERO, s.nodes)
+        return
     drift = s.fastest * (s.now - s.g_time) + s.g_jumps
     if not drift <= DRIFT * s.g_cell:
         _lay_grid(s)
@@ -632,9 +635,8 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
     left, right = _clamp(x - radius, cell, s.g_columns), _clamp(x + radius, cell, s.g_columns)
     for row in range(_clamp(y - radius, cell, s.g_rows), _clamp(y + radius, cell, s.g_rows) + 1):
         base = row * s.g_columns
-        count = _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1], count)
-    _sort_near(s, count)
-    return count
+        _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1])
+    _sort_near(s, s.near_count)
 
 
 # --- The air -------------------------------------------------------------------------------------------------------
@@ -642,7 +644,7 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
 
 @compiled
 def _count(s: Any, node: int, kind: int, metric: int, amount: int) -> None:
-    s.totals[node, kind, metric] += amount
+    s.totals[kind, metric, node] += amount  # so, since at a frame's end many nodes count the same
 
 
 @compiled
@@ -659,7 +661,7 @@ def _new_transmission(s: Any) -> int:
 
 
 @compiled
-def _take_block(s: Any, tx: Any, count: int) -> int:
+def _take_block(s: Any, tx: Any, count: int) -> None:
     """Where the receptions of a transmission go: side by side, in a block of 2^n, used again before a new one."""
     tx.first, tx.count, tx.block = 0, count, 0
     if count > 0:
@@ -667,20 +669,19 @@ def _take_block(s: Any, tx: Any, count: int) -> int:
             tx.block += 1
         tx.first = s.r_free[tx.block]
         if tx.first >= 0:
-            s.r_free[tx.block] = s.r[tx.first].next_present
+            s.r_free[tx.block] = s.r[tx.first].flags
         else:
             tx.first = s.r_size
             s.r_size += 1 << tx.block
             if s.r_size > len(s.r):
-                s.r = _longer(s.r, 2 * s.r_size)
-    return tx.first
+                s.r, s.p = _longer(s.r, 2 * s.r_size), _longer(s.p, 2 * s.r_size)
 
 
 @compiled
-def _draw_range(s: Any, i: int, node: Any) -> float:
+def _draw_range(s: Any, i: int) -> float:
     if s.range_high > 0.0:
         return s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
-    return node.range
+    return s.rest[i].range
 
 
 @compiled
@@ -689,7 +690,7 @@ def _transmit(
 ) -> None:
     """Starts a transmission of node i now: who senses it, what it spoils, and when it ends."""
     node = s.n[i]
-    reach = _draw_range(s, i, node)
+    reach = _draw_range(s, i)
     t = _new_transmission(s)
     tx = s.t[t]
     tx.sender, tx.message, tx.to, tx.kind, tx.size, tx.packets = i, message, to, kind, size, packets
@@ -704,87 +705,116 @@ def _transmit(
     if not s.ideal:
         node.transmitting = 1
         node.eifs = 0
-        r = node.first_present
-        while r >= 0:
+        r = s.p[i].next
+        while r != i:
             s.r[r].flags |= IS_HALF_DUPLEX
-            r = s.r[r].next_present
-    count = _find_sensing(s, i, reach)
-    first = _take_block(s, tx, count)
-    # What does not change in the loop is taken out of the state before it: the compiler cannot know that.
-    receptions, nodes, near, distance2 = s.r, s.n, s.near, s.distance2
-    links, surroundings, ideal = s.links, s.surroundings, s.ideal
-    for k in range(count):
-        j = near[k]
-        reception, other = receptions[first + k], nodes[j]
-        reception.node, reception.next_present, reception.era = j, -1, other.era
-        if links:
-            reception.flags, reception.power = IS_RECEIVABLE, distance2[k]  # without positions it is the loss
-        else:
-            least, d2 = min(reach, other.range) if surroundings else reach, distance2[k]
-            reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
-            reception.flags = IS_RECEIVABLE if d2 <= least * least else 0
-        if not ideal:
-            _frame_starts(s, receptions, j, other, first + k)
+            r = s.p[r].next
+    _find_sensing(s, i, reach)
+    tx.receivable = s.near_count
+    _take_block(s, tx, s.near_count + s.far_count)
+    met = _frames_start(s, tx, reach)
+    if not s.ideal:
+        for k in range(met):
+            _frame_starts(s, s.found[k])
     _push(s, s.now + airtime, TX_END, t)
 
 
 @inlined
-def _frame_starts(s: Any, receptions: Any, j: int, node: Any, r: int) -> None:
-    """A foreign frame starts at a node that senses it (4)."""
-    reception = receptions[r]
-    if node.transmitting:
-        reception.flags |= IS_HALF_DUPLEX
-    if node.first_present < 0:
-        node.first_present = r
-    else:
-        undecided = reception.flags & UNDECIDED == IS_RECEIVABLE
-        last, other = -1, node.first_present
-        while other >= 0:
-            undecided |= receptions[other].flags & UNDECIDED == IS_RECEIVABLE
-            last, other = other, receptions[other].next_present
-        receptions[last].next_present = r
-        if undecided:
-            _collide(s, receptions, node.first_present)
-    if reception.flags == IS_RECEIVABLE:
-        reception.flags |= HAS_BEGUN
-    node.present += 1
-    if node.present == 1 and not node.transmitting:
-        busy_from = s.now + s.cca
-        node.busy_from = busy_from
-        if node.access >= 0:
-            _settle_backoff(s, node)
-            if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
-                _cancel_access(s, j, node, busy_from)
-                node.busy_from = s.now
+def _frames_start(s: Any, tx: Any, reach: float) -> int:
+    """The frame starts wherever it is sensed, which mostly concerns nobody: most nodes have nothing to send, and no
+    other frame is present. Gives the number of the other receptions, which are in `found`.
+
+    What does not change in a loop is taken out of the state before it: the compiler cannot know that. There are no
+    branches that the processor would have to guess, and indices are unsigned: else each is checked for being negative.
+    """
+    receptions, present, nodes, found = s.r, s.p, s.n, s.found
+    near, distance2, far, far_distance2 = s.near, s.distance2, s.far, s.far_distance2
+    busy_from, surroundings, reach2, met = s.now + s.cca, s.surroundings, reach * reach, 0
+    r = np.uint64(tx.first)
+    for k in range(s.near_count):
+        j = np.uint64(near[k])
+        node, last = nodes[j], _join(present, j, r)
+        receptions[r].node, receptions[r].d2, receptions[r].reach2 = j, distance2[k], reach2
+        if surroundings:
+            receptions[r].reach2 = _least2(s, j, reach)
+        is_new = (last == j) & (node.transmitting == 0)
+        receptions[r].flags = IS_RECEIVABLE + node.transmitting * IS_HALF_DUPLEX + is_new * HAS_BEGUN
+        node.busy_from += is_new * (busy_from - node.busy_from)
+        node.receivable += 1
+        found[met] = r
+        met += (last != j) | (is_new & (node.access >= 0))
+        r += U1
+    for k in range(s.far_count):
+        j = np.uint64(far[k])
+        node, last = nodes[j], _join(present, j, r)
+        receptions[r].node, receptions[r].d2, receptions[r].reach2 = j, far_distance2[k], reach2
+        if surroundings:
+            receptions[r].reach2 = _least2(s, j, reach)
+        is_new = (last == j) & (node.transmitting == 0)
+        receptions[r].flags = 0
+        node.busy_from += is_new * (busy_from - node.busy_from)
+        found[met] = r
+        met += ((last != j) & (node.receivable > 0)) | (is_new & (node.access >= 0))
+        r += U1
+    return met
+
+
+@compiled
+def _least2(s: Any, j: Any, reach: float) -> float:
+    least = min(reach, s.rest[j].range)
+    return least * least
+
+
+@compiled
+def _join(present: Any, j: Any, r: Any) -> Any:
+    """Puts a reception at the end of those present at a node; gives the one before it, or j if there is none."""
+    last = np.uint64(present[j].previous)
+    present[r].next, present[r].previous, present[last].next, present[j].previous = j, last, r, r
+    return last
+
+
+@inlined
+def _frame_starts(s: Any, r: int) -> None:
+    """A foreign frame starts at a node that senses it (4), where it may meet another, or an access."""
+    reception = s.r[r]
+    j: Any = np.int64(reception.node)
+    node = s.n[j]
+    if np.int64(s.p[r].previous) != j:
+        _collide(s, j)
+        if reception.flags == IS_RECEIVABLE:
+            reception.flags |= HAS_BEGUN
+    elif node.access >= 0 and not node.transmitting:
+        _settle_backoff(s, node)
+        if node.access >= 0 and node.access_time != s.now and node.access_time >= node.busy_from:
+            _cancel_access(s, j, node, node.busy_from)
+            node.busy_from = s.now
 
 
 @compiled
 def _power(reception: Any) -> float:
-    """Worked out when it is first asked for: most frames meet no other where they are sensed."""
-    if reception.power < 0.0:
-        ratio = reception.reach2 / max(reception.d2, 1.0)
-        reception.power = ratio * ratio
-    return reception.power
+    ratio = reception.reach2 / max(reception.d2, 1.0)
+    return ratio * ratio
 
 
 @compiled
-def _collide(s: Any, receptions: Any, first: int) -> None:
+def _collide(s: Any, j: int) -> None:
     """Marks what is lost among the frames now present at a node, of those that can still be received."""
-    r = first
-    while r >= 0:
+    receptions, present, head = s.r, s.p, np.uint64(j)
+    r = np.uint64(present[head].next)
+    while r != head:
         reception = receptions[r]
         if reception.flags & UNDECIDED == IS_RECEIVABLE:
             lost = not s.capture
             interference = 0.0
-            other = first
-            while other >= 0 and not lost:  # the sum only grows: enough is enough
+            other = np.uint64(present[head].next)
+            while other != head and not lost:  # the sum only grows: enough is enough
                 if other != r:
                     interference += _power(receptions[other])
                     lost = _power(reception) < s.threshold * interference
-                other = receptions[other].next_present
+                other = np.uint64(present[other].next)
             if lost:
                 reception.flags |= IS_COLLIDED
-        r = reception.next_present
+        r = np.uint64(present[r].next)
 
 
 @compiled
@@ -800,14 +830,14 @@ def _outcome(flags: int) -> int:
 
 @compiled
 def _draw_loss(s: Any, i: int, reception: Any) -> None:
-    loss = reception.power if s.links else s.loss
+    loss = reception.d2 if s.links else s.loss
     if loss > 0.0 and reception.flags & ~HAS_BEGUN == IS_RECEIVABLE and _uniform(s, LOSS, i) < loss:
         reception.flags |= IS_LOST
 
 
 @inlined
 def _end_transmission(s: Any, t: int) -> None:
-    """A transmission ends (7). Chance, counting and the end at each node go in one loop: none is another's business."""
+    """A transmission ends (7)."""
     tx = s.t[t]
     i, to, message = tx.sender, tx.to, tx.message
     cut, discarded = tx.era != s.n[i].era, False
@@ -815,21 +845,15 @@ def _end_transmission(s: Any, t: int) -> None:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
     s.received, s.recorded = 0, 0
-    receptions, nodes, ideal, kind = s.r, s.n, s.ideal, tx.kind
-    for r in range(tx.first, tx.first + tx.count):
-        reception = receptions[r]
-        j: Any = np.int64(reception.node)
-        node = nodes[j]
-        if reception.era == node.era:  # else it has been off since
-            if reception.flags & IS_RECEIVABLE and to in (EVERYONE, j):
-                _draw_loss(s, i, reception)
-                _count_reception(s, j, kind, _outcome(reception.flags))
-            if not ideal:
-                _frame_ends(s, receptions, j, node, r, tx)
+    resuming = _frames_end(s, tx, _end_receptions(s, tx))
+    if resuming > 1:
+        _sort_near(s, resuming)
+    for k in range(resuming):
+        _schedule(s, s.near[k], s.n[s.near[k]])
     if s.record:
         _record(s, tx)
     if tx.count > 0:
-        receptions[tx.first].next_present = s.r_free[tx.block]
+        s.r[tx.first].flags = s.r_free[tx.block]
         s.r_free[tx.block] = tx.first
     tx.next = s.t_free
     s.t_free = t
@@ -854,7 +878,7 @@ def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discard
             _contend_anew(s, i, node)
         elif not cut:
             node.phase = AWAITING_ACK
-            node.wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i)
+            s.rest[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i)
     _fall_idle(s, i, node)
 
 
@@ -875,40 +899,67 @@ def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
             _over(s, GONE, message)
 
 
+@inlined
+def _end_receptions(s: Any, tx: Any) -> int:
+    """The frame ends where it was receivable. Chance, counting and the medium go in one loop: none is another's
+    business. Where the medium falls idle (5), those that wait for it are put into `near`; gives their number."""
+    receptions, present, nodes, near, now, waiting = s.r, s.p, s.n, s.near, s.now, 0
+    i, to, kind = tx.sender, tx.to, tx.kind
+    for r in range(np.uint64(tx.first), np.uint64(tx.first + tx.receivable)):
+        reception = receptions[r]
+        j: Any = np.int64(reception.node)
+        if j == s.nodes:  # it has been off since
+            continue
+        if to in (EVERYONE, j):
+            _draw_loss(s, i, reception)
+            _count_reception(s, j, kind, _outcome(reception.flags))
+        node, is_alone = nodes[np.uint64(j)], _leave(present, r)
+        if reception.flags & HAS_BEGUN:
+            outcome = _outcome(reception.flags)
+            if outcome != HALF_DUPLEX:
+                node.eifs = outcome != RECEIVED
+            if outcome == RECEIVED and to not in (EVERYONE, j) and kind != ACK_KIND:
+                node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
+        node.receivable -= 1
+        is_quiet = is_alone & (node.transmitting == 0)
+        node.idle_from += is_quiet * (max(now, node.nav) - node.idle_from)
+        near[waiting] = j
+        waiting += is_quiet & ((node.served & node.backoff) >= 0)  # one of them: nothing is -1
+    return waiting
+
+
+@inlined
+def _frames_end(s: Any, tx: Any, waiting: int) -> int:
+    """The frame ends where it was only sensed. Adds to those that wait for the medium; gives their number."""
+    receptions, present, nodes, near, now = s.r, s.p, s.n, s.near, s.now
+    for r in range(np.uint64(tx.first + tx.receivable), np.uint64(tx.first + tx.count)):
+        j = np.uint64(receptions[r].node)
+        node, is_alone = nodes[j], _leave(present, r)
+        is_quiet = is_alone & (node.transmitting == 0)
+        node.eifs = 0
+        node.idle_from += is_quiet * (max(now, node.nav) - node.idle_from)
+        near[waiting] = j
+        waiting += is_quiet & ((node.served & node.backoff) >= 0)
+    return waiting
+
+
+@compiled
+def _leave(present: Any, r: Any) -> Any:
+    """Takes a reception out of those present at a node; whether there was no other."""
+    after, before = np.uint64(present[r].next), np.uint64(present[r].previous)
+    present[before].next, present[after].previous = after, before
+    return (after == before) & (after != r)
+
+
 @compiled
 def _count_reception(s: Any, j: int, kind: int, outcome: int) -> None:
     """Counts what became of a frame at a node that it was meant for."""
     _count(s, j, kind, _METRIC_OF[outcome], ONE)
-    if outcome == RECEIVED:
-        s.receivers[s.received] = j
-        s.received += 1
+    s.receivers[s.received] = j
+    s.received += outcome == RECEIVED
     if s.record:
         s.frame_nodes[s.recorded], s.frame_outcomes[s.recorded] = j, outcome
         s.recorded += 1
-
-
-@inlined
-def _frame_ends(s: Any, receptions: Any, j: int, node: Any, r: int, tx: Any) -> None:
-    """The frame is gone at a node that sensed it."""
-    reception = receptions[r]
-    flags = reception.flags
-    if node.first_present == r:
-        node.first_present = reception.next_present
-    else:
-        other = node.first_present
-        while receptions[other].next_present != r:
-            other = receptions[other].next_present
-        receptions[other].next_present = reception.next_present
-    node.present -= 1
-    if not flags & IS_RECEIVABLE:
-        node.eifs = 0
-    elif flags & HAS_BEGUN:
-        outcome = _outcome(flags)
-        if outcome != HALF_DUPLEX:
-            node.eifs = outcome != RECEIVED
-        if outcome == RECEIVED and tx.to not in (EVERYONE, j) and tx.kind != ACK_KIND:
-            node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
-    _fall_idle(s, j, node)
 
 
 _METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_RANDOM)
@@ -1174,10 +1225,11 @@ def _background_is_next(s: Any) -> bool:
 @inlined
 def _background_due(s: Any, i: int) -> None:
     if s.n[i].on:
-        s.n[i].made += 1
+        number = s.rest[i].made + 1
+        s.rest[i].made = number
         if s.background_flood:
-            _remember_seen(s, i, i, s.n[i].made)
-        _release(s, _new_background(s, i, i, s.n[i].made))
+            _remember_seen(s, i, i, number)
+        _release(s, _new_background(s, i, i, number))
     b = s.b[s.b_next]
     b.time, b.order = s.now + s.background_interval, ((BACKGROUND_DUE & 3) << CLASS_SHIFT) | s.serial
     s.serial += 1
@@ -1196,12 +1248,12 @@ def _countdown_start(s: Any, node: Any) -> int:
 def _schedule(s: Any, i: int, node: Any) -> None:
     """Scheduling (2)."""
     _settle_backoff(s, node)
-    if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, node):
+    if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, i, node):
         return
     if node.served < 0 and node.backoff < 0:
         return
     time = max(s.now, _countdown_start(s, node) + max(node.backoff, 0) * s.slot)
-    if node.present and time >= node.busy_from:
+    if _is_present(s, i) and time >= node.busy_from:
         _stop_countdown(s, i, node, node.busy_from)
         node.busy_from = s.now
         return
@@ -1222,8 +1274,14 @@ def _settle_backoff(s: Any, node: Any) -> None:
 
 
 @compiled
-def _busy(s: Any, node: Any) -> bool:
-    return node.transmitting or (node.present and s.now >= node.busy_from)
+def _is_present(s: Any, i: int) -> bool:
+    """Whether a foreign frame is present at a node."""
+    return s.p[i].next != i
+
+
+@compiled
+def _busy(s: Any, i: int, node: Any) -> bool:
+    return node.transmitting or (_is_present(s, i) and s.now >= node.busy_from)
 
 
 @compiled
@@ -1247,7 +1305,7 @@ def _stop_countdown(s: Any, i: int, node: Any, at: int) -> None:
 @compiled
 def _fall_idle(s: Any, i: int, node: Any) -> None:
     """The medium falls idle (5), if it does."""
-    if node.present == 0 and not node.transmitting:
+    if not _is_present(s, i) and not node.transmitting:
         node.idle_from = max(s.now, node.nav)
         if node.served >= 0 or node.backoff >= 0:
             _schedule(s, i, node)
@@ -1282,18 +1340,18 @@ def _release(s: Any, message: int) -> None:
         else:
             _transmit_whole(s, i, message)
         return
-    if node.waiting >= s.queue:
+    if s.rest[i].waiting >= s.queue:
         _count(s, i, m.kind, QUEUE_FULL, ONE)
         _over(s, DROPPED, message)
         return
     _append(s, i, URGENT if m.urgent else ORDINARY, message)
-    node.waiting += 1
+    s.rest[i].waiting += 1
     if node.served < 0:
         _settle_backoff(s, node)
         _serve_next(s, i, node)
         if node.access >= 0:
             _push_as(s, node.access, node.access_time, ACCESS, i)
-        if node.backoff < 0 and _busy(s, node):
+        if node.backoff < 0 and _busy(s, i, node):
             _draw_backoff(s, i, node)
         _schedule(s, i, node)
 
@@ -1307,7 +1365,7 @@ def _serve_next(s: Any, i: int, node: Any) -> None:
             s.q_first[i, rank] = s.m[message].next
             if s.q_first[i, rank] < 0:
                 s.q_last[i, rank] = -1
-            node.waiting -= 1
+            s.rest[i].waiting -= 1
             node.served = message
             return
 
@@ -1395,12 +1453,13 @@ def _acknowledged(s: Any, i: int, by: int) -> None:
     message: Any = np.int64(node.served)
     if node.phase != AWAITING_ACK or s.m[message].to != by:
         return
-    node.wait = -1
+    rest = s.rest[i]
+    rest.wait = -1
     s.m[message].fragment += 1
     if not _ended(s, message):
-        node.retry, node.window = 0, s.cw_min
+        rest.retry, rest.window = 0, s.cw_min
         node.phase = BETWEEN_FRAGMENTS
-        node.wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i)
+        rest.wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i)
         return
     _done(s, i, node)
     _over(s, FINISHED, message)
@@ -1414,7 +1473,7 @@ def _next_fragment(s: Any, i: int) -> None:
     if node.transmitting:
         _timed_out(s, i)
         return
-    node.phase, node.wait = CONTENDING, -1
+    node.phase, s.rest[i].wait = CONTENDING, -1
     _cancel_access(s, i, node, s.now)
     _transmit_fragment(s, i, message)
 
@@ -1422,18 +1481,18 @@ def _next_fragment(s: Any, i: int) -> None:
 @compiled
 def _timed_out(s: Any, i: int) -> None:
     """The wait for an acknowledgement times out, or the next fragment cannot go."""
-    node = s.n[i]
+    node, rest = s.n[i], s.rest[i]
     message: Any = np.int64(node.served)
-    node.wait = -1
+    rest.wait = -1
     node.idle_from = max(node.idle_from, s.now)
     node.eifs = 0
-    node.retry += 1
-    if node.retry > s.retries:
+    rest.retry += 1
+    if rest.retry > s.retries:
         _done(s, i, node)
         _give_up(s, message)
     else:
         node.phase = CONTENDING
-        node.window = min(2 * node.window + 1, s.cw_max)
+        rest.window = min(2 * rest.window + 1, s.cw_max)
         _draw_backoff(s, i, node)
     _schedule(s, i, node)
 
@@ -1449,7 +1508,7 @@ def _done(s: Any, i: int, node: Any) -> None:
 @compiled
 def _contend_anew(s: Any, i: int, node: Any) -> None:
     """Every transmission is followed by a backoff."""
-    node.window, node.retry = s.cw_min, 0
+    s.rest[i].window, s.rest[i].retry = s.cw_min, 0
     _draw_backoff(s, i, node)
 
 
@@ -1461,19 +1520,32 @@ def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
     node = s.n[i]
     node.on = 0
     node.era += 1
-    node.first_present, node.present = -1, 0
+    _lose_present(s, i)
     if keep_queue:
         _cancel_access(s, i, node, s.now)
-    node.access, node.wait, node.phase = -1, -1, CONTENDING
+    node.access, s.rest[i].wait, node.phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
+
+
+@inlined
+def _lose_present(s: Any, i: int) -> None:
+    """What was present at a node concerns nobody any more."""
+    r = s.p[i].next
+    while r != i:
+        after = s.p[r].next
+        s.r[r].node, s.r[r].flags, s.p[r].next, s.p[r].previous = s.nodes, 0, r, r
+        r = after
+    s.p[i].next, s.p[i].previous = i, i
+    s.n[i].receivable = 0
 
 
 @compiled
 def _forget(s: Any, i: int) -> None:
     """All messages of a node are gone. One that has a frame on the air is over when that ends."""
-    node = s.n[i]
-    node.served, node.backoff, node.window, node.retry, node.waiting = -1, -1, s.cw_min, 0, 0
+    node, rest = s.n[i], s.rest[i]
+    node.served, node.backoff = -1, -1
+    rest.window, rest.retry, rest.waiting = s.cw_min, 0, 0
     s.q_first[i, :], s.q_last[i, :] = -1, -1
     for message in range(len(s.m)):
         m = s.m[message]
@@ -1567,9 +1639,9 @@ def _work(s: Any, what: int, subject: int, serial: int) -> None:
     elif what == ACK_DUE:
         _ack_due(s, subject & ((1 << SUBJECT_BITS) - 1), subject >> SUBJECT_BITS)
     elif what == ACK_WAIT_OVER:
-        if s.n[subject].wait == serial:
+        if s.rest[subject].wait == serial:
             _timed_out(s, subject)
-    elif s.n[subject].wait == serial:
+    elif s.rest[subject].wait == serial:
         _next_fragment(s, subject)
 
 
@@ -1631,7 +1703,7 @@ def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float,
 @entry
 def _set_range(address: int, node: int, reach: float) -> None:
     s = _state_at(address)
-    s.n[node].range = reach
+    s.rest[node].range = reach
     if max(reach, s.range_high) > s.farthest:
         s.farthest, s.g_jumps = max(reach, s.range_high), np.inf
 
@@ -1639,7 +1711,7 @@ def _set_range(address: int, node: int, reach: float) -> None:
 @entry
 def _set_room(address: int, node: int, room: int) -> None:
     s = _state_at(address)
-    s.n[node].room, s.rooms = room, 1
+    s.rest[node].room, s.rooms = room, 1
 
 
 @entry
@@ -1725,7 +1797,7 @@ class Core:
         self._commands = memoryview(shared[0]).cast("B")
         self._out, self._receivers, self._masks, self._over = (memoryview(array) for array in shared[1:])
         self._frame, self._frame_nodes, self._frame_outcomes = (memoryview(array) for array in frames)
-        self._counted = self._totals.sum(axis=0)  # when the series was last taken
+        self._counted = self._totals.sum(axis=2)  # when the series was last taken
         self._queued = 0
         self.now = self.sender = 0
         self.handle = -1
@@ -1842,13 +1914,13 @@ class Core:
         return None if at < 0 else at
 
     def take_series(self) -> list[list[int]]:
-        counted = self._totals.sum(axis=0)
+        counted = self._totals.sum(axis=2)
         series: list[list[int]] = (counted - self._counted).tolist()
         self._counted = counted
         return series
 
     def totals(self) -> list[list[list[int]]]:
-        return cast(list[list[list[int]]], self._totals.tolist())
+        return cast(list[list[list[int]]], self._totals.transpose(2, 0, 1).tolist())
 
 
 _UPCALLS: Final = tuple(Upcall)
