@@ -118,6 +118,8 @@ U0, U1, S30, S27, S31, S11 = np.uint64(0), np.uint64(1), np.uint64(30), np.uint6
 UNIT = 2.0**-53
 
 NO_LINK = 2.0
+MIDDLE = 5_000_000_000_000_000
+"""Of the longest run, ns. Counted from here, every time is an exact float64, and so is an age."""
 SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
@@ -151,10 +153,10 @@ _NODE = np.dtype(
         # What every frame that starts or ends at a node asks for: 64 bytes, the size of a cache line. The serial and time
         # of its access; the medium as it sees it; how often the node has been switched off (what began in another era is
         # not its business any more); how many frames that it could receive are present; the message it serves.
-        *_typed(np.int64, "access access_time idle_from busy_from nav"),
+        *_typed(np.int64, "access access_time idle_from nav"),
         *_typed(np.int32, "era receivable served backoff"),
         *_typed(np.int8, "transmitting eifs phase on"),
-        *_typed(np.int32, "unused"),
+        *_typed(np.int32, "unused_1 unused_2 unused_3"),
     ]
 )
 # What else there is of a node: the serial of its wait for an acknowledgement; how many messages wait; where it is.
@@ -164,7 +166,15 @@ _MESSAGE = _record_of(
     "packets bits airtime copies event"
 )
 _TRANSMISSION = _record_of("sender message to kind size packets start first receivable count block next era")
-_RECEPTION = np.dtype([*_typed(np.uint32, "node"), *_typed(np.int32, "flags"), *_typed(np.float64, "d2 reach2")])
+_RECEPTION = np.dtype(
+    [
+        *_typed(np.uint32, "node"),
+        *_typed(np.int32, "flags"),
+        # When the node senses it, if it was quiet, or 0: of the first frame that is present, this is when the node is busy.
+        *_typed(np.int64, "busy_from"),
+        *_typed(np.float64, "d2 reach2"),
+    ]
+)
 _PRESENT = np.dtype(_typed(np.uint32, "next previous"))
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
@@ -188,9 +198,9 @@ _FIELDS = [
     *_fields(_I, "f_followed over_count near_count far_count"),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
-    *_fields(_I[::1], "start place node_at near found r_free first_link g_first f_window f_event f_kind over"),
+    *_fields(_I[::1], "place node_at near found r_free first_link g_first f_window f_event f_kind over"),
     *_fields(_I[::1], "far"),
-    *_fields(_F[::1], "x y vx vy distance2 far_distance2 scratch"),
+    *_fields(_F[::1], "start x y vx vy distance2 far_distance2 scratch"),
     *_fields(_I[:, ::1], "q_first q_last f_learnt f_skipped f_known"),
     *_fields(_I[:, :, ::1], "totals"),
     *_fields(types.uint64[:, ::1], "random"),
@@ -333,7 +343,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.r_free = np.full(63, -1)
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
-    s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    s.start, s.x, s.y, s.vx, s.vy = np.full(n, -1.0 * MIDDLE), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     s.place, s.node_at = np.arange(n), np.arange(n)
     s.near, s.distance2 = _ints(n), np.zeros(n)
     s.far, s.far_distance2 = _ints(n), np.zeros(n)
@@ -406,7 +416,7 @@ def _has_room_for_all(s: Any) -> bool:
 @compiled
 def _remember_seen(s: Any, node: int, origin: int, number: int) -> bool:
     """The highest number of a background message known at a node, by origin. Whether this one is new."""
-    key = _pair(s, node, origin)
+    key = _pair(s, origin, node)  # so, since those that hear a flood ask one after the other
     entry = s.seen[key if _has_room_for_all(s) else _place_of(s.seen, key)]
     if number <= entry.value:
         return False
@@ -473,36 +483,37 @@ def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
     if s.h_size == len(s.h):
         s.h = _longer(s.h, 2 * s.h_size)
     s.h_size += 1
-    _sift_up(s.h, hole, time, order, what | (subject << 4))
-
-
-@compiled
-def _sift_up(h: Any, hole: Any, time: int, order: int, data: int) -> None:
+    h = s.h
     while hole > U0:
         parent = (hole - U1) >> U1
         if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
             break
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
         hole = parent
-    h[hole].time, h[hole].order, h[hole].data = time, order, data
+    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
 
 
 @compiled
 def _pop(s: Any) -> None:
-    """The hole goes down to the end by the lesser child, then what was last comes up to its place, which is near: so
-    there is little to guess for the processor."""
     s.h_size -= 1
     size = np.uint64(s.h_size)
     h = s.h
-    hole, child = U0, U1
-    while child < size:
-        right = child + U1  # or what was last itself
-        l_time, r_time = h[child].time, h[right].time
-        child += np.uint64((r_time < l_time) | ((r_time == l_time) & (h[right].order < h[child].order)))
+    time, order, data = h[size].time, h[size].order, h[size].data
+    hole = U0
+    while True:
+        child = (hole << U1) + U1
+        if child >= size:
+            break
+        right = child + U1
+        if right < size and (
+            h[right].time < h[child].time or (h[right].time == h[child].time and h[right].order < h[child].order)
+        ):
+            child = right
+        if time < h[child].time or (time == h[child].time and order < h[child].order):
+            break
         h[hole].time, h[hole].order, h[hole].data = h[child].time, h[child].order, h[child].data
         hole = child
-        child = (hole << U1) + U1
-    _sift_up(h, hole, h[size].time, h[size].order, h[size].data)
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
 
 
 # --- Who senses a frame: the grid -----------------------------------------------------------------------------------
@@ -537,13 +548,19 @@ def _lay_grid(s: Any) -> None:
 
 
 @compiled
+def _exact(time: int) -> float:
+    """A time as a float64 of which differences are exact."""
+    return np.float64(time - MIDDLE)
+
+
+@compiled
 def _clamp(position: float, cell: float, count: int) -> int:
     return min(max(int(np.floor(position / cell)), 0), count - 1)
 
 
 @compiled
 def _cell_of(s: Any, k: int) -> int:
-    age = s.now - s.start[k]
+    age = _exact(s.now) - s.start[k]
     column = _clamp(s.x[k] + s.vx[k] * age, s.g_cell, s.g_columns)
     return _clamp(s.y[k] + s.vy[k] * age, s.g_cell, s.g_rows) * s.g_columns + column
 
@@ -558,7 +575,7 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
         s.vx[first:after],
         s.vy[first:after],
     )
-    now, limit = s.now, s.sense * reach
+    now, limit = _exact(s.now), s.sense * reach
     d2s, found = s.scratch, s.found
     for k in range(after - first):
         age = now - starts[k]
@@ -621,7 +638,7 @@ def _find_sensing(s: Any, i: int, reach: float) -> None:
             link = s.l[link].next
         return
     k = s.place[i]
-    age = s.now - s.start[k]
+    age = _exact(s.now) - s.start[k]
     x, y = s.x[k] + s.vx[k] * age, s.y[k] + s.vy[k] * age
     if s.nodes <= s.small_network:
         _scan(s, i, x, y, reach, ZERO, s.nodes)
@@ -739,7 +756,7 @@ def _frames_start(s: Any, tx: Any, reach: float) -> int:
             receptions[r].reach2 = _least2(s, j, reach)
         is_new = (last == j) & (node.transmitting == 0)
         receptions[r].flags = IS_RECEIVABLE + node.transmitting * IS_HALF_DUPLEX + is_new * HAS_BEGUN
-        node.busy_from += is_new * (busy_from - node.busy_from)
+        receptions[r].busy_from = is_new * busy_from
         node.receivable += 1
         found[met] = r
         met += (last != j) | (is_new & (node.access >= 0))
@@ -751,8 +768,7 @@ def _frames_start(s: Any, tx: Any, reach: float) -> int:
         if surroundings:
             receptions[r].reach2 = _least2(s, j, reach)
         is_new = (last == j) & (node.transmitting == 0)
-        receptions[r].flags = 0
-        node.busy_from += is_new * (busy_from - node.busy_from)
+        receptions[r].flags, receptions[r].busy_from = 0, is_new * busy_from
         found[met] = r
         met += ((last != j) & (node.receivable > 0)) | (is_new & (node.access >= 0))
         r += U1
@@ -785,9 +801,9 @@ def _frame_starts(s: Any, r: int) -> None:
             reception.flags |= HAS_BEGUN
     elif node.access >= 0 and not node.transmitting:
         _settle_backoff(s, node)
-        if node.access >= 0 and node.access_time != s.now and node.access_time >= node.busy_from:
-            _cancel_access(s, j, node, node.busy_from)
-            node.busy_from = s.now
+        if node.access >= 0 and node.access_time != s.now and node.access_time >= reception.busy_from:
+            _cancel_access(s, j, node, reception.busy_from)
+            reception.busy_from = 0
 
 
 @compiled
@@ -922,7 +938,7 @@ def _end_receptions(s: Any, tx: Any) -> int:
                 node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
         node.receivable -= 1
         is_quiet = is_alone & (node.transmitting == 0)
-        node.idle_from += is_quiet * (max(now, node.nav) - node.idle_from)
+        node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
         near[waiting] = j
         waiting += is_quiet & ((node.served & node.backoff) >= 0)  # one of them: nothing is -1
     return waiting
@@ -937,7 +953,7 @@ def _frames_end(s: Any, tx: Any, waiting: int) -> int:
         node, is_alone = nodes[j], _leave(present, r)
         is_quiet = is_alone & (node.transmitting == 0)
         node.eifs = 0
-        node.idle_from += is_quiet * (max(now, node.nav) - node.idle_from)
+        node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
         near[waiting] = j
         waiting += is_quiet & ((node.served & node.backoff) >= 0)
     return waiting
@@ -1253,10 +1269,12 @@ def _schedule(s: Any, i: int, node: Any) -> None:
     if node.served < 0 and node.backoff < 0:
         return
     time = max(s.now, _countdown_start(s, node) + max(node.backoff, 0) * s.slot)
-    if _is_present(s, i) and time >= node.busy_from:
-        _stop_countdown(s, i, node, node.busy_from)
-        node.busy_from = s.now
-        return
+    if _is_present(s, i):
+        first = s.r[s.p[i].next]
+        if time >= first.busy_from:
+            _stop_countdown(s, i, node, first.busy_from)
+            first.busy_from = 0
+            return
     node.access_time = time
     if node.served >= 0:
         node.access = _push(s, time, ACCESS, i)
@@ -1281,7 +1299,7 @@ def _is_present(s: Any, i: int) -> bool:
 
 @compiled
 def _busy(s: Any, i: int, node: Any) -> bool:
-    return node.transmitting or (_is_present(s, i) and s.now >= node.busy_from)
+    return node.transmitting or (_is_present(s, i) and s.now >= s.r[s.p[i].next].busy_from)
 
 
 @compiled
@@ -1691,11 +1709,11 @@ def _reached(s: Any, until: int) -> int:
 def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
     s = _state_at(address)
     k = s.place[node]
-    age = start - s.start[k]
+    age = _exact(start) - s.start[k]
     jump_x, jump_y = s.x[k] + s.vx[k] * age - x, s.y[k] + s.vy[k] * age - y
     # Mostly rounding at the end of a leg. The grid must know how far anybody may have come; the sum is a safe bound.
     s.g_jumps += np.sqrt(jump_x * jump_x + jump_y * jump_y)
-    s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = start, x, y, vx, vy
+    s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = _exact(start), x, y, vx, vy
     # A little more than the speed itself: rounding must not let a node outrun the bound.
     s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
 
