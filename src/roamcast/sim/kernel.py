@@ -150,17 +150,17 @@ def _typed(kind: Any, names: str) -> list[tuple[str, Any]]:
 # and all that it calls, once more.
 _NODE = np.dtype(
     [
-        # What every frame that starts or ends at a node asks for: 64 bytes, the size of a cache line. The serial and time
-        # of its access; the medium as it sees it; how often the node has been switched off (what began in another era is
-        # not its business any more); how many frames that it could receive are present; the message it serves.
-        *_typed(np.int64, "access access_time idle_from nav"),
-        *_typed(np.int32, "era receivable served backoff"),
+        # What every frame that starts or ends at a node asks for: 32 bytes, so that two fit into a cache line. The medium
+        # as the node sees it; the message it serves; how many frames that it could receive are present.
+        *_typed(np.int64, "idle_from nav"),
+        *_typed(np.int32, "served backoff receivable"),
         *_typed(np.int8, "transmitting eifs phase on"),
-        *_typed(np.int32, "unused_1 unused_2 unused_3"),
     ]
 )
-# What else there is of a node: the serial of its wait for an acknowledgement; how many messages wait; where it is.
-_REST = _record_of("wait window retry waiting made room", "range")
+# What else there is of a node: the serial and time of its access; the serial of its wait for an acknowledgement; how
+# often it has been switched off (what began in another era is not its business any more); how many messages wait; where
+# it is.
+_REST = _record_of("access access_time wait era window retry waiting made room", "range")
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime copies event"
@@ -327,9 +327,9 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.p, s.r, s.r_size = np.zeros(n + 1024, _PRESENT), np.zeros(n + 1024, _RECEPTION), n + 1
     for i in range(n + 1):
         node, rest = s.n[i], s.rest[i]
-        node.served, node.backoff, node.access, node.on = -1, -1, -1, 1
+        node.served, node.backoff, node.on = -1, -1, 1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
-        rest.wait, rest.window, rest.room = -1, s.cw_min, -1
+        rest.access, rest.wait, rest.window, rest.room = -1, -1, s.cw_min, -1
         s.p[i].next, s.p[i].previous = i, i
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
@@ -711,7 +711,7 @@ def _transmit(
     t = _new_transmission(s)
     tx = s.t[t]
     tx.sender, tx.message, tx.to, tx.kind, tx.size, tx.packets = i, message, to, kind, size, packets
-    tx.start, tx.era = s.now, node.era
+    tx.start, tx.era = s.now, s.rest[i].era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
@@ -759,7 +759,7 @@ def _frames_start(s: Any, tx: Any, reach: float) -> int:
         receptions[r].busy_from = is_new * busy_from
         node.receivable += 1
         found[met] = r
-        met += (last != j) | (is_new & (node.access >= 0))
+        met += (last != j) | (is_new & ((node.served & node.backoff) >= 0))  # one of them: nothing is -1
         r += U1
     for k in range(s.far_count):
         j = np.uint64(far[k])
@@ -770,7 +770,7 @@ def _frames_start(s: Any, tx: Any, reach: float) -> int:
         is_new = (last == j) & (node.transmitting == 0)
         receptions[r].flags, receptions[r].busy_from = 0, is_new * busy_from
         found[met] = r
-        met += ((last != j) & (node.receivable > 0)) | (is_new & (node.access >= 0))
+        met += ((last != j) & (node.receivable > 0)) | (is_new & ((node.served & node.backoff) >= 0))
         r += U1
     return met
 
@@ -799,9 +799,10 @@ def _frame_starts(s: Any, r: int) -> None:
         _collide(s, j)
         if reception.flags == IS_RECEIVABLE:
             reception.flags |= HAS_BEGUN
-    elif node.access >= 0 and not node.transmitting:
-        _settle_backoff(s, node)
-        if node.access >= 0 and node.access_time != s.now and node.access_time >= reception.busy_from:
+    elif not node.transmitting:
+        _settle_backoff(s, j, node)
+        time = s.rest[j].access_time
+        if s.rest[j].access >= 0 and time != s.now and time >= reception.busy_from:
             _cancel_access(s, j, node, reception.busy_from)
             reception.busy_from = 0
 
@@ -856,7 +857,7 @@ def _end_transmission(s: Any, t: int) -> None:
     """A transmission ends (7)."""
     tx = s.t[t]
     i, to, message = tx.sender, tx.to, tx.message
-    cut, discarded = tx.era != s.n[i].era, False
+    cut, discarded = tx.era != s.rest[i].era, False
     if message >= 0:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
@@ -940,7 +941,7 @@ def _end_receptions(s: Any, tx: Any) -> int:
         is_quiet = is_alone & (node.transmitting == 0)
         node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
         near[waiting] = j
-        waiting += is_quiet & ((node.served & node.backoff) >= 0)  # one of them: nothing is -1
+        waiting += is_quiet & ((node.served & node.backoff) >= 0)
     return waiting
 
 
@@ -1054,13 +1055,13 @@ def _reassemble(s: Any, message: int) -> None:
             before, a = a, s.a[a].next
         if a < 0 or s.a[a].node != j:
             after, a = a, _new_reassembly(s)
-            s.a[a].node, s.a[a].fragments, s.a[a].era, s.a[a].next = j, 0, s.n[j].era, after
+            s.a[a].node, s.a[a].fragments, s.a[a].era, s.a[a].next = j, 0, s.rest[j].era, after
             if before < 0:
                 s.m[message].reassembly = a
             else:
                 s.a[before].next = a
-        if s.a[a].era != s.n[j].era:
-            s.a[a].fragments, s.a[a].era = 0, s.n[j].era  # it has been off since, and has forgotten
+        if s.a[a].era != s.rest[j].era:
+            s.a[a].fragments, s.a[a].era = 0, s.rest[j].era  # it has been off since, and has forgotten
         s.a[a].fragments += gain
         before, a = a, s.a[a].next
 
@@ -1099,7 +1100,7 @@ def _find_receivers(s: Any, message: int) -> None:
     a = s.m[message].reassembly
     while a >= 0:
         j, held = s.a[a].node, s.a[a].fragments
-        if s.a[a].era == s.n[j].era and held > 0 and (s.m[message].bulk or held == s.m[message].fragments):
+        if s.a[a].era == s.rest[j].era and held > 0 and (s.m[message].bulk or held == s.m[message].fragments):
             s.receivers[s.received], s.masks[s.received] = j, held
             s.received += 1
         a = s.a[a].next
@@ -1263,8 +1264,9 @@ def _countdown_start(s: Any, node: Any) -> int:
 @compiled
 def _schedule(s: Any, i: int, node: Any) -> None:
     """Scheduling (2)."""
-    _settle_backoff(s, node)
-    if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, i, node):
+    _settle_backoff(s, i, node)
+    rest = s.rest[i]
+    if rest.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, i, node):
         return
     if node.served < 0 and node.backoff < 0:
         return
@@ -1275,20 +1277,20 @@ def _schedule(s: Any, i: int, node: Any) -> None:
             _stop_countdown(s, i, node, first.busy_from)
             first.busy_from = 0
             return
-    node.access_time = time
+    rest.access_time = time
     if node.served >= 0:
-        node.access = _push(s, time, ACCESS, i)
+        rest.access = _push(s, time, ACCESS, i)
     else:
-        node.access = s.serial
+        rest.access = s.serial
         s.serial += 1
 
 
 @compiled
-def _settle_backoff(s: Any, node: Any) -> None:
+def _settle_backoff(s: Any, i: int, node: Any) -> None:
     """A backoff that no message waits for is over when its access has passed. There is no event for that access, which
     would do nothing else; only its serial is taken, for the case that a message comes before (`_release`)."""
-    if node.access >= 0 and node.served < 0 and node.access_time < s.now:
-        node.access, node.backoff = -1, -1
+    if node.served < 0 and s.rest[i].access >= 0 and s.rest[i].access_time < s.now:
+        s.rest[i].access, node.backoff = -1, -1
 
 
 @compiled
@@ -1305,9 +1307,9 @@ def _busy(s: Any, i: int, node: Any) -> bool:
 @compiled
 def _cancel_access(s: Any, i: int, node: Any, at: int) -> None:
     """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
-    _settle_backoff(s, node)
-    if node.access >= 0:
-        node.access = -1
+    _settle_backoff(s, i, node)
+    if s.rest[i].access >= 0:
+        s.rest[i].access = -1
         _stop_countdown(s, i, node, at)
 
 
@@ -1365,10 +1367,10 @@ def _release(s: Any, message: int) -> None:
     _append(s, i, URGENT if m.urgent else ORDINARY, message)
     s.rest[i].waiting += 1
     if node.served < 0:
-        _settle_backoff(s, node)
+        _settle_backoff(s, i, node)
         _serve_next(s, i, node)
-        if node.access >= 0:
-            _push_as(s, node.access, node.access_time, ACCESS, i)
+        if s.rest[i].access >= 0:
+            _push_as(s, s.rest[i].access, s.rest[i].access_time, ACCESS, i)
         if node.backoff < 0 and _busy(s, i, node):
             _draw_backoff(s, i, node)
         _schedule(s, i, node)
@@ -1392,7 +1394,7 @@ def _serve_next(s: Any, i: int, node: Any) -> None:
 def _access(s: Any, i: int) -> None:
     """Channel access (6)."""
     node = s.n[i]
-    node.access, node.backoff = -1, -1
+    s.rest[i].access, node.backoff = -1, -1
     message: Any = np.int64(node.served)
     if message >= 0:
         _transmit_fragment(s, i, message)
@@ -1535,13 +1537,13 @@ def _contend_anew(s: Any, i: int, node: Any) -> None:
 
 @compiled
 def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
-    node = s.n[i]
+    node, rest = s.n[i], s.rest[i]
     node.on = 0
-    node.era += 1
+    rest.era += 1
     _lose_present(s, i)
     if keep_queue:
         _cancel_access(s, i, node, s.now)
-    node.access, s.rest[i].wait, node.phase = -1, -1, CONTENDING
+    rest.access, rest.wait, node.phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
 
@@ -1649,7 +1651,7 @@ def _work(s: Any, what: int, subject: int, serial: int) -> None:
     if what == TX_END:
         _end_transmission(s, subject)
     elif what == ACCESS:
-        if s.n[subject].access == serial:
+        if s.rest[subject].access == serial:
             _access(s, subject)
     elif what == RELEASE:
         if s.m[subject].release == serial:
