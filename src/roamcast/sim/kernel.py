@@ -120,6 +120,8 @@ UNIT = 2.0**-53
 NO_LINK = 2.0
 MIDDLE = 5_000_000_000_000_000
 """Of the longest run, ns. Counted from here, every time is an exact float64, and so is an age."""
+MAX_SORTED = 64
+"""Up to here, events are sorted; from a quarter of it on, again."""
 SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
@@ -191,7 +193,7 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 _FIELDS = [
     *_fields(_I, " ".join(_SETTING_INTS)),
     *_fields(_F, " ".join(_SETTING_FLOATS)),
-    *_fields(_I, "now serial h_size b_size b_next m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
+    *_fields(_I, "now serial h_size h_sorted b_size b_next m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
     *_fields(
         _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
     ),
@@ -357,7 +359,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.f_window, s.f_event, s.f_kind = _ints(s.kinds), _ints(1), _ints(1)
     s.f_learnt, s.f_skipped, s.f_known = np.zeros((s.kinds, n), np.int64), np.zeros((s.kinds, n), np.int64), _rows(1, 1)
 
-    s.b = np.zeros(1, _EVENT)
+    s.b, s.h_sorted = np.zeros(1, _EVENT), 1
     if s.background_interval > 0:
         for i in range(n):
             _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i)
@@ -465,6 +467,8 @@ def _draw_backoff(s: Any, i: int, node: Any) -> None:
 
 
 # --- The heap: (time, class and serial) -> (what, node or message) -------------------------------------------------
+# While there are few events, they are sorted, the next one last: with little to move, that is faster. Sorted the other
+# way round, they are a heap.
 
 
 @compiled
@@ -478,24 +482,54 @@ def _push(s: Any, time: int, what: int, subject: int) -> int:
 
 @compiled
 def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
-    order = ((what & 3) << CLASS_SHIFT) | serial
-    hole = np.uint64(s.h_size)  # unsigned: else every index is first checked for being negative
+    order, data = ((what & 3) << CLASS_SHIFT) | serial, what | (subject << 4)
     if s.h_size == len(s.h):
         s.h = _longer(s.h, 2 * s.h_size)
+    if s.h_sorted and s.h_size == MAX_SORTED:
+        _make_heap(s)
     s.h_size += 1
-    h = s.h
+    if s.h_sorted:
+        _insert(s.h, s.h_size - 1, time, order, data)
+        return
+    h, hole = s.h, np.uint64(s.h_size - 1)  # unsigned: else every index is first checked for being negative
     while hole > U0:
         parent = (hole - U1) >> U1
         if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
             break
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
         hole = parent
-    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
+
+
+@compiled
+def _insert(h: Any, size: int, time: int, order: int, data: int) -> None:
+    """Puts an event into its place among sorted ones."""
+    hole = np.uint64(size)
+    while hole > U0:
+        later = hole - U1
+        if h[later].time > time or (h[later].time == time and h[later].order > order):
+            break
+        h[hole].time, h[hole].order, h[hole].data = h[later].time, h[later].order, h[later].data
+        hole = later
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
+
+
+@compiled
+def _make_heap(s: Any) -> None:
+    s.h_sorted = 0
+    s.h[: s.h_size] = s.h[: s.h_size][::-1].copy()
+
+
+@compiled
+def _next_event(s: Any) -> Any:
+    return s.h[np.uint64(s.h_size - 1 if s.h_sorted else 0)]
 
 
 @compiled
 def _pop(s: Any) -> None:
     s.h_size -= 1
+    if s.h_sorted:
+        return
     size = np.uint64(s.h_size)
     h = s.h
     time, order, data = h[size].time, h[size].order, h[size].data
@@ -514,6 +548,10 @@ def _pop(s: Any) -> None:
         h[hole].time, h[hole].order, h[hole].data = h[child].time, h[child].order, h[child].data
         hole = child
     h[hole].time, h[hole].order, h[hole].data = time, order, data
+    if s.h_size == MAX_SORTED // 4:
+        s.h_sorted = 1
+        for k in range(s.h_size):
+            _insert(h, k, h[k].time, h[k].order, h[k].data)
 
 
 # --- Who senses a frame: the grid -----------------------------------------------------------------------------------
@@ -1227,7 +1265,8 @@ def _take_turns(s: Any) -> None:
     s.b_size = s.h_size
     s.b = np.zeros(s.b_size, _EVENT)
     for turn in range(s.b_size):
-        s.b[turn].time, s.b[turn].order, s.b[turn].data = s.h[0].time, s.h[0].order, s.h[0].data >> 4
+        event = _next_event(s)
+        s.b[turn].time, s.b[turn].order, s.b[turn].data = event.time, event.order, event.data >> 4
         _pop(s)
 
 
@@ -1235,7 +1274,7 @@ def _take_turns(s: Any) -> None:
 def _background_is_next(s: Any) -> bool:
     if s.b_size == 0 or s.h_size == 0:
         return s.b_size > 0
-    b, h = s.b[s.b_next], s.h[0]
+    b, h = s.b[s.b_next], _next_event(s)
     return b.time < h.time or (b.time == h.time and b.order < h.order)
 
 
@@ -1683,10 +1722,11 @@ def _advance(address: int, until: int, count: int) -> int:
             s.now = s.b[s.b_next].time
             _background_due(s, s.b[s.b_next].data)
             continue
-        if s.h_size == 0 or s.h[0].time >= until:
+        if s.h_size == 0 or _next_event(s).time >= until:
             return _reached(s, until)
-        s.now = s.h[0].time
-        data, serial = s.h[0].data, s.h[0].order & ((1 << CLASS_SHIFT) - 1)
+        event = _next_event(s)
+        s.now = event.time
+        data, serial = event.data, event.order & ((1 << CLASS_SHIFT) - 1)
         _pop(s)
         _work(s, data & 15, data >> 4, serial)
     k = s.u_taken
