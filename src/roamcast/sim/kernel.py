@@ -5,10 +5,15 @@ edited in another file would go unnoticed. The state is made and kept by compile
 crossing costs a third of a microsecond, and, unlike a jitclass, the code is cached between processes.
 
 Names: a step has the name it has in `reference.py`, in the words of the page. `s` is the state; in it `n` are the
-nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `a`
-the *reassemblies* (what one node has of one broadcast that goes on: the fragments of a bulk bit by bit, or how many of
-an ordinary message), `h` is the heap, `b` the background traffic that is due, `g_` the grid, `q_` the queues, `f_` what
-is known of first copies, `u_` the upcalls waiting to be taken. Numbers of nodes are i (who acts) and j (who receives).
+nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `p`
+the receptions *present* at each node, `a` the *reassemblies* (what one node has of one broadcast that goes on: the
+fragments of a bulk bit by bit, or how many of an ordinary message), `h` is the heap, `b` the background traffic that is
+due, `g_` the grid, `q_` the queues, `f_` what is known of first copies, `u_` the upcalls waiting to be taken. Numbers
+of nodes are i (who acts) and j (who receives).
+
+A frame starts and ends at many nodes that have nothing to do with it. So `_start_everywhere` and `_end_where_sensed` go
+through all of them without a branch that the processor would have to guess, and leave `_frame_starts` and `_schedule`
+to the few nodes that it concerns. In such loops indices are unsigned: else each is checked for being negative.
 """
 
 import struct
@@ -119,9 +124,9 @@ UNIT = 2.0**-53
 
 NO_LINK = 2.0
 MIDDLE = 5_000_000_000_000_000
-"""Of the longest run, ns. Counted from here, every time is an exact float64, and so is an age."""
+"""Of the longest run, ns. Counted from here, every time in it is less than 2^53, so a float64 has it exactly."""
 MAX_SORTED = 64
-"""Up to here, events are sorted; from a quarter of it on, again."""
+"""Up to here, events are sorted; a heap of a quarter of this is sorted again."""
 SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
@@ -152,8 +157,8 @@ def _typed(kind: Any, names: str) -> list[tuple[str, Any]]:
 # and all that it calls, once more.
 _NODE = np.dtype(
     [
-        # What every frame that starts or ends at a node asks for: 32 bytes, so that two fit into a cache line. The medium
-        # as the node sees it; the message it serves; how many frames that it could receive are present.
+        # What every frame that starts or ends at a node asks for: 32 bytes, half a cache line. The medium as the node
+        # sees it; the message it serves; how many frames that it could receive are present.
         *_typed(np.int64, "idle_from nav"),
         *_typed(np.int32, "served backoff receivable"),
         *_typed(np.int8, "transmitting eifs phase on"),
@@ -172,11 +177,14 @@ _RECEPTION = np.dtype(
     [
         *_typed(np.uint32, "node"),
         *_typed(np.int32, "flags"),
-        # When the node senses it, if it was quiet, or 0: of the first frame that is present, this is when the node is busy.
+        # When a node that was quiet senses it, else 0. Of the first frame present it is since when the node is busy.
         *_typed(np.int64, "busy_from"),
         *_typed(np.float64, "d2 reach2"),
     ]
 )
+# The receptions present at a node are a ring, in the order in which they started. Entry j of `p` is where the ring of
+# node j begins and ends; those of receptions follow, so the first reception has the number `nodes + 1`. The node with
+# the number `nodes` is nobody: it has what was present at a node that was switched off.
 _PRESENT = np.dtype(_typed(np.uint32, "next previous"))
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
@@ -193,15 +201,14 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 _FIELDS = [
     *_fields(_I, " ".join(_SETTING_INTS)),
     *_fields(_F, " ".join(_SETTING_FLOATS)),
-    *_fields(_I, "now serial h_size h_sorted b_size b_next m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
+    *_fields(_I, "now serial h_size h_sorted b_size b_next m_size m_free t_size t_free r_size a_size a_free"),
     *_fields(
         _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
     ),
-    *_fields(_I, "f_followed over_count near_count far_count"),
+    *_fields(_I, "f_followed over_count near_count far_count l_size l_free"),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
-    *_fields(_I[::1], "place node_at near found r_free first_link g_first f_window f_event f_kind over"),
-    *_fields(_I[::1], "far"),
+    *_fields(_I[::1], "place node_at near far found r_free first_link g_first f_window f_event f_kind over"),
     *_fields(_F[::1], "start x y vx vy distance2 far_distance2 scratch"),
     *_fields(_I[:, ::1], "q_first q_last f_learnt f_skipped f_known"),
     *_fields(_I[:, :, ::1], "totals"),
@@ -345,7 +352,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.r_free = np.full(63, -1)
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
-    s.start, s.x, s.y, s.vx, s.vy = np.full(n, -1.0 * MIDDLE), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    s.start, s.x, s.y, s.vx, s.vy = np.full(n, _exact(ZERO)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     s.place, s.node_at = np.arange(n), np.arange(n)
     s.near, s.distance2 = _ints(n), np.zeros(n)
     s.far, s.far_distance2 = _ints(n), np.zeros(n)
@@ -516,8 +523,11 @@ def _insert(h: Any, size: int, time: int, order: int, data: int) -> None:
 
 @compiled
 def _make_heap(s: Any) -> None:
+    """Turns sorted events round."""
     s.h_sorted = 0
-    s.h[: s.h_size] = s.h[: s.h_size][::-1].copy()
+    for k in range(s.h_size // 2):
+        a, b = s.h[k], s.h[s.h_size - 1 - k]
+        a.time, a.order, a.data, b.time, b.order, b.data = b.time, b.order, b.data, a.time, a.order, a.data
 
 
 @compiled
@@ -627,8 +637,8 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
     far, far_distance2, far_count = s.far, s.far_distance2, s.far_count
     nodes, node_at, plain, reach2 = s.n, s.node_at[first:after], not (s.rooms or s.surroundings), reach * reach
     for hit in range(hits):
-        k = np.uint64(found[hit])
-        j, d2 = node_at[k], d2s[k]
+        place = np.uint64(found[hit])
+        j, d2 = node_at[place], d2s[place]
         senses = (j != i) & (nodes[np.uint64(j)].on != 0)
         if not plain:
             least = min(reach, s.rest[j].range) if s.surroundings else reach
@@ -767,7 +777,7 @@ def _transmit(
     _find_sensing(s, i, reach)
     tx.receivable = s.near_count
     _take_block(s, tx, s.near_count + s.far_count)
-    met = _frames_start(s, tx, reach)
+    met = _start_everywhere(s, tx, reach)
     if not s.ideal:
         for k in range(met):
             _frame_starts(s, s.found[k])
@@ -775,13 +785,10 @@ def _transmit(
 
 
 @inlined
-def _frames_start(s: Any, tx: Any, reach: float) -> int:
-    """The frame starts wherever it is sensed, which mostly concerns nobody: most nodes have nothing to send, and no
-    other frame is present. Gives the number of the other receptions, which are in `found`.
-
-    What does not change in a loop is taken out of the state before it: the compiler cannot know that. There are no
-    branches that the processor would have to guess, and indices are unsigned: else each is checked for being negative.
-    """
+def _start_everywhere(s: Any, tx: Any, reach: float) -> int:
+    """The frame starts at all nodes that sense it. Fills `found` with its receptions at those for which `_frame_starts`
+    has more to do: another frame and this one may spoil each other, or the node contends; gives their number."""
+    # What does not change in the loops is taken out of the state before them: the compiler cannot know that.
     receptions, present, nodes, found = s.r, s.p, s.n, s.found
     near, distance2, far, far_distance2 = s.near, s.distance2, s.far, s.far_distance2
     busy_from, surroundings, reach2, met = s.now + s.cca, s.surroundings, reach * reach, 0
@@ -797,7 +804,7 @@ def _frames_start(s: Any, tx: Any, reach: float) -> int:
         receptions[r].busy_from = is_new * busy_from
         node.receivable += 1
         found[met] = r
-        met += (last != j) | (is_new & ((node.served & node.backoff) >= 0))  # one of them: nothing is -1
+        met += (last != j) | (is_new & _wants(node))
         r += U1
     for k in range(s.far_count):
         j = np.uint64(far[k])
@@ -808,9 +815,15 @@ def _frames_start(s: Any, tx: Any, reach: float) -> int:
         is_new = (last == j) & (node.transmitting == 0)
         receptions[r].flags, receptions[r].busy_from = 0, is_new * busy_from
         found[met] = r
-        met += ((last != j) & (node.receivable > 0)) | (is_new & ((node.served & node.backoff) >= 0))
+        met += ((last != j) & (node.receivable > 0)) | (is_new & _wants(node))
         r += U1
     return met
+
+
+@compiled
+def _wants(node: Any) -> Any:
+    """Whether a node serves a message or has a backoff."""
+    return (node.served & node.backoff) >= 0  # none is -1
 
 
 @compiled
@@ -829,7 +842,7 @@ def _join(present: Any, j: Any, r: Any) -> Any:
 
 @inlined
 def _frame_starts(s: Any, r: int) -> None:
-    """A foreign frame starts at a node that senses it (4), where it may meet another, or an access."""
+    """A foreign frame starts at a node that senses it (4), where another is present or an access may be scheduled."""
     reception = s.r[r]
     j: Any = np.int64(reception.node)
     node = s.n[j]
@@ -900,7 +913,7 @@ def _end_transmission(s: Any, t: int) -> None:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
     s.received, s.recorded = 0, 0
-    resuming = _frames_end(s, tx, _end_receptions(s, tx))
+    resuming = _end_where_sensed(s, tx, _end_where_receivable(s, tx))
     if resuming > 1:
         _sort_near(s, resuming)
     for k in range(resuming):
@@ -955,9 +968,9 @@ def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
 
 
 @inlined
-def _end_receptions(s: Any, tx: Any) -> int:
-    """The frame ends where it was receivable. Chance, counting and the medium go in one loop: none is another's
-    business. Where the medium falls idle (5), those that wait for it are put into `near`; gives their number."""
+def _end_where_receivable(s: Any, tx: Any) -> int:
+    """The frame ends at the nodes in range. Chance, counting and the medium go in one loop: none is another's business.
+    Fills `near` with the nodes where the medium falls idle (5) and that wait for it; gives their number."""
     receptions, present, nodes, near, now, waiting = s.r, s.p, s.n, s.near, s.now, 0
     i, to, kind = tx.sender, tx.to, tx.kind
     for r in range(np.uint64(tx.first), np.uint64(tx.first + tx.receivable)):
@@ -979,13 +992,13 @@ def _end_receptions(s: Any, tx: Any) -> int:
         is_quiet = is_alone & (node.transmitting == 0)
         node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
         near[waiting] = j
-        waiting += is_quiet & ((node.served & node.backoff) >= 0)
+        waiting += is_quiet & _wants(node)
     return waiting
 
 
 @inlined
-def _frames_end(s: Any, tx: Any, waiting: int) -> int:
-    """The frame ends where it was only sensed. Adds to those that wait for the medium; gives their number."""
+def _end_where_sensed(s: Any, tx: Any, waiting: int) -> int:
+    """The frame ends at the nodes that only sensed it. Adds to `near` as above; gives the number of all."""
     receptions, present, nodes, near, now = s.r, s.p, s.n, s.near, s.now
     for r in range(np.uint64(tx.first + tx.receivable), np.uint64(tx.first + tx.count)):
         j = np.uint64(receptions[r].node)
@@ -994,7 +1007,7 @@ def _frames_end(s: Any, tx: Any, waiting: int) -> int:
         node.eifs = 0
         node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
         near[waiting] = j
-        waiting += is_quiet & ((node.served & node.backoff) >= 0)
+        waiting += is_quiet & _wants(node)
     return waiting
 
 
