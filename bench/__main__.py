@@ -68,8 +68,31 @@ TRIALS: dict[str, Callable[[], object]] = {
 }
 
 
+_USAGE = """usage: python -m bench [NAME ...]
+
+Runs the benchmarks that are named, or all of them. Times are CPU times; only the ratios within one run count.
+"""
+_OPTIONS = """
+options:
+  --ns3       with simulator: the same work in ns-3, if that is installed
+  --duckdb    with measures: the same measures in DuckDB
+  --large     with replay: a page of 1,000 nodes and a million frames"""
+
+
+def print_help() -> None:
+    print(_USAGE)
+    for title, known in (("benchmarks", BENCHMARKS), ("trials, which run only when named", TRIALS)):
+        print(f"{title}:")
+        for name, run in known.items():
+            print(f"  {name:<22} {(sys.modules[run.__module__].__doc__ or '').splitlines()[0]}")
+    print(_OPTIONS)
+
+
 def main(names: list[str]) -> int:
-    """`--ns3` beside `simulator` compares it with ns-3 too; `replay --large` has a million frames."""
+    """Runs what is named; what the options do is said in `print_help`."""
+    if "--help" in names or "-h" in names:
+        print_help()
+        return 0
     if "--ns3" in names:
         names = [name for name in names if name != "--ns3"] or ["simulator"]
         BENCHMARKS["simulator"] = simulator.run_beside_ns3
@@ -82,7 +105,7 @@ def main(names: list[str]) -> int:
         known["replay"] = replay.run_large
     unknown = [name for name in names if name not in known]
     if unknown:
-        print(f"no benchmark is named {', '.join(unknown)}; there are {', '.join(known)}", file=sys.stderr)
+        print(f"no benchmark is named {', '.join(unknown)}; `python -m bench --help` lists them", file=sys.stderr)
         return 2
     for name in names or BENCHMARKS:
         known[name]()

@@ -167,6 +167,18 @@ def test_the_position_at_the_start_of_a_frame_counts(world: World) -> None:
     assert run(core) == [(MS - 1 + AIR, BROADCAST, 0, 5, [1])]
 
 
+@pytest.mark.parametrize("start", [1, 9_100_000_000_000_001, 9_100_000_000_000_003, 9_999_999_999_999_001])
+def test_positions_are_exact_to_the_nanosecond_to_the_end_of_the_longest_run(world: World, start: int) -> None:
+    """At a metre per nanosecond both are at the edge of the range when the frame starts; a nanosecond earlier or later
+    one of them is out of it. From 2^53 on, not every nanosecond is a float."""
+    core = world(at=[(0, 0), (150, 0), (350, 0)])
+    run(core, start)
+    core.set_leg(1, start, 150.0, 0.0, 1.0, 0.0)
+    core.set_leg(2, start, 350.0, 0.0, -1.0, 0.0)
+    send(core, 0, 0, start + 100)
+    assert run(core, start + 10 * MS) == [(start + 100 + AIR, BROADCAST, 0, 0, [1, 2])]
+
+
 def test_with_surroundings_the_lesser_range_counts(world: World) -> None:
     core = world(at=[(0, 0), (90, 0), (0, 110), (0, -110)], surroundings=True)
     core.set_range(0, 120.0)
@@ -936,6 +948,19 @@ def test_the_ideal_mac_sends_at_once_and_nothing_collides(world: World) -> None:
         (AIR, BROADCAST, 1, 6, [0, 2]),
         (AIR + 1_000, BROADCAST, 0, 7, [1, 2]),
     ]
+
+
+@pytest.mark.parametrize("count", [10, 64, 65, 300])
+def test_few_events_and_many_come_in_their_order(world: World, count: int) -> None:
+    """By time, and of one instant by the order of the sends; the compiled core keeps few events otherwise than many."""
+    releases = [MS + 37 * handle % 101 * 1_000 for handle in range(count)]
+    core = world(2, mesh(2), ideal=True)
+    for handle, release in enumerate(releases):
+        send(core, 0, handle, release)
+    order = sorted(range(count), key=lambda handle: (releases[handle], handle))
+    assert run(core) == [(releases[handle] + AIR, BROADCAST, 0, handle, [1]) for handle in order]
+    send(core, 1, 0, 1_001 * MS)
+    assert run(core, 1_100 * MS) == [(1_001 * MS + AIR, BROADCAST, 1, 0, [0])]
 
 
 def test_the_ideal_mac_knows_at_the_end_of_a_unicast_whether_it_arrived(world: World) -> None:

@@ -5,10 +5,15 @@ edited in another file would go unnoticed. The state is made and kept by compile
 crossing costs a third of a microsecond, and, unlike a jitclass, the code is cached between processes.
 
 Names: a step has the name it has in `reference.py`, in the words of the page. `s` is the state; in it `n` are the
-nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `a`
-the *reassemblies* (what one node has of one broadcast that goes on: the fragments of a bulk bit by bit, or how many of
-an ordinary message), `h` is the heap, `b` the background traffic that is due, `g_` the grid, `q_` the queues, `f_` what
-is known of first copies, `u_` the upcalls waiting to be taken. Numbers of nodes are i (who acts) and j (who receives).
+nodes, `m` the messages, `t` the transmissions, `r` the *receptions* (one transmission at one node that senses it), `p`
+the receptions *present* at each node, `a` the *reassemblies* (what one node has of one broadcast that goes on: the
+fragments of a bulk bit by bit, or how many of an ordinary message), `h` is the heap, `b` the background traffic that is
+due, `g_` the grid, `q_` the queues, `f_` what is known of first copies, `u_` the upcalls waiting to be taken. Numbers
+of nodes are i (who acts) and j (who receives).
+
+A frame starts and ends at many nodes that have nothing to do with it. So `_start_everywhere` and `_end_where_sensed` go
+through all of them without a branch that the processor would have to guess, and leave `_frame_starts` and `_schedule`
+to the few nodes that it concerns. In such loops indices are unsigned: else each is checked for being negative.
 """
 
 import struct
@@ -118,6 +123,10 @@ U0, U1, S30, S27, S31, S11 = np.uint64(0), np.uint64(1), np.uint64(30), np.uint6
 UNIT = 2.0**-53
 
 NO_LINK = 2.0
+MIDDLE = 5_000_000_000_000_000
+"""Of the longest run, ns. Counted from here, every time in it is less than 2^53, so a float64 has it exactly."""
+MAX_SORTED = 64
+"""Up to here, events are sorted; a heap of a quarter of this is sorted again."""
 SMALL_NETWORK = 256
 """Up to here, asking every node is faster than the grid."""
 DRIFT = 0.25
@@ -148,25 +157,35 @@ def _typed(kind: Any, names: str) -> list[tuple[str, Any]]:
 # and all that it calls, once more.
 _NODE = np.dtype(
     [
-        # First what every frame that starts or ends at a node asks for: 64 bytes, the size of a cache line. The serial
-        # and time of its access; the medium as it sees it; how often the node has been switched off (what began in
-        # another era is not its business any more); the foreign frames present, their number and the first of them; the
-        # message it serves.
-        *_typed(np.int64, "access access_time idle_from busy_from nav"),
-        *_typed(np.int32, "era present first_present served backoff"),
+        # What every frame that starts or ends at a node asks for: 32 bytes, half a cache line. The medium as the node
+        # sees it; the message it serves; how many frames that it could receive are present.
+        *_typed(np.int64, "idle_from nav"),
+        *_typed(np.int32, "served backoff receivable"),
         *_typed(np.int8, "transmitting eifs phase on"),
-        # The serial of its wait for an acknowledgement; how many messages wait; where it is. Another 64 bytes, so that
-        # the first part of every node is in a line of its own.
-        *_typed(np.int64, "wait window retry waiting made room unused"),
-        *_typed(np.float64, "range"),
     ]
 )
+# What else there is of a node: the serial and time of its access; the serial of its wait for an acknowledgement; how
+# often it has been switched off (what began in another era is not its business any more); how many messages wait; where
+# it is.
+_REST = _record_of("access access_time wait era window retry waiting made room", "range")
 _MESSAGE = _record_of(
     "node to fragments full last bulk kind release next urgent fragment arrived stage on_air reassembly origin number "
     "packets bits airtime copies event"
 )
-_TRANSMISSION = _record_of("sender message to kind size packets start first count block next era")
-_RECEPTION = np.dtype([*_typed(np.int32, "node flags next_present era"), *_typed(np.float64, "power d2 reach2")])
+_TRANSMISSION = _record_of("sender message to kind size packets start first receivable count block next era")
+_RECEPTION = np.dtype(
+    [
+        *_typed(np.uint32, "node"),
+        *_typed(np.int32, "flags"),
+        # When a node that was quiet senses it, else 0. Of the first frame present it is since when the node is busy.
+        *_typed(np.int64, "busy_from"),
+        *_typed(np.float64, "d2 reach2"),
+    ]
+)
+# The receptions present at a node are a ring, in the order in which they started. Entry j of `p` is where the ring of
+# node j begins and ends; those of receptions follow, so the first reception has the number `nodes + 1`. The node with
+# the number `nodes` is nobody: it has what was present at a node that was switched off.
+_PRESENT = np.dtype(_typed(np.uint32, "next previous"))
 _REASSEMBLY = _record_of("node fragments era next")
 _EVENT = _record_of("time order data")
 _LINK = _record_of("receiver next", "loss")
@@ -182,22 +201,24 @@ def _fields(kind: Any, names: str) -> list[tuple[str, Any]]:
 _FIELDS = [
     *_fields(_I, " ".join(_SETTING_INTS)),
     *_fields(_F, " ".join(_SETTING_FLOATS)),
-    *_fields(_I, "now serial h_size b_size b_next m_size m_free t_size t_free r_size a_size a_free l_size l_free"),
+    *_fields(_I, "now serial h_size h_sorted b_size b_next m_size m_free t_size t_free r_size a_size a_free"),
     *_fields(
         _I, "u_count u_taken received recorded seen_size overheard_size small_network rooms g_columns g_rows g_time"
     ),
-    *_fields(_I, "f_followed over_count"),
+    *_fields(_I, "f_followed over_count near_count far_count l_size l_free"),
     *_fields(_F, "fastest farthest g_cell g_jumps"),
     *_fields(_I[::1], "commands out receivers masks frame frame_nodes frame_outcomes u_code u_sender u_message"),
-    *_fields(_I[::1], "start place node_at near found r_free first_link g_first f_window f_event f_kind over"),
-    *_fields(_F[::1], "x y vx vy distance2 scratch"),
+    *_fields(_I[::1], "place node_at near far found r_free first_link g_first f_window f_event f_kind over"),
+    *_fields(_F[::1], "start x y vx vy distance2 far_distance2 scratch"),
     *_fields(_I[:, ::1], "q_first q_last f_learnt f_skipped f_known"),
     *_fields(_I[:, :, ::1], "totals"),
     *_fields(types.uint64[:, ::1], "random"),
     *_fields(from_dtype(_NODE)[::1], "n"),
+    *_fields(from_dtype(_REST)[::1], "rest"),
     *_fields(from_dtype(_MESSAGE)[::1], "m"),
     *_fields(from_dtype(_TRANSMISSION)[::1], "t"),
     *_fields(from_dtype(_RECEPTION)[::1], "r"),
+    *_fields(from_dtype(_PRESENT)[::1], "p"),
     *_fields(from_dtype(_REASSEMBLY)[::1], "a"),
     *_fields(from_dtype(_EVENT)[::1], "h b"),
     *_fields(from_dtype(_LINK)[::1], "l"),
@@ -311,32 +332,30 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
         s.capture = 0  # no positions, no powers
     n = s.nodes
 
-    s.n = np.zeros(n, _NODE)
-    for i in range(n):
-        node = s.n[i]
-        node.served, node.backoff, node.access, node.wait, node.first_present = -1, -1, -1, -1, -1
-        node.window, node.room, node.on = s.cw_min, -1, 1
+    s.n, s.rest = np.zeros(n + 1, _NODE), np.zeros(n + 1, _REST)  # with one for nobody
+    s.p, s.r, s.r_size = np.zeros(n + 1024, _PRESENT), np.zeros(n + 1024, _RECEPTION), n + 1
+    for i in range(n + 1):
+        node, rest = s.n[i], s.rest[i]
+        node.served, node.backoff, node.on = -1, -1, 1
         node.idle_from = -s.ack_wait - s.difs  # the medium has been idle for ever
+        rest.access, rest.wait, rest.window, rest.room = -1, -1, s.cw_min, -1
+        s.p[i].next, s.p[i].previous = i, i
     s.q_first, s.q_last = np.full((n, 3), -1), np.full((n, 3), -1)
 
     s.first_link, s.l, s.l_free = np.full(n, -1), np.zeros(64, _LINK), -1
     s.seen, s.overheard = np.zeros(n * n + 1 if _has_room_for_all(s) else 64, _ENTRY), np.zeros(64, _ENTRY)
-    s.totals = np.zeros((n, s.kinds, len(METRICS)), np.int64)
+    s.totals = np.zeros((s.kinds, len(METRICS), n), np.int64)
 
-    s.h, s.m, s.t, s.r, s.a = (
-        np.zeros(1024, _EVENT),
-        np.zeros(1024, _MESSAGE),
-        np.zeros(64, _TRANSMISSION),
-        np.zeros(1024, _RECEPTION),
-        np.zeros(64, _REASSEMBLY),
-    )
+    s.h, s.m = np.zeros(1024, _EVENT), np.zeros(1024, _MESSAGE)
+    s.t, s.a = np.zeros(64, _TRANSMISSION), np.zeros(64, _REASSEMBLY)
     s.m_free, s.t_free, s.a_free = -1, -1, -1
     s.r_free = np.full(63, -1)
     s.m_size = 1  # the core's own messages have odd numbers, the host's even ones
 
-    s.start, s.x, s.y, s.vx, s.vy = _ints(n), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
+    s.start, s.x, s.y, s.vx, s.vy = np.full(n, _exact(ZERO)), np.zeros(n), np.zeros(n), np.zeros(n), np.zeros(n)
     s.place, s.node_at = np.arange(n), np.arange(n)
     s.near, s.distance2 = _ints(n), np.zeros(n)
+    s.far, s.far_distance2 = _ints(n), np.zeros(n)
     s.found, s.scratch = _ints(n), np.zeros(n)
     s.g_first, s.g_jumps = _ints(2), np.inf
     s.out, s.receivers, s.masks, s.over = _ints(8), _ints(n), _ints(n), _ints(MAX_OVER)
@@ -347,7 +366,7 @@ def _fill(address: int, ints: Any, floats: Any, random: Any, small_network: int)
     s.f_window, s.f_event, s.f_kind = _ints(s.kinds), _ints(1), _ints(1)
     s.f_learnt, s.f_skipped, s.f_known = np.zeros((s.kinds, n), np.int64), np.zeros((s.kinds, n), np.int64), _rows(1, 1)
 
-    s.b = np.zeros(1, _EVENT)
+    s.b, s.h_sorted = np.zeros(1, _EVENT), 1
     if s.background_interval > 0:
         for i in range(n):
             _push(s, int(_uniform(s, BACKGROUND, i) * s.background_interval), BACKGROUND_DUE, i)
@@ -406,7 +425,7 @@ def _has_room_for_all(s: Any) -> bool:
 @compiled
 def _remember_seen(s: Any, node: int, origin: int, number: int) -> bool:
     """The highest number of a background message known at a node, by origin. Whether this one is new."""
-    key = _pair(s, node, origin)
+    key = _pair(s, origin, node)  # so, since those that hear a flood ask one after the other
     entry = s.seen[key if _has_room_for_all(s) else _place_of(s.seen, key)]
     if number <= entry.value:
         return False
@@ -451,10 +470,12 @@ def _uniform(s: Any, purpose: int, node: int) -> float:
 
 @compiled
 def _draw_backoff(s: Any, i: int, node: Any) -> None:
-    node.backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(node.window))
+    node.backoff = np.int64(_draw(s, BACKOFF, i) & np.uint64(s.rest[i].window))
 
 
 # --- The heap: (time, class and serial) -> (what, node or message) -------------------------------------------------
+# While there are few events, they are sorted, the next one last: with little to move, that is faster. Sorted the other
+# way round, they are a heap.
 
 
 @compiled
@@ -468,24 +489,57 @@ def _push(s: Any, time: int, what: int, subject: int) -> int:
 
 @compiled
 def _push_as(s: Any, serial: int, time: int, what: int, subject: int) -> None:
-    order = ((what & 3) << CLASS_SHIFT) | serial
-    hole = np.uint64(s.h_size)  # unsigned: else every index is first checked for being negative
+    order, data = ((what & 3) << CLASS_SHIFT) | serial, what | (subject << 4)
     if s.h_size == len(s.h):
         s.h = _longer(s.h, 2 * s.h_size)
+    if s.h_sorted and s.h_size == MAX_SORTED:
+        _make_heap(s)
     s.h_size += 1
-    h = s.h
+    if s.h_sorted:
+        _insert(s.h, s.h_size - 1, time, order, data)
+        return
+    h, hole = s.h, np.uint64(s.h_size - 1)  # unsigned: else every index is first checked for being negative
     while hole > U0:
         parent = (hole - U1) >> U1
         if h[parent].time < time or (h[parent].time == time and h[parent].order < order):
             break
         h[hole].time, h[hole].order, h[hole].data = h[parent].time, h[parent].order, h[parent].data
         hole = parent
-    h[hole].time, h[hole].order, h[hole].data = time, order, what | (subject << 4)
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
+
+
+@compiled
+def _insert(h: Any, size: int, time: int, order: int, data: int) -> None:
+    """Puts an event into its place among sorted ones."""
+    hole = np.uint64(size)
+    while hole > U0:
+        later = hole - U1
+        if h[later].time > time or (h[later].time == time and h[later].order > order):
+            break
+        h[hole].time, h[hole].order, h[hole].data = h[later].time, h[later].order, h[later].data
+        hole = later
+    h[hole].time, h[hole].order, h[hole].data = time, order, data
+
+
+@compiled
+def _make_heap(s: Any) -> None:
+    """Turns sorted events round."""
+    s.h_sorted = 0
+    for k in range(s.h_size // 2):
+        a, b = s.h[k], s.h[s.h_size - 1 - k]
+        a.time, a.order, a.data, b.time, b.order, b.data = b.time, b.order, b.data, a.time, a.order, a.data
+
+
+@compiled
+def _next_event(s: Any) -> Any:
+    return s.h[np.uint64(s.h_size - 1 if s.h_sorted else 0)]
 
 
 @compiled
 def _pop(s: Any) -> None:
     s.h_size -= 1
+    if s.h_sorted:
+        return
     size = np.uint64(s.h_size)
     h = s.h
     time, order, data = h[size].time, h[size].order, h[size].data
@@ -504,6 +558,10 @@ def _pop(s: Any) -> None:
         h[hole].time, h[hole].order, h[hole].data = h[child].time, h[child].order, h[child].data
         hole = child
     h[hole].time, h[hole].order, h[hole].data = time, order, data
+    if s.h_size == MAX_SORTED // 4:
+        s.h_sorted = 1
+        for k in range(s.h_size):
+            _insert(h, k, h[k].time, h[k].order, h[k].data)
 
 
 # --- Who senses a frame: the grid -----------------------------------------------------------------------------------
@@ -538,20 +596,26 @@ def _lay_grid(s: Any) -> None:
 
 
 @compiled
+def _exact(time: int) -> float:
+    """A time as a float64 of which differences are exact."""
+    return np.float64(time - MIDDLE)
+
+
+@compiled
 def _clamp(position: float, cell: float, count: int) -> int:
     return min(max(int(np.floor(position / cell)), 0), count - 1)
 
 
 @compiled
 def _cell_of(s: Any, k: int) -> int:
-    age = s.now - s.start[k]
+    age = _exact(s.now) - s.start[k]
     column = _clamp(s.x[k] + s.vx[k] * age, s.g_cell, s.g_columns)
     return _clamp(s.y[k] + s.vy[k] * age, s.g_cell, s.g_rows) * s.g_columns + column
 
 
 @compiled
-def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int, count: int) -> int:
-    """Adds to `near` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
+def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: int) -> None:
+    """Adds to `near` and `far` who senses a frame of i from (x, y), among the legs from `first` to before `after`."""
     starts, xs, ys, vxs, vys = (
         s.start[first:after],
         s.x[first:after],
@@ -559,7 +623,7 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
         s.vx[first:after],
         s.vy[first:after],
     )
-    now, limit = s.now, s.sense * reach
+    now, limit = _exact(s.now), s.sense * reach
     d2s, found = s.scratch, s.found
     for k in range(after - first):
         age = now - starts[k]
@@ -569,60 +633,64 @@ def _scan(s: Any, i: int, x: float, y: float, reach: float, first: int, after: i
     for k in range(after - first):  # without a branch that nobody could predict
         found[hits] = k
         hits += d2s[k] <= limit * limit
-    near, distance2, nodes, node_at, plain = s.near, s.distance2, s.n, s.node_at, not (s.rooms or s.surroundings)
+    near, distance2, near_count = s.near, s.distance2, s.near_count
+    far, far_distance2, far_count = s.far, s.far_distance2, s.far_count
+    nodes, node_at, plain, reach2 = s.n, s.node_at[first:after], not (s.rooms or s.surroundings), reach * reach
     for hit in range(hits):
-        j, d2 = node_at[first + found[hit]], d2s[found[hit]]
-        if j != i and nodes[j].on and (plain or _is_open(s, i, nodes[j], reach, d2)):
-            near[count], distance2[count] = j, d2
-            count += 1
-    return count
+        place = np.uint64(found[hit])
+        j, d2 = node_at[place], d2s[place]
+        senses = (j != i) & (nodes[np.uint64(j)].on != 0)
+        if not plain:
+            least = min(reach, s.rest[j].range) if s.surroundings else reach
+            reach2 = least * least
+            limit = s.sense * least
+            senses = senses and s.rest[j].room == s.rest[i].room and d2 <= limit * limit
+        near[near_count], distance2[near_count], far[far_count], far_distance2[far_count] = j, d2, j, d2
+        near_count += senses & (d2 <= reach2)
+        far_count += senses & (d2 > reach2)
+    s.near_count, s.far_count = near_count, far_count
 
 
 @compiled
 def _sort_near(s: Any, count: int) -> None:
-    """Puts who senses a frame in the order of their numbers."""
-    near, distance2, found, scratch = s.near[:count], s.distance2[:count], s.found, s.scratch
-    if count <= RANKED:
+    """Puts those near in the order of their numbers."""
+    near, distance2, found, scratch = s.near, s.distance2, s.found, s.scratch
+    if count > RANKED:
         for k in range(count):
-            j, rank = near[k], 0
-            for other in range(count):
-                rank += near[other] < j
-            found[rank], scratch[rank] = j, distance2[k]
-        near[:], distance2[:] = found[:count], scratch[:count]
+            found[k], scratch[k] = near[k] << POSITION_BITS | k, distance2[k]
+        found[:count].sort()
+        for k in range(count):
+            near[k], distance2[k] = found[k] >> POSITION_BITS, scratch[found[k] & ((1 << POSITION_BITS) - 1)]
         return
     for k in range(count):
-        found[k], scratch[k] = near[k] << POSITION_BITS | k, distance2[k]
-    found[:count].sort()
+        found[k], scratch[k] = near[k], distance2[k]
     for k in range(count):
-        near[k], distance2[k] = found[k] >> POSITION_BITS, scratch[found[k] & ((1 << POSITION_BITS) - 1)]
+        j, rank = found[k], U0
+        for other in range(count):
+            rank += np.uint64(found[other] < j)
+        near[rank], distance2[rank] = j, scratch[k]
 
 
 @compiled
-def _is_open(s: Any, i: int, node: Any, reach: float, d2: float) -> bool:
-    """Whether walls and surroundings let a frame of i be sensed at a node."""
-    least = s.sense * node.range
-    return node.room == s.n[i].room and not (s.surroundings and node.range < reach and d2 > least * least)
-
-
-@compiled
-def _find_sensing(s: Any, i: int, reach: float) -> int:
-    """Fills `near` with the nodes that sense a frame of i, by number, and `distance2` with how far each is; gives their
-    count."""
-    count = 0
+def _find_sensing(s: Any, i: int, reach: float) -> None:
+    """Fills `near` with the nodes that can receive a frame of i, by number, and `far` with those that only sense it, in
+    any order; and `distance2` and `far_distance2` with how far each is."""
+    s.near_count, s.far_count = 0, 0
     if s.links:
         link = s.first_link[i]
         while link >= 0:
             j = s.l[link].receiver
             if s.n[j].on:
-                s.near[count], s.distance2[count] = j, s.l[link].loss  # there are no distances
-                count += 1
+                s.near[s.near_count], s.distance2[s.near_count] = j, s.l[link].loss  # there are no distances
+                s.near_count += 1
             link = s.l[link].next
-        return count
+        return
     k = s.place[i]
-    age = s.now - s.start[k]
+    age = _exact(s.now) - s.start[k]
     x, y = s.x[k] + s.vx[k] * age, s.y[k] + s.vy[k] * age
     if s.nodes <= s.small_network:
-        return _scan(s, i, x, y, reach, ZERO, s.nodes, ZERO)
+        _scan(s, i, x, y, reach, ZERO, s.nodes)
+        return
     drift = s.fastest * (s.now - s.g_time) + s.g_jumps
     if not drift <= DRIFT * s.g_cell:
         _lay_grid(s)
@@ -632,9 +700,8 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
     left, right = _clamp(x - radius, cell, s.g_columns), _clamp(x + radius, cell, s.g_columns)
     for row in range(_clamp(y - radius, cell, s.g_rows), _clamp(y + radius, cell, s.g_rows) + 1):
         base = row * s.g_columns
-        count = _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1], count)
-    _sort_near(s, count)
-    return count
+        _scan(s, i, x, y, reach, s.g_first[base + left], s.g_first[base + right + 1])
+    _sort_near(s, s.near_count)
 
 
 # --- The air -------------------------------------------------------------------------------------------------------
@@ -642,7 +709,7 @@ def _find_sensing(s: Any, i: int, reach: float) -> int:
 
 @compiled
 def _count(s: Any, node: int, kind: int, metric: int, amount: int) -> None:
-    s.totals[node, kind, metric] += amount
+    s.totals[kind, metric, node] += amount  # so, since at a frame's end many nodes count the same
 
 
 @compiled
@@ -659,7 +726,7 @@ def _new_transmission(s: Any) -> int:
 
 
 @compiled
-def _take_block(s: Any, tx: Any, count: int) -> int:
+def _take_block(s: Any, tx: Any, count: int) -> None:
     """Where the receptions of a transmission go: side by side, in a block of 2^n, used again before a new one."""
     tx.first, tx.count, tx.block = 0, count, 0
     if count > 0:
@@ -667,20 +734,19 @@ def _take_block(s: Any, tx: Any, count: int) -> int:
             tx.block += 1
         tx.first = s.r_free[tx.block]
         if tx.first >= 0:
-            s.r_free[tx.block] = s.r[tx.first].next_present
+            s.r_free[tx.block] = s.r[tx.first].flags
         else:
             tx.first = s.r_size
             s.r_size += 1 << tx.block
             if s.r_size > len(s.r):
-                s.r = _longer(s.r, 2 * s.r_size)
-    return tx.first
+                s.r, s.p = _longer(s.r, 2 * s.r_size), _longer(s.p, 2 * s.r_size)
 
 
 @compiled
-def _draw_range(s: Any, i: int, node: Any) -> float:
+def _draw_range(s: Any, i: int) -> float:
     if s.range_high > 0.0:
         return s.range_low + (s.range_high - s.range_low) * _uniform(s, RANGE, i)
-    return node.range
+    return s.rest[i].range
 
 
 @compiled
@@ -689,11 +755,11 @@ def _transmit(
 ) -> None:
     """Starts a transmission of node i now: who senses it, what it spoils, and when it ends."""
     node = s.n[i]
-    reach = _draw_range(s, i, node)
+    reach = _draw_range(s, i)
     t = _new_transmission(s)
     tx = s.t[t]
     tx.sender, tx.message, tx.to, tx.kind, tx.size, tx.packets = i, message, to, kind, size, packets
-    tx.start, tx.era = s.now, node.era
+    tx.start, tx.era = s.now, s.rest[i].era
     _count(s, i, kind, PACKETS, packets)
     _count(s, i, kind, BITS, bits)
     _count(s, i, kind, AIRTIME, airtime)
@@ -704,87 +770,119 @@ def _transmit(
     if not s.ideal:
         node.transmitting = 1
         node.eifs = 0
-        r = node.first_present
-        while r >= 0:
+        r = s.p[i].next
+        while r != i:
             s.r[r].flags |= IS_HALF_DUPLEX
-            r = s.r[r].next_present
-    count = _find_sensing(s, i, reach)
-    first = _take_block(s, tx, count)
-    # What does not change in the loop is taken out of the state before it: the compiler cannot know that.
-    receptions, nodes, near, distance2 = s.r, s.n, s.near, s.distance2
-    links, surroundings, ideal = s.links, s.surroundings, s.ideal
-    for k in range(count):
-        j = near[k]
-        reception, other = receptions[first + k], nodes[j]
-        reception.node, reception.next_present, reception.era = j, -1, other.era
-        if links:
-            reception.flags, reception.power = IS_RECEIVABLE, distance2[k]  # without positions it is the loss
-        else:
-            least, d2 = min(reach, other.range) if surroundings else reach, distance2[k]
-            reception.d2, reception.reach2, reception.power = d2, least * least, -1.0
-            reception.flags = IS_RECEIVABLE if d2 <= least * least else 0
-        if not ideal:
-            _frame_starts(s, receptions, j, other, first + k)
+            r = s.p[r].next
+    _find_sensing(s, i, reach)
+    tx.receivable = s.near_count
+    _take_block(s, tx, s.near_count + s.far_count)
+    met = _start_everywhere(s, tx, reach)
+    if not s.ideal:
+        for k in range(met):
+            _frame_starts(s, s.found[k])
     _push(s, s.now + airtime, TX_END, t)
 
 
 @inlined
-def _frame_starts(s: Any, receptions: Any, j: int, node: Any, r: int) -> None:
-    """A foreign frame starts at a node that senses it (4)."""
-    reception = receptions[r]
-    if node.transmitting:
-        reception.flags |= IS_HALF_DUPLEX
-    if node.first_present < 0:
-        node.first_present = r
-    else:
-        undecided = reception.flags & UNDECIDED == IS_RECEIVABLE
-        last, other = -1, node.first_present
-        while other >= 0:
-            undecided |= receptions[other].flags & UNDECIDED == IS_RECEIVABLE
-            last, other = other, receptions[other].next_present
-        receptions[last].next_present = r
-        if undecided:
-            _collide(s, receptions, node.first_present)
-    if reception.flags == IS_RECEIVABLE:
-        reception.flags |= HAS_BEGUN
-    node.present += 1
-    if node.present == 1 and not node.transmitting:
-        busy_from = s.now + s.cca
-        node.busy_from = busy_from
-        if node.access >= 0:
-            _settle_backoff(s, node)
-            if node.access >= 0 and node.access_time != s.now and node.access_time >= busy_from:
-                _cancel_access(s, j, node, busy_from)
-                node.busy_from = s.now
+def _start_everywhere(s: Any, tx: Any, reach: float) -> int:
+    """The frame starts at all nodes that sense it. Fills `found` with its receptions at those for which `_frame_starts`
+    has more to do: another frame and this one may spoil each other, or the node contends; gives their number."""
+    # What does not change in the loops is taken out of the state before them: the compiler cannot know that.
+    receptions, present, nodes, found = s.r, s.p, s.n, s.found
+    near, distance2, far, far_distance2 = s.near, s.distance2, s.far, s.far_distance2
+    busy_from, surroundings, reach2, met = s.now + s.cca, s.surroundings, reach * reach, 0
+    r = np.uint64(tx.first)
+    for k in range(s.near_count):
+        j = np.uint64(near[k])
+        node, last = nodes[j], _join(present, j, r)
+        receptions[r].node, receptions[r].d2, receptions[r].reach2 = j, distance2[k], reach2
+        if surroundings:
+            receptions[r].reach2 = _least2(s, j, reach)
+        is_new = (last == j) & (node.transmitting == 0)
+        receptions[r].flags = IS_RECEIVABLE + node.transmitting * IS_HALF_DUPLEX + is_new * HAS_BEGUN
+        receptions[r].busy_from = is_new * busy_from
+        node.receivable += 1
+        found[met] = r
+        met += (last != j) | (is_new & _wants(node))
+        r += U1
+    for k in range(s.far_count):
+        j = np.uint64(far[k])
+        node, last = nodes[j], _join(present, j, r)
+        receptions[r].node, receptions[r].d2, receptions[r].reach2 = j, far_distance2[k], reach2
+        if surroundings:
+            receptions[r].reach2 = _least2(s, j, reach)
+        is_new = (last == j) & (node.transmitting == 0)
+        receptions[r].flags, receptions[r].busy_from = 0, is_new * busy_from
+        found[met] = r
+        met += ((last != j) & (node.receivable > 0)) | (is_new & _wants(node))
+        r += U1
+    return met
+
+
+@compiled
+def _wants(node: Any) -> Any:
+    """Whether a node serves a message or has a backoff."""
+    return (node.served & node.backoff) >= 0  # none is -1
+
+
+@compiled
+def _least2(s: Any, j: Any, reach: float) -> float:
+    least = min(reach, s.rest[j].range)
+    return least * least
+
+
+@compiled
+def _join(present: Any, j: Any, r: Any) -> Any:
+    """Puts a reception at the end of those present at a node; gives the one before it, or j if there is none."""
+    last = np.uint64(present[j].previous)
+    present[r].next, present[r].previous, present[last].next, present[j].previous = j, last, r, r
+    return last
+
+
+@inlined
+def _frame_starts(s: Any, r: int) -> None:
+    """A foreign frame starts at a node that senses it (4), where another is present or an access may be scheduled."""
+    reception = s.r[r]
+    j: Any = np.int64(reception.node)
+    node = s.n[j]
+    if np.int64(s.p[r].previous) != j:
+        _collide(s, j)
+        if reception.flags == IS_RECEIVABLE:
+            reception.flags |= HAS_BEGUN
+    elif not node.transmitting:
+        _settle_backoff(s, j, node)
+        time = s.rest[j].access_time
+        if s.rest[j].access >= 0 and time != s.now and time >= reception.busy_from:
+            _cancel_access(s, j, node, reception.busy_from)
+            reception.busy_from = 0
 
 
 @compiled
 def _power(reception: Any) -> float:
-    """Worked out when it is first asked for: most frames meet no other where they are sensed."""
-    if reception.power < 0.0:
-        ratio = reception.reach2 / max(reception.d2, 1.0)
-        reception.power = ratio * ratio
-    return reception.power
+    ratio = reception.reach2 / max(reception.d2, 1.0)
+    return ratio * ratio
 
 
 @compiled
-def _collide(s: Any, receptions: Any, first: int) -> None:
+def _collide(s: Any, j: int) -> None:
     """Marks what is lost among the frames now present at a node, of those that can still be received."""
-    r = first
-    while r >= 0:
+    receptions, present, head = s.r, s.p, np.uint64(j)
+    r = np.uint64(present[head].next)
+    while r != head:
         reception = receptions[r]
         if reception.flags & UNDECIDED == IS_RECEIVABLE:
             lost = not s.capture
             interference = 0.0
-            other = first
-            while other >= 0 and not lost:  # the sum only grows: enough is enough
+            other = np.uint64(present[head].next)
+            while other != head and not lost:  # the sum only grows: enough is enough
                 if other != r:
                     interference += _power(receptions[other])
                     lost = _power(reception) < s.threshold * interference
-                other = receptions[other].next_present
+                other = np.uint64(present[other].next)
             if lost:
                 reception.flags |= IS_COLLIDED
-        r = reception.next_present
+        r = np.uint64(present[r].next)
 
 
 @compiled
@@ -800,36 +898,30 @@ def _outcome(flags: int) -> int:
 
 @compiled
 def _draw_loss(s: Any, i: int, reception: Any) -> None:
-    loss = reception.power if s.links else s.loss
+    loss = reception.d2 if s.links else s.loss
     if loss > 0.0 and reception.flags & ~HAS_BEGUN == IS_RECEIVABLE and _uniform(s, LOSS, i) < loss:
         reception.flags |= IS_LOST
 
 
 @inlined
 def _end_transmission(s: Any, t: int) -> None:
-    """A transmission ends (7). Chance, counting and the end at each node go in one loop: none is another's business."""
+    """A transmission ends (7)."""
     tx = s.t[t]
     i, to, message = tx.sender, tx.to, tx.message
-    cut, discarded = tx.era != s.n[i].era, False
+    cut, discarded = tx.era != s.rest[i].era, False
     if message >= 0:
         s.m[message].on_air = 0
         discarded = s.m[message].stage == DISCARDED
     s.received, s.recorded = 0, 0
-    receptions, nodes, ideal, kind = s.r, s.n, s.ideal, tx.kind
-    for r in range(tx.first, tx.first + tx.count):
-        reception = receptions[r]
-        j: Any = np.int64(reception.node)
-        node = nodes[j]
-        if reception.era == node.era:  # else it has been off since
-            if reception.flags & IS_RECEIVABLE and to in (EVERYONE, j):
-                _draw_loss(s, i, reception)
-                _count_reception(s, j, kind, _outcome(reception.flags))
-            if not ideal:
-                _frame_ends(s, receptions, j, node, r, tx)
+    resuming = _end_where_sensed(s, tx, _end_where_receivable(s, tx))
+    if resuming > 1:
+        _sort_near(s, resuming)
+    for k in range(resuming):
+        _schedule(s, s.near[k], s.n[s.near[k]])
     if s.record:
         _record(s, tx)
     if tx.count > 0:
-        receptions[tx.first].next_present = s.r_free[tx.block]
+        s.r[tx.first].flags = s.r_free[tx.block]
         s.r_free[tx.block] = tx.first
     tx.next = s.t_free
     s.t_free = t
@@ -854,7 +946,7 @@ def _stop_transmitting(s: Any, i: int, to: int, message: int, cut: bool, discard
             _contend_anew(s, i, node)
         elif not cut:
             node.phase = AWAITING_ACK
-            node.wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i)
+            s.rest[i].wait = _push(s, s.now + s.ack_wait, ACK_WAIT_OVER, i)
     _fall_idle(s, i, node)
 
 
@@ -875,40 +967,67 @@ def _respond(s: Any, i: int, to: int, message: int, discarded: bool) -> None:
             _over(s, GONE, message)
 
 
+@inlined
+def _end_where_receivable(s: Any, tx: Any) -> int:
+    """The frame ends at the nodes in range. Chance, counting and the medium go in one loop: none is another's business.
+    Fills `near` with the nodes where the medium falls idle (5) and that wait for it; gives their number."""
+    receptions, present, nodes, near, now, waiting = s.r, s.p, s.n, s.near, s.now, 0
+    i, to, kind = tx.sender, tx.to, tx.kind
+    for r in range(np.uint64(tx.first), np.uint64(tx.first + tx.receivable)):
+        reception = receptions[r]
+        j: Any = np.int64(reception.node)
+        if j == s.nodes:  # it has been off since
+            continue
+        if to in (EVERYONE, j):
+            _draw_loss(s, i, reception)
+            _count_reception(s, j, kind, _outcome(reception.flags))
+        node, is_alone = nodes[np.uint64(j)], _leave(present, r)
+        if reception.flags & HAS_BEGUN:
+            outcome = _outcome(reception.flags)
+            if outcome != HALF_DUPLEX:
+                node.eifs = outcome != RECEIVED
+            if outcome == RECEIVED and to not in (EVERYONE, j) and kind != ACK_KIND:
+                node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
+        node.receivable -= 1
+        is_quiet = is_alone & (node.transmitting == 0)
+        node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
+        near[waiting] = j
+        waiting += is_quiet & _wants(node)
+    return waiting
+
+
+@inlined
+def _end_where_sensed(s: Any, tx: Any, waiting: int) -> int:
+    """The frame ends at the nodes that only sensed it. Adds to `near` as above; gives the number of all."""
+    receptions, present, nodes, near, now = s.r, s.p, s.n, s.near, s.now
+    for r in range(np.uint64(tx.first + tx.receivable), np.uint64(tx.first + tx.count)):
+        j = np.uint64(receptions[r].node)
+        node, is_alone = nodes[j], _leave(present, r)
+        is_quiet = is_alone & (node.transmitting == 0)
+        node.eifs = 0
+        node.idle_from = max(now, node.nav)  # while another frame is present, nobody asks for it
+        near[waiting] = j
+        waiting += is_quiet & _wants(node)
+    return waiting
+
+
+@compiled
+def _leave(present: Any, r: Any) -> Any:
+    """Takes a reception out of those present at a node; whether there was no other."""
+    after, before = np.uint64(present[r].next), np.uint64(present[r].previous)
+    present[before].next, present[after].previous = after, before
+    return (after == before) & (after != r)
+
+
 @compiled
 def _count_reception(s: Any, j: int, kind: int, outcome: int) -> None:
     """Counts what became of a frame at a node that it was meant for."""
     _count(s, j, kind, _METRIC_OF[outcome], ONE)
-    if outcome == RECEIVED:
-        s.receivers[s.received] = j
-        s.received += 1
+    s.receivers[s.received] = j
+    s.received += outcome == RECEIVED
     if s.record:
         s.frame_nodes[s.recorded], s.frame_outcomes[s.recorded] = j, outcome
         s.recorded += 1
-
-
-@inlined
-def _frame_ends(s: Any, receptions: Any, j: int, node: Any, r: int, tx: Any) -> None:
-    """The frame is gone at a node that sensed it."""
-    reception = receptions[r]
-    flags = reception.flags
-    if node.first_present == r:
-        node.first_present = reception.next_present
-    else:
-        other = node.first_present
-        while receptions[other].next_present != r:
-            other = receptions[other].next_present
-        receptions[other].next_present = reception.next_present
-    node.present -= 1
-    if not flags & IS_RECEIVABLE:
-        node.eifs = 0
-    elif flags & HAS_BEGUN:
-        outcome = _outcome(flags)
-        if outcome != HALF_DUPLEX:
-            node.eifs = outcome != RECEIVED
-        if outcome == RECEIVED and tx.to not in (EVERYONE, j) and tx.kind != ACK_KIND:
-            node.nav = max(node.nav, s.now + s.sifs + _frame_airtime(ACK_SIZE, s.basic_kbps))
-    _fall_idle(s, j, node)
 
 
 _METRIC_OF = (RECEPTIONS, LOST_HALF_DUPLEX, LOST_COLLISION, LOST_RANDOM)
@@ -987,13 +1106,13 @@ def _reassemble(s: Any, message: int) -> None:
             before, a = a, s.a[a].next
         if a < 0 or s.a[a].node != j:
             after, a = a, _new_reassembly(s)
-            s.a[a].node, s.a[a].fragments, s.a[a].era, s.a[a].next = j, 0, s.n[j].era, after
+            s.a[a].node, s.a[a].fragments, s.a[a].era, s.a[a].next = j, 0, s.rest[j].era, after
             if before < 0:
                 s.m[message].reassembly = a
             else:
                 s.a[before].next = a
-        if s.a[a].era != s.n[j].era:
-            s.a[a].fragments, s.a[a].era = 0, s.n[j].era  # it has been off since, and has forgotten
+        if s.a[a].era != s.rest[j].era:
+            s.a[a].fragments, s.a[a].era = 0, s.rest[j].era  # it has been off since, and has forgotten
         s.a[a].fragments += gain
         before, a = a, s.a[a].next
 
@@ -1032,7 +1151,7 @@ def _find_receivers(s: Any, message: int) -> None:
     a = s.m[message].reassembly
     while a >= 0:
         j, held = s.a[a].node, s.a[a].fragments
-        if s.a[a].era == s.n[j].era and held > 0 and (s.m[message].bulk or held == s.m[message].fragments):
+        if s.a[a].era == s.rest[j].era and held > 0 and (s.m[message].bulk or held == s.m[message].fragments):
             s.receivers[s.received], s.masks[s.received] = j, held
             s.received += 1
         a = s.a[a].next
@@ -1159,7 +1278,8 @@ def _take_turns(s: Any) -> None:
     s.b_size = s.h_size
     s.b = np.zeros(s.b_size, _EVENT)
     for turn in range(s.b_size):
-        s.b[turn].time, s.b[turn].order, s.b[turn].data = s.h[0].time, s.h[0].order, s.h[0].data >> 4
+        event = _next_event(s)
+        s.b[turn].time, s.b[turn].order, s.b[turn].data = event.time, event.order, event.data >> 4
         _pop(s)
 
 
@@ -1167,17 +1287,18 @@ def _take_turns(s: Any) -> None:
 def _background_is_next(s: Any) -> bool:
     if s.b_size == 0 or s.h_size == 0:
         return s.b_size > 0
-    b, h = s.b[s.b_next], s.h[0]
+    b, h = s.b[s.b_next], _next_event(s)
     return b.time < h.time or (b.time == h.time and b.order < h.order)
 
 
 @inlined
 def _background_due(s: Any, i: int) -> None:
     if s.n[i].on:
-        s.n[i].made += 1
+        number = s.rest[i].made + 1
+        s.rest[i].made = number
         if s.background_flood:
-            _remember_seen(s, i, i, s.n[i].made)
-        _release(s, _new_background(s, i, i, s.n[i].made))
+            _remember_seen(s, i, i, number)
+        _release(s, _new_background(s, i, i, number))
     b = s.b[s.b_next]
     b.time, b.order = s.now + s.background_interval, ((BACKGROUND_DUE & 3) << CLASS_SHIFT) | s.serial
     s.serial += 1
@@ -1195,43 +1316,52 @@ def _countdown_start(s: Any, node: Any) -> int:
 @compiled
 def _schedule(s: Any, i: int, node: Any) -> None:
     """Scheduling (2)."""
-    _settle_backoff(s, node)
-    if node.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, node):
+    _settle_backoff(s, i, node)
+    rest = s.rest[i]
+    if rest.access >= 0 or not node.on or node.phase != CONTENDING or _busy(s, i, node):
         return
     if node.served < 0 and node.backoff < 0:
         return
     time = max(s.now, _countdown_start(s, node) + max(node.backoff, 0) * s.slot)
-    if node.present and time >= node.busy_from:
-        _stop_countdown(s, i, node, node.busy_from)
-        node.busy_from = s.now
-        return
-    node.access_time = time
+    if _is_present(s, i):
+        first = s.r[s.p[i].next]
+        if time >= first.busy_from:
+            _stop_countdown(s, i, node, first.busy_from)
+            first.busy_from = 0
+            return
+    rest.access_time = time
     if node.served >= 0:
-        node.access = _push(s, time, ACCESS, i)
+        rest.access = _push(s, time, ACCESS, i)
     else:
-        node.access = s.serial
+        rest.access = s.serial
         s.serial += 1
 
 
 @compiled
-def _settle_backoff(s: Any, node: Any) -> None:
+def _settle_backoff(s: Any, i: int, node: Any) -> None:
     """A backoff that no message waits for is over when its access has passed. There is no event for that access, which
     would do nothing else; only its serial is taken, for the case that a message comes before (`_release`)."""
-    if node.access >= 0 and node.served < 0 and node.access_time < s.now:
-        node.access, node.backoff = -1, -1
+    if node.served < 0 and s.rest[i].access >= 0 and s.rest[i].access_time < s.now:
+        s.rest[i].access, node.backoff = -1, -1
 
 
 @compiled
-def _busy(s: Any, node: Any) -> bool:
-    return node.transmitting or (node.present and s.now >= node.busy_from)
+def _is_present(s: Any, i: int) -> bool:
+    """Whether a foreign frame is present at a node."""
+    return s.p[i].next != i
+
+
+@compiled
+def _busy(s: Any, i: int, node: Any) -> bool:
+    return node.transmitting or (_is_present(s, i) and s.now >= s.r[s.p[i].next].busy_from)
 
 
 @compiled
 def _cancel_access(s: Any, i: int, node: Any, at: int) -> None:
     """The medium is busy from `at`: the scheduled access, if there is one, is cancelled (4)."""
-    _settle_backoff(s, node)
-    if node.access >= 0:
-        node.access = -1
+    _settle_backoff(s, i, node)
+    if s.rest[i].access >= 0:
+        s.rest[i].access = -1
         _stop_countdown(s, i, node, at)
 
 
@@ -1247,7 +1377,7 @@ def _stop_countdown(s: Any, i: int, node: Any, at: int) -> None:
 @compiled
 def _fall_idle(s: Any, i: int, node: Any) -> None:
     """The medium falls idle (5), if it does."""
-    if node.present == 0 and not node.transmitting:
+    if not _is_present(s, i) and not node.transmitting:
         node.idle_from = max(s.now, node.nav)
         if node.served >= 0 or node.backoff >= 0:
             _schedule(s, i, node)
@@ -1282,18 +1412,18 @@ def _release(s: Any, message: int) -> None:
         else:
             _transmit_whole(s, i, message)
         return
-    if node.waiting >= s.queue:
+    if s.rest[i].waiting >= s.queue:
         _count(s, i, m.kind, QUEUE_FULL, ONE)
         _over(s, DROPPED, message)
         return
     _append(s, i, URGENT if m.urgent else ORDINARY, message)
-    node.waiting += 1
+    s.rest[i].waiting += 1
     if node.served < 0:
-        _settle_backoff(s, node)
+        _settle_backoff(s, i, node)
         _serve_next(s, i, node)
-        if node.access >= 0:
-            _push_as(s, node.access, node.access_time, ACCESS, i)
-        if node.backoff < 0 and _busy(s, node):
+        if s.rest[i].access >= 0:
+            _push_as(s, s.rest[i].access, s.rest[i].access_time, ACCESS, i)
+        if node.backoff < 0 and _busy(s, i, node):
             _draw_backoff(s, i, node)
         _schedule(s, i, node)
 
@@ -1307,7 +1437,7 @@ def _serve_next(s: Any, i: int, node: Any) -> None:
             s.q_first[i, rank] = s.m[message].next
             if s.q_first[i, rank] < 0:
                 s.q_last[i, rank] = -1
-            node.waiting -= 1
+            s.rest[i].waiting -= 1
             node.served = message
             return
 
@@ -1316,7 +1446,7 @@ def _serve_next(s: Any, i: int, node: Any) -> None:
 def _access(s: Any, i: int) -> None:
     """Channel access (6)."""
     node = s.n[i]
-    node.access, node.backoff = -1, -1
+    s.rest[i].access, node.backoff = -1, -1
     message: Any = np.int64(node.served)
     if message >= 0:
         _transmit_fragment(s, i, message)
@@ -1395,12 +1525,13 @@ def _acknowledged(s: Any, i: int, by: int) -> None:
     message: Any = np.int64(node.served)
     if node.phase != AWAITING_ACK or s.m[message].to != by:
         return
-    node.wait = -1
+    rest = s.rest[i]
+    rest.wait = -1
     s.m[message].fragment += 1
     if not _ended(s, message):
-        node.retry, node.window = 0, s.cw_min
+        rest.retry, rest.window = 0, s.cw_min
         node.phase = BETWEEN_FRAGMENTS
-        node.wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i)
+        rest.wait = _push(s, s.now + s.sifs, NEXT_FRAGMENT, i)
         return
     _done(s, i, node)
     _over(s, FINISHED, message)
@@ -1414,7 +1545,7 @@ def _next_fragment(s: Any, i: int) -> None:
     if node.transmitting:
         _timed_out(s, i)
         return
-    node.phase, node.wait = CONTENDING, -1
+    node.phase, s.rest[i].wait = CONTENDING, -1
     _cancel_access(s, i, node, s.now)
     _transmit_fragment(s, i, message)
 
@@ -1422,18 +1553,18 @@ def _next_fragment(s: Any, i: int) -> None:
 @compiled
 def _timed_out(s: Any, i: int) -> None:
     """The wait for an acknowledgement times out, or the next fragment cannot go."""
-    node = s.n[i]
+    node, rest = s.n[i], s.rest[i]
     message: Any = np.int64(node.served)
-    node.wait = -1
+    rest.wait = -1
     node.idle_from = max(node.idle_from, s.now)
     node.eifs = 0
-    node.retry += 1
-    if node.retry > s.retries:
+    rest.retry += 1
+    if rest.retry > s.retries:
         _done(s, i, node)
         _give_up(s, message)
     else:
         node.phase = CONTENDING
-        node.window = min(2 * node.window + 1, s.cw_max)
+        rest.window = min(2 * rest.window + 1, s.cw_max)
         _draw_backoff(s, i, node)
     _schedule(s, i, node)
 
@@ -1449,7 +1580,7 @@ def _done(s: Any, i: int, node: Any) -> None:
 @compiled
 def _contend_anew(s: Any, i: int, node: Any) -> None:
     """Every transmission is followed by a backoff."""
-    node.window, node.retry = s.cw_min, 0
+    s.rest[i].window, s.rest[i].retry = s.cw_min, 0
     _draw_backoff(s, i, node)
 
 
@@ -1458,22 +1589,35 @@ def _contend_anew(s: Any, i: int, node: Any) -> None:
 
 @compiled
 def _switch_off(s: Any, i: int, keep_queue: bool) -> None:
-    node = s.n[i]
+    node, rest = s.n[i], s.rest[i]
     node.on = 0
-    node.era += 1
-    node.first_present, node.present = -1, 0
+    rest.era += 1
+    _lose_present(s, i)
     if keep_queue:
         _cancel_access(s, i, node, s.now)
-    node.access, node.wait, node.phase = -1, -1, CONTENDING
+    rest.access, rest.wait, node.phase = -1, -1, CONTENDING
     if not keep_queue:
         _forget(s, i)
+
+
+@inlined
+def _lose_present(s: Any, i: int) -> None:
+    """What was present at a node concerns nobody any more."""
+    r = s.p[i].next
+    while r != i:
+        after = s.p[r].next
+        s.r[r].node, s.r[r].flags, s.p[r].next, s.p[r].previous = s.nodes, 0, r, r
+        r = after
+    s.p[i].next, s.p[i].previous = i, i
+    s.n[i].receivable = 0
 
 
 @compiled
 def _forget(s: Any, i: int) -> None:
     """All messages of a node are gone. One that has a frame on the air is over when that ends."""
-    node = s.n[i]
-    node.served, node.backoff, node.window, node.retry, node.waiting = -1, -1, s.cw_min, 0, 0
+    node, rest = s.n[i], s.rest[i]
+    node.served, node.backoff = -1, -1
+    rest.window, rest.retry, rest.waiting = s.cw_min, 0, 0
     s.q_first[i, :], s.q_last[i, :] = -1, -1
     for message in range(len(s.m)):
         m = s.m[message]
@@ -1559,7 +1703,7 @@ def _work(s: Any, what: int, subject: int, serial: int) -> None:
     if what == TX_END:
         _end_transmission(s, subject)
     elif what == ACCESS:
-        if s.n[subject].access == serial:
+        if s.rest[subject].access == serial:
             _access(s, subject)
     elif what == RELEASE:
         if s.m[subject].release == serial:
@@ -1567,9 +1711,9 @@ def _work(s: Any, what: int, subject: int, serial: int) -> None:
     elif what == ACK_DUE:
         _ack_due(s, subject & ((1 << SUBJECT_BITS) - 1), subject >> SUBJECT_BITS)
     elif what == ACK_WAIT_OVER:
-        if s.n[subject].wait == serial:
+        if s.rest[subject].wait == serial:
             _timed_out(s, subject)
-    elif s.n[subject].wait == serial:
+    elif s.rest[subject].wait == serial:
         _next_fragment(s, subject)
 
 
@@ -1591,10 +1735,11 @@ def _advance(address: int, until: int, count: int) -> int:
             s.now = s.b[s.b_next].time
             _background_due(s, s.b[s.b_next].data)
             continue
-        if s.h_size == 0 or s.h[0].time >= until:
+        if s.h_size == 0 or _next_event(s).time >= until:
             return _reached(s, until)
-        s.now = s.h[0].time
-        data, serial = s.h[0].data, s.h[0].order & ((1 << CLASS_SHIFT) - 1)
+        event = _next_event(s)
+        s.now = event.time
+        data, serial = event.data, event.order & ((1 << CLASS_SHIFT) - 1)
         _pop(s)
         _work(s, data & 15, data >> 4, serial)
     k = s.u_taken
@@ -1619,11 +1764,11 @@ def _reached(s: Any, until: int) -> int:
 def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float, vy: float) -> None:
     s = _state_at(address)
     k = s.place[node]
-    age = start - s.start[k]
+    age = _exact(start) - s.start[k]
     jump_x, jump_y = s.x[k] + s.vx[k] * age - x, s.y[k] + s.vy[k] * age - y
     # Mostly rounding at the end of a leg. The grid must know how far anybody may have come; the sum is a safe bound.
     s.g_jumps += np.sqrt(jump_x * jump_x + jump_y * jump_y)
-    s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = start, x, y, vx, vy
+    s.start[k], s.x[k], s.y[k], s.vx[k], s.vy[k] = _exact(start), x, y, vx, vy
     # A little more than the speed itself: rounding must not let a node outrun the bound.
     s.fastest = max(s.fastest, np.sqrt(vx * vx + vy * vy) * 1.000001)
 
@@ -1631,7 +1776,7 @@ def _set_leg(address: int, node: int, start: int, x: float, y: float, vx: float,
 @entry
 def _set_range(address: int, node: int, reach: float) -> None:
     s = _state_at(address)
-    s.n[node].range = reach
+    s.rest[node].range = reach
     if max(reach, s.range_high) > s.farthest:
         s.farthest, s.g_jumps = max(reach, s.range_high), np.inf
 
@@ -1639,7 +1784,7 @@ def _set_range(address: int, node: int, reach: float) -> None:
 @entry
 def _set_room(address: int, node: int, room: int) -> None:
     s = _state_at(address)
-    s.n[node].room, s.rooms = room, 1
+    s.rest[node].room, s.rooms = room, 1
 
 
 @entry
@@ -1725,7 +1870,7 @@ class Core:
         self._commands = memoryview(shared[0]).cast("B")
         self._out, self._receivers, self._masks, self._over = (memoryview(array) for array in shared[1:])
         self._frame, self._frame_nodes, self._frame_outcomes = (memoryview(array) for array in frames)
-        self._counted = self._totals.sum(axis=0)  # when the series was last taken
+        self._counted = self._totals.sum(axis=2)  # when the series was last taken
         self._queued = 0
         self.now = self.sender = 0
         self.handle = -1
@@ -1842,13 +1987,13 @@ class Core:
         return None if at < 0 else at
 
     def take_series(self) -> list[list[int]]:
-        counted = self._totals.sum(axis=0)
+        counted = self._totals.sum(axis=2)
         series: list[list[int]] = (counted - self._counted).tolist()
         self._counted = counted
         return series
 
     def totals(self) -> list[list[list[int]]]:
-        return cast(list[list[list[int]]], self._totals.tolist())
+        return cast(list[list[list[int]]], self._totals.transpose(2, 0, 1).tolist())
 
 
 _UPCALLS: Final = tuple(Upcall)
