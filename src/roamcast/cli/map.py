@@ -92,18 +92,21 @@ def _plain(part: str, experiments: Sequence[Experiment], out: Path, run: Run) ->
 
 
 def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
-    """Tries all settings on separate seeds, and shows the best on the map's seeds."""
+    """Tries all settings on separate seeds, in a folder beside `out`, and shows the best on the map's seeds."""
     from roamcast.papers.atlas.cells import read_cells
     from roamcast.papers.atlas.tuning import TUNED, only, picks, tuned
+    from roamcast.report import write_report
 
     (tuning,) = experiments
-    failures = run(experiments, out / "tuning", None)
-    if failures or not (out / "tuning" / "measures").is_dir():
+    tried = out.with_name(f"{out.name}-tuning")
+    failures = run(experiments, tried, None)
+    if failures or not (tried / "measures").is_dir():
         return True
-    picked = picks(read_cells(out / "tuning", tuning.name))
+    picked = picks(read_cells(tried, tuning.name))
     failures = run([tuned(tuning, picked, run.options.seeds or TUNED_SEEDS)], out, None)
     if not failures:
         _tell_cells(only(read_cells(out, TUNED), picked), out / RESULTS / TUNED)
+        click.echo(f"report: {write_report(out)}")
     return bool(failures)
 
 

@@ -1,0 +1,35 @@
+"""`roamcast map`: which campaigns a part of the map runs, and where."""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from click.testing import CliRunner
+
+from roamcast.campaign.plan import Experiment, Plan
+from roamcast.cli import map as verb
+from roamcast.cli.campaign_options import CampaignOptions
+from roamcast.cli.main import main
+
+
+def test_settings_are_tried_in_a_folder_beside_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both campaigns refuse a folder that has other things than a campaign's in it."""
+    ran: list[tuple[str, Path]] = []
+
+    def run(
+        _options: CampaignOptions, experiments: list[Experiment], _planned: Plan, out: Path, _command: str
+    ) -> list[dict[str, Any]]:
+        assert not out.exists(), f"{[file.name for file in out.iterdir()]} would be in the way"
+        (out / "measures").mkdir(parents=True)
+        ran.append((experiments[0].name, out))
+        return []
+
+    monkeypatch.setattr(CampaignOptions, "run", run)
+    monkeypatch.setattr("roamcast.papers.atlas.cells.read_cells", lambda _out, _name: [])
+    monkeypatch.setattr("roamcast.papers.atlas.tuning.picks", lambda _cells: {"a": frozenset({"coman", "maodv"})})
+    monkeypatch.setattr(verb, "_tell_cells", lambda _cells, _folder: None)
+    monkeypatch.setattr("roamcast.report.write_report", lambda out: out / "report")
+    told = CliRunner().invoke(main, ["map", "tuned", "--out", str(tmp_path / "tuned")])
+    assert told.exit_code == 0, told.output
+    assert ran == [("map-tuning", tmp_path / "tuned-tuning"), ("map-tuned", tmp_path / "tuned")]
+    assert f"report: {tmp_path / 'tuned' / 'report'}" in told.output
