@@ -94,7 +94,9 @@ def _how(ledger: dict[str, Any]) -> str:
 
 
 def page(ledgers: dict[str, dict[str, Any]]) -> str:
-    lines = [HEAD] if ledgers else [HEAD, "No campaign's verdicts are here yet; README has those of previews."]
+    lines = [HEAD]
+    if missing := [paper for paper in PAPERS if paper not in ledgers]:
+        lines += [f"Not here yet: {_listed(missing)}, of which README has the verdicts of previews.", ""]
     for paper, ledger in ledgers.items():
         lines += [f"## {paper}: {PAPERS[paper]}", "", f"{_how(ledger)}; {ledger['date']}.", ""]
         lines += [f"{in_short(ledger['claims'])}.", ""]
