@@ -291,7 +291,7 @@ def test_places_on_three_axes_and_knobs_by_their_names() -> None:
     world = dict.fromkeys(tables.WORLD, "1")
     won = {"winner": "maodv", "knob": "0.5", "cost": "2", "wins": "1", "not_separated": "", "delivered": "0.97"}
     margin = {"next": "hint", "next_knob": "", "margin": "1.6", "margin_low": "1.4", "margin_high": "1.8"}
-    settings = [place | {"setting": "maodv hello=0.5", "protocol": "maodv", "knob": "0.5"}]
+    settings = [place | {"setting": "maodv members=clients hello=0.5", "protocol": "maodv", "knob": "0.5"}]
     found = tables.Atlas([place | world | {"seeds": "5", "deadline": "10"} | won | margin], [], settings)
     (line,) = [line for line in sentences(found, (10,)) if line.startswith("- ")]
     assert line == (

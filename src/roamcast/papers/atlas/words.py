@@ -3,6 +3,7 @@
 Made from the tables of `tables.py` alone, so that no sentence can say what the data does not.
 """
 
+import re
 from collections.abc import Iterator, Sequence
 from typing import Final
 
@@ -15,6 +16,7 @@ _UNITS: Final = {
     **{"speed": " m/s", "rate": " events/s per publisher", "subscribers": " subscribers"},
     "range": " m of range",
 }
+_NUMBER: Final = re.compile(r"=-?[0-9.]+$")
 _SHARE: Final = f"{THRESHOLD:.0%}".replace("%", " %")
 
 
@@ -196,10 +198,10 @@ def _span(values: Sequence[str]) -> str:
 
 
 def _knob(found: Atlas, protocol: str) -> str:
-    """The parameter that its settings differ in, from their names: `gossip p=0.5`."""
+    """The parameter that its settings differ in, from their names: `gossip p=0.5`, `odmrp mode=extended refresh=10.0`."""
     names = [row["setting"] for row in found.settings if row["protocol"] == protocol and row["knob"]]
     return {"gossip": "p", "hint": "credits"}.get(protocol) or next(
-        (word.partition("=")[0] for name in names for word in name.split() if "=" in word), "knob"
+        (word.partition("=")[0] for name in names for word in name.split() if _NUMBER.search(word)), "knob"
     )
 
 
