@@ -198,7 +198,7 @@ def _span(values: Sequence[str]) -> str:
 
 
 def _knob(found: Atlas, protocol: str) -> str:
-    """The parameter that its settings differ in, from their names: `gossip p=0.5`, `odmrp mode=extended refresh=10.0`."""
+    """The parameter that its settings differ in, from their names: `odmrp mode=extended refresh=10.0`."""
     names = [row["setting"] for row in found.settings if row["protocol"] == protocol and row["knob"]]
     return {"gossip": "p", "hint": "credits"}.get(protocol) or next(
         (word.partition("=")[0] for name in names for word in name.split() if _NUMBER.search(word)), "knob"
