@@ -4,6 +4,8 @@ Section 2.1 of the paper, "Announcing": every 15 s or so a node broadcasts what 
 its neighbours may want. An announce that is longer than a frame is split into parts that are useful on their own.
 """
 
+from itertools import repeat
+from operator import sub
 from random import Random
 from typing import Final
 
@@ -67,7 +69,7 @@ class Announcing:
             self._recorded_relays = relays
             self._port.record(RelaysChosen(relays))
         for part, (listing, published, expires) in enumerate(self._parts(claim, relays)):
-            ages = tuple([(now - then) // MILLISECOND for then in published])
+            ages = tuple(map(sub, repeat(now // MILLISECOND), published))
             lives = _lives(now, expires)
             profile, said = (None, NO_CLAIM) if part else (self._interest.profile, claim)
             message = Announce(

@@ -186,12 +186,12 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
     def _look_through(self, now: Time, sender: Node, message: Announce) -> None:
         """Requests at once what is wanted and missing here: "Receiving a neighbour's catalog" in the paper."""
-        unsettled = self._interest.unsettled(message, self._holdings.settled)
-        if not unsettled:
+        places = self._interest.missing(message, self._holdings)
+        if not places:
             return
         asked: list[EventId] = []
         missing: dict[EventId, tuple[int, ...]] = {}
-        for place in unsettled:
+        for place in places:
             listed = message.catalog[place]
             id = listed.event.id
             age = clipped(message.ages[place]) if place < len(message.ages) else 0

@@ -3,18 +3,20 @@
 Section 2.1 of the paper, "Announcing": only documents that a known neighbour within the scope is interested in. The
 naive way matches every neighbour's profile with every document at every announce, which costs more than everything
 else. Here each pair of profile and content is matched once, and only when needed: documents of the same type and
-attributes are one *content*, and each profile has a table of the contents that match it. At an announce, the profiles
-of the current neighbours are matched with the contents that arrived since they were last matched. The announce is the
-union of their tables.
+attributes are one *content*, and each profile has a bit mask of the contents that match it. At an announce, the
+profiles of the current neighbours are matched with the contents that arrived since they were last matched. The announce
+is the union of their masks, and stays the same object until that union or the documents change.
 
 * Equal profiles are stored once. A profile is kept when its neighbour leaves, so that the neighbour's return costs
   nothing.
+* Documents are listed by content, in the order in which the contents came.
 * An announce with no room for everything starts with the documents that were not listed for the longest time.
 * Bounded: neighbours, profiles (twice as many), and the documents that each neighbour is known to have. A profile with
   very many constraints is treated as wanting everything: matching it with a full cache would take seconds.
 """
 
 from collections.abc import Iterable
+from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
@@ -24,30 +26,33 @@ from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.opportunistic.cache import Held
 from roamcast.protocols.opportunistic.documents import Descriptor
-from roamcast.protocols.opportunistic.messages import Listing
+from roamcast.protocols.opportunistic.messages import MILLISECOND, Listing
 
 MAX_CONSTRAINTS: Final = 256
 """Most constraints in a profile that is matched: more than our own nodes send."""
 MAX_JUDGED: Final = 128
 """Most contents per profile for which it is remembered whether the profile wants them."""
+MAX_TABLES: Final = 512
+"""Most profiles for which that is remembered by the whole process."""
 MAX_KNOWN: Final = 1024
 """Most documents remembered per neighbour as documents that it has."""
 
 
 class _Content:
-    """The type and attributes that some documents here share, and the profiles that are known to want them.
+    """The type and attributes that some documents here share.
 
     What announces list about each document is kept in tables, so that an announce can join whole tables.
     """
 
-    __slots__ = ("_ids", "descriptors", "documents", "expires", "listed", "number", "profiles", "published", "size")
+    __slots__ = ("_ids", "bit", "descriptors", "documents", "expires", "listed", "number", "published", "size")
 
-    def __init__(self, number: int, listed: Descriptor) -> None:
+    def __init__(self, number: int, bit: int, listed: Descriptor) -> None:
         self.number = number
         """Greater than the numbers of all earlier contents."""
+        self.bit = bit
+        """Its bit in masks of contents; a later content may get it when this one has left."""
         self.listed = listed
         """The descriptor of one of its documents, past or present."""
-        self.profiles: list[_Profile] = []
         self.documents: dict[EventId, Held] = {}
         self.descriptors: dict[EventId, Descriptor] = {}
         self.published: dict[EventId, int] = {}
@@ -60,7 +65,7 @@ class _Content:
         id, descriptor = held.document.id, held.document.descriptor
         self.documents[id] = held
         self.descriptors[id] = descriptor
-        self.published[id] = held.published
+        self.published[id] = held.published // MILLISECOND
         self.expires[id] = held.expires
         self.size += descriptor.size
         self._ids = None
@@ -82,26 +87,33 @@ class Offer(NamedTuple):
 
     listing: Listing
     published: list[int]
-    """When each document was published, ns by this node's clock."""
+    """When each document was published, in whole ms by this node's clock."""
     expires: list[int | None]
     """When each document expires; may be empty if none does."""
 
     @staticmethod
     def of(documents: list[Held]) -> "Offer":
         listing = Listing.of(tuple([held.document.descriptor for held in documents]))
-        return Offer(listing, [held.published for held in documents], [held.expires for held in documents])
+        published = [held.published // MILLISECOND for held in documents]
+        return Offer(listing, published, [held.expires for held in documents])
+
+
+@lru_cache(MAX_TABLES)
+def _judgements(filter: Filter) -> dict[bytes, bool]:
+    """Which contents a profile wants, as far as this was judged. One table serves all nodes of a simulation."""
+    return {}
 
 
 class _Profile:
     """A profile that was received, and which of the contents that it was matched with it wants."""
 
-    __slots__ = ("_judged", "asked", "contents", "filter")
+    __slots__ = ("_judged", "asked", "filter", "wanted")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self.asked = 0  # the number of the latest content that it was matched with
-        self.contents: dict[bytes, _Content] = {}
-        self._judged: dict[bytes, bool] = {}  # also contents that have left: they often return
+        self.wanted = 0  # the bits of the contents here that it wants
+        self._judged = _judgements(filter)  # also contents that have left: they often return
 
     def wants(self, listed: Descriptor) -> bool:
         wants = self._judged.get(listed.content)
@@ -127,6 +139,9 @@ class Catalog:
         self._profiles: dict[Filter, _Profile] = {}
         self._contents: dict[bytes, _Content] = {}  # of the documents here, in the order of the contents' numbers
         self._latest = 0  # the number of the newest content
+        self._bits = 0  # those of the contents here
+        self._offer: Offer | None = None  # the latest, until documents enter or leave
+        self._offered = 0  # the contents in it
         self._expiring = 0  # how many documents here expire
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
@@ -140,9 +155,12 @@ class Catalog:
         content = self._contents.get(key)
         if content is None:
             self._latest += 1
-            content = self._contents[key] = _Content(self._latest, descriptor)
+            bit = ~self._bits & (self._bits + 1)  # the lowest that is free
+            self._bits |= bit
+            content = self._contents[key] = _Content(self._latest, bit, descriptor)
         content.put(held)
         self._expiring += held.expires is not None
+        self._offer = None
 
     def leave(self, held: Held) -> None:
         id, key = held.document.id, held.document.descriptor.content
@@ -150,10 +168,12 @@ class Catalog:
         content = self._contents[key]
         content.remove(id)
         self._expiring -= held.expires is not None
+        self._offer = None
         if not content.documents:
             del self._contents[key]
-            for profile in content.profiles:
-                del profile.contents[key]
+            self._bits &= ~content.bit
+            for profile in self._profiles.values():
+                profile.wanted &= ~content.bit
 
     # --- Who wants what ---------------------------------------------------------------------------------------------
 
@@ -195,20 +215,20 @@ class Catalog:
         """Drops the oldest profile that no neighbour has; there is one, since there may be twice as many profiles."""
         used = {known.value.profile for _, known in self._neighbours.items()}
         oldest = next(profile for profile in self._profiles.values() if profile not in used)
-        for content in oldest.contents.values():
-            content.profiles.remove(oldest)
         del self._profiles[oldest.filter]
 
-    def _wanted_by(self, profile: _Profile) -> dict[bytes, _Content]:
-        """The contents here that a profile wants, in the order of their numbers."""
+    def _wanted_by(self, profile: _Profile) -> int:
+        """The bits of the contents here that a profile wants."""
         if profile.asked < self._latest:
-            new = list(takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())))
-            for content in reversed(new):
+            for content in takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())):
                 if profile.wants(content.listed):
-                    content.profiles.append(profile)
-                    profile.contents[content.listed.content] = content
+                    profile.wanted |= content.bit
             profile.asked = self._latest
-        return profile.contents
+        return profile.wanted
+
+    def _contents_of(self, bits: int) -> list[_Content]:
+        """In the order in which they came."""
+        return [content for content in self._contents.values() if content.bit & bits]
 
     # --- What is announced ------------------------------------------------------------------------------------------
 
@@ -220,34 +240,38 @@ class Catalog:
     def everything_wanted(self) -> Offer:
         """All documents to announce now. Most of an announce's cost is here, so nothing is done per document."""
         wanted = self._wanted_contents()
-        contents = wanted.values()
-        descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
-        ids = {key: content.ids for key, content in wanted.items()}
-        return Offer(
-            Listing(descriptors, ids, sum([content.size for content in contents])),
-            list(chain.from_iterable([content.published.values() for content in contents])),
-            list(chain.from_iterable([content.expires.values() for content in contents])) if self._expiring else [],
-        )
+        if self._offer is None or wanted != self._offered:
+            contents = self._contents_of(wanted)
+            descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
+            ids = {content.listed.content: content.ids for content in contents}
+            self._offered = wanted
+            self._offer = Offer(
+                Listing(descriptors, ids, sum([content.size for content in contents])),
+                list(chain.from_iterable([content.published.values() for content in contents])),
+                list(chain.from_iterable([content.expires.values() for content in contents])) if self._expiring else [],
+            )
+        return self._offer
 
-    def _wanted_contents(self) -> dict[bytes, _Content]:
-        contents: dict[bytes, _Content] = {}
-        everything = len(self._contents)
+    def _wanted_contents(self) -> int:
+        """The bits of the contents that some neighbour wants."""
+        bits, latest = 0, self._latest
         for _, known in self._neighbours.items():
             profile = known.value.profile
             # Most profiles have been matched with all contents: that needs no call.
-            contents.update(profile.contents if profile.asked == self._latest else self._wanted_by(profile))
-            if len(contents) == everything:  # the other profiles cannot add any
+            bits |= profile.wanted if profile.asked == latest else self._wanted_by(profile)
+            if bits == self._bits:  # the other profiles cannot add any
                 break
-        return contents
+        return bits
 
     def _wanted(self) -> list[Held]:
-        return [held for content in self._wanted_contents().values() for held in content.documents.values()]
+        contents = self._contents_of(self._wanted_contents())
+        return list(chain.from_iterable([content.documents.values() for content in contents]))
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
         for _, known in self._neighbours.items():
             has = known.value.has
-            for content in self._wanted_by(known.value.profile).values():
+            for content in self._contents_of(self._wanted_by(known.value.profile)):
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 

@@ -24,6 +24,9 @@ from roamcast.protocols.opportunistic.facts import CacheChanged, Change
 
 EXPIRE: Final = "expire"
 """The key of the timer."""
+_SETS: Final = 64
+"""How many sets of settled documents are remembered."""
+_NONE: Final[frozenset[EventId]] = frozenset()
 
 
 class Holdings:
@@ -36,7 +39,8 @@ class Holdings:
         self._had: dict[EventId, bool] = {}  # documents that were here, and whether they were wanted
         self._expiry: Time | None = None  # when the timer fires, if it is set
         self.cache = cache
-        self.settled: dict[EventId, None] = {}
+        self._settled: dict[EventId, None] = {}
+        self._settled_sets: dict[frozenset[EventId], None] = {}  # sets of which every document is settled
         self._unwanted: dict[EventId, None] = {}
 
     def restore(self, now: Time, kept: Mapping[str, bytes]) -> None:
@@ -57,7 +61,7 @@ class Holdings:
         if dropped is None:
             self._port.decide(id, "cache full")
             if not self._remember:
-                self.settled.pop(id, None)
+                self._unsettle(id)
             if change == "kept":
                 storage.forget(self._port, held)
             return
@@ -77,7 +81,7 @@ class Holdings:
         self._catalog.leave(held)
         storage.forget(self._port, held)
         if not self._remember:
-            self.settled.pop(id, None)
+            self._unsettle(id)
         self._port.decide(id, "expired" if change == "expired" else "cache full")
         self._port.record(CacheChanged(id, False, change, documents, octets))
 
@@ -108,17 +112,32 @@ class Holdings:
 
     def needs_not(self, id: EventId) -> bool:
         """Whether this node has no use for further pieces of a document."""
-        return id in self._unwanted or id in self.settled or id in self._had
+        return id in self._unwanted or id in self._settled or id in self._had
+
+    def unsettled(self, ids: frozenset[EventId]) -> frozenset[EventId]:
+        """Which of these documents of interest are not settled. Neighbours offer the same ones again and again."""
+        if ids in self._settled_sets:
+            return _NONE
+        unsettled = ids.difference(self._settled)
+        if not unsettled:
+            put(self._settled_sets, ids, None, _SETS)
+        return unsettled
 
     def settle(self, id: EventId) -> None:
-        put(self.settled, id, None, self._window)
+        if put(self._settled, id, None, self._window) is not None:
+            self._settled_sets.clear()
+
+    def _unsettle(self, id: EventId) -> None:
+        self._settled.pop(id, None)
+        self._settled_sets.clear()
 
     def refuse(self, id: EventId) -> None:
         """Notes a document that arrived and is not of interest."""
         put(self._unwanted, id, None, self._window)
 
     def interests_changed(self, local: LocalSubscriptions) -> None:
-        self.settled.clear()
+        self._settled.clear()
+        self._settled_sets.clear()
         self._unwanted.clear()
         for held in self.cache:
             self.cache.set_wanted(held, local.matches(held.document.event))

@@ -5,7 +5,6 @@ here. It is *kept* if it is wanted, or matches what the node carries for others.
 once.
 """
 
-from collections.abc import Mapping
 from typing import Final
 
 from roamcast.bounded import put
@@ -14,6 +13,7 @@ from roamcast.content.event import EventId
 from roamcast.content.filter import NOTHING, Filter
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.opportunistic.documents import Descriptor
+from roamcast.protocols.opportunistic.holdings import Holdings
 from roamcast.protocols.opportunistic.messages import Announce
 
 _REMEMBERED: Final = 2048
@@ -59,12 +59,12 @@ class Interest:
             put(self._by_content, listed.content, known, _REMEMBERED)
         return known
 
-    def unsettled(self, announce: Announce, settled: Mapping[EventId, None]) -> list[int]:
+    def missing(self, announce: Announce, holdings: Holdings) -> list[int]:
         """The documents of a catalog that would be kept here and are not settled, as positions in the catalog."""
         listing, judged = announce.listing, self._by_content
         found: list[EventId] = []
         for content, ids in listing.contents.items():
             _, kept = judged.get(content) or self.judge(listing.one_of(ids))
             if kept:
-                found += ids.difference(settled)  # a set, but the positions are sorted below
+                found += holdings.unsettled(ids)  # a set, but the positions are sorted below
         return sorted([listing.places[id] for id in found]) if found else []

@@ -10,6 +10,8 @@ A number in a message may be any number; the code that uses it checks or limits 
 from collections import defaultdict
 from collections.abc import Callable, Mapping
 from functools import cached_property
+from itertools import count
+from operator import attrgetter
 from typing import Annotated, ClassVar, Final
 
 import msgspec
@@ -27,6 +29,7 @@ MILLISECOND: Final = 1_000_000
 MAX_SCOPE: Final = 8
 MAX_LISTED: Final = 4096
 """Most descriptors in one announce, and most documents in one request."""
+_ID: Final = attrgetter("event.id")
 _SHORT_ARRAY: Final = 16
 """MessagePack: from this many elements on, the head of an array takes 3 bytes instead of 1."""
 MAX_CHUNKS: Final = 64
@@ -73,7 +76,7 @@ class Listing:
     @cached_property
     def places(self) -> dict[EventId, int]:
         """Each document's position in the catalog."""
-        return {descriptor.event.id: place for place, descriptor in enumerate(self.catalog)}
+        return dict(zip(map(_ID, self.catalog), count(), strict=False))
 
 
 class Announce(Message, frozen=True, tag="announce", dict=True):
