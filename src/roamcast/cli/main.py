@@ -16,7 +16,7 @@ from roamcast.errors import RoamcastError
 GROUPS: Final = {
     "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
     "Compare": ("campaign", "choose", "map", "papers"),
-    "Look at results": ("report", "figure", "replay", "why", "measure", "sql", "verify", "publish"),
+    "Look at results": ("report", "figure", "replay", "why", "ages", "measure", "sql", "verify", "publish"),
     "Run on devices": ("key", "node", "pub", "sub", "status"),
 }
 """The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""
@@ -120,6 +120,7 @@ def main() -> None:
       roamcast run first.toml --set radio.range=100 --seed 7
       roamcast run first.toml --replay            and a page that plays it
       roamcast why out/flooding-1 --missed        why events did not get there
+      roamcast ages out/flooding-1                how much arrived by when, and how much could have
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
       roamcast map --quick                        all protocols on the same networks: which one, when?

@@ -210,7 +210,10 @@ def describe(
         found = tell(spark, trace, reach, tick)
     if figure is not None:
         curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
-        figure.write_text(distribution(f"Contacts of {found['trace']}", curves), encoding="utf-8")
+        drawn = distribution(
+            f"Contacts of {found['trace']}", curves, x="time (s)", y="share that lasts longer", logarithmic=True
+        )
+        figure.write_text(drawn, encoding="utf-8")
     if as_json:
         click.echo(json.dumps(found))
         return

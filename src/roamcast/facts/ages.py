@@ -19,7 +19,7 @@ from roamcast.units import SECOND
 
 Ints = NDArray[np.int64]
 BIN: Final = 300
-"""Seconds."""
+"""Seconds, as in the paper on documents that people carry."""
 
 
 class AgeCurve(NamedTuple):
@@ -33,7 +33,8 @@ class AgeCurve(NamedTuple):
 
 
 def age_curve(published: Ints, delay: Ints, end: int, ages: Ints) -> AgeCurve:
-    """Shares of pairs delivered by age. `delay` is in ns, below 0 if not delivered; `ages` are in s, ascending."""
+    """Shares of pairs delivered by age. `ages` are in s, ascending; `delay` is in ns, and below 0 or very large if a
+    pair was not delivered."""
     reached = delay >= 0
     of_pairs, of_deliveries = np.full(len(ages), np.nan), np.full(len(ages), np.nan)
     longest = int(ages[-1]) * SECOND
@@ -47,19 +48,21 @@ def age_curve(published: Ints, delay: Ints, end: int, ages: Ints) -> AgeCurve:
     return AgeCurve(ages, of_pairs, of_deliveries)
 
 
-def density(published: Ints, delay: Ints, end: int, longest: int) -> tuple[Ints, NDArray[np.float64]]:
-    """The middles of the bins up to `longest` s, and the share of the deliveries in each, smoothed."""
-    edges = np.arange(0, longest + BIN, BIN, dtype=np.int64)
+def density(
+    published: Ints, delay: Ints, end: int, longest: int, width: int = BIN
+) -> tuple[NDArray[np.float64], NDArray[np.float64]]:
+    """The middles of the bins of `width` s up to `longest` s, and the share of the deliveries in each, smoothed."""
+    edges = np.arange(0, longest + width, width, dtype=np.int64)
     counted = (delay >= 0) & (delay <= longest * SECOND) & (published <= end - longest * SECOND)
     found, _ = np.histogram(delay[counted] / SECOND, edges)
     total = found.sum()
     shares = found / total if total else np.zeros(len(found))
     # The first and the last mean have only two bins.
     smoothed = np.convolve(shares, np.ones(3), "same") / np.convolve(np.ones(len(shares)), np.ones(3), "same")
-    return edges[:-1] + BIN // 2, smoothed
+    return (edges[:-1] + width / 2).astype(np.float64), smoothed
 
 
-def peak_age(published: Ints, delay: Ints, end: int, longest: int) -> float | None:
+def peak_age(published: Ints, delay: Ints, end: int, longest: int, width: int = BIN) -> float | None:
     """The age at which most documents arrive, s; None if none arrives."""
-    middles, shares = density(published, delay, end, longest)
+    middles, shares = density(published, delay, end, longest, width)
     return float(middles[int(shares.argmax())]) if shares.any() else None

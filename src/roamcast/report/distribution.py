@@ -1,4 +1,4 @@
-"""A figure of durations: over seconds, the share that lasted longer. For traces, which have no campaign."""
+"""A figure of shares over seconds, for a trace or a single run, which have no campaign."""
 
 import io
 from collections.abc import Mapping, Sequence
@@ -9,8 +9,10 @@ from matplotlib.figure import Figure
 from roamcast.report.looks import PAPER_MARKERS
 
 
-def distribution(title: str, curves: Mapping[str, Sequence[Sequence[float]]]) -> str:
-    """An SVG file, the same bytes for the same curves; each is pairs of seconds and the share that lasted longer."""
+def distribution(
+    title: str, curves: Mapping[str, Sequence[Sequence[float]]], *, x: str, y: str, logarithmic: bool = False
+) -> str:
+    """An SVG file, the same bytes for the same curves; each is pairs of seconds and a share, which `y` names."""
     content = io.StringIO()
     # Text stays text, and ids in the file are not random.
     with mpl.rc_context({"svg.fonttype": "none", "svg.hashsalt": "roamcast"}):
@@ -19,7 +21,7 @@ def distribution(title: str, curves: Mapping[str, Sequence[Sequence[float]]]) ->
         for number, (name, points) in enumerate((name, points) for name, points in curves.items() if points):
             seconds, shares = zip(*points, strict=True)
             axes.plot(seconds, shares, label=name, marker=PAPER_MARKERS[number % len(PAPER_MARKERS)])
-        axes.set(title=title, xlabel="time (s)", ylabel="share that lasts longer", xscale="log", ylim=(-0.02, 1.02))
+        axes.set(title=title, xlabel=x, ylabel=y, xscale="log" if logarithmic else "linear", ylim=(-0.02, 1.02))
         if axes.lines:
             axes.legend()
         figure.savefig(content, format="svg", metadata={"Date": None})

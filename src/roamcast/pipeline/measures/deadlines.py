@@ -22,10 +22,9 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.facts.possible import NEVER
-from roamcast.facts.summary import Pair
+from roamcast.facts.limits import Limit
 from roamcast.pipeline.measures.facts import Facts, Measure
-from roamcast.pipeline.measures.possible import Limit, of_worlds
+from roamcast.pipeline.measures.possible import of_worlds
 from roamcast.units import SECOND
 
 DEADLINES: Final = (1, 10, 60, 600)
@@ -34,7 +33,7 @@ DEADLINES: Final = (1, 10, 60, 600)
 
 def figures(deadlines: tuple[float, ...], limit: Limit, deliver: pa.Table, end: int) -> dict[str, float | None]:
     """The figures by name, for every deadline."""
-    delay = _delays(limit, deliver)
+    delay = limit.delays(deliver)
     found: dict[str, float | None] = {}
     for deadline in deadlines:
         at_most = round(deadline * SECOND)
@@ -49,16 +48,6 @@ def figures(deadlines: tuple[float, ...], limit: Limit, deliver: pa.Table, end: 
         ):
             found[name] = float(values.mean()) if len(values) else None
     return found
-
-
-def _delays(limit: Limit, deliver: pa.Table) -> np.ndarray:
-    """The delay of each pair's first delivery, ns; `NEVER` if there was none."""
-    names = ("event", "node", "subscription", "time", "published")
-    first: dict[Pair, int] = {}
-    for event, node, subscription, time, published in zip(*(deliver[name].to_pylist() for name in names), strict=True):
-        pair = Pair(event, node, subscription)
-        first[pair] = min(first.get(pair, NEVER), time - published)
-    return np.array([first.get(pair, NEVER) for pair in limit.pairs], np.int64)
 
 
 def _satisfaction(deadline: float) -> str:

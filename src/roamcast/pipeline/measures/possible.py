@@ -3,9 +3,7 @@
 The limit is that of `roamcast.facts.possible`: contacts alone, instantaneous transfers, channels that never fill up.
 The rules this file owns:
 
-* The pairs are the expected ones of `roamcast.facts.summary`, without a publisher's own interest, which needs no
-  network. A pair was possible if the event could have reached the subscriber before the run ended, and within the
-  event's lifetime if it has one.
+* The pairs and their limit are those of `roamcast.facts.limits`.
 * Links may be one-way, and a range drawn for every frame counts with its upper bound: some frame may reach that far.
 * Two kinds of carriers: all nodes; or, as in the opportunistic protocol with a scope of one hop, only the nodes whose
   subscriptions the event matches.
@@ -13,7 +11,7 @@ The rules this file owns:
 """
 
 from collections.abc import Callable
-from typing import Final, NamedTuple
+from typing import Final
 
 import numpy as np
 import pyarrow as pa
@@ -22,37 +20,22 @@ from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.campaign.measured import About
-from roamcast.facts.compiled import Ints
-from roamcast.facts.contacts import READ
+from roamcast.facts.limits import READ, Limit, limit_over
 from roamcast.facts.pairs import AGES
-from roamcast.facts.possible import NEVER, earliest
-from roamcast.facts.summary import Pair, expected_pairs
+from roamcast.facts.possible import NEVER
 from roamcast.pipeline.measures.by_run import Files, of_runs
 from roamcast.pipeline.measures.facts import Facts, Measure
 from roamcast.pipeline.measures.worlds import LastWorld, worlds
 from roamcast.sim.network import network_of
 from roamcast.units import SECOND
 
-_WORLD: Final = (*READ, "subscribe", "publish", "event_attribute")
 _FIGURES: Final = (
     *("possible", "at_once", "interested", "achieved"),
     *(f"possible_{age}" for age in AGES),
     *(f"interested_{age}" for age in AGES),
 )
 
-
-class Limit(NamedTuple):
-    """The expected pairs of a world, as columns."""
-
-    pairs: list[Pair]
-    published: Ints
-    possible: Ints
-    """The least delay with which the event could have arrived, ns; `NEVER`."""
-    interested: Ints
-    """The same with only interested nodes as carriers."""
-
-
-Figures = Callable[["Limit", pa.Table, int], dict[str, float | None]]
+Figures = Callable[[Limit, pa.Table, int], dict[str, float | None]]
 """From the limit of a run's world, its deliveries and its end (ns) to figures by name."""
 
 
@@ -65,7 +48,7 @@ def of_worlds(facts: Facts, named: tuple[str, ...], work: Figures) -> DataFrame:
     """(run, figures) of the runs with positions or links and something published; all null where movement was not
     recorded."""
     runs = (facts.having("leg") | facts.having("link")) & facts.having("publish") & facts.having("subscribe")
-    of_each = OfWorlds(Files.of(facts, *_WORLD, "deliver"), named, work)
+    of_each = OfWorlds(Files.of(facts, *READ, "deliver"), named, work)
     return of_runs(facts, runs, of_each, named, together=worlds(facts))
 
 
@@ -88,35 +71,13 @@ class OfWorlds:
 def limit_of(tables: dict[str, pa.Table], start: int, end: int, nodes: int, scenario: str) -> Limit | None:
     """The limit of a run's world; None where its movement was not recorded."""
     contacts = network_of(tables, nodes, end, scenario, directed=True, drawn="possible")
-    if contacts is None:
-        return None
-    names = ("event", "node", "time", "lifetime")
-    published = {
-        event: row for event, *row in zip(*(tables["publish"][name].to_pylist() for name in names), strict=True)
-    }
-    pairs = sorted(pair for pair in expected_pairs(tables, start) if pair.node != published[pair.event][0])
-    events = sorted({pair.event for pair in pairs})
-    publisher, time = (np.array([published[event][place] for event in events], np.int64) for place in (0, 1))
-    lifetime = np.array([NEVER if published[event][2] is None else published[event][2] for event in events], np.int64)
-    row = np.searchsorted(np.array(events, np.int64), np.array([pair.event for pair in pairs], np.int64))
-    node = np.array([pair.node for pair in pairs], np.int64)
-    interested = np.zeros((len(events), nodes), np.bool_)
-    interested[row, node] = True
-
-    def delays(carriers: NDArray[np.bool_] | None) -> Ints:
-        at = earliest(contacts, publisher, time, carriers=carriers)[row, node]
-        delay = np.where(at == NEVER, NEVER, at - time[row])
-        return np.where(delay > lifetime[row], NEVER, delay)
-
-    return Limit(pairs, time[row], delays(None), delays(interested))
+    return None if contacts is None else limit_over(contacts, tables, start)
 
 
 def figures(limit: Limit, deliver: pa.Table, end: int) -> dict[str, float | None]:
     """The figures by name."""
-    names = ("event", "node", "subscription")
-    delivered = set(map(Pair, *(deliver[name].to_pylist() for name in names)))
     could = limit.possible != NEVER
-    achieved = np.array([pair in delivered for pair in limit.pairs], np.bool_)
+    achieved = limit.delays(deliver) != NEVER
     found = {
         "possible": _mean(could),
         "at_once": _mean(limit.possible == 0),

@@ -1,0 +1,137 @@
+"""`roamcast ages`: how much arrived by each age, beside how much could have."""
+
+import json
+import math
+from pathlib import Path
+
+import click
+import msgspec
+from rich import box
+from rich.console import Console
+from rich.table import Table
+
+from roamcast.campaign.recorded import open_run
+from roamcast.errors import RoamcastError
+from roamcast.facts.arrivals import Arrivals, arrivals
+from roamcast.report.numbers import ABSENT
+from roamcast.sim.network import network_of
+from roamcast.units import seconds
+
+
+@click.command()
+@click.argument("run", type=click.Path(path_type=Path), metavar="RUN")
+@click.option("--by", "wanted", metavar="S,S,…", help="The ages, s.  [default: up to half of the measured time]")
+@click.option(
+    "--transfer",
+    type=click.FloatRange(min=0),
+    default=0.0,
+    show_default=True,
+    metavar="S",
+    help="What was possible: how long a transfer takes, during which a contact must last.",
+)
+@click.option(
+    "--hops",
+    type=click.IntRange(min=1),
+    default=1,
+    show_default=True,
+    metavar="N",
+    help="What was possible: hops that a transfer may take at one instant, through nodes that carry nothing.",
+)
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the curves, too.")
+@click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
+def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path | None, as_json: bool) -> None:
+    """Show how much arrived by each age, and how much could have.
+
+    The age of an event is the time since its publication. Of the pairs of an event and a subscription elsewhere that
+    wants it, the table has the share delivered by each age; the share that any protocol which stores, carries and
+    forwards could have delivered; and, "by the interested", that share if only the nodes that want the event carry it.
+    Pairs whose event could not reach an age before the end of the run do not count for it.
+
+    RUN is the folder of a run, or CAMPAIGN/RUN.
+
+    \b
+    Examples:
+      roamcast ages out/opportunistic-1
+      roamcast ages out/opportunistic-1 --by 60,600,3600 --hops 3 --transfer 0.2
+      roamcast ages out/opportunistic-1 --figure ages.svg
+    """
+    import numpy as np
+
+    if figure is not None and figure.suffix != ".svg":
+        raise RoamcastError(f"--figure {figure}: the figure is an SVG file, whose name ends in .svg")
+    if not math.isfinite(transfer):
+        raise RoamcastError(f"--transfer {transfer}: expected a number of seconds")
+    recorded = open_run(run)
+    scenario = recorded.scenario
+    steps = None if wanted is None else np.array(_ages(wanted, scenario.duration), np.int64)
+    encoded = msgspec.json.encode(scenario).decode()
+    contacts = network_of(recorded.tables, scenario.nodes, scenario.end, encoded, directed=True, drawn="possible")
+    if contacts is None:
+        raise RoamcastError(f"{run}: its movement was not recorded; run it again without record.movement = false")
+    found = arrivals(recorded.tables, contacts, seconds(scenario.warmup), steps, transfer=seconds(transfer), hops=hops)
+    if not found.pairs:
+        raise RoamcastError(f"{run}: nobody else wanted any event that was published after the warm-up")
+    if figure is not None:
+        _draw(found, scenario.name, figure)
+    if as_json:
+        click.echo(json.dumps(_as_dict(found)))
+    else:
+        _show(found, scenario.name)
+
+
+def _ages(text: str, duration: float) -> list[int]:
+    try:
+        found = sorted({int(word) for word in text.split(",")})
+    except ValueError:
+        found = []
+    if not found or not 1 <= found[0] <= found[-1] <= duration:
+        raise RoamcastError(f"--by {text}: expected whole seconds from 1 to {duration:g}, such as 60,600")
+    return found
+
+
+def _columns(found: Arrivals) -> dict[str, list[float | None]]:
+    """The shares by the names that JSON has."""
+    named = ("delivered", found.delivered), ("of_deliveries", found.of_deliveries)
+    limits = ("possible", found.possible), ("possible_interested", found.interested)
+    return {name: [None if math.isnan(one) else float(one) for one in shares] for name, shares in (*named, *limits)}
+
+
+def _as_dict(found: Arrivals) -> dict[str, object]:
+    middles, shares = found.density
+    return {
+        "pairs": found.pairs,
+        "ages": found.ages.tolist(),
+        **_columns(found),
+        "peak": found.peak,
+        "density": {"width": found.width, "ages": middles.tolist(), "shares": shares.tolist()},
+    }
+
+
+def _show(found: Arrivals, name: str) -> None:
+    console = Console(markup=False, highlight=False)
+    console.print(f"{name}: {found.pairs} pairs of an event and a subscription elsewhere that wants it", soft_wrap=True)
+    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
+    for head in ("by age (s)", "delivered", "of the deliveries", "possible", "by the interested"):
+        table.add_column(head, justify="right", overflow="fold")
+    for age, *shares in zip(found.ages.tolist(), *_columns(found).values(), strict=True):
+        table.add_row(f"{age}", *(ABSENT if share is None else f"{share:.3f}" for share in shares))
+    console.print(table)
+    if found.peak is None:
+        console.print(f"Nothing arrived within {found.ages[-1]} s.", soft_wrap=True)
+        return
+    low, high = found.peak - found.width / 2, found.peak + found.width / 2
+    console.print(f"Most arrive at an age of {low:g} to {high:g} s.", soft_wrap=True)
+
+
+def _draw(found: Arrivals, name: str, file: Path) -> None:
+    from roamcast.report.distribution import distribution
+
+    titles = "delivered", "of the deliveries", "possible", "possible if only the interested carry"
+    curves = {
+        title: [(age, share) for age, share in zip(found.ages.tolist(), shares, strict=True) if share is not None]
+        for title, shares in zip(titles, _columns(found).values(), strict=True)
+    }
+    try:
+        file.write_text(distribution(f"{name}: what arrived by when", curves, x="age (s)", y="share"), encoding="utf-8")
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be written: {problem.strerror or problem}") from problem
