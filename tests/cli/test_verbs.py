@@ -268,6 +268,23 @@ def test_protocols_are_listed_with_their_summaries() -> None:
     assert [line.split(maxsplit=1) for line in lines] == [[entry.name, entry.summary] for entry in CATALOGUE.values()]
 
 
+def test_protocols_for_scripts() -> None:
+    listed = json.loads(roamcast("protocols", "--json").stdout)
+    assert listed == [{"name": entry.name, "summary": entry.summary} for entry in CATALOGUE.values()]
+    flooding = json.loads(roamcast("protocols", "flooding", "--json").stdout)
+    assert flooding["parameters"][1] == {
+        "path": "protocol.parameters.jitter",
+        "values": "number from 0 up to 60",
+        "default": "0.01",
+        "description": "longest random wait before passing on, s",
+    }
+
+
+def test_the_short_help_of_every_verb_is_whole() -> None:
+    for words in ((), ("traces",), ("key",)):
+        assert "..." not in roamcast(*words, "--help").stdout.partition("Options:")[2]
+
+
 def test_a_protocols_parameters_are_explained() -> None:
     assert roamcast("protocols", "flooding").stdout == (
         "flooding: every node that hears an event for the first time passes it on\n"

@@ -55,6 +55,11 @@ def test_what_an_event_cannot_hold(attributes: dict[str, float], complaint: str)
         Event.of("CD", attributes)
 
 
+def test_attributes_without_names_are_refused() -> None:
+    with pytest.raises(ContentError, match=r"attributes are given by name, such as .*, not as 'offer'"):
+        Event.of("price", "offer")  # type: ignore[arg-type]  # as who mixes up the two arguments of `Client.publish`
+
+
 def test_subclasses_of_plain_values_become_plain() -> None:
     event = Event.of("T", {"a": np.float64(1.5), "b": [Upper.A, "x"]})
     assert [type(v) for name in "ab" for v in event.values(name)] == [float, str, str]

@@ -39,7 +39,7 @@ def test_papers_are_listed() -> None:
         "opportunistic",
         "context",
     ]
-    assert lines[1] == "    hint-6   Impact of the forwarding probability"
+    assert lines[1] == "    hint-6          Impact of the forwarding probability"
     assert "    claims H1 to H8, 8 of them with checks" in lines
     odmrp = roamcast("papers", "--list", "odmrp").stdout.splitlines()
     assert odmrp[-1] == "    claims O1 to O8, 6 of them with checks"
@@ -48,6 +48,16 @@ def test_papers_are_listed() -> None:
     coman = roamcast("papers", "--list", "coman").stdout.splitlines()
     assert coman[1].split() == ["coman-9", "The", "tree", "over", "the", "side", "of", "the", "area"]
     assert coman[-1] == "    claims C1 to C9, 9 of them with checks"
+
+
+def test_the_list_and_the_plan_for_scripts() -> None:
+    (context,) = json.loads(roamcast("papers", "--list", "context", "--json").stdout)
+    assert context["paper"] == "context"
+    assert context["experiments"]["context-3a"] == "Impact of host speed"
+    assert list(context["claims"]) == ["X1", "X2", "X3", "X4"]
+    assert all(claim["text"] and claim["checks"] > 0 for claim in context["claims"].values())
+    planned = json.loads(roamcast("papers", "hint", "--quick", "--plan", "--json").stdout)
+    assert (len(planned["runs"]), planned["to_do"]) == (312, 297)
 
 
 def test_the_plan_and_the_scenarios_are_printed() -> None:
@@ -65,6 +75,7 @@ def test_the_plan_and_the_scenarios_are_printed() -> None:
         (["hnit"], "error: no paper is named 'hnit'; known are hint, "),
         (["--list", "hnit"], "error: no paper is named 'hnit'; known are hint, "),
         (["context", "--conf", "cores"], "error: --conf cores: expected K=V"),
+        (["context", "--explain", "--json"], "error: --explain prints text only: leave --json out"),
     ],
 )
 def test_a_wrong_request_is_refused(arguments: list[str], words: str) -> None:
@@ -143,6 +154,16 @@ def test_claims_are_judged_by_what_was_measured(stage: Stage) -> None:
     assert "\nA preview with shorter runs" in answer.stdout
     assert verdicts["H2"]["explanation"].startswith("A preview with shorter runs")
     assert answer.stdout.endswith("report: out/hint-quick/report/index.html\n")
+
+
+def test_verdicts_for_scripts(stage: Stage) -> None:
+    answer = roamcast("papers", "hint", "--quick", "--seeds", "2", "--json")
+    printed = json.loads(answer.stdout)
+    assert printed == {
+        "claims": list(_verdicts("out/hint-quick").values()),
+        "preview": True,
+        "report": "out/hint-quick/report/index.html",
+    }
 
 
 def test_without_names_all_claims_are_listed(stage: Stage) -> None:

@@ -22,6 +22,7 @@ from roamcast.cli.campaign_options import (
     print_plan,
     tell_failures,
 )
+from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim, load_claims
 from roamcast.papers.until import Decided
 
@@ -48,12 +49,16 @@ PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its
 @click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
 @click.option("--list", "task", flag_value="list", help="List the papers, their experiments and their claims.")
+@click.option(
+    "--json", "as_json", is_flag=True, help="Print the verdicts, the plan or the list as JSON.  [default: text]"
+)
 def papers(
     names: tuple[str, ...],
     quick: bool,
     until_decided: bool,
     options: CampaignOptions,
     task: str | None,
+    as_json: bool,
 ) -> None:
     """Reproduce papers' experiments, and judge their claims.
 
@@ -63,24 +68,27 @@ def papers(
     claims = [claim for claim in load_claims(data.CLAIMS) if not names or claim.paper in names]
     if task == "list":
         data.check_names(names)
-        _list(data.load(), claims)
+        listed = _listed(data.load(), claims)
+        click.echo(json.dumps(listed, ensure_ascii=False) if as_json else "\n".join(_list(listed)))
         return
     experiments = data.preview(names) if quick else data.load(names)
     if task == "explain":
+        if as_json:
+            raise RoamcastError("--explain prints text only: leave --json out")
         explain_experiments(experiments)
         return
     planned = plan(experiments, options.seeds)
     out = options.out or Path("out") / ("+".join(names or ["papers"]) + ("-quick" if quick else ""))
     if task == "plan":
-        print_plan(planned, out, as_json=False)
+        print_plan(planned, out, as_json)
         return
     words = ["papers", *names, *(["--quick"] if quick else []), *(["--until-decided"] if until_decided else [])]
     decided = Decided(claims) if until_decided else None
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, decided)
     if (out / "measures").is_dir():
-        _judge(claims, out, quick, decided)
-        if decided is not None:
+        _judge(claims, out, quick, decided, as_json)
+        if decided is not None and not as_json:
             done = pq.read_metadata(out / MANIFEST_FILE).num_rows
             click.echo(f"{done} runs, where all seeds everywhere would have been {len(planned.distinct)}")
     tell_failures(planned, failures, command)
@@ -88,7 +96,7 @@ def papers(
         sys.exit(1)
 
 
-def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | None) -> None:
+def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | None, as_json: bool) -> None:
     from roamcast.campaign.measured import read_about
     from roamcast.papers.curves import read_values  # they import Arrow and numpy
     from roamcast.papers.judge import judge
@@ -104,26 +112,41 @@ def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | N
     draft = out / f".{CLAIMS_FILE}.{os.getpid()}"
     draft.write_text(json.dumps(verdicts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
     draft.replace(out / CLAIMS_FILE)
+    report = write_report(out)
+    if as_json:
+        click.echo(json.dumps({"claims": verdicts, "preview": quick, "report": str(report)}, ensure_ascii=False))
+        return
     _show(verdicts)
     if quick:
         click.echo(PREVIEW)
-    click.echo(f"report: {write_report(out)}")
+    click.echo(f"report: {report}")
 
 
 # --- Output ---------------------------------------------------------------------------------------------------------
 
 
-def _list(experiments: Sequence[Experiment], claims: Sequence[Claim]) -> None:
-    for name, title in data.PAPERS.items():
-        mine = [claim for claim in claims if claim.paper == name]
-        if not mine:
-            continue
-        click.echo(f"{name}: {title}")
-        for one in experiments:
-            if one.spec.paper == name:
-                click.echo(f"    {one.name:<8} {one.spec.title}")
-        measured = sum(bool(claim.checks) for claim in mine)
-        click.echo(f"    claims {mine[0].id} to {mine[-1].id}, {measured} of them with checks")
+def _listed(experiments: Sequence[Experiment], claims: Sequence[Claim]) -> list[dict[str, Any]]:
+    """The papers with claims among these, their experiments and their claims."""
+    return [
+        {
+            "paper": name,
+            "title": title,
+            "experiments": {one.name: one.spec.title for one in experiments if one.spec.paper == name},
+            "claims": {claim.id: {"text": claim.text, "checks": len(claim.checks)} for claim in mine},
+        }
+        for name, title in data.PAPERS.items()
+        if (mine := [claim for claim in claims if claim.paper == name])
+    ]
+
+
+def _list(listed: Sequence[dict[str, Any]]) -> Iterator[str]:
+    for paper in listed:
+        yield f"{paper['paper']}: {paper['title']}"
+        widest = max(map(len, paper["experiments"]))
+        for name, title in paper["experiments"].items():
+            yield f"    {name:<{widest}}  {title}"
+        ids, checked = list(paper["claims"]), sum(bool(claim["checks"]) for claim in paper["claims"].values())
+        yield f"    claims {ids[0]} to {ids[-1]}, {checked} of them with checks"
 
 
 def _show(verdicts: Sequence[dict[str, Any]]) -> None:

@@ -3,6 +3,7 @@
 from pathlib import Path
 
 import click
+import msgspec
 
 from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
@@ -11,19 +12,32 @@ from roamcast.protocols.catalogue import CATALOGUE, find
 
 @click.command()
 @click.argument("name", required=False, shell_complete=lambda _context, _name, typed: _beginning_with(typed))
-def protocols(name: str | None) -> None:
+@click.option("--json", "as_json", is_flag=True, help="Print JSON: a list, or the parameters of one.  [default: text]")
+def protocols(name: str | None, as_json: bool) -> None:
     """List the protocols, or explain the parameters of one.
 
     NAME is a protocol of the list, or file.py:name for one of your own.
     """
     if name is None:
         widest = max(map(len, CATALOGUE))
+        if as_json:
+            _print([{"name": entry.name, "summary": entry.summary} for entry in CATALOGUE.values()])
+            return
         for entry in CATALOGUE.values():
             click.echo(f"{entry.name:{widest}}  {entry.summary}")
-    else:
-        entry = find(name, Path())
-        click.echo(f"{entry.name}: {entry.summary}\n")
-        click.echo(as_text(explain(entry.parameters, "protocol.parameters"), screen_width()))
+        return
+    entry = find(name, Path())
+    sections = explain(entry.parameters, "protocol.parameters")
+    if as_json:
+        fields = [field for section in sections for field in section.fields]
+        _print({"name": entry.name, "summary": entry.summary, "parameters": fields})
+        return
+    click.echo(f"{entry.name}: {entry.summary}\n")
+    click.echo(as_text(sections, screen_width()))
+
+
+def _print(found: object) -> None:
+    click.echo(msgspec.json.encode(found))
 
 
 def _beginning_with(typed: str) -> list[str]:

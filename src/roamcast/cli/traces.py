@@ -121,7 +121,9 @@ def import_(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Make a trace from FILE: positions become legs, contacts become links.
+    """Make a trace from a recording.
+
+    Positions in FILE become legs, contacts become links.
 
     \b
     Formats: SUMO's FCD (XML, CSV, Parquet), ns-2 setdest, BonnMotion, the ONE (movement and
@@ -196,8 +198,11 @@ def describe(
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
-    """Describe TRACE: nodes, span, speeds; with a range, also degree and islands over time, contacts and the times
-    between them."""
+    """Describe a trace.
+
+    Nodes, span and speeds of TRACE; with a range, also degree and islands over time, contacts and the times between
+    them.
+    """
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.describe import describe as tell
     from roamcast.report.distribution import distribution
@@ -258,7 +263,10 @@ def _quantiles(values: dict[str, Any]) -> str:
 @click.option("--out", type=_PATH, required=True, help="The trace of contacts to make.")
 @_spark
 def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:
-    """Make a trace of contacts from the positions of TRACE: who is within a range of whom, from when to when."""
+    """Make a trace of contacts from positions.
+
+    Who is within a range of whom in TRACE, from when to when.
+    """
     from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
@@ -284,7 +292,10 @@ def contacts(trace: Path, reach: float, out: Path, master: str | None, settings:
     help="For GPX: where on Earth the area's south-west corner is.  [default: 0 0]",
 )
 def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float, corner: tuple[float, float]) -> None:
-    """Write the movement of a scenario for ns-2 and ns-3, the ONE, BonnMotion, or a map (GPX)."""
+    """Write movement for other programmes.
+
+    The movement of a scenario for ns-2 and ns-3, the ONE, BonnMotion, or a map (GPX).
+    """
     one = load(scenario)
     if one.area is None or one.links is not None:
         raise ConfigError(f"{scenario}: has links and no positions: there is no movement to export")

@@ -114,6 +114,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
         id: EventId = 0,
     ) -> "Event":
         """An event from attributes that are single values or sequences of values."""
+        if attributes is not None and not isinstance(attributes, Mapping):
+            raise ContentError(f"attributes are given by name, such as {{'price': 12.5}}, not as {attributes!r}")
         named = {
             name: (plain(value),) if isinstance(value, str | int | float) else tuple(map(plain, value))
             for name, value in (attributes or {}).items()

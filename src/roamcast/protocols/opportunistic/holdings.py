@@ -40,7 +40,7 @@ class Holdings:
         self._expiry: Time | None = None  # when the timer fires, if it is set
         self.cache = cache
         self._settled: dict[EventId, None] = {}
-        self._settled_sets: dict[frozenset[EventId], None] = {}  # sets of which every document is settled
+        self._settled_sets: set[frozenset[EventId]] = set()  # sets of which every document is settled
         self._unwanted: dict[EventId, None] = {}
 
     def restore(self, now: Time, kept: Mapping[str, bytes]) -> None:
@@ -120,7 +120,9 @@ class Holdings:
             return _NONE
         unsettled = ids.difference(self._settled)
         if not unsettled:
-            put(self._settled_sets, ids, None, _SETS)
+            if len(self._settled_sets) == _SETS:
+                self._settled_sets.clear()
+            self._settled_sets.add(ids)
         return unsettled
 
     def settle(self, id: EventId) -> None:
