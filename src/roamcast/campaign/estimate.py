@@ -8,6 +8,9 @@ estimates.
 import math
 from typing import Final, NamedTuple
 
+import msgspec
+
+from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.scenario import Scenario
 
 _RUN: Final = 0.05
@@ -52,8 +55,19 @@ def features(scenario: Scenario) -> Cost:
     nodes = scenario.nodes
     degree = _degree(scenario)
     events = sum(group.members * group.rate * math.ceil(group.size / _PIECE) for group in scenario.workload.publishers)
-    a_second = Cost(nodes, nodes * degree, nodes * events, nodes * degree * events)
+    beacons = _beacons(scenario)
+    a_second = Cost(beacons * nodes, beacons * nodes * degree, nodes * events, nodes * degree * events)
     return Cost(*(scenario.duration * count for count in a_second))
+
+
+def _beacons(scenario: Scenario) -> float:
+    """How many times as often as by default the nodes send beacons."""
+    entry, interval = CATALOGUE.get(scenario.protocol.name), scenario.protocol.parameters.get("interval")
+    defaults = () if entry is None else msgspec.structs.fields(entry.parameters)
+    default = next((field.default for field in defaults if field.name == "interval"), None)
+    if isinstance(default, float) and isinstance(interval, int | float) and interval > 0:
+        return default / interval
+    return 1.0
 
 
 def _degree(scenario: Scenario) -> float:
