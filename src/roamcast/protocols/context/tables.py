@@ -67,6 +67,7 @@ class ItemTable(Generic[I]):
         self._capacity = capacity
         self.held: dict[Hashable, Held[I]] = {}
         """By key; read only from outside."""
+        self._placed: dict[Hashable, Held[I]] = {}  # those with an area, in the same order
 
     def __len__(self) -> int:
         return len(self.held)
@@ -79,7 +80,7 @@ class ItemTable(Generic[I]):
         """The keys of the items whose area a neighbour has just entered."""
         return [
             key
-            for key, held in self.held.items()
+            for key, held in self._placed.items()
             if held.area is not None and held.expires > now and presence.has_entered(held.area)
         ]
 
@@ -104,7 +105,13 @@ class ItemTable(Generic[I]):
         if not (_contains(area, here) or (self._keep and known is not None)):
             return None, None
         held = Held(item, now + item.left, area, hops)
-        return held, put(self.held, item.key, held, self._capacity)
+        oldest = put(self.held, item.key, held, self._capacity)
+        self._placed.pop(item.key, None)
+        if area is not None:
+            self._placed[item.key] = held
+        if oldest is not None:
+            self._placed.pop(oldest, None)
+        return held, oldest
 
     def _is_near(self, region: Region, here: Point | None) -> bool:
         """Whether a host may be in the enlarged region; never wrongly says no."""
@@ -115,6 +122,7 @@ class ItemTable(Generic[I]):
 
     def remove(self, key: Hashable) -> bool:
         """Removes an item; returns whether it was held."""
+        self._placed.pop(key, None)
         return self.held.pop(key, None) is not None
 
     def drop(self, now: Time, here: Point | None) -> dict[Hashable, bool]:
@@ -125,7 +133,7 @@ class ItemTable(Generic[I]):
             if held.expires < now or not (self._keep or _contains(held.area, here))
         }
         for key in gone:
-            del self.held[key]
+            self.remove(key)
         return gone
 
 
