@@ -103,6 +103,18 @@ def test_a_table_with_round_ages_and_a_figure(folder: Path) -> None:
     assert {"delivered", "possible", "possible if only the interested carry"} <= words
 
 
+def test_contexts_are_not_looked_at_and_it_says_so(folder: Path) -> None:
+    assert "contexts" not in roamcast("ages", str(folder / "carried")).stdout
+    raw = FERRY.replace('"opportunistic"', '"context"').replace(
+        'parameters = { interval = 1.0, carry = "everything" }', ""
+    )
+    raw = raw.replace("start = 10, stop = 11", 'start = 10, stop = 11, relevance = "within(rect(0, 0, 9, 9))", lifetime = 20')
+    (folder / "placed.toml").write_text(raw)
+    made = roamcast("run", str(folder / "placed.toml"), "--out", str(folder / "placed"))
+    assert made.exit_code == 0, made.output
+    assert "By filters alone" in roamcast("ages", str(folder / "placed")).stdout
+
+
 @pytest.mark.parametrize(
     ("words", "says"),
     [

@@ -13,6 +13,7 @@ from rich.table import Table
 from roamcast.campaign.recorded import open_run
 from roamcast.errors import RoamcastError
 from roamcast.facts.arrivals import Arrivals, arrivals
+from roamcast.facts.context_truth import has_contexts
 from roamcast.report.numbers import ABSENT
 from roamcast.sim.network import network_of
 from roamcast.units import seconds
@@ -75,8 +76,10 @@ def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path
         _draw(found, scenario.name, figure)
     if as_json:
         click.echo(json.dumps(_as_dict(found)))
-    else:
-        _show(found, scenario.name)
+        return
+    _show(found, scenario.name)
+    if has_contexts(recorded.tables):
+        click.echo("By filters alone: contexts decide here, too, and the table does not look at them.")
 
 
 def _ages(text: str, duration: float) -> list[int]:
