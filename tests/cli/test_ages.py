@@ -9,6 +9,7 @@ import pytest
 from click.testing import CliRunner, Result
 from lxml import etree
 
+from roamcast import papers
 from roamcast.cli.main import main
 
 # Published at 10 s and a bit by node 0. It meets 1 from 20 to 30 s; 1 meets 2 from 40 to 50; from 60 to 70, 0, 1 and 3
@@ -105,12 +106,8 @@ def test_a_table_with_round_ages_and_a_figure(folder: Path) -> None:
 
 def test_contexts_are_not_looked_at_and_it_says_so(folder: Path) -> None:
     assert "contexts" not in roamcast("ages", str(folder / "carried")).stdout
-    raw = FERRY.replace('"opportunistic"', '"context"').replace(
-        'parameters = { interval = 1.0, carry = "everything" }', ""
-    )
-    raw = raw.replace("start = 10, stop = 11", 'start = 10, stop = 11, relevance = "within(rect(0, 0, 9, 9))", lifetime = 20')
-    (folder / "placed.toml").write_text(raw)
-    made = roamcast("run", str(folder / "placed.toml"), "--out", str(folder / "placed"))
+    placed = Path(papers.__file__).parent / "scenarios" / "context.toml"
+    made = roamcast("run", str(placed), "--set", "duration=20", "--out", str(folder / "placed"))
     assert made.exit_code == 0, made.output
     assert "By filters alone" in roamcast("ages", str(folder / "placed")).stdout
 
