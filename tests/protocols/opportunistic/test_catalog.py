@@ -6,14 +6,15 @@ from hypothesis import strategies as st
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
 from roamcast.protocols.opportunistic.cache import Held
-from roamcast.protocols.opportunistic.catalog import MAX_CONSTRAINTS, Catalog, parts
+from roamcast.protocols.opportunistic.catalog import MAX_CONSTRAINTS, Catalog, Offer, parts
 from roamcast.protocols.opportunistic.documents import Document
+from roamcast.protocols.opportunistic.messages import MILLISECOND, Listing
 
 JAZZ, BLUES, FOLK = (Filter.where("topic", "=", topic) for topic in ("jazz", "blues", "folk"))
 
 
 def document(id: int, topic: str = "jazz") -> Held:
-    return Held(Document(Event.of("cd", {"topic": topic}, id=id)), 0, 0, 0, True, None, 0)
+    return Held(Document(Event.of("cd", {"topic": topic}, id=id)), 7 * id * MILLISECOND, 0, 0, True, None, 0)
 
 
 def listed(catalog: Catalog, budget: int = 0) -> list[int]:
@@ -121,3 +122,28 @@ def test_it_lists_what_asking_everybody_about_everything_would(
         }
         assert sorted(listed(catalog)) == sorted(expected)
         assert catalog.profiles <= 6
+        offer = catalog.everything_wanted()
+        ids = [descriptor.event.id for descriptor in offer.listing.catalog]
+        assert sorted(ids) == sorted(expected)
+        assert offer == Offer(offer.listing, [7 * id for id in ids], [None] * len(ids) if offer.expires else [])
+        assert offer.listing.contents == Listing.of(offer.listing.catalog).contents
+        assert offer.listing.size == Listing.of(offer.listing.catalog).size
+
+
+def test_the_same_is_announced_as_the_same_until_something_changes() -> None:
+    catalog = Catalog("wanted", lifetime=10, neighbours=4)
+    first = document(1)
+    catalog.enter(first)
+    catalog.enter(document(2, "blues"))
+    catalog.hear(0, 7, JAZZ)
+    offer = catalog.everything_wanted()
+    catalog.hear(1, 8, JAZZ)  # nobody new wants anything else
+    assert catalog.everything_wanted() is offer
+    catalog.hear(2, 9, BLUES)
+    assert [descriptor.event.id for descriptor in catalog.everything_wanted().listing.catalog] == [1, 2]
+    catalog.leave(first)
+    assert [descriptor.event.id for descriptor in catalog.everything_wanted().listing.catalog] == [2]
+    catalog.enter(document(3, "folk"))  # in the place of jazz, which nobody must take for wanted
+    assert [descriptor.event.id for descriptor in catalog.everything_wanted().listing.catalog] == [2]
+    catalog.enter(first)
+    assert [descriptor.event.id for descriptor in catalog.everything_wanted().listing.catalog] == [2, 1]
