@@ -13,7 +13,7 @@ from roamcast.papers.atlas.winners import COST, DEADLINES, NOBODY, THRESHOLD
 ENOUGH: Final = 5
 """Seeds that a map needs, or it is a preview."""
 _UNITS: Final = {
-    **{"speed": " m/s", "rate": " events/s per publisher", "subscribers": " subscribers"},
+    **{"speed": " m/s", "rate": "/s per publisher", "subscribers": " subscribers"},
     "range": " m of range",
 }
 _NUMBER: Final = re.compile(r"=-?[0-9.]+$")
@@ -135,9 +135,12 @@ def _undecided(found: Atlas, row: Row) -> str:
 def _closest(found: Atlas, cells: Sequence[Row]) -> str:
     best = max(cells, key=lambda row: float(row["delivered"]))
     worst = min(cells, key=lambda row: float(row["delivered"]))
-    names = ", ".join(dict.fromkeys(row["closest"] for row in cells))
-    line = f"Closest to it come {names}: from {worst['delivered']} ({_place(found, worst)}, {worst['closest']})"
-    return f"{line} to {best['delivered']} ({_place(found, best)}, {best['closest']})."
+    names = list(dict.fromkeys(row["closest"] for row in cells))
+    line = f"Closest to it {'come' if len(names) > 1 else 'comes'} {_list(names)}: "
+    if len(cells) == 1:
+        return f"{line}{best['delivered']}."
+    ends = (f"{row['delivered']} ({_place(found, row)}, {row['closest']})" for row in (worst, best))
+    return f"{line}from {' to '.join(ends)}."
 
 
 def _never(found: Atlas, protocol: str, cells: Sequence[Row]) -> str:
