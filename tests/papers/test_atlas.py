@@ -1,10 +1,12 @@
 """The map: who wins a cell, who is not separated, who is dominated; by hand, on few seeds."""
 
+import csv
 import json
 import math
+import re
 import runpy
 from collections import Counter
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -248,6 +250,31 @@ def test_the_page_and_its_figures_say_what_the_tables_say() -> None:
     assert made["page"](written) == written, "run python docs/map/make.py"
     for name, drawing in drawings(found).items():
         assert (DOCS / "pictures" / f"map-{name}.svg").read_text(encoding="utf-8") == drawing
+
+
+def test_intervals_written_by_hand_are_in_the_tables() -> None:
+    page = (DOCS / "choosing.md").read_text(encoding="utf-8")
+    by_hand = " ".join(re.sub(r"<!-- (map[a-z-]*) -->.*?<!-- /\1 -->", "", page, flags=re.DOTALL).split())
+    measured = [triple for file in (DOCS / "map").rglob("*.csv") for triple in _intervals(file)]
+    claimed = re.findall(r"([\d.]+)(?: times)?(?: as much)? \[([\d.]+), ([\d.]+)\]", by_hand)
+    assert len(claimed) >= 8
+    for numbers in claimed:
+        assert any(all(map(_rounds_to, triple, numbers)) for triple in measured), numbers
+
+
+def _intervals(file: Path) -> Iterator[tuple[float, float, float]]:
+    """Every value of a table that has the ends of its interval beside it."""
+    with file.open(newline="") as rows:
+        for row in csv.DictReader(rows):
+            for name in row:
+                ends = row.get(f"{name}_low"), row.get(f"{name}_high")
+                if row[name] and ends[0] and ends[1]:
+                    yield float(row[name]), float(ends[0]), float(ends[1])
+
+
+def _rounds_to(value: float, written: str) -> bool:
+    digits = len(written.partition(".")[2])
+    return abs(value - float(written)) <= 0.501 * 10.0**-digits
 
 
 def test_words_by_hand() -> None:
