@@ -28,6 +28,10 @@ def test_beacons_cost_more_the_oftener_they_are_sent(protocol: str) -> None:
     assert rare < often < 20 * rare
 
 
+def test_documents_cost_more_the_farther_they_travel() -> None:
+    assert estimate("opportunistic", scope=1) < estimate("opportunistic") < estimate("opportunistic", scope=3)
+
+
 @pytest.mark.parametrize("protocol", COSTS)
 def test_every_protocol_has_an_estimate(protocol: str) -> None:
     assert 0.05 < estimate(protocol) < 60

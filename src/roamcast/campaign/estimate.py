@@ -55,18 +55,19 @@ def features(scenario: Scenario) -> Cost:
     nodes = scenario.nodes
     degree = _degree(scenario)
     events = sum(group.members * group.rate * math.ceil(group.size / _PIECE) for group in scenario.workload.publishers)
-    beacons = _beacons(scenario)
+    beacons = 1 / _set_to(scenario, "interval")
     a_second = Cost(beacons * nodes, beacons * nodes * degree, nodes * events, nodes * degree * events)
-    return Cost(*(scenario.duration * count for count in a_second))
+    hops = _set_to(scenario, "scope")
+    return Cost(*(hops * scenario.duration * count for count in a_second))
 
 
-def _beacons(scenario: Scenario) -> float:
-    """How many times as often as by default the nodes send beacons."""
-    entry, interval = CATALOGUE.get(scenario.protocol.name), scenario.protocol.parameters.get("interval")
-    defaults = () if entry is None else msgspec.structs.fields(entry.parameters)
-    default = next((field.default for field in defaults if field.name == "interval"), None)
-    if isinstance(default, float) and isinstance(interval, int | float) and interval > 0:
-        return default / interval
+def _set_to(scenario: Scenario, parameter: str) -> float:
+    """A protocol's parameter in multiples of its default; 1 if the protocol has no such number."""
+    entry, value = CATALOGUE.get(scenario.protocol.name), scenario.protocol.parameters.get(parameter)
+    fields = () if entry is None else msgspec.structs.fields(entry.parameters)
+    default = next((field.default for field in fields if field.name == parameter), None)
+    if isinstance(default, int | float) and isinstance(value, int | float) and default > 0 and value > 0:
+        return value / default
     return 1.0
 
 
