@@ -110,6 +110,8 @@ def test_contexts_are_not_looked_at_and_it_says_so(folder: Path) -> None:
     made = roamcast("run", str(placed), "--set", "duration=20", "--out", str(folder / "placed"))
     assert made.exit_code == 0, made.output
     assert "By filters alone" in roamcast("ages", str(folder / "placed")).stdout
+    for name, expected in (("carried", False), ("placed", True)):
+        assert json.loads(roamcast("ages", str(folder / name), "--json").stdout)["by_filters_alone"] is expected
 
 
 @pytest.mark.parametrize(

@@ -6,6 +6,7 @@ from pathlib import Path
 
 import click
 import msgspec
+import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -14,6 +15,7 @@ from roamcast.campaign.recorded import open_run
 from roamcast.errors import RoamcastError
 from roamcast.facts.arrivals import Arrivals, arrivals
 from roamcast.facts.context_truth import has_contexts
+from roamcast.facts.limits import READ
 from roamcast.report.numbers import ABSENT
 from roamcast.sim.network import network_of
 from roamcast.units import seconds
@@ -56,8 +58,6 @@ def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path
       roamcast ages out/opportunistic-1 --by 60,600,3600 --hops 3 --transfer 0.2
       roamcast ages out/opportunistic-1 --figure ages.svg
     """
-    import numpy as np
-
     if figure is not None and figure.suffix != ".svg":
         raise RoamcastError(f"--figure {figure}: the figure is an SVG file, whose name ends in .svg")
     if not math.isfinite(transfer):
@@ -66,19 +66,20 @@ def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path
     scenario = recorded.scenario
     steps = None if wanted is None else np.array(_ages(wanted, scenario.duration), np.int64)
     encoded = msgspec.json.encode(scenario).decode()
-    contacts = network_of(recorded.tables, scenario.nodes, scenario.end, encoded, directed=True, drawn="possible")
+    tables = {name: recorded.table(name) for name in (*READ, "deliver")}  # frames may be many, and are not needed
+    contacts = network_of(tables, scenario.nodes, scenario.end, encoded, directed=True, drawn="possible")
     if contacts is None:
         raise RoamcastError(f"{run}: its movement was not recorded; run it again without record.movement = false")
-    found = arrivals(recorded.tables, contacts, seconds(scenario.warmup), steps, transfer=seconds(transfer), hops=hops)
+    found = arrivals(tables, contacts, seconds(scenario.warmup), steps, transfer=seconds(transfer), hops=hops)
     if not found.pairs:
         raise RoamcastError(f"{run}: nobody else wanted any event that was published after the warm-up")
     if figure is not None:
         _draw(found, scenario.name, figure)
     if as_json:
-        click.echo(json.dumps(_as_dict(found)))
+        click.echo(json.dumps(_as_dict(found) | {"by_filters_alone": has_contexts(tables)}))
         return
     _show(found, scenario.name)
-    if has_contexts(recorded.tables):
+    if has_contexts(tables):
         click.echo("By filters alone: contexts decide here, too, and the table does not look at them.")
 
 

@@ -19,10 +19,10 @@ def protocols(name: str | None, as_json: bool) -> None:
     NAME is a protocol of the list, or file.py:name for one of your own.
     """
     if name is None:
-        widest = max(map(len, CATALOGUE))
         if as_json:
             _print([{"name": entry.name, "summary": entry.summary} for entry in CATALOGUE.values()])
             return
+        widest = max(map(len, CATALOGUE))
         for entry in CATALOGUE.values():
             click.echo(f"{entry.name:{widest}}  {entry.summary}")
         return

@@ -4,7 +4,7 @@ The definitions are those of `ages` (shares by age) and `limits` (what was possi
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -15,8 +15,8 @@ from roamcast.facts.contacts import Contacts
 from roamcast.facts.limits import limit_over
 from roamcast.units import SECOND
 
-_STEPS = (1, 2, 5)
-_MOST_AGES = 12
+_STEPS: Final = (1, 2, 5)
+_MOST_AGES: Final = 12
 
 
 class Arrivals(NamedTuple):
@@ -55,14 +55,14 @@ def arrivals(
     half of the time that was measured. `transfer` and `hops` are those of the limit."""
     end = contacts.end
     if ages is None:
-        ages = round_ages((end - start) // 2)
+        ages = round_ages((end - start) // 2 // SECOND)
     limit = limit_over(contacts, tables, start, transfer=transfer, hops=hops)
     delay = limit.delays(tables["deliver"])
     delivered, possible, interested = (
         age_curve(limit.published, one, end, ages) for one in (delay, limit.possible, limit.interested)
     )
     longest = int(ages[-1])
-    width = int(round_ages(longest * SECOND)[0])
+    width = int(round_ages(longest)[0])
     shown = limit.published, delay, end, longest, width
     return Arrivals(
         len(limit.pairs),
@@ -78,8 +78,8 @@ def arrivals(
 
 
 def round_ages(longest: int) -> Ints:
-    """One to twelve ages up to `longest` ns, in equal steps of 1, 2 or 5 s times a power of ten."""
-    seconds, power = max(1, longest // SECOND), 1
+    """One to twelve ages up to `longest` s, in equal steps of 1, 2 or 5 s times a power of ten."""
+    seconds, power = max(1, longest), 1
     while True:
         for step in _STEPS:
             if seconds // (step * power) <= _MOST_AGES:

@@ -6,7 +6,7 @@ one. `possible` computes when that was, from contacts alone.
 """
 
 from collections.abc import Mapping
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 import numpy as np
 import pyarrow as pa
@@ -18,7 +18,7 @@ from roamcast.facts.contacts import Contacts
 from roamcast.facts.possible import NEVER, earliest, relayed
 from roamcast.facts.summary import Pair, expected_pairs
 
-READ = (*OF_CONTACTS, "subscribe", "publish", "event_attribute")
+READ: Final = (*OF_CONTACTS, "subscribe", "publish", "event_attribute")
 """The tables that a limit and its contacts need."""
 
 
