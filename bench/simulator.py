@@ -141,7 +141,7 @@ def run_beside_ns3() -> None:
         ):
             ours, theirs = [], []
             for _ in range(3):  # alternately, and the best of each, since the machine is shared
-                theirs.append(ns3.cost(name[0], size, Path(folder)))
+                theirs.append(ns3.cost(name[0], scenario, size, Path(folder)))
                 ours.append(Cost(scenario))
             here, (there, sent) = min(cost.a_second for cost in ours), min(theirs)
             rate = ours[0].packets / scenario.duration

@@ -6,13 +6,17 @@ import tempfile
 from pathlib import Path
 from typing import Final
 
+from roamcast.sim.mobility import export
+from roamcast.sim.scenario import Scenario
+from roamcast.units import seconds
+
 SOURCE = Path(__file__).with_name("flooding.cc")
 MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")
 OPTIONS_OF: Final[dict[str, dict[str, float]]] = {
-    "A": {"nodes": 100, "publishers": 2, "side": 1000, "slowest": 10, "fastest": 20, "beacons": 0.2, "duration": 60},
-    "B": {"nodes": 75, "publishers": 75, "side": 1250, "slowest": 5, "fastest": 5, "beacons": 0, "duration": 20},
+    "A": {"publishers": 2, "beacons": 0.2},
+    "B": {"publishers": 75, "beacons": 0},
 }
-"""What `simulator.scenario_a` and `scenario_b` are here."""
+"""What `simulator.scenario_a` and `scenario_b` send."""
 
 
 def version() -> str | None:
@@ -23,13 +27,29 @@ def version() -> str | None:
     return asked.stdout.split()[0] if asked.returncode == 0 and asked.stdout.split() else None
 
 
-def cost(name: str, size: int, folder: Path) -> tuple[float, float]:
+def cost(name: str, scenario: Scenario, size: int, folder: Path) -> tuple[float, float]:
     """CPU ms per simulated second, and transmissions per simulated second. A flooded message has `size` bytes."""
-    options = {**OPTIONS_OF[name], "size": size}
+    options = {
+        **OPTIONS_OF[name],
+        "nodes": scenario.nodes,
+        "duration": scenario.duration,
+        "size": size,
+        "movement": _movement(name, scenario, folder),
+    }
     words = [str(_program(folder)), *(f"--{key}={value}" for key, value in options.items())]
     answer = subprocess.run(words, capture_output=True, text=True, check=True)
-    seconds, sent = answer.stdout.split()
-    return 1000 * float(seconds) / options["duration"], int(sent) / options["duration"]
+    cpu, sent = answer.stdout.split()
+    return 1000 * float(cpu) / scenario.duration, int(sent) / scenario.duration
+
+
+def _movement(name: str, scenario: Scenario, folder: Path) -> Path:
+    """Our movement, as a file of ns-2. Drawn anew by ns-3, it would start with other distances between the nodes."""
+    file = folder / f"{name}.tcl"
+    if not file.exists():
+        end = seconds(scenario.duration)
+        walks = export.taken(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder), end)
+        file.write_text("\n".join(export.ns2(walks, end, export.How())) + "\n")
+    return file
 
 
 def _program(folder: Path) -> Path:
