@@ -8,7 +8,6 @@ from typing import Final
 
 from roamcast.sim.mobility import export
 from roamcast.sim.scenario import Scenario
-from roamcast.units import seconds
 
 SOURCE = Path(__file__).with_name("flooding.cc")
 MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")
@@ -46,9 +45,10 @@ def _movement(name: str, scenario: Scenario, folder: Path) -> Path:
     """Our movement, as a file of ns-2. Drawn anew by ns-3, it would start with other distances between the nodes."""
     file = folder / f"{name}.tcl"
     if not file.exists():
-        end = seconds(scenario.duration)
-        walks = export.taken(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder), end)
-        file.write_text("\n".join(export.ns2(walks, end, export.How())) + "\n")
+        assert scenario.area is not None
+        walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
+        lines = export.ns2(export.taken(walks, scenario.end), scenario.end, export.How())
+        file.write_text("".join(f"{line}\n" for line in lines))
     return file
 
 
