@@ -8,6 +8,7 @@ import sys
 from collections.abc import Callable
 
 from bench import (
+    agreement,
     content_index,
     content_summary,
     context,
@@ -57,6 +58,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
+    "agreement": agreement.run,
     "live-fuzz": live_fuzz.run,
     "live-fuzz-messages": live_fuzz_messages.run,
     "live-fuzz-node": live_fuzz_node.run,

@@ -17,6 +17,7 @@ from typing import Any, Final
 from msgspec.structs import replace
 
 from bench import ns3
+from bench.ns3 import Load
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim import reference
 from roamcast.sim.core import Upcall
@@ -39,12 +40,19 @@ def scenario_a(nodes: int = 100, duration: float = 300.0, size: int = 256) -> Sc
 
 
 def scenario_b() -> Scenario:
+    return flooding_scenario(0.5)
+
+
+def flooding_scenario(rate: float, threshold: float = 10.0, seed: int = 1) -> Scenario:
+    """75 nodes, each of which floods `rate` messages a second."""
     return _scenario(
         nodes=75,
+        seed=seed,
         duration=100.0,
         area={"width": 1250.0, "height": 1250.0},
         movement={"model": "random-waypoint", "speed": [5.0, 5.0]},
-        background={"rate": 0.5, "size": 256, "reach": "network"},
+        background={"rate": rate, "size": 256, "reach": "network"},
+        radio={"range": 150.0, "threshold": threshold},
     )
 
 
@@ -53,7 +61,7 @@ def scenario_c() -> Scenario:
 
 
 def _scenario(**raw: Any) -> Scenario:  # noqa: ANN401  # fields of a scenario
-    return check({**raw, "radio": {"range": 150.0}}, "bench", Path())
+    return check({"radio": {"range": 150.0}, **raw}, "bench", Path())
 
 
 class Cost:
@@ -140,17 +148,16 @@ def run_beside_ns3() -> None:
     print(f"{'scenario':<22}{'here':>10}{'ns-3':>10}{'ratio':>7}{'transmissions per s: here':>28}{'ns-3':>8}")
     run(scenario_b(), MemorySink())  # compiles or reads the compiled code
     with ns3.folder() as folder:
-        for name, scenario, size in (
-            ("A  100 nodes, flooding", scenario_a(), _message_size(scenario_a())),
-            ("B  75 nodes, all flood", scenario_b(), 256),
+        for name, scenario, load in (
+            ("A  100 nodes, flooding", scenario_a(), Load(2, 0.5, _message_size(scenario_a()), beacons=0.2)),
+            ("B  75 nodes, all flood", scenario_b(), Load(75, 0.5, 256)),
         ):
             ours, theirs = [], []
             for _ in range(3):  # alternately, and the median of each, since the machine is shared
-                theirs.append(ns3.cost(name[0], scenario, size, Path(folder)))
+                theirs.append(ns3.run(scenario, load, Path(folder)))
                 ours += [Cost(scenario) for _ in range(_RUNS_BESIDE)]
-            here = median(cost.a_second for cost in ours)
-            there, sent = median(cpu for cpu, _ in theirs), theirs[0][1]
-            rate = ours[0].packets / scenario.duration
+            here, there = median(cost.a_second for cost in ours), median(done.cpu for done in theirs)
+            rate, sent = ours[0].packets / scenario.duration, theirs[0].sent
             print(f"{name:<22}{here:>10.2f}{there:>10.1f}{there / here:>7.0f}{rate:>28.0f}{sent:>8.0f}")
 
 

@@ -4,18 +4,13 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final
+from typing import NamedTuple
 
 from roamcast.sim.mobility import export
 from roamcast.sim.scenario import Scenario
 
 SOURCE = Path(__file__).with_name("flooding.cc")
 MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")
-OPTIONS_OF: Final[dict[str, dict[str, float]]] = {
-    "A": {"publishers": 2, "beacons": 0.2},
-    "B": {"publishers": 75, "beacons": 0},
-}
-"""What `simulator.scenario_a` and `scenario_b` send."""
 
 
 def version() -> str | None:
@@ -26,29 +21,52 @@ def version() -> str | None:
     return asked.stdout.split()[0] if asked.returncode == 0 and asked.stdout.split() else None
 
 
-def cost(name: str, scenario: Scenario, size: int, folder: Path) -> tuple[float, float]:
-    """CPU ms per simulated second, and transmissions per simulated second. A flooded message has `size` bytes."""
+class Load(NamedTuple):
+    """What the nodes send."""
+
+    publishers: int
+    """So many nodes flood messages."""
+    rate: float
+    """Of each of these, per second."""
+    size: int
+    """Bytes of a flooded message."""
+    beacons: float = 0.0
+    """Of every node, per second."""
+
+
+class Done(NamedTuple):
+    """What a run of ns-3 took and did, per simulated second."""
+
+    cpu: float
+    """ms"""
+    sent: float
+    """Frames."""
+    received: float
+    """Copies of them."""
+
+
+def run(scenario: Scenario, load: Load, folder: Path) -> Done:
+    """The nodes, movement, seed and duration are the scenario's."""
     options = {
-        **OPTIONS_OF[name],
         "nodes": scenario.nodes,
         "duration": scenario.duration,
-        "size": size,
-        "movement": _movement(name, scenario, folder),
+        "movement": _movement(scenario, folder),
+        **load._asdict(),
+        "RngRun": scenario.seed,
     }
     words = [str(_program(folder)), *(f"--{key}={value}" for key, value in options.items())]
     answer = subprocess.run(words, capture_output=True, text=True, check=True)
-    cpu, sent = answer.stdout.split()
-    return 1000 * float(cpu) / scenario.duration, int(sent) / scenario.duration
+    cpu, sent, received = (float(word) / scenario.duration for word in answer.stdout.split())
+    return Done(1000 * cpu, sent, received)
 
 
-def _movement(name: str, scenario: Scenario, folder: Path) -> Path:
+def _movement(scenario: Scenario, folder: Path) -> Path:
     """Our movement, as a file of ns-2. Drawn anew by ns-3, it would start with other distances between the nodes."""
-    file = folder / f"{name}.tcl"
-    if not file.exists():
-        assert scenario.area is not None
-        walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
-        lines = export.ns2(export.taken(walks, scenario.end), scenario.end, export.How())
-        file.write_text("".join(f"{line}\n" for line in lines))
+    assert scenario.area is not None
+    walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
+    file = folder / "movement.tcl"
+    lines = export.ns2(export.taken(walks, scenario.end), scenario.end, export.How())
+    file.write_text("".join(f"{line}\n" for line in lines))
     return file
 
 

@@ -1,6 +1,6 @@
 // The work of bench/simulator.py in ns-3: nodes that move and flood over 802.11b in ad hoc mode.
 //
-// Prints one line: CPU seconds of the run, transmissions by the nodes. They move as in our run, which is exported as a
+// Prints one line: CPU seconds of the run, transmissions by the nodes, copies that they received. They move as in our run, which is exported as a
 // file of ns-2. The radio is that of docs/model.md as near as ns-3 has it: two-ray ground (d^-4 from 101 m on), a frame
 // is received up to `range` metres and sensed up to 2.2 times that; frames capture at 10 dB; 2 Mb/s; frames have the
 // same bytes.
@@ -42,7 +42,7 @@ struct Label : public Header {
     void Print(std::ostream &out) const override { out << origin << '/' << number; }
 };
 
-uint64_t g_sent = 0;
+uint64_t g_sent = 0, g_received = 0;
 
 class Flooder {
   public:
@@ -75,6 +75,7 @@ class Flooder {
     }
 
     bool Receive(Ptr<NetDevice>, Ptr<const Packet> packet, uint16_t type, const Address &) {
+        ++g_received;
         if (type != FLOOD) return true;
         Label label;
         packet->PeekHeader(label);
@@ -155,6 +156,6 @@ int main(int argc, char **argv) {
     Simulator::Stop(Seconds(duration));
     const std::clock_t began = std::clock();
     Simulator::Run();
-    std::cout << double(std::clock() - began) / CLOCKS_PER_SEC << ' ' << g_sent << std::endl;
+    std::cout << double(std::clock() - began) / CLOCKS_PER_SEC << ' ' << g_sent << ' ' << g_received << std::endl;
     return 0;
 }
