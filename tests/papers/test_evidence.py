@@ -109,6 +109,27 @@ def test_seeds_that_say_the_same_say_nothing_unless_exact() -> None:
     assert Drawn(0.7, np.full(100, 0.7), exact=True).above(0.0) == 0.0
 
 
+def test_equal_shares_are_evidence_since_they_are_bounded() -> None:
+    """0.8^20 is 0.0115; the 20th root of 0.025 is 0.8316, its fifth root 0.4782."""
+    ones = Sample([1.0] * 20, bounds=(0.0, 1.0))
+    assert ones.above(0.8) == pytest.approx(0.0115, abs=1e-4)
+    assert (ones.above(1.0), ones.above(-0.1), ones.below(1.0), ones.below(0.5)) == (1, 0, 1, 1)
+    assert ones.interval(0.95) == pytest.approx((1.0, 0.8316, 1.0), abs=1e-4)
+    zeros = Sample([0.0] * 5, bounds=(-1.0, 1.0))
+    assert zeros.interval(0.95) == pytest.approx((0.0, -0.5218, 0.5218), abs=1e-4)
+    assert (zeros.above(-0.5), zeros.below(0.5)) == (0.5**5, 0.5**5)
+
+
+@given(st.integers(1, 30), st.floats(0.05, 1.0), st.floats(0.0, 1.0))
+def test_equal_shares_mislead_as_seldom_as_they_say(seeds: int, value: float, chance: float) -> None:
+    """The worst case: a share that has this value with a chance, and is 0 otherwise. Its mean is `chance * value`, and
+    all seeds have the value with a chance of `chance ** seeds`."""
+    mean = chance * value
+    assert Sample([value] * seeds, bounds=(0.0, 1.0)).above(mean) == pytest.approx(chance**seeds, abs=1e-9)
+    mirrored = Sample([1 - value] * seeds, bounds=(0.0, 1.0))
+    assert mirrored.below(1 - mean) == pytest.approx(chance**seeds, abs=1e-9)
+
+
 def test_draws_without_the_number_speak_against_everything() -> None:
     draws = np.append(np.linspace(1.0, 2.0, 960), np.full(40, np.nan))
     found = Drawn(1.5, draws)

@@ -72,6 +72,21 @@ def test_a_sample_has_the_mean_and_its_t_interval() -> None:
     assert of(*map(float, range(1, 11))) == pytest.approx((5.5, 5.5 - half, 5.5 + half), abs=1e-3)
 
 
+def test_shares_that_are_the_same_with_all_of_many_seeds_decide() -> None:
+    """The 20th root of 0.025 is 0.832."""
+    values = table(a_delivery=(1.0,) * 20, b_delivery=(1.0,) * 20, a_overhead=(3.0,) * 20)
+    found = result("about", values, term("a_delivery"), value=0.75, exact=False)
+    assert (found.outcome, found.measured) == (FAILS, "1 (0.832 to 1)")
+    found = result("at least", values, term("a_delivery"), value=0.8, exact=False)
+    assert (found.outcome, found.measured) == (HOLDS, "1 (0.832 to 1)")
+    found = result("at least", values, term("a_delivery"), value=0.9, exact=False)
+    assert (found.outcome, found.measured) == (OPEN, "1 (0.832 to 1)")
+    found = result("not below", values, term("a_delivery"), than=term("b_delivery"), exact=False)
+    assert (found.outcome, found.measured) == (OPEN, "1 against 1, +0 (−0.168 to +0.168)")
+    found = result("about", values, term("a_overhead"), value=9.0, exact=False)
+    assert (found.outcome, found.measured) == (OPEN, "3 (no interval)")
+
+
 def test_one_seed_says_nothing_about_the_interval() -> None:
     one = table(a_delivery={0: (0.7,)})
     assert result("about", one, term("a_delivery"), value=0.7, exact=False).outcome == OPEN

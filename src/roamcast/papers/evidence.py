@@ -5,7 +5,8 @@ The rules this file owns:
 * Evidence is a one-sided p-value: how often seeds would show it so clearly if it were not true. `interval` says the
   same in numbers: a value outside a 95 % interval has a p-value below 2.5 %.
 * No variance does not mean certainty. A sample of one seed, or of seeds that all have the same value, is no evidence,
-  unless the number is *exact*: the same whatever the seed, by construction.
+  unless the number is *exact*: the same whatever the seed, by construction. If it has *bounds*, as a share has, n equal
+  values are evidence after all: with a mean of m, a share can be 1 with a chance of m at most, and n times m^n.
 * The greatest (or least) of several numbers is chosen by the data that judges it. The greatest lies above a value if
   one of n does at 1/n of the p-value (Bonferroni), and below it if all of them do. So the interval includes the choice.
   A bootstrap of the greatest would be wrong too often: with five seeds and twenty numbers, all equal, 6 % of the time
@@ -43,11 +44,17 @@ class Evidence(Protocol):
     def interval(self, level: float) -> Estimate: ...
 
 
+Bounds = tuple[float, float]
+"""The least and the greatest value that a number can have."""
+UNBOUNDED: Final[Bounds] = (-math.inf, math.inf)
+
+
 class Sample:
     """The mean of a number measured with each seed."""
 
-    def __init__(self, values: Sequence[float], exact: bool = False) -> None:
+    def __init__(self, values: Sequence[float], exact: bool = False, bounds: Bounds = UNBOUNDED) -> None:
         self.values = tuple(values)
+        self._least, self._greatest = bounds
         self.mean = math.fsum(values) / len(values)
         spread = max(values) - min(values)
         self.same = spread <= ROUNDING * max(1.0, abs(self.mean))
@@ -61,22 +68,31 @@ class Sample:
         if self.exact:
             return 0.0 if self.mean > value or (self.mean == value and not strict) else 1.0
         if self.same:
-            return 1.0
+            return self._chance(value, self._least)
         return t_tail((self.mean - value) / self._error, len(self.values) - 1)
 
     def below(self, value: float, strict: bool = True) -> float:
         if self.exact:
             return 0.0 if self.mean < value or (self.mean == value and not strict) else 1.0
         if self.same:
-            return 1.0
+            return self._chance(value, self._greatest)
         return t_tail((value - self.mean) / self._error, len(self.values) - 1)
 
     def interval(self, level: float) -> Estimate:
         if self.exact:
             return Estimate(self.mean, self.mean, self.mean)
         if self.same:
-            return Estimate(self.mean, -math.inf, math.inf)
+            part = ((1 - level) / 2) ** (1 / len(self.values))
+            low, high = (part * self.mean + (1 - part) * bound for bound in (self._least, self._greatest))
+            return Estimate(self.mean, low, high)
         return interval(self.values, level)
+
+    def _chance(self, value: float, bound: float) -> float:
+        """How often all seeds would have the value that they have if the mean were at `value` or beyond it, towards
+        the bound: rather seldom, if the numbers that pull the mean there are bounded."""
+        if math.isinf(bound) or self.mean == bound:
+            return 1.0
+        return min(max((value - bound) / (self.mean - bound), 0.0), 1.0) ** len(self.values)
 
 
 class Chosen:

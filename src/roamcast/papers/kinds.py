@@ -25,8 +25,13 @@ from roamcast.campaign.statistics import LEVEL, Estimate
 from roamcast.papers.claims import Check, Term
 from roamcast.papers.conditions import INF, Band, Condition
 from roamcast.papers.curves import BySeed, Crossing, Curves, Missing, Point
-from roamcast.papers.evidence import Chosen, Evidence, Sample, ShareOfRise
+from roamcast.papers.evidence import UNBOUNDED, Bounds, Chosen, Evidence, Sample, ShareOfRise
 from roamcast.papers.reached import common, reached, reaches, typical
+
+
+_SHARE: Final[Bounds] = (0.0, 1.0)
+_DIFFERENCE: Final[Bounds] = (-1.0, 1.0)
+"""Of two shares."""
 
 
 class Finding(NamedTuple):
@@ -40,10 +45,11 @@ class Finding(NamedTuple):
     """The unit of the number found: per cent or its own."""
 
 
-def _sample(check: Check, values: BySeed) -> Sample:
+def _sample(check: Check, values: BySeed, bounds: Bounds = UNBOUNDED) -> Sample:
+    """`bounds` are those of a share."""
     if not values:
         raise Missing("no seed has a value")
-    return Sample([values[seed] for seed in sorted(values)], check.exact)
+    return Sample([values[seed] for seed in sorted(values)], check.exact, bounds if check.share else UNBOUNDED)
 
 
 # --- A term against a value -----------------------------------------------------------------------------------------
@@ -75,11 +81,11 @@ def _level(check: Check, curves: Curves) -> Iterator[Finding | str]:
         also, above = check.where.measure, check.where.above
         points = [point for point in points if _surely_above(check, curves.beside(check.of, point, also), above)]
     if check.of.at == "best":
-        best = Chosen([[_sample(check, point.values)] for point in points])
+        best = Chosen([[_sample(check, point.values, _SHARE)] for point in points])
         yield Finding(points[best.place[0]].place, best, condition, _plain)
         return
     for point in points:
-        yield Finding(point.place, _sample(check, point.values), condition, _plain)
+        yield Finding(point.place, _sample(check, point.values, _SHARE), condition, _plain)
 
 
 def _surely_above(check: Check, point: Point, value: float) -> bool:
@@ -99,7 +105,7 @@ def _steps(check: Check, curves: Curves) -> Iterator[Finding | str]:
     points = _several(check, curves)
     steps = list(itertools.pairwise(points))
     up = check.kind == "steadily rises"
-    samples = [_sample(check, after.minus(before)) for before, after in steps]
+    samples = [_sample(check, after.minus(before), _DIFFERENCE) for before, after in steps]
     least = Chosen([samples] if up else [[sample] for sample in samples])
     before, after = steps[max(least.place)]
     comparison = _MORE if up else _LESS
@@ -119,17 +125,18 @@ def _farthest(
     check: Check, points: Sequence[Point], relative: bool, shown: Callable[[Point, Point], Callable[[Estimate], str]]
 ) -> Finding:
     pairs, samples = [], []
+    plain = not relative and check.than is None
     for high, low in itertools.permutations(points, 2):
         values = high.relative_to(low, check.floor) if relative else high.minus(low)
         if values:
             pairs.append((high, low))
-            samples.append(_sample(check, values))
+            samples.append(_sample(check, values, _DIFFERENCE if plain else UNBOUNDED))
     if not pairs:
         raise Missing("no seed has a value at two points")
     farthest = Chosen([[sample] for sample in samples])
     high, low = pairs[farthest.place[0]]
     condition = Condition(Band(-INF, _number(check, *_SLIGHT)))
-    unit = "%" if relative or check.than is not None else ""
+    unit = "" if plain else "%"
     return Finding(f"{low.place} to {high.place}", farthest, condition, shown(high, low), unit)
 
 
@@ -230,7 +237,7 @@ def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, plac
     condition = comparison.condition(_number(check, *comparison.numbers))
     found: Evidence
     if isinstance(left, Point) and isinstance(right, Point):
-        found = _sample(check, _difference(check, left, right, relative))
+        found = _compared(check, left, right, relative)
     else:
         found = reached(check, left, right, check.floor if relative else None)
     return Finding(place, found, condition, _against(left, right, relative), "%" if relative else "")
@@ -258,7 +265,7 @@ def _best(check: Check, curves: Curves, than: Term) -> Finding:
     rights = [right for right in rights if all(_difference(check, left, right, relative) for left in lefts)]
     if not lefts or not rights:
         raise Missing("there is no other point to compare with")
-    samples = [[_sample(check, _difference(check, left, right, relative)) for right in rights] for left in lefts]
+    samples = [[_compared(check, left, right, relative) for right in rights] for left in lefts]
     found = Chosen(samples)
     left, right = lefts[found.place[0]], rights[found.place[1]]
     condition = comparison.condition(_number(check, *comparison.numbers))
@@ -272,6 +279,12 @@ def _is_relative(check: Check, comparison: Comparison) -> bool:
 
 def _difference(check: Check, left: Point, right: Point, relative: bool) -> BySeed:
     return left.relative_to(right, check.floor) if relative else left.minus(right)
+
+
+def _compared(check: Check, left: Point, right: Point, relative: bool) -> Sample:
+    same_measure = check.than is None or check.than.measure == check.of.measure
+    bounds = _DIFFERENCE if same_measure and not relative else UNBOUNDED
+    return _sample(check, _difference(check, left, right, relative), bounds)
 
 
 def _gap(check: Check, curves: Curves) -> Iterator[Finding | str]:
