@@ -28,7 +28,6 @@ from roamcast.papers.curves import BySeed, Crossing, Curves, Missing, Point
 from roamcast.papers.evidence import UNBOUNDED, Bounds, Chosen, Evidence, Sample, ShareOfRise
 from roamcast.papers.reached import common, reached, reaches, typical
 
-
 _SHARE: Final[Bounds] = (0.0, 1.0)
 _DIFFERENCE: Final[Bounds] = (-1.0, 1.0)
 """Of two shares."""
