@@ -71,11 +71,11 @@ def greatest() -> None:
                 error = values.std(axis=0, ddof=1) / seeds**0.5
                 t = float((values.mean(axis=0) / error).max())
                 draws = ((drawn @ (values - values.mean(axis=0))) / error).max(axis=1)
-                wrong += [
+                wrong += (
                     t > t_quantile(1 - 2 * ALPHA, seeds - 1),
-                    (draws >= t).mean() <= ALPHA,
+                    bool((draws >= t).mean() <= ALPHA),
                     t > t_quantile(1 - 2 * ALPHA / count, seeds - 1),
-                ]
+                )
             rates = wrong / BOOTSTRAPPED
             print(f"{seeds:>6}{count:>9}{rates[0]:>14.1%}{rates[1]:>11.1%}{rates[2]:>12.1%}")
 

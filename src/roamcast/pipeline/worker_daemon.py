@@ -53,7 +53,9 @@ def _work(sock: socket.socket, authenticated: bool) -> int:
     try:
         return _pyspark_work(sock, authenticated)
     except ConnectionError:
-        return 1
+        # At once, as pyspark itself would soon: else what was to be written is tried again when the file is freed, and
+        # Python complains of that, from 3.13 on.
+        os._exit(0)
 
 
 if __name__ == "__main__":
