@@ -10,8 +10,7 @@ from statistics import mean
 from typing import Final
 
 from bench import ns3
-from bench.ns3 import Load
-from bench.simulator import flooding_scenario
+from bench.simulator import flooding_load, flooding_scenario
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run as run_scenario
 
@@ -20,14 +19,12 @@ RATES: Final = (0.02, 0.1, 0.25, 0.5, 1.0)
 THRESHOLDS: Final = (10.0, 6.0, 3.0)
 """dB"""
 SEEDS: Final = (1, 2, 3)
-SIZE: Final = 256
-"""Bytes of a message."""
 
 
 def run() -> None:
     found = ns3.version()
     if found is None:
-        print("ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with")
+        print(ns3.NOT_HERE)
         return
     print(f"floods of 75 nodes here and in ns-{found}, {len(SEEDS)} seeds")
     print(f"{'':>10}{'share of nodes that a flood reaches':^48}{'copies received of a frame':^48}")
@@ -53,11 +50,11 @@ def _here(rate: float, threshold: float) -> tuple[float, float]:
 
 
 def _in_ns3(rate: float, folder: Path) -> tuple[float, float]:
-    done = [ns3.run(flooding_scenario(rate, seed=seed), Load(75, rate, SIZE), folder) for seed in SEEDS]
+    done = [ns3.run(flooding_scenario(rate, seed=seed), flooding_load(rate), folder) for seed in SEEDS]
     return _measured(rate, mean(one.sent for one in done), mean(one.received for one in done))
 
 
 def _measured(rate: float, sent: float, received: float) -> tuple[float, float]:
     """The share of the other nodes that pass a flood on, and the copies received of a frame."""
-    floods = 75 * rate
-    return (sent / floods - 1) / 74, received / sent
+    nodes = flooding_load(rate).publishers
+    return (sent / (nodes * rate) - 1) / (nodes - 1), received / sent

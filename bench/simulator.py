@@ -56,6 +56,11 @@ def flooding_scenario(rate: float, threshold: float = 10.0, seed: int = 1) -> Sc
     )
 
 
+def flooding_load(rate: float) -> Load:
+    """What the nodes of `flooding_scenario` send."""
+    return Load(75, rate, 256)
+
+
 def scenario_c() -> Scenario:
     return scenario_a(duration=30.0, size=14_000)
 
@@ -142,7 +147,7 @@ _RUNS_BESIDE: Final = 9
 def run_beside_ns3() -> None:
     found = ns3.version()
     if found is None:
-        print("ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with")
+        print(ns3.NOT_HERE)
         return
     print(f"simulator and ns-{found}, the same work: CPU ms per simulated second")
     print(f"{'scenario':<22}{'here':>10}{'ns-3':>10}{'ratio':>7}{'transmissions per s: here':>28}{'ns-3':>8}")
@@ -150,7 +155,7 @@ def run_beside_ns3() -> None:
     with ns3.folder() as folder:
         for name, scenario, load in (
             ("A  100 nodes, flooding", scenario_a(), Load(2, 0.5, _message_size(scenario_a()), beacons=0.2)),
-            ("B  75 nodes, all flood", scenario_b(), Load(75, 0.5, 256)),
+            ("B  75 nodes, all flood", scenario_b(), flooding_load(0.5)),
         ):
             ours, theirs = [], []
             for _ in range(3):  # alternately, and the median of each, since the machine is shared

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import NamedTuple
+from typing import Final, NamedTuple
 
 from roamcast.sim.mobility import export
 from roamcast.sim.scenario import Scenario
@@ -19,6 +19,9 @@ def version() -> str | None:
         return None
     asked = subprocess.run(["pkg-config", "--modversion", *MODULES], capture_output=True, text=True, check=False)
     return asked.stdout.split()[0] if asked.returncode == 0 and asked.stdout.split() else None
+
+
+NOT_HERE: Final = "ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with"
 
 
 class Load(NamedTuple):
