@@ -13,23 +13,34 @@ from roamcast.cli.main import main
 
 
 def test_settings_are_tried_in_a_folder_beside_the_results(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    """Both campaigns refuse a folder that has other things than a campaign's in it."""
+    """Both campaigns refuse a folder that has other things than a campaign's in it. Each setting is shown only where it
+    was best."""
     ran: list[tuple[str, Path]] = []
+    shown: list[tuple[str, str]] = []
+    best = {f"speed {speed}, degree {degree}": frozenset({"coman"}) for speed in (1, 20) for degree in (6, 12)}
+    best["speed 20, degree 6"] = frozenset({"maodv"})
 
     def run(
-        _options: CampaignOptions, experiments: list[Experiment], _planned: Plan, out: Path, _command: str
+        _options: CampaignOptions, experiments: list[Experiment], planned: Plan, out: Path, _command: str
     ) -> list[dict[str, Any]]:
         assert not out.exists(), f"{[file.name for file in out.iterdir()]} would be in the way"
         (out / "measures").mkdir(parents=True)
         ran.append((experiments[0].name, out))
+        shown[:] = [(row["variant"], row["axes"]) for row in planned.rows]
         return []
 
     monkeypatch.setattr(CampaignOptions, "run", run)
     monkeypatch.setattr("roamcast.papers.atlas.cells.read_cells", lambda _out, _name: [])
-    monkeypatch.setattr("roamcast.papers.atlas.tuning.picks", lambda _cells: {"a": frozenset({"coman", "maodv"})})
+    monkeypatch.setattr("roamcast.papers.atlas.tuning.picks", lambda _cells: best)
     monkeypatch.setattr(verb, "_tell_cells", lambda _cells, _folder: None)
     monkeypatch.setattr("roamcast.report.write_report", lambda out: out / "report")
     told = CliRunner().invoke(main, ["map", "tuned", "--out", str(tmp_path / "tuned")])
     assert told.exit_code == 0, told.output
     assert ran == [("map-tuning", tmp_path / "tuned-tuning"), ("map-tuned", tmp_path / "tuned")]
     assert f"report: {tmp_path / 'tuned' / 'report'}" in told.output
+    assert set(shown) == {
+        ("coman", '{"speed": 1, "degree": 6}'),
+        ("coman", '{"speed": 1, "degree": 12}'),
+        ("coman", '{"speed": 20, "degree": 12}'),
+        ("maodv", '{"speed": 20, "degree": 6}'),
+    }

@@ -19,7 +19,7 @@ from roamcast.papers import EXPERIMENTS
 from roamcast.papers.atlas import PARTS, causes, load_part, tables
 from roamcast.papers.atlas.cells import Cell, Setting, cells, setting_of
 from roamcast.papers.atlas.dominance import front
-from roamcast.papers.atlas.tuning import only, picks, tuned
+from roamcast.papers.atlas.tuning import is_shown, picks, tuned
 from roamcast.papers.atlas.winners import judge
 from roamcast.papers.atlas.words import compared, sentences
 from roamcast.protocols.catalogue import CATALOGUE
@@ -149,7 +149,8 @@ def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers
     )
     picked = picks([anchor])
     assert picked == {"speed 5": {"hint credits=2", "gossip p=0.5"}}
-    assert [setting.name for setting in only([anchor], picked)[0].settings] == ["hint credits=2", "gossip p=0.5"]
+    assert is_shown(picked, {"variant": "gossip p=0.5", "axes": '{"speed": 5.0}'})
+    assert not is_shown(picked, {"variant": HINT[0].name, "axes": '{"speed": 5.0}'})
     (tuning,) = load_part("tuned", "quick")
     shown = tuned(tuning, {"a": frozenset({"coman"}), "b": frozenset({"maodv", "coman"})}, 5)
     assert [variant.name for variant in shown.variants] == ["maodv", "coman"]

@@ -2,7 +2,8 @@
 
 import dataclasses
 import sys
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
 
@@ -74,9 +75,15 @@ class Run:
     options: CampaignOptions
     command: str
 
-    def __call__(self, experiments: Sequence[Experiment], out: Path, seeds: int | None) -> list[dict[str, Any]]:
-        """Runs a campaign; reports the runs that failed, and returns their rows."""
-        planned = plan(experiments, seeds)
+    def __call__(
+        self,
+        experiments: Sequence[Experiment],
+        out: Path,
+        seeds: int | None,
+        is_wanted: Callable[[dict[str, Any]], bool] = lambda _row: True,
+    ) -> list[dict[str, Any]]:
+        """Runs the wanted rows of a campaign; reports the runs that failed, and returns their rows."""
+        planned = plan(experiments, seeds).only(is_wanted)
         failures = self.options.run(experiments, planned, out, self.command)
         tell_failures(planned, failures, self.command)
         return failures
@@ -94,7 +101,7 @@ def _plain(part: str, experiments: Sequence[Experiment], out: Path, run: Run) ->
 def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
     """Tries all settings on separate seeds, in a folder beside `out`, and shows the best on the map's seeds."""
     from roamcast.papers.atlas.cells import read_cells
-    from roamcast.papers.atlas.tuning import TUNED, only, picks, tuned
+    from roamcast.papers.atlas.tuning import TUNED, is_shown, picks, tuned
     from roamcast.report import write_report
 
     (tuning,) = experiments
@@ -103,9 +110,10 @@ def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
     if failures or not (tried / "measures").is_dir():
         return True
     picked = picks(read_cells(tried, tuning.name))
-    failures = run([tuned(tuning, picked, run.options.seeds or TUNED_SEEDS)], out, None)
+    shown = tuned(tuning, picked, run.options.seeds or TUNED_SEEDS)
+    failures = run([shown], out, None, partial(is_shown, picked))
     if not failures:
-        _tell_cells(only(read_cells(out, TUNED), picked), out / RESULTS / TUNED)
+        _tell_cells(read_cells(out, TUNED), out / RESULTS / TUNED)
         click.echo(f"report: {write_report(out)}")
     return bool(failures)
 

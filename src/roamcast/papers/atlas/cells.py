@@ -62,7 +62,12 @@ class Cell:
         return {name: sorted(some, key=lambda one: one.knob or 0.0) for name, some in found.items()}
 
     def __str__(self) -> str:
-        return ", ".join(f"{label} {value:g}" for label, value in self.axes.items())
+        return named(self.axes)
+
+
+def named(axes: Mapping[str, Any]) -> str:
+    """The name of the cell at a point."""
+    return ", ".join(f"{label} {value:g}" for label, value in axes.items())
 
 
 def setting_of(variant: Mapping[str, Any]) -> Setting:

@@ -8,14 +8,15 @@ The rules this file owns:
 """
 
 import dataclasses
+import json
 from collections.abc import Mapping, Sequence
-from typing import Final
+from typing import Any, Final
 
 import msgspec
 import numpy as np
 
 from roamcast.campaign.experiment import Experiment
-from roamcast.papers.atlas.cells import Cell, Setting
+from roamcast.papers.atlas.cells import Cell, Setting, named
 from roamcast.papers.atlas.winners import COST, THRESHOLD
 
 TUNED: Final = "map-tuned"
@@ -40,16 +41,14 @@ def best(cell: Cell, settings: Sequence[Setting]) -> Setting:
 
 
 def tuned(tuning: Experiment, picked: Picks, seeds: int) -> Experiment:
-    """The experiment that shows them, on the first so many seeds of the map. Every setting that was best somewhere runs
-    in every cell; `only` leaves those that were best there."""
+    """The experiment that shows them, on the first so many seeds of the map. It has every setting that was best
+    somewhere; `is_shown` says in which cells each of them runs."""
     names = frozenset[str]().union(*picked.values())
     variants = tuple(variant for variant in tuning.variants if variant.name in names)
     spec = msgspec.structs.replace(tuning.spec, name=TUNED, seeds=seeds, variants=variants, baseline=None)
     return dataclasses.replace(tuning, spec=spec)
 
 
-def only(cells: Sequence[Cell], picked: Picks) -> list[Cell]:
-    return [
-        dataclasses.replace(cell, settings=tuple(one for one in cell.settings if one.name in picked[str(cell)]))
-        for cell in cells
-    ]
+def is_shown(picked: Picks, row: Mapping[str, Any]) -> bool:
+    """Whether a row of the plan is of a setting that was best in its cell."""
+    return row["variant"] in picked[named(json.loads(row["axes"]))]
