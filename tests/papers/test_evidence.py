@@ -120,6 +120,12 @@ def test_equal_shares_are_evidence_since_they_are_bounded() -> None:
     assert (zeros.above(-0.5), zeros.below(0.5)) == (0.5**5, 0.5**5)
 
 
+def test_the_interval_of_a_share_ends_where_shares_do() -> None:
+    """0.9 ± 12.706 · 0.1 without bounds."""
+    assert Sample([0.8, 1.0], bounds=(0.0, 1.0)).interval(0.95) == pytest.approx((0.9, 0.0, 1.0))
+    assert Sample([0.8, 1.0]).interval(0.95) == pytest.approx((0.9, 0.9 - 1.2706, 0.9 + 1.2706), abs=1e-4)
+
+
 @given(st.integers(1, 30), st.floats(0.05, 1.0), st.floats(0.0, 1.0))
 def test_equal_shares_mislead_as_seldom_as_they_say(seeds: int, value: float, chance: float) -> None:
     """The worst case: a share that has this value with a chance, and is 0 otherwise. Its mean is `chance * value`, and

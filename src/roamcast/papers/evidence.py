@@ -85,7 +85,8 @@ class Sample:
             part = ((1 - level) / 2) ** (1 / len(self.values))
             low, high = (part * self.mean + (1 - part) * bound for bound in (self._least, self._greatest))
             return Estimate(self.mean, low, high)
-        return interval(self.values, level)
+        found = interval(self.values, level)
+        return Estimate(found.mean, max(found.low, self._least), min(found.high, self._greatest))
 
     def _chance(self, value: float, bound: float) -> float:
         """How often all seeds would have the value that they have if the mean were at `value` or beyond it, towards
