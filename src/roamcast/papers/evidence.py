@@ -89,8 +89,10 @@ class Sample:
         return Estimate(found.mean, max(found.low, self._least), min(found.high, self._greatest))
 
     def _chance(self, value: float, bound: float) -> float:
-        """How often all seeds would have the value that they have if the mean were at `value` or beyond it, towards
-        the bound: rather seldom, if the numbers that pull the mean there are bounded."""
+        """How often, at most, all seeds are as far from the bound as they are, if the mean is only as far as `value`.
+
+        The farther they are, the fewer can be: the share of such seeds times their distance is at most the mean's.
+        """
         if math.isinf(bound) or self.mean == bound:
             return 1.0
         return min(max((value - bound) / (self.mean - bound), 0.0), 1.0) ** len(self.values)
