@@ -22,11 +22,9 @@ SEEDS: Final = (1, 2, 3)
 
 
 def run() -> None:
-    found = ns3.version()
-    if found is None:
-        print(ns3.NOT_HERE)
+    if (version := ns3.found()) is None:
         return
-    print(f"floods of 75 nodes here and in ns-{found}, {len(SEEDS)} seeds")
+    print(f"floods of 75 nodes here and in ns-{version}, {len(SEEDS)} seeds")
     print(f"{'':>10}{'share of nodes that a flood reaches':^48}{'copies received of a frame':^48}")
     worlds = "".join(f"{f'{threshold:g} dB':>12}" for threshold in THRESHOLDS) + f"{'ns-3':>12}"
     print(f"{'rate':>10}{worlds}{worlds}")

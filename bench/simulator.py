@@ -145,11 +145,9 @@ _RUNS_BESIDE: Final = 9
 
 
 def run_beside_ns3() -> None:
-    found = ns3.version()
-    if found is None:
-        print(ns3.NOT_HERE)
+    if (version := ns3.found()) is None:
         return
-    print(f"simulator and ns-{found}, the same work: CPU ms per simulated second")
+    print(f"simulator and ns-{version}, the same work: CPU ms per simulated second")
     print(f"{'scenario':<22}{'here':>10}{'ns-3':>10}{'ratio':>7}{'transmissions per s: here':>28}{'ns-3':>8}")
     run(scenario_b(), MemorySink())  # compiles or reads the compiled code
     with ns3.folder() as folder:

@@ -4,7 +4,7 @@ import shutil
 import subprocess
 import tempfile
 from pathlib import Path
-from typing import Final, NamedTuple
+from typing import NamedTuple
 
 from roamcast.sim.mobility import export
 from roamcast.sim.scenario import Scenario
@@ -13,15 +13,19 @@ SOURCE = Path(__file__).with_name("flooding.cc")
 MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")
 
 
-def version() -> str | None:
-    """Of ns-3, if it is installed with its headers, and a compiler with it."""
+def found() -> str | None:
+    """The version of ns-3, if it is installed with its headers, and a compiler with it; else says that it is not."""
+    version = _version()
+    if version is None:
+        print("ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with")
+    return version
+
+
+def _version() -> str | None:
     if not (shutil.which("pkg-config") and shutil.which("g++")):
         return None
     asked = subprocess.run(["pkg-config", "--modversion", *MODULES], capture_output=True, text=True, check=False)
     return asked.stdout.split()[0] if asked.returncode == 0 and asked.stdout.split() else None
-
-
-NOT_HERE: Final = "ns-3 is not installed here (Debian: apt-get install libns3-dev g++): nothing to compare with"
 
 
 class Load(NamedTuple):

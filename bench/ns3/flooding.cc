@@ -1,9 +1,9 @@
 // The work of bench/simulator.py in ns-3: nodes that move and flood over 802.11b in ad hoc mode.
 //
-// Prints one line: CPU seconds of the run, transmissions by the nodes, copies that they received. They move as in our run, which is exported as a
-// file of ns-2. The radio is that of docs/model.md as near as ns-3 has it: two-ray ground (d^-4 from 101 m on), a frame
-// is received up to `range` metres and sensed up to 2.2 times that; frames capture at 10 dB; 2 Mb/s; frames have the
-// same bytes.
+// Prints one line: CPU seconds of the run, transmissions by the nodes, copies that they received. They move as in our
+// run, which is exported as a file of ns-2. The radio is that of docs/model.md as near as ns-3 has it: two-ray ground
+// (d^-4 from 101 m on), a frame is received up to `range` metres and sensed up to 2.2 times that; frames capture at
+// 10 dB; 2 Mb/s; frames have the same bytes.
 
 #include <cmath>
 #include <cstdint>

@@ -113,7 +113,7 @@ def test_equal_shares_are_evidence_since_they_are_bounded() -> None:
     """0.8^20 is 0.0115; the 20th root of 0.025 is 0.8316, its fifth root 0.4782."""
     ones = Sample([1.0] * 20, bounds=(0.0, 1.0))
     assert ones.above(0.8) == pytest.approx(0.0115, abs=1e-4)
-    assert (ones.above(1.0), ones.above(-0.1), ones.below(1.0), ones.below(0.5)) == (1, 0, 1, 1)
+    assert (ones.above(1.0), ones.above(-0.1), ones.below(1.0), ones.below(0.5), ones.below(1.1)) == (1, 0, 1, 1, 0)
     assert ones.interval(0.95) == pytest.approx((1.0, 0.8316, 1.0), abs=1e-4)
     zeros = Sample([0.0] * 5, bounds=(-1.0, 1.0))
     assert zeros.interval(0.95) == pytest.approx((0.0, -0.5218, 0.5218), abs=1e-4)
@@ -122,7 +122,9 @@ def test_equal_shares_are_evidence_since_they_are_bounded() -> None:
 
 def test_the_interval_of_a_share_ends_where_shares_do() -> None:
     """0.9 ± 12.706 · 0.1 without bounds."""
-    assert Sample([0.8, 1.0], bounds=(0.0, 1.0)).interval(0.95) == pytest.approx((0.9, 0.0, 1.0))
+    share = Sample([0.8, 1.0], bounds=(0.0, 1.0))
+    assert share.interval(0.95) == pytest.approx((0.9, 0.0, 1.0))
+    assert (share.above(-0.1), share.below(1.1)) == (0, 0)
     assert Sample([0.8, 1.0]).interval(0.95) == pytest.approx((0.9, 0.9 - 1.2706, 0.9 + 1.2706), abs=1e-4)
 
 

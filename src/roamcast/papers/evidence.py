@@ -30,6 +30,10 @@ ROUNDING: Final = 1e-9
 _FARTHEST: Final = 100.0
 """Shares of a rise are searched for between minus and plus this."""
 
+Bounds = tuple[float, float]
+"""The least and the greatest value that a number can have."""
+UNBOUNDED: Final[Bounds] = (-math.inf, math.inf)
+
 
 class Evidence(Protocol):
     """Evidence about one number. `strict` excludes the value itself, which only matters for exact numbers."""
@@ -42,11 +46,6 @@ class Evidence(Protocol):
     def below(self, value: float, strict: bool = True) -> float: ...
 
     def interval(self, level: float) -> Estimate: ...
-
-
-Bounds = tuple[float, float]
-"""The least and the greatest value that a number can have."""
-UNBOUNDED: Final[Bounds] = (-math.inf, math.inf)
 
 
 class Sample:
@@ -67,6 +66,8 @@ class Sample:
     def above(self, value: float, strict: bool = True) -> float:
         if self.exact:
             return 0.0 if self.mean > value or (self.mean == value and not strict) else 1.0
+        if value < self._least:
+            return 0.0
         if self.same:
             return self._chance(value, self._least)
         return t_tail((self.mean - value) / self._error, len(self.values) - 1)
@@ -74,6 +75,8 @@ class Sample:
     def below(self, value: float, strict: bool = True) -> float:
         if self.exact:
             return 0.0 if self.mean < value or (self.mean == value and not strict) else 1.0
+        if value > self._greatest:
+            return 0.0
         if self.same:
             return self._chance(value, self._greatest)
         return t_tail((value - self.mean) / self._error, len(self.values) - 1)
@@ -95,7 +98,7 @@ class Sample:
         """
         if math.isinf(bound) or self.mean == bound:
             return 1.0
-        return min(max((value - bound) / (self.mean - bound), 0.0), 1.0) ** len(self.values)
+        return min((value - bound) / (self.mean - bound), 1.0) ** len(self.values)
 
 
 class Chosen:
