@@ -4,6 +4,7 @@
 #   make test     all checks, and all tests but the slow ones
 #   make test-slow   those in real time or with a cluster of their own
 #   make install  the set-up alone          make check   format, lint, types, layers
+#   make map      all protocols on the same networks, an hour of CPU
 #   make bench    the benchmarks            make fuzz    every property with all its examples, a million inputs a reader
 #   make docs     the documentation as a site, in out/site/html
 #   make lock     new exact versions        make clean   what the above made
@@ -17,11 +18,11 @@ READY := $(VENV)/.ready
 # compile all it imports, and pytest rewrite all tests in every worker.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz docs lock clean
+.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz docs map lock clean
 
 demo: install
 	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
-	$(BIN)/roamcast run examples/demo.toml --set duration=60 --replay --quiet --force --out out/demo-replay
+	$(BIN)/roamcast run examples/demo.toml --set duration=70 --replay --quiet --force --out out/demo-replay
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
 # one worker (loadfile): what they share, such as a measured campaign or a browser, is made once; so is Spark's session
@@ -70,6 +71,9 @@ check: install
 
 bench: install
 	$(BIN)/python -m bench
+
+map: install
+	$(BIN)/python -m studies.map
 
 fuzz: install
 	ROAMCAST_EXAMPLES=all $(BIN)/pytest -n 2 --dist loadfile -m hypothesis

@@ -23,7 +23,7 @@ from roamcast.errors import RoamcastError
 from roamcast.lab.lab import Lab, work_folder
 from roamcast.live.store import Store
 from roamcast.protocols.api import Parameters
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 _EVERYTHING: Final = 1
 """The id of each node's subscription."""

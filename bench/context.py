@@ -9,11 +9,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import roamcast.papers
-from roamcast.facts.context_truth import outcome
+from roamcast.analysis.context_truth import outcome
+from roamcast.analysis.run import Run
+from roamcast.analysis.summary import Summary, summarise
 from roamcast.facts.sinks import MemorySink
-from roamcast.facts.summary import Summary, summarise
 from roamcast.sim.run import run as simulate
-from roamcast.sim.scenario import check, read
+from roamcast.sim.scenario.scenario import check, read
 from roamcast.units import SECOND
 
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "context.toml"
@@ -30,7 +31,8 @@ def measured(raw: Mapping[str, Any]) -> tuple[float, Summary, str]:
     report = simulate(scenario, facts)
     tables = facts.tables()
     found = outcome(tables, reach=scenario.radio.longest, end=round(scenario.duration * SECOND))
-    return report.cpu, summarise(tables, 0.0), f"{found.delivered} of {found.ideal} ideal pairs"
+    summary = summarise(Run.over(tables, scenario))
+    return report.cpu, summary, f"{found.delivered} of {found.ideal} ideal pairs"
 
 
 def run() -> None:

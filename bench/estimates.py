@@ -1,4 +1,4 @@
-"""How far the estimates of a run's time are off, and the costs that fit best (`campaign/estimate.py`).
+"""How far the estimates of a run's time are off, and the costs that fit best (`campaign/define/estimate.py`).
 
 python -m bench estimates     each protocol in some scenarios: CPU s, estimate, ratio; then the fitted costs
 """
@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from roamcast.campaign.estimate import COSTS, Cost, estimated, features
+from roamcast.campaign.define.estimate import COSTS, Cost, estimated, features
 from roamcast.facts.sinks import ParquetSink
 from roamcast.sim.run import run as simulate
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 _PLACED = {"width": 100, "height": 100, "around": "node"}
 _BASE: dict[str, Any] = {

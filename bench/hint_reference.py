@@ -14,10 +14,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, Final
 
+from roamcast.analysis.run import Run
+from roamcast.analysis.summary import summarise
 from roamcast.facts.sinks import MemorySink
-from roamcast.facts.summary import summarise
 from roamcast.sim.run import run as run_scenario
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 SEEDS: Final = range(1, 6)
 WARMUP: Final = 60.0
@@ -90,8 +91,9 @@ def reference(case: Case, seed: int, duration: float = WARMUP + MEASURED) -> Sce
 def _outcome(task: tuple[Case, int]) -> Outcome:
     case, seed = task
     facts = MemorySink()
-    report = run_scenario(reference(case, seed), facts)
-    found = summarise(facts.tables(), WARMUP)
+    scenario = reference(case, seed)
+    report = run_scenario(scenario, facts)
+    found = summarise(Run.over(facts.tables(), scenario))
     assert found.delivery is not None
     assert found.packets_per_pair is not None
     assert found.carrier_packets_per_pair is not None

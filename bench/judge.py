@@ -14,9 +14,9 @@ from typing import Final
 import numpy as np
 import numpy.typing as npt
 
-from roamcast.campaign.sequential import Looks
-from roamcast.campaign.statistics import t_quantile
-from roamcast.papers.bootstrap import weights
+from roamcast.statistics.bootstrap import weights
+from roamcast.statistics.intervals import t_quantile
+from roamcast.statistics.sequential import Looks
 
 Array = npt.NDArray[np.float64]
 CLAIMS: Final = 20_000

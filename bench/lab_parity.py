@@ -10,12 +10,13 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
-from roamcast.campaign.statistics import agree, interval
+from roamcast.analysis.run import Run
+from roamcast.analysis.summary import Summary, summarise
 from roamcast.facts.sinks import MemorySink
-from roamcast.facts.summary import Summary, summarise
 from roamcast.lab.lab import run_lab
 from roamcast.sim.run import run as simulate
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
+from roamcast.statistics.intervals import agree, interval
 
 SEEDS: Final = range(1, 9)
 AT_ONCE: Final = 4
@@ -73,7 +74,7 @@ AIRS: Final[dict[str, dict[str, Any]]] = {
 def _simulated(one: Scenario) -> Summary:
     sink = MemorySink()
     simulate(one, sink)
-    return summarise(sink.tables(), one.warmup)
+    return summarise(Run.over(sink.tables(), one))
 
 
 async def _live_all(scenarios: list[Scenario]) -> list[Summary]:
@@ -85,7 +86,7 @@ async def _live_all(scenarios: list[Scenario]) -> list[Summary]:
             report = await run_lab(one, sink)
         if not report.whole:
             raise RuntimeError("; ".join(report.problems()))
-        return summarise(sink.tables(), one.warmup)
+        return summarise(Run.over(sink.tables(), one))
 
     return list(await asyncio.gather(*map(live, scenarios)))
 

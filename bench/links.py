@@ -18,10 +18,10 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import kernel, reference
+from roamcast.sim.core import kernel, reference
 from roamcast.sim.mobility.trace import ABOUT_FILE, LINKS, VERSION, About
 from roamcast.sim.run import run as simulate
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 from roamcast.sim.world import CoreMaker
 from roamcast.units import SECOND
 

@@ -69,11 +69,11 @@ def mutated(rng: random.Random, octets: bytes) -> bytes:
 
 
 class Maker:
-    def __init__(self, rng: random.Random, key: NetworkKey | None) -> None:
+    def __init__(self, rng: random.Random, key: NetworkKey | None, protocol: str = "") -> None:
         self._rng = rng
-        self._insiders = [Sealer(key, node) for node in range(10, 310)]
+        self._insiders = [Sealer(key, node, protocol=protocol) for node in range(10, 310)]
         self._stranger = Sealer(NetworkKey(bytes(32)) if key else None, 7)
-        self._good = Sealer(key, GOOD)
+        self._good = Sealer(key, GOOD, protocol=protocol)
         self._recorded: list[bytes] = []
 
     def good(self) -> bytes:

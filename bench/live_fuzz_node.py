@@ -44,7 +44,7 @@ SAID: Final = (
 def messages(rng: random.Random, key: NetworkKey) -> Iterator[bytes]:
     """Authentic frames with something like a message in them."""
     codec = CATALOGUE[PROTOCOL].codec()
-    senders = [Sealer(key, node, counter=2**50) for node in range(400, 500)]
+    senders = [Sealer(key, node, protocol=PROTOCOL, counter=2**50) for node in range(400, 500)]
     while True:
         payload = codec.encode(rng.choice(SAID))
         yield rng.choice(senders).seal(
@@ -61,7 +61,7 @@ async def throw(
     pid: int, control: str, sock: socket.socket, home: tuple[str, int], key: NetworkKey, count: int
 ) -> None:
     rng = random.Random(SEED)
-    outside, inside = Maker(rng, key).frames(), messages(rng, key)
+    outside, inside = Maker(rng, key, PROTOCOL).frames(), messages(rng, key)
     sent, sizes = 0, list[float]()
     async with Client(control) as client:
 

@@ -13,12 +13,13 @@ from pathlib import Path
 from typing import Any, Final
 
 from bench.cpu import cpu_seconds
-from roamcast.campaign.experiment import experiment
-from roamcast.campaign.plan import plan
-from roamcast.campaign.verify import verify
-from roamcast.pipeline.measures import measure
+from roamcast.campaign.define.experiment import experiment
+from roamcast.campaign.define.plan import plan
+from roamcast.campaign.folder.survey import settled
+from roamcast.campaign.folder.verify import verify
+from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import session
-from roamcast.pipeline.simulate import settled, simulate
+from roamcast.pipeline.simulate import simulate
 
 RUNS: Final = 200
 MEASURES: Final = ("delivery", "overhead", "delay_p95")

@@ -22,13 +22,13 @@ from pyspark.sql import SparkSession
 
 from bench import duckdb_measures
 from bench.cpu import cpu_seconds
-from roamcast.campaign.folder import digest_of, facts_file
-from roamcast.campaign.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.campaign.folder.layout import digest_of, facts_file
+from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.rows import filter_rows
 from roamcast.facts.schema import COUNTERS
-from roamcast.pipeline.measures import measure
+from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import session
 from roamcast.units import SECOND
 

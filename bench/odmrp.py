@@ -4,12 +4,14 @@ O7: converting an event to its digest over nesting 1 to 200, and comparing it; o
 the event grows with its depth, and once with one leaf at the bottom. O8: false positives and negatives over the number
 of filters. Then the paper's own run, CPU time per reception beside hint on the same moving network, and what every
 switch of the protocol changes by itself. `python -m bench.odmrp moving` has the last among nodes that move,
-`protocols` the extension beside plain ODMRP, hint and COMAN, `throughput` the paper's Figure 6, `waiting` what waits
-too long there, `figures` its others, and `trees` looks for the topology most in favour of O2.
+`groupings` compares what makes a group in the map's world, `protocols` the extension with plain ODMRP, hint and COMAN,
+`throughput` has the paper's Figure 6, `waiting` what waits too long there, `figures` its others, and `trees` looks for
+the topology most in favour of O2.
 """
 
 import random
 import sys
+import tomllib
 from pathlib import Path
 from time import process_time
 from typing import Any, Final
@@ -18,20 +20,24 @@ import msgspec
 
 from bench.content_summary import EVENTS, cost, nested, record, subscription
 from roamcast import papers
+from roamcast.analysis.run import Run
+from roamcast.analysis.summary import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.summary import Summary
 from roamcast.content.xml import event_from_xml
 from roamcast.facts.sinks import MemorySink
-from roamcast.facts.summary import summarise
 from roamcast.sim.run import run as simulate
-from roamcast.sim.scenario import Scenario, check, load
+from roamcast.sim.scenario.scenario import Scenario, check, load
+from roamcast.statistics.intervals import interval
 from roamcast.units import SECOND
 
 SEED: Final = 1
 DEPTHS: Final = (1, 10, 50, 100, 200)
 COUNTS: Final = (1, 10, 100, 1000)
+GROUPINGS: Final = ("elements", "digest", "subscription", "source")
+PAPERS: Final = Path(papers.__file__).parent
 EXAMPLE: Final = Path(__file__).parents[1] / "examples" / "odmrp.toml"
 
 
@@ -148,8 +154,8 @@ def brokers() -> None:
 def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | None = None) -> None:
     """An experiment without Spark: every choice by itself."""
     (experiment,) = (one for one in papers.load(["odmrp"]) if one.name == name)
-    print(f"\n{experiment.spec.title}; means of {seeds} seeds")
-    print(f"{'':66} {'delivery':>9} {'packets':>8} {'bits':>8} {'in requests':>12} {'delay, ms':>10}")
+    print(f"\n{experiment.spec.title}; means of {seeds} seeds with their 95 % intervals")
+    print(f"{'':66} {'delivery':>15} {'packets':>13} {'kbit':>15} {'in requests':>13} {'delay, ms':>13}")
     for variant, point in (
         (one, point) for point in experiment.points(experiment.variants[0]) for one in experiment.variants
     ):
@@ -157,8 +163,38 @@ def switches(name: str = "odmrp-switches", seeds: int = 10, duration: float | No
         scenario = msgspec.structs.replace(scenario, duration=duration or scenario.duration)
         title = ", ".join((variant.name, *(f"{value} {label}" for label, value in point.items())))
         rows = [_figures(msgspec.structs.replace(scenario, seed=seed)) for seed in experiment.seeds(seeds)]
-        delivery, packets, bits, inside, delay = (sum(column) / len(rows) for column in zip(*rows, strict=True))
-        print(f"{title:66} {delivery:9.3f} {packets:8.2f} {bits:8,.0f} {inside:12.3f} {delay * 1e3:10.1f}")
+        scales = (1, 1, 1e-3, 1, 1e3)
+        values = [
+            [value * scale for value in column] for scale, column in zip(scales, zip(*rows, strict=True), strict=True)
+        ]
+        print(f"{title:66}", *(f"{one.mean:9.3f} ±{one.half:6.3f}" for one in map(interval, values)), flush=True)
+
+
+def groupings(
+    cells: tuple[tuple[float, int, float, int], ...] = ((1, 867, 1.0, 2), (1, 1243, 0.2, 3), (20, 867, 0.2, 3)),
+) -> None:
+    """What makes a group, in the map's world with the paper's filters and contents, ids and timestamps.
+
+    A cell: m/s, the side of the area in metres, each publisher's events per second, and seeds.
+    """
+    workload = tomllib.loads((PAPERS / "experiments" / "odmrp-moving.toml").read_text())["scenario"]["workload"]
+    fresh = {name: {"low": 1, "high": 10**9} for name in ("id", "timestamp")}
+    for speed, side, rate, seeds in cells:
+        raw = tomllib.loads((PAPERS / "scenarios" / "map.toml").read_text())
+        raw |= {"duration": 220, "area": {"width": side, "height": side}, "record": {"movement": False}}
+        raw["movement"]["speed"] = [speed, speed]
+        raw["workload"]["subscribers"][0]["filter"] = workload["subscribers"][0]["filter"]
+        contents = workload["publishers"][0]["contents"]
+        raw["workload"]["publishers"][0] |= {"rate": rate, "type": "CD", "contents": contents, "attributes": fresh}
+        for parameters in (
+            *({"grouping": name} for name in GROUPINGS),
+            {"grouping": "source", "forwarding": "summary"},
+        ):
+            scenario = check({**raw, "protocol": {"name": "odmrp", "parameters": parameters}}, "bench", Path())
+            rows = [_figures(msgspec.structs.replace(scenario, seed=seed)) for seed in range(101, 101 + seeds)]
+            delivery, packets, bits = (sum(column) / seeds for column in list(zip(*rows, strict=True))[:3])
+            said = f"{speed:g} m/s, {side} m, {rate:g}/s, {' '.join(parameters.values())}"
+            print(f"{said:48} {delivery:9.3f} {packets:9.2f} {bits / 1e3:9.2f} kbit", flush=True)
 
 
 def _figures(scenario: Scenario) -> tuple[float, ...]:
@@ -166,7 +202,7 @@ def _figures(scenario: Scenario) -> tuple[float, ...]:
     sink = MemorySink()
     simulate(scenario, sink)
     tables = sink.tables()
-    summary = summarise(tables, scenario.warmup)
+    summary = summarise(Run.over(tables, scenario))
     via = tables["deliver"]["via"].to_pylist()
     found = (summary.delivery, summary.packets_per_pair, summary.bits_per_pair, summary.delay_mean)
     delivery, packets, bits, delay = (0.0 if value is None else value for value in found)
@@ -291,9 +327,11 @@ def run() -> None:
 
 if __name__ == "__main__":
     if sys.argv[1:] == ["moving"]:
-        switches("odmrp-switches-moving", 3, 130.0)
+        switches("odmrp-switches-moving", duration=130.0)
     elif sys.argv[1:] == ["protocols"]:
-        switches("odmrp-moving", 3, 130.0)
+        switches("odmrp-moving", duration=130.0)
+    elif sys.argv[1:] == ["groupings"]:
+        groupings()
     elif sys.argv[1:] == ["figures"]:
         figures()
     elif sys.argv[1:] == ["throughput"]:

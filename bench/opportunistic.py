@@ -1,8 +1,8 @@
 """What carrying documents costs: the default of the paper's evaluation, 120 hosts for 14,000 s with caches of 100.
 
-CPU seconds and peak memory of a run, each in a process of its own, by hops and by medium access; what forgetting costs
-beside it. `python -m bench.opportunistic 1400` runs a shorter time, `python -m bench.opportunistic ideal 1 1 14000` one
-case only.
+CPU seconds and peak memory of a run, each in a process of its own, by hops and by medium access; beside them caches
+that are first in, first out, and forget what they drop. `python -m bench.opportunistic 1400` runs a shorter time,
+`python -m bench.opportunistic ideal 1 1 14000` one case only.
 """
 
 import resource
@@ -13,9 +13,9 @@ from typing import Final, NamedTuple
 
 import roamcast.papers
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim.compilation import load_kernel
+from roamcast.sim.core.compilation import load_kernel
 from roamcast.sim.run import run as run_scenario
-from roamcast.sim.scenario import check, read
+from roamcast.sim.scenario.scenario import check, read
 
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "opportunistic.toml"
 PAPER: Final = 14_000.0
@@ -26,7 +26,7 @@ USAGE: Final = """usage: python -m bench.opportunistic [SECONDS]
        python -m bench.opportunistic MAC HOPS REMEMBER SECONDS
   MAC       ideal, or dcf (802.11)
   HOPS      how far announces and documents travel: 1 to 8
-  REMEMBER  1: hosts remember what they had; 0: they forget what they dropped
+  REMEMBER  1: hosts remember what they had; 0: they drop what came first, and forget what they dropped
   SECONDS   how long to simulate; without it 14000, as in the paper"""
 
 
@@ -41,9 +41,10 @@ class Cost(NamedTuple):
 def cost(mac: str, scope: int, remember: bool, duration: float) -> Cost:
     """Of one run in this process."""
     load_kernel()
-    raw = read(SCENARIO) | {"duration": duration}
+    raw = read(SCENARIO) | {"duration": duration, "cooldown": 0.0}
     raw["mac"]["model"] = mac
-    raw["protocol"]["parameters"] |= {"scope": scope, "capacity": 100, "remember": remember}
+    policy = "oldest" if remember else "oldest arrival"  # with "oldest", forgetting changes next to nothing
+    raw["protocol"]["parameters"] |= {"scope": scope, "capacity": 100, "remember": remember, "policy": policy}
     facts = MemorySink()
     report = run_scenario(check(raw, "bench", Path()), facts)
     memory = resource.getrusage(resource.RUSAGE_SELF).ru_maxrss / 1024

@@ -14,10 +14,10 @@ from statistics import mean
 from typing import Any, Final
 
 import roamcast.papers
-from roamcast.campaign.statistics import interval
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run as run_scenario
-from roamcast.sim.scenario import check, read
+from roamcast.sim.scenario.scenario import check, read
+from roamcast.statistics.intervals import interval
 
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "opportunistic-radio.toml"
 BASE: Final = {"scope": 2, "capacity": 8}
@@ -53,7 +53,7 @@ PAIRS: Final[tuple[tuple[str, dict[str, Any], str, dict[str, Any]], ...]] = (
 
 def outcome(changes: dict[str, Any], seed: int) -> tuple[float, float, float, float]:
     """Deliveries to others than the publisher, and messages by kind: announces, requests, pieces; in thousands."""
-    raw = read(SCENARIO) | {"duration": DURATION, "seed": seed}
+    raw = read(SCENARIO) | {"duration": DURATION, "cooldown": 0.0, "seed": seed}
     raw["protocol"]["parameters"] |= BASE | changes
     facts = MemorySink()
     run_scenario(check(raw, "choices", Path()), facts)

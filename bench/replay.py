@@ -24,11 +24,11 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
-from roamcast.campaign.recorded import RecordedRun, run_in
+from roamcast.campaign.folder.recorded import RecordedRun, run_in
 from roamcast.facts.sinks import ParquetSink
 from roamcast.report.replay import write_replay
 from roamcast.sim.run import run as simulate
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 sys.path.insert(0, str(Path(__file__).resolve().parent.parent / "tests"))
 from report.chromium import Browser, find_chromium  # the tests' own driver

@@ -19,10 +19,10 @@ from msgspec.structs import replace
 from bench import ns3
 from bench.ns3 import Load
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
-from roamcast.sim.core import Upcall
+from roamcast.sim.core import reference
+from roamcast.sim.core.interface import Upcall
 from roamcast.sim.run import run
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 from roamcast.sim.world import CoreMaker
 
 
@@ -109,7 +109,7 @@ def run_all() -> None:
 
 def _print_shares() -> None:
     """Where the time goes: in the compiled core, crossings included, or in the world and the brokers around it."""
-    from roamcast.sim import kernel  # noqa: PLC0415  # not before a run is asked for: loading it takes a second
+    from roamcast.sim.core import kernel  # noqa: PLC0415  # not before a run is asked for: loading it takes a second
 
     class Timed(kernel.Core):
         cpu, calls = 0.0, 0

@@ -10,7 +10,7 @@ from typing import Any, Final
 import roamcast.papers
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run as run_scenario
-from roamcast.sim.scenario import check, read
+from roamcast.sim.scenario.scenario import check, read
 
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "coman.toml"
 DEFAULT_TRAFFIC: Final = {"rate": 0.5, "size": 256}

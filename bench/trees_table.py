@@ -12,15 +12,12 @@ from statistics import mean, stdev
 from typing import Any, Final
 
 import roamcast.papers
-from roamcast.facts.contacts import Reach, contacts
-from roamcast.facts.schema import TABLES
+from roamcast.analysis.measures.repairs import repairs
+from roamcast.analysis.measures.tree import tree
+from roamcast.analysis.run import Run
 from roamcast.facts.sinks import MemorySink
-from roamcast.facts.tree_links import tree_links
-from roamcast.pipeline.measures.repairs import costs, figures, repairs_of
-from roamcast.pipeline.measures.tree import figures as of_tree
 from roamcast.sim.run import run as run_scenario
-from roamcast.sim.scenario import check, read
-from roamcast.units import seconds
+from roamcast.sim.scenario.scenario import check, read
 
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "coman.toml"
 SEEDS: Final = range(1, 11)
@@ -59,25 +56,21 @@ def measured(medium: str, protocol: str, parameters: dict[str, Any], seed: int) 
     sink = MemorySink()
     scenario = check(raw, "bench", Path())
     run_scenario(scenario, sink)
-    start, end = seconds(WARMUP), seconds(DURATION)
-    facts = {name: TABLES[name].empty_table() for name in ("link", "away")} | sink.tables()
-    network = contacts(facts, scenario.nodes, end, Reach(RANGE))
-    tree = of_tree(tree_links(sink.table("tree"), scenario.nodes, end), network, start)
-    repairs = [repair for repair in repairs_of(sink.table("tree")) if repair.began >= start]
-    took, about = costs(repairs, sink.table("transmit")), figures(repairs)
+    run = Run.over(sink.tables(), scenario)
+    values = {**tree(run), **repairs(run)}
     found = {
-        "TC": tree["connected"],
-        "TC*": tree["matched"],
-        "reach": tree["reach"],
-        "physical TC": tree["physical_connected"],
-        "physical TC*": tree["physical_matched"],
-        "physical reach": tree["physical_reach"],
-        "NR": about["path"],
-        "NI": took["nodes"],
-        "MS": took["messages"],
-        "transmissions": took["transmissions"],
-        "repairs": len(repairs) / ((DURATION - WARMUP) / 60),
-        "repaired": about["succeeded"],
+        "TC": values["tree_connected"],
+        "TC*": values["tree_matched"],
+        "reach": values["tree_reach"],
+        "physical TC": values["tree_connected_physical"],
+        "physical TC*": values["tree_matched_physical"],
+        "physical reach": values["tree_reach_physical"],
+        "NR": values["reconfiguration_nodes"],
+        "NI": values["repair_nodes"],
+        "MS": values["repair_messages"],
+        "transmissions": values["repair_transmissions"],
+        "repairs": (values["repairs"] or 0) / ((DURATION - WARMUP) / 60),
+        "repaired": values["repairs_succeeded"],
     }
     return {name: math.nan if value is None else value for name, value in found.items()}
 

@@ -20,9 +20,9 @@ from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.facts import Decision
 from roamcast.protocols.testing import Mesh
-from roamcast.sim.compilation import load_kernel
+from roamcast.sim.core.compilation import load_kernel
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 from roamcast.units import SECOND
 
 ROOT = Path(__file__).parents[1]

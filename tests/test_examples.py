@@ -10,7 +10,7 @@ import pytest
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
-from roamcast.sim.scenario import load
+from roamcast.sim.scenario.scenario import load
 
 ROOT = Path(__file__).parents[1]
 EXAMPLES = ROOT / "examples"

@@ -42,7 +42,7 @@ def test_links_that_lead_nowhere_are_found(tmp_path: Path) -> None:
 def test_pages_link_to_the_reference_and_to_files(tmp_path: Path) -> None:
     loaded("build").lay_out(tmp_path)
     choose = (tmp_path / "docs/choose.md").read_text()
-    assert "[`campaign/race.py`](../api/roamcast.campaign.md#roamcastcampaignrace)" in choose
+    assert "[`campaign/decide/race.py`](../api/roamcast.campaign.decide.md#roamcastcampaigndeciderace)" in choose
     writing = (tmp_path / "docs/writing-a-protocol.md").read_text()
     assert "[`examples/my_gossip.py`](../files/examples/my_gossip.py.md)" in writing
     assert "class " in (tmp_path / "files/examples/my_gossip.py.md").read_text()

@@ -42,9 +42,9 @@ SETTINGS: Final[dict[str, tuple[Mapping[str, Any], ...]]] = {
     "opportunistic": ({}, {"whole": True, "scope": 3}),
     "odmrp": (
         {},
-        {"grouping": "subscription", "request": "group", "forwarding": "summary", "merge": True},
-        {"grouping": "source", "request": "group", "forwarding": "summary", "merge": True, "upstream": "all"},
-        {"forwarding": "summary", "tables": "period", "merge": True, "keep_flag": "request", "unknown": "request"},
+        {"grouping": "subscription", "forwarding": "summary", "merge": True},
+        {"grouping": "source", "forwarding": "summary", "merge": True, "upstream": "all"},
+        {"grouping": "digest", "unknown": "data"},
     ),
 }
 """Parameters of a protocol that lead messages elsewhere; the others have their defaults."""

@@ -7,7 +7,7 @@ from pathlib import Path
 from typing import NamedTuple
 
 from roamcast.sim.mobility import export
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 SOURCE = Path(__file__).with_name("flooding.cc")
 MODULES = ("ns3-wifi", "ns3-mobility", "ns3-propagation", "ns3-network", "ns3-core")

@@ -22,7 +22,7 @@ import pyarrow as pa
 from bench.power.mount import Power, lacking, mounted
 from roamcast.errors import RoamcastError
 from roamcast.live.link.replay import Session
-from roamcast.live.parts import Parts
+from roamcast.live.parts import Parts, read
 from roamcast.live.store import Store, StoreError, Sync
 
 CUTS = 1000
@@ -132,7 +132,7 @@ def _missing(folder: Path, said: Acknowledged, sync: Sync) -> Iterator[str]:
         yield f"heard block {said.heard}, found {heard}"
     if serial < max(said.publications, default=0):
         yield f"serial {serial} would be given again"
-    found = [n for _, rows in Parts(folder).all() for n in rows["n"].to_pylist()]
+    found = [n for _, rows in read(folder) for n in rows["n"].to_pylist()]
     yield from (f"facts {n}" for n in said.facts if n not in found)
 
 

@@ -47,8 +47,8 @@ def local_path(text: str) -> Path:
     scheme = scheme_of(text)
     if scheme is not None:
         raise ConfigError(
-            f"{text}: {scheme}: is no file system that can be written here: name a folder that all machines see under "
-            "the same name (NFS, for one); a finished campaign goes to an object store with `roamcast publish`"
+            f"{text}: {scheme}: cannot be written to: name a folder that all machines see under "
+            "the same name (NFS, for one); a finished campaign goes to an object store with `roamcast upload`"
         )
     return Path(urllib.parse.unquote(urllib.parse.urlsplit(text).path) if _SCHEME.match(text) else text)
 
@@ -73,7 +73,7 @@ class Store:
         if scheme is None:
             return cls(str(local_path(str(place))))
         if scheme not in _S3:
-            raise ConfigError(f"{place}: {scheme}: is no file system that is known here: there are file: and s3:")
+            raise ConfigError(f"{place}: {scheme}: is not a known file system: there are file: and s3:")
         bucket, _, key = str(place).partition(":/")[2].lstrip("/").partition("/")
         if not bucket:
             raise ConfigError(f"{place}: names no bucket")

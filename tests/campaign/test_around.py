@@ -10,12 +10,12 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from roamcast.campaign.around import around_trace, in_words
+from roamcast.campaign.define.around_trace import around_trace, in_words
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.mobility.presence import least_present
 from roamcast.sim.mobility.trace import LEGS, LINKS, About
-from roamcast.sim.recordings import check_recordings
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.recordings import check_recordings
+from roamcast.sim.scenario.scenario import check
 
 S = 1_000_000_000
 Stay = tuple[int, int, int]

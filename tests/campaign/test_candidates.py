@@ -6,8 +6,8 @@ from typing import Any
 
 import pytest
 
-from roamcast.campaign.around import moved
-from roamcast.campaign.candidates import (
+from roamcast.campaign.define.around_trace import moved
+from roamcast.campaign.define.candidates import (
     able,
     as_node,
     as_scenario,
@@ -20,7 +20,7 @@ from roamcast.campaign.candidates import (
 from roamcast.config.document import document
 from roamcast.errors import ConfigError
 from roamcast.protocols.catalogue import CATALOGUE
-from roamcast.sim.scenario import check, load
+from roamcast.sim.scenario.scenario import check, load
 
 SCENARIO: dict[str, Any] = {"nodes": 4, "duration": 10, "area": {"width": 100, "height": 100}}
 

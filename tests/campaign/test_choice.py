@@ -4,9 +4,9 @@ import math
 
 import pytest
 
-from roamcast.campaign.choice import Choice, Figures, ranked
-from roamcast.campaign.race import Seen
-from roamcast.campaign.statistics import Estimate
+from roamcast.campaign.decide.choice import Choice, Figures, ranked
+from roamcast.campaign.decide.race import Seen
+from roamcast.statistics.intervals import Estimate
 
 
 def figures(goal: float, cost: float) -> Figures:

@@ -5,8 +5,8 @@ from typing import Any
 
 import pytest
 
-from roamcast.campaign.estimate import COSTS, estimated
-from roamcast.sim.scenario import check
+from roamcast.campaign.define.estimate import COSTS, estimated
+from roamcast.sim.scenario.scenario import check
 
 
 def estimate(protocol: str, **parameters: Any) -> float:  # noqa: ANN401  # the protocol's

@@ -9,8 +9,8 @@ from typing import Any
 import pyarrow as pa
 import pytest
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE, read_commit, write_commit
-from roamcast.campaign.schemas import MANIFEST_ARROW, RUNS_ARROW
+from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE, read_commit, write_commit
+from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
 from roamcast.errors import RoamcastError
 
 _KILLED = """

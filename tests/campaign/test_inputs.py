@@ -4,8 +4,8 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.campaign import inputs
-from roamcast.campaign.inputs import FILES, Input, Sources, digest
+from roamcast.campaign.define import inputs
+from roamcast.campaign.define.inputs import FILES, Input, Sources, digest
 from roamcast.errors import RoamcastError
 
 

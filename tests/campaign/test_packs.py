@@ -9,11 +9,11 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from roamcast.campaign import packs
-from roamcast.campaign.folder import done_file
-from roamcast.campaign.packs import in_packs, pack, pack_name, read_packs, write_index
-from roamcast.campaign.run_file import Damaged, RunFile, read_record
-from roamcast.campaign.stored import Stored
+from roamcast.campaign.folder import packs
+from roamcast.campaign.folder.layout import done_file
+from roamcast.campaign.folder.packs import in_packs, pack, pack_name, read_packs, write_index
+from roamcast.campaign.folder.run_file import Damaged, RunFile, read_record
+from roamcast.campaign.folder.stored import Stored
 from roamcast.facts.schema import TABLES
 from roamcast.storage import Store
 

@@ -11,12 +11,12 @@ import pytest
 from click.testing import CliRunner
 
 from pipeline.tiny import made, odd, planned, raw
-from roamcast.campaign import identity
-from roamcast.campaign.experiment import check_measures, wanted_measures
-from roamcast.campaign.plan import Plan, load_experiment, plan
+from roamcast.campaign.define import identity
+from roamcast.campaign.define.experiment import check_measures, wanted_measures
+from roamcast.campaign.define.plan import Plan, load_experiment, plan
 from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 EXAMPLE = Path(__file__).parents[2] / "examples" / "campaigns" / "range.toml"
 
@@ -135,7 +135,7 @@ def test_a_scenario_may_be_in_a_file_of_its_own(tmp_path: Path) -> None:
 
 def test_the_example_is_planned_without_spark() -> None:
     program = (
-        "import sys; from pathlib import Path; from roamcast.campaign.plan import load_experiment, plan\n"
+        "import sys; from pathlib import Path; from roamcast.campaign.define.plan import load_experiment, plan\n"
         "print(len(plan([load_experiment(Path(sys.argv[1]))]).rows), 'pyspark' in sys.modules)"
     )
     done = subprocess.run([sys.executable, "-c", program, EXAMPLE], capture_output=True, text=True, check=True)
@@ -160,7 +160,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "axis": ({"axes": [axis("radio.rnage", 1)]}, "radio.rnage: there is no such field; did you mean 'range'?"),
     "list": ({"axes": [axis("workload.publishers[1].rate", 1)]}, "there is no workload.publishers[1] in the scenario"),
     "path": ({"axes": [axis("radio..range", 1)]}, "axes[0].field: 'radio..range': expected a name"),
-    "seed axis": ({"axes": [axis("seed", 1)]}, "axes[0].field: the seed is no axis"),
+    "seed axis": ({"axes": [axis("seed", 1)]}, "axes[0].field: the seed is not an axis"),
     "both": ({"axes": [axis("nodes", 1, fields=["nodes"])]}, "axes[0].field: give either field or fields"),
     "labels": ({"axes": [axis("nodes", 1), axis("duration", 1, label="nodes")]}, "axes: two are named 'nodes'"),
     "no values": ({"axes": [axis("nodes")]}, "axes[0].values: expected a list of at least 1 value; got []"),
@@ -178,7 +178,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     ),
     "preview's value": (
         {"axes": [axis("nodes", 1, 2)], "quick": {"duration": 9, "values": {"nodes": [3]}}},
-        "quick.values.nodes: 3 is no value of this axis",
+        "quick.values.nodes: 3 is not a value of this axis",
     ),
     "preview's values": (
         {"axes": [axis("nodes", 1, 2)], "quick": {"duration": 9, "values": {"nodes": []}}},
@@ -366,13 +366,13 @@ def modules(folder: Path, **changes: Any) -> set[str]:  # noqa: ANN401
 def test_a_run_depends_on_the_simulator_and_on_its_own_protocol_alone(tmp_path: Path) -> None:
     hint = modules(tmp_path, scenario=scenario_with(protocol={"name": "hint"}))
     coman = modules(tmp_path, scenario=scenario_with(protocol={"name": "coman"}))
-    everybody = ("facts.schema", "sim.kernel", "sim.mobility.waypoint", "content.filter", "protocols.api")
+    everybody = ("facts.schema", "sim.core.kernel", "sim.mobility.waypoint", "content.filter", "protocols.api")
     assert {f"roamcast.{name}" for name in everybody} <= hint & coman
     assert "roamcast.protocols.hint" in hint - coman
     assert "roamcast.protocols.tree.coman" in coman - hint
     assert "roamcast.protocols.neighbours" in hint, "what its protocol imports belongs to a run"
     packages = {name.split(".")[1] for name in hint | coman if "." in name}
-    assert not packages & {"cli", "report", "papers", "pipeline", "campaign", "lab", "live"}
+    assert not packages & {"cli", "report", "papers", "pipeline", "campaign", "analysis", "lab", "live"}
 
 
 def test_a_protocol_in_a_file_depends_on_what_it_imports(tmp_path: Path) -> None:

@@ -2,7 +2,7 @@
 
 import pytest
 
-from roamcast.campaign.plan import Run
+from roamcast.campaign.define.plan import Run
 from roamcast.campaign.progress import Forecast, time_left
 
 

@@ -5,7 +5,7 @@ from datetime import UTC, datetime
 
 import pytest
 
-from roamcast.campaign import provenance
+from roamcast.campaign.define import provenance
 
 
 def test_it_tells_date_machine_and_versions(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -5,7 +5,7 @@ import math
 import numpy as np
 import pytest
 
-from roamcast.campaign.race import LOOKS, Race, Rules, Seen
+from roamcast.campaign.decide.race import LOOKS, Race, Rules, Seen
 
 
 def runs(goal: float, cost: float, n: int = 5, spread: float = 0.001) -> list[Seen]:

@@ -7,7 +7,7 @@ import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 
-from roamcast.campaign.until import Goal, first_look, next_look, parse_goal
+from roamcast.campaign.decide.until import Goal, first_look, next_look, parse_goal
 from roamcast.errors import ConfigError
 
 

@@ -5,7 +5,7 @@ from typing import Any
 
 import pytest
 
-from roamcast.campaign.choice import THE_SAME
+from roamcast.campaign.decide.choice import THE_SAME
 from roamcast.cli.choice import answer, show
 
 HINT = {"seeds": 5, "goal": [0.97, 0.92, 1.02], "cost": [1.21, 1.01, 1.41], "possible": 1.0}

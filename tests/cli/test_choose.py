@@ -29,7 +29,7 @@ def choose(*arguments: str) -> Result:
 @pytest.mark.parametrize(
     ("arguments", "words"),
     [
-        (("--at-least", "delivary=0.9"), "--at-least delivary: is no measure; did you mean 'delivery'?"),
+        (("--at-least", "delivary=0.9"), "--at-least delivary: is not a measure; did you mean 'delivery'?"),
         (("--at-least", "delivery=95"), "'delivery=95': expected MEASURE=SHARE, such as delivery=0.95"),
         (("--at-least", "possible_60=0.9", "--within", "5"), "--within goes with delivery and of-possible"),
         (("--within", "6"), "--within 6: net.toml runs for 6 s after its warm-up"),

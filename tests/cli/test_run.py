@@ -15,7 +15,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast.cli.main import main
-from roamcast.sim.overrides import apply
+from roamcast.sim.scenario.overrides import apply
 
 EXAMPLES = Path(__file__).parents[2] / "examples"
 LINE = EXAMPLES / "line.toml"
@@ -56,6 +56,7 @@ def summary_of(*arguments: str | Path) -> dict[str, Any]:
 
 
 BY_HAND = {
+    "by_filters_alone": False,
     "events": 9,
     "events_wanted": 9,
     "pairs_expected": 9,
@@ -137,7 +138,8 @@ def test_with_contexts_delivery_is_that_of_the_ideal_pairs() -> None:
     result = roamcast("run", "contexts.toml", "--reference", "--json")
     assert result.exit_code == 0, result.output
     printed = json.loads(result.stdout)
-    assert printed["contexts"] == {"ideal": 1, "delivered": 1, "beyond": 0}
+    assert printed["contexts"] == {"delivery": 1.0, "ideal": 1, "delivered": 1, "beyond": 0}
+    assert (printed["summary"]["by_filters_alone"], printed["summary"]["delivery"]) == (True, 0.5)
     assert printed["summary"]["pairs_expected"] == 2
     shown = roamcast("run", "contexts.toml", "--reference", "--force").stdout
     assert "100.00 %, 1 of 1 ideal pairs" in shown

@@ -158,6 +158,18 @@ def test_a_scenario_is_no_experiment() -> None:
     assert (result.exit_code, result.stderr) == (2, words)
 
 
+def test_a_check_says_that_it_executes_the_file_of_a_protocol() -> None:
+    Path("mine.py").write_text("from roamcast.protocols.flooding import ENTRY\nopen('executed', 'w').close()\n")
+    Path("s.toml").write_text(GOOD + '[protocol]\nname = "mine.py:ENTRY"\n')
+    result = roamcast("scenario", "--check", "s.toml")
+    assert (result.exit_code, Path("executed").exists()) == (0, True)
+    assert result.stderr == "protocol.name: mine.py was executed for this check\n"
+    told = " ".join(roamcast("scenario", "--help").stdout.split())
+    assert "without simulating it. If its protocol is in a Python file (file.py:NAME), that file is executed" in told
+    Path("s.toml").write_text(GOOD)
+    assert roamcast("scenario", "--check", "s.toml").stderr == ""
+
+
 def test_recordings_are_opened_when_a_scenario_is_checked_and_a_campaign_planned() -> None:
     missing = '[movement]\nmodel = "recorded"\nfile = "walk.csv"\n'
     Path("s.toml").write_text(GOOD + missing)
@@ -175,7 +187,7 @@ def test_recordings_are_opened_when_a_scenario_is_checked_and_a_campaign_planned
 def test_contacts_are_opened_too() -> None:
     links = '[radio]\npropagation = "links"\n[links]\nfile = "met.trace"\n'
     Path("s.toml").write_text("nodes = 3\nduration = 10\n" + links)
-    words = "met.trace: is no trace (trace.json is missing): make one with roamcast traces import\n"
+    words = "met.trace: is not a trace (trace.json is missing): make one with roamcast traces import\n"
     assert roamcast("scenario", "--check", "s.toml").stderr == f"error: s.toml: links.file: {words}"
 
 
@@ -260,7 +272,10 @@ def test_explain_fits_without_a_terminal() -> None:
     result = roamcast("scenario", "--explain")
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 80
-    assert "    duration: number above 0 up to 10000000; required\n        simulated time, s\n" in result.stdout
+    assert (
+        "    duration: number above 0 up to 10000000; required\n        simulated time, s, with warm-up and cooldown\n"
+        in result.stdout
+    )
 
 
 def test_protocols_are_listed_with_their_summaries() -> None:
@@ -292,7 +307,8 @@ def test_a_protocols_parameters_are_explained() -> None:
         "[protocol.parameters]\n"
         "Parameters of flooding.\n"
         "    protocol.parameters.delivered: whole number from 1; default 1024\n"
-        "        how many events a node remembers having delivered, across restarts too\n"
+        "        how many events a node remembers having delivered, beyond those it\n"
+        "        holds, across restarts too\n"
         "    protocol.parameters.jitter: number from 0 up to 60; default 0.01\n"
         "        longest random wait before passing on, s\n"
         "    protocol.parameters.window: whole number from 1; default 4096\n"
@@ -303,6 +319,7 @@ def test_a_protocols_parameters_are_explained() -> None:
 def test_help_has_examples_and_says_what_every_option_does() -> None:
     assert "roamcast run first.toml" in roamcast("--help").stdout
     assert "[default: out/NAME-SEED]" in roamcast("run", "--help").stdout
+    assert "with context: 0" in " ".join(roamcast("pub", "--help").stdout.split())
     for name in VERBS:
         command = main.get_command(click.Context(main), name)
         assert command is not None

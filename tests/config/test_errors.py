@@ -14,14 +14,14 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec import Meta
 
-from roamcast.campaign.experiment import Spec, experiment
+from roamcast.campaign.define.experiment import Spec, experiment
 from roamcast.config.errors import decode, decode_bytes, expected, misfit, nearest, shown, suggestion
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.live.control_messages import JSON, MSGPACK, EventForm, SubscribeRequest
 from roamcast.live.control_messages import decode as decode_message
 from roamcast.live.settings import parameters
 from roamcast.protocols.catalogue import CATALOGUE
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 SCENARIO: dict[str, Any] = {"nodes": 3, "duration": 10, "area": {"width": 500, "height": 100}}
 EXPERIMENT: dict[str, Any] = {"name": "tiny", "scenario": SCENARIO}
@@ -192,7 +192,7 @@ def test_a_wrong_request(shape: type, text: str, words: str) -> None:
     [
         (b"\xc1", "this is not MessagePack (byte 0)"),
         (msgspec.msgpack.encode({"type": b"x"}), "type: expected text; got 1 byte"),
-        (msgspec.msgpack.encode({"attributes": {1: 2}}), "attributes: the name 1 is no text"),
+        (msgspec.msgpack.encode({"attributes": {1: 2}}), "attributes: the name 1 is not text"),
         # MessagePack tells text from bytes; base64 is for JSON.
         (
             msgspec.msgpack.encode({"payload": "aaaa"}),

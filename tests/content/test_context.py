@@ -465,6 +465,11 @@ MISTAKES: Final = [
     ("speed > max(speed)", 12, "'neighbours' or 'hosts'; found 'speed': write max(neighbours.speed)"),
     ("count() > 1", 6, "'neighbours' or 'hosts'; found ')'"),
     ("count(neighbors) > 1", 6, "write neighbours"),
+    ("max(neighbors.speed) > 1", 4, "found 'neighbors.speed': write max(neighbours.speed)"),
+    ("max(Neighbours.speed) > 1", 4, "write max(neighbours.speed)"),
+    ("min(host.fuel within 9) > 1", 4, "write min(hosts.fuel)"),
+    ("max(engine.heat) > 1", 4, "write max(neighbours.engine.heat)"),
+    ("count(speed) > 1", 6, "found 'speed': write count(neighbours)"),
     ("avg(neighbours.speed) > 1", 3, "write mean"),
     ("count(neighbours.speed) > 1", 6, "neighbours without an attribute"),
     ("max(neighbours) > 1", 4, "the attribute of which to take the max; found 'neighbours': write neighbours.speed"),
@@ -735,6 +740,10 @@ REGION: Final = "within(rect(0, 0, 10, 10))"
         f"{REGION} and fuel < max(neighbours.heading)",
         f"{REGION} and count(neighbours within 5 where heading = 'east' and exists occupants) > 1",
         f"{REGION} and speed > mean(neighbours.speed where x > 0 and distance < 5)",
+        f"{REGION} and within(rect(10, 10, 20, 20))",
+        f"{REGION} and (within(rect(5, 5, 20, 20)) or within(rect(30, 0, 40, 10)))",
+        f"{REGION} and not within(rect(20, 20, 30, 30))",
+        f"{REGION} and count(neighbours where within(rect(20, 20, 30, 30))) > 1",
     ],
 )
 def test_what_may_be_a_context_of_relevance_or_interest(text: str) -> None:
@@ -757,6 +766,18 @@ def test_what_may_be_a_context_of_relevance_or_interest(text: str) -> None:
         ),
         (f"{REGION} and not count(neighbours where not exists fuel) > 1", "looks at 'fuel'"),
         (f"{REGION} and count(neighbours where heading = 'e' or fuel > 1) > 1", "looks at 'fuel'"),
+        (
+            f"{REGION} and within(circle(20, 5, 3))",
+            "asks for rect(0, 0, 10, 10) and circle(20, 5, 3), which have no point in common",
+        ),
+        (
+            f"({REGION} and heading = 'e') and (within(rect(11, 0, 12, 1)) or within(rect(12, 3, 13, 4)))",
+            "no point in common",
+        ),
+        (
+            f"{REGION} or {REGION} and (within(rect(9, 9, 12, 12)) and within(rect(11, 11, 12, 12)))",
+            "no point in common",
+        ),
     ],
 )
 def test_what_may_not_is_refused_by_name(text: str, rule: str) -> None:
@@ -779,6 +800,8 @@ def test_domains_may_look_as_far_as_hosts_can_be_asked() -> None:
     assert str(caught.value) == (
         "the publication domain may ask hosts within 600 m; max(hosts.fuel within 800) asks farther"
     )
+    with pytest.raises(ContentError, match="the publication domain asks for rect"):
+        check_domain(parse_context("within(rect(0, 0, 1, 1)) and within(rect(2, 2, 3, 3))"), PUBLICATION_DOMAIN)
     near = parse_context("max(neighbours.fuel within 900) > 1")
     assert query_distance(near) == 0
     check_domain(near, PUBLICATION_DOMAIN, 0)

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 from lab.twins import LINE, linked, simulated
 from roamcast.lab.air import LinkedAir, PlacedAir, air_facts, air_of, check_possible, mesh_facts
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 from roamcast.units import SECOND
 
 

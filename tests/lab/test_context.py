@@ -6,7 +6,7 @@ from typing import Any
 import pytest
 
 from lab.twins import delivered, live, simulated
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 ROAD = "within(rect(2000, 30, 3300, 70))"
 ACCIDENT, ORDER = 0, 2

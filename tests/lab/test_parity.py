@@ -9,9 +9,9 @@ from typing import Any
 import pytest
 
 from lab.twins import GRID, LINE, RING, Links, delivered, linked, live, live_all, simulated, summary
-from roamcast.campaign.statistics import agree, interval
-from roamcast.sim.scenario import Scenario
-from roamcast.sim.workload import acts
+from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.scenario.workload import acts
+from roamcast.statistics.intervals import agree, interval
 from roamcast.units import SECOND
 
 pytestmark = pytest.mark.slow

@@ -13,9 +13,9 @@ from roamcast.facts.recorder import Sink
 from roamcast.pipeline import twins as live
 from roamcast.pipeline.task import read_done
 from roamcast.pipeline.twins import LIVE, SIMULATED, twins
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.run import run
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 pytestmark = pytest.mark.slow
 

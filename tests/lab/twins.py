@@ -7,12 +7,13 @@ from typing import Any
 
 import pyarrow as pa
 
+from analysis.oracle import summarise
+from roamcast.analysis.summary import Summary
 from roamcast.facts.sinks import MemorySink
-from roamcast.facts.summary import Summary, summarise
 from roamcast.lab.lab import LabReport, run_lab
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.run import run
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 Facts = dict[str, pa.Table]
 Links = list[list[int]]

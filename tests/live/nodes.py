@@ -10,13 +10,12 @@ from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 from typing import Any
 
-import pyarrow.parquet as pq
-
 import roamcast
 from roamcast.content.event import Event
 from roamcast.facts.schema import TABLES
 from roamcast.live.client import Events
 from roamcast.live.node import Node
+from roamcast.live.parts import read
 from roamcast.live.settings import NodeSettings
 
 ENVIRONMENT = {**os.environ, "PYTHONPATH": str(Path(roamcast.__file__).parents[1])}
@@ -97,9 +96,7 @@ async def take(events: Events, count: int) -> list[Event]:
 def facts(folder: Path) -> dict[str, list[dict[str, Any]]]:
     """All parts of a node's facts, in order."""
     found: dict[str, list[dict[str, Any]]] = {table: [] for table in TABLES}
-    for file in sorted(folder.iterdir()):
-        part = pq.read_table(file)
-        table = file.name.rpartition("-")[0]
+    for table, part in read(folder):
         if table in TABLES:
             assert part.schema.equals(TABLES[table])
         found.setdefault(table, []).extend(part.to_pylist())

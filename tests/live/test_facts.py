@@ -44,6 +44,7 @@ def test_totals_are_what_was_added_and_seconds_wait_until_they_are_over(tmp_path
     assert sorted(file.name for file in tmp_path.iterdir()) == [
         "note-000000.parquet",
         "note-000001.parquet",
+        "parts.json",
         "series-000001.parquet",
         "transmit-000000.parquet",
         "transmit-000001.parquet",

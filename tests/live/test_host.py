@@ -93,10 +93,14 @@ def test_nothing_leaves_before_what_was_kept_is_on_disk(tmp_path: Path, probe: d
             sent: list[int] = []
 
             class Recording:
-                def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False) -> None:
+                def broadcast(
+                    self, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False
+                ) -> None:
                     sent.append(node.store.commits)
 
-                def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None:
+                def unicast(
+                    self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False
+                ) -> None:
                     raise AssertionError
 
             port = node.host.port

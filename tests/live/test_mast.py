@@ -19,6 +19,7 @@ import pytest
 
 from lab.test_netns import WHY_NOT as NO_NAMESPACES
 from live.nodes import ENVIRONMENT, address, process, run, settings, until
+from roamcast.cli.status import _lines
 from roamcast.content.event import event_id
 from roamcast.errors import ConfigError
 from roamcast.live import gate, metrics
@@ -302,6 +303,57 @@ def test_a_neighbour_with_another_key_is_told(tmp_path: Path, caplog: pytest.Log
         run(test)
 
 
+def test_a_node_with_another_protocol_is_named_in_the_log_the_status_and_the_health(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    key = tmp_path / "key"
+    NetworkKey.new().save(key)
+
+    def said() -> list[tuple[int, str]]:
+        lines = [record for record in caplog.records if "ANOTHER PROTOCOL" in record.getMessage()]
+        return [
+            (line.__dict__["roamcast_fields"]["other"], line.__dict__["roamcast_fields"]["protocol"]) for line in lines
+        ]
+
+    async def test() -> None:
+        path = str(tmp_path / "1.socket")
+        async with (
+            Node(settings(tmp_path, key=key)) as node,
+            aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as http,
+        ):
+
+            async def health() -> list[tuple[int, str]]:
+                async with http.get("http://localhost/health") as answer:
+                    assert answer.status == 200
+                    return [(each["node"], each["protocol"]) for each in (await answer.json())["other_protocols"]]
+
+            def hear(number: int, protocol: str) -> None:
+                sealer = Sealer(NetworkKey.load(key), number, protocol=protocol)
+                for _ in range(10):
+                    datagram = sealer.seal(BROADCAST_DATA, BROADCAST, b"x")
+                    node.link.datagrams([(datagram, ("127.0.0.1", 9))])
+
+            assert await health() == []
+            hear(2, "hint")
+            hear(3, "of my own")
+            own = "not installed here (number 879ae163)"
+            assert await health() == [(2, "hint"), (3, own)]
+            assert [(each["node"], each["protocol"]) for each in node.status()["other_protocols"]] == await health()
+            assert "  2: runs another protocol, hint, and is ignored; heard " in "\n".join(_lines(node.status()))
+            assert not node.link.neighbours
+            await until(said)
+            hear(2, "hint")
+            hear(3, "flooding")
+            assert await health() == [(2, "hint")], "node 3 has changed to ours"
+            hear(2, "gossip")
+            await until(lambda: len(said()) == 3)
+            assert said() == [(2, "hint"), (3, own), (2, "gossip")]
+            assert node.link.counters["protocol"] == 40
+
+    with caplog.at_level(logging.WARNING):
+        run(test)
+
+
 def test_troubles_are_told_once_a_minute_and_replays_when_they_last(caplog: pytest.LogCaptureFixture) -> None:
     def lines() -> list[tuple[str, int]]:
         fields = [record.__dict__["roamcast_fields"] for record in caplog.records]
@@ -379,7 +431,7 @@ def test_health_and_metrics(tmp_path: Path) -> None:
             await client.publish({})
             async with aiohttp.ClientSession() as session:
                 async with session.get(f"http://{node.control}/health") as answer:
-                    assert (answer.status, await answer.json()) == (200, {"healthy": True})
+                    assert (answer.status, await answer.json()) == (200, {"healthy": True, "other_protocols": []})
                 async with session.get(f"http://{node.control}/metrics") as answer:
                     assert answer.headers["Content-Type"] == metrics.CONTENT_TYPE_LATEST
                     lines = (await answer.text()).splitlines()

@@ -7,9 +7,10 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
-from live.nodes import Process, Relay, address, facts, network, process, run, until
+from live.nodes import Process, Relay, address, facts, network, process, run, settings, take, until
 from roamcast.content.event import Event
 from roamcast.live.client import Client
+from roamcast.live.node import Node
 from roamcast.live.port import LivePort
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.messages import Chunk, Header
@@ -93,6 +94,40 @@ def test_what_is_carried_survives_kill_9_of_its_publisher_and_of_its_carrier(tmp
                         assert (event.id, event.payload) == (number, PICTURE)
 
     run(test)
+
+
+def test_neither_another_subscriber_nor_a_restart_delivers_documents_again(tmp_path: Path) -> None:
+    """With a memory of 8 deliveries, and 100 documents in the cache."""
+    changed = settings(tmp_path, protocol="opportunistic", changes=("delivered=8",))
+    ids: list[int] = []
+
+    async def first() -> None:
+        async with (
+            Node(changed) as node,
+            Client(address(node)) as client,
+            client.subscribe(id=7, durable=True) as events,
+        ):
+            ids.extend(await asyncio.gather(*(client.publish({"n": number}) for number in range(100))))
+            assert [event.id for event in await take(events, 100)] == ids
+            async with client.subscribe("n >= 50") as others:
+                assert len(await take(others, 50)) == 50
+            last = await client.publish({"n": -1})
+            assert [event.id for event in await take(events, 1)] == [last]
+
+    async def again() -> None:
+        async with (
+            Node(changed) as node,
+            Client(address(node)) as client,
+            client.subscribe(id=7, durable=True) as events,
+            client.subscribe("n >= 50") as others,
+        ):
+            assert len(await take(others, 50)) == 50, "a subscription with a number of its own"
+            last = await client.publish({"n": -2})
+            assert [event.id for event in await take(events, 1)] == [last]
+
+    run(first)
+    run(again)
+    run(again)
 
 
 def chunk(pieces: int) -> Chunk:

@@ -8,8 +8,10 @@ import aiohttp
 import msgspec
 import pytest
 
-from live.nodes import address, run, settings, take
+from live.nodes import address, run, settings, take, until
 from roamcast.content.event import event_id
+from roamcast.live import host as module
+from roamcast.live import publishing
 from roamcast.live.client import Client, ClientError, Unreachable
 from roamcast.live.control_messages import MAX_EVENT
 from roamcast.live.node import Node
@@ -114,5 +116,110 @@ def test_json_over_a_websocket_and_what_is_no_list(tmp_path: Path) -> None:
             assert "not understood" in refusal[0]["error"]
             assert (await socket.receive()).type is aiohttp.WSMsgType.CLOSE
             assert socket.close_code == 1008
+
+    run(test)
+
+
+# --- An acknowledgement means that the event will be sent --------------------------------------------------------
+
+
+def hold_broadcasts(monkeypatch: pytest.MonkeyPatch, node: Node) -> None:
+    """From now on, broadcasts wait in the node's queue, as while its interface is missing."""
+    monkeypatch.setattr(node.link, "_pump_broadcasts", lambda most: None)
+
+
+def test_with_a_thousand_publications_in_flight_everything_acknowledged_is_sent(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """They all wait for one commit, which then releases their messages; the queue holds 256."""
+
+    async def test() -> None:
+        async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
+            await client.publish({"n": -1})
+            disk, commit, host = threading.Event(), node.store._commit, node.host
+
+            def slow(batch: list[tuple[str, tuple[object, ...]]]) -> None:
+                assert disk.wait(10)
+                commit(batch)
+
+            monkeypatch.setattr(node.store, "_commit", slow)
+            publishing = [asyncio.ensure_future(client.publish({"n": number})) for number in range(1000)]
+            await until(lambda: host.counters["published"] + host.tables.get("publications waiting", 0) == 1001)
+            disk.set()
+            assert await asyncio.gather(*publishing) == [event_id(1, 2 + number) for number in range(1000)]
+            await until(lambda: node.link.waiting == 0)
+            assert node.link.counters["queue-full"] == 0
+            assert node.facts.counted["data"]["messages"] == 1001
+            assert host.tables["publications waiting"] == host.tables["publications under way"] == 0
+
+    run(test)
+
+
+def test_publications_wait_while_nothing_can_be_sent_and_are_refused_before_they_are_acknowledged(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def test() -> None:
+        async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
+            with monkeypatch.context() as patch:
+                hold_broadcasts(patch, node)
+                patch.setattr(module, "MAX_WAITING", 50)
+                first = [asyncio.ensure_future(client.publish({"n": number})) for number in range(128)]
+                await asyncio.gather(*first)
+                late = [asyncio.ensure_future(client.publish({"n": number})) for number in range(128, 180)]
+                await until(lambda: node.host.counters["refused"] == 2)
+                assert node.host.tables["publications waiting"] == 50
+                path = str(tmp_path / "1.socket")
+                async with (
+                    aiohttp.ClientSession(connector=aiohttp.UnixConnector(path)) as http,
+                    http.post("http://localhost/publish", json={}) as answer,
+                ):
+                    assert answer.status == 503
+                now = asyncio.get_running_loop().time()
+                node.host.refuse_late(now + module.PATIENCE - 5)
+                assert node.host.tables["publications waiting"] == 50
+                node.host.refuse_late(now + module.PATIENCE)
+                refused = await asyncio.gather(*late, return_exceptions=True)
+                assert all(isinstance(each, ClientError) for each in refused)
+                assert "128 publications are being sent and 50 wait for them: publish more slowly" in str(refused[-1])
+                assert node.host.counters["published"] == 128
+                waiting = asyncio.ensure_future(client.publish({"n": 180}))
+                await until(lambda: node.host.tables["publications waiting"] == 1)
+            node.link.broadcast(b"", token="wakes it")
+            assert await waiting == event_id(1, 129)
+            await until(lambda: node.link.waiting == 0)
+            assert node.facts.counted["data"]["messages"] == 129
+
+    run(test)
+
+
+def test_what_was_acknowledged_and_not_sent_is_sent_after_a_restart(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    async def first() -> None:
+        async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
+            await client.publish({"n": 0})
+            await until(lambda: node.facts.counted["data"]["messages"] == 1)
+            hold_broadcasts(monkeypatch, node)
+            assert await client.publish({"n": 1}) == event_id(1, 2)
+
+    async def again(count: int) -> None:
+        async with Node(settings(tmp_path)) as node:
+            await until(lambda: node.host.tables["publications under way"] == 0)
+            assert sum(counted["messages"] for counted in node.facts.counted.values()) == count
+
+    run(first)
+    run(lambda: again(1))
+    run(lambda: again(0))
+
+
+def test_what_is_too_much_at_once_waits_in_its_connection(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A message has up to 1,000 publications."""
+    monkeypatch.setattr(publishing, "MOST", 100)
+    monkeypatch.setattr(module, "MAX_WAITING", 1100)
+
+    async def test() -> None:
+        async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
+            await asyncio.gather(*(client.publish({"n": number}) for number in range(3000)))
+            assert (node.host.counters["published"], node.host.counters["refused"]) == (3000, 0)
 
     run(test)

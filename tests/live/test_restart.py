@@ -14,7 +14,7 @@ from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
 from roamcast.live.node import Node
 
-HEADER = struct.Struct(">BBBII16sQ")
+HEADER = struct.Struct(">BBBIII16sQ")
 """The header of a frame, as docs and `frame.py` have it; the counter is its last field."""
 
 
@@ -64,8 +64,8 @@ def test_no_nonce_is_used_twice_if_a_store_is_restored_or_lost_and_the_clock_sta
             run(life)
             image = image or store.read_bytes()
             headers = [HEADER.unpack_from(datagram) for datagram in heard(ear)]
-            assert len({header[6] for header in headers}) == 5
-            salts += sorted({header[5] for header in headers})
+            assert len({header[7] for header in headers}) == 5
+            salts += sorted({header[6] for header in headers})
     assert len(set(salts)) == len(salts) == 4
 
 

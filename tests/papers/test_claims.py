@@ -11,10 +11,10 @@ import pytest
 
 from papers.known import MEASURED
 from roamcast import papers
-from roamcast.campaign.experiment import Experiment
+from roamcast.campaign.define.experiment import Experiment
 from roamcast.papers.claims import WANTS, Check, Claim, ClaimError, Term, load_claims
-from roamcast.papers.curves import VALUES
 from roamcast.papers.judge import judge
+from roamcast.statistics.curves import VALUES
 
 PAPERS = {"H": ("hint", 8), "O": ("odmrp", 8), "C": ("coman", 9), "P": ("opportunistic", 5), "X": ("context", 4)}
 CLAIMS = load_claims(papers.CLAIMS)

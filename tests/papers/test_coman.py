@@ -8,12 +8,12 @@ from typing import Any
 import pytest
 
 from roamcast import papers
-from roamcast.campaign.experiment import Experiment, check_measures
-from roamcast.campaign.plan import Plan, plan
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.plan import Plan, plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
-from roamcast.pipeline.measures import MEASURES
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 CPU, LIGHT = 0.0135, 0.005
 """Seconds of CPU a simulated second, on average over the experiments, and over those of supposed causes, with little
@@ -56,7 +56,7 @@ def scenario(one: Experiment, variant: str, **point: Any) -> Scenario:  # noqa: 
 
 
 def test_every_measure_exists(experiments: dict[str, Experiment]) -> None:
-    check_measures(list(experiments.values()), MEASURES)
+    check_measures(list(experiments.values()), CATALOGUE)
 
 
 def test_the_default_is_table_1(experiments: dict[str, Experiment]) -> None:

@@ -6,14 +6,15 @@ from pathlib import Path
 import pytest
 
 from roamcast import papers
-from roamcast.campaign.experiment import Experiment, check_measures
-from roamcast.campaign.plan import Plan, plan
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.plan import Plan, plan
 from roamcast.content.context.rules import region_of
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.papers import EXPERIMENTS
-from roamcast.pipeline.measures import MEASURES
 from roamcast.sim.places import scenario_acts
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
+from roamcast.units import SECOND
 
 
 @pytest.fixture(scope="module")
@@ -40,7 +41,7 @@ def scenario(full: Plan, experiment: str, variant: str, **axes: float) -> Scenar
 def test_figures_3_and_4_are_there(experiments: dict[str, Experiment]) -> None:
     figures = {figure.id.partition("-")[0] for one in experiments.values() for figure in one.spec.figures}
     assert figures == {"3a", "3b", "4a", "4b", "choices"}
-    check_measures(list(experiments.values()), MEASURES)
+    check_measures(list(experiments.values()), CATALOGUE)
     assert {tuple(one.seeds()) for one in experiments.values()} == {tuple(range(1, 11))}
 
 
@@ -50,7 +51,7 @@ def test_the_reference_scenario_is_the_papers(full: Plan) -> None:
     acts = list(scenario_acts(reference, Path()))
     published = [act for act in acts if isinstance(act.what, Publication)]
     subscribed = [act for act in acts if isinstance(act.what, Subscription)]
-    assert (reference.nodes, reference.duration) == (100, 450)
+    assert (reference.nodes, reference.stop / SECOND, reference.cooldown) == (100, 450, 10)
     assert len({act.node for act in published}) == len({act.node for act in subscribed}) == 20
     assert (len(published), len(subscribed)) == (20 * 45, 20 * 9)
     assert {act.what.lifetime for act in published} == {0, 10 * 10**9}  # type: ignore[union-attr]

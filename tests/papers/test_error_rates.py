@@ -17,11 +17,11 @@ import pyarrow as pa
 import pytest
 
 from papers.known import MEASURED
-from roamcast.campaign.statistics import t_quantile
 from roamcast.papers.claims import Claim
-from roamcast.papers.curves import VALUES
-from roamcast.papers.evidence import ShareOfRise
 from roamcast.papers.judge import judge
+from roamcast.statistics.curves import VALUES
+from roamcast.statistics.evidence import ShareOfRise
+from roamcast.statistics.intervals import t_quantile
 
 Values = npt.NDArray[np.float64]
 SEEDS = 5

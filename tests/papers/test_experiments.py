@@ -9,10 +9,10 @@ from typing import Any
 import pytest
 
 from roamcast import papers
-from roamcast.campaign.experiment import Experiment, check_measures
-from roamcast.campaign.plan import Plan, plan
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.plan import Plan, plan
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures import MEASURES
 
 NAMES = [
     *("hint-6", "hint-causes-6", "hint-7", "hint-causes-7", "hint-8", "hint-9", "hint-causes-9"),
@@ -63,7 +63,7 @@ def test_figures_6_to_13_are_there_in_order(experiments: dict[str, Experiment]) 
 
 
 def test_every_measure_exists(experiments: dict[str, Experiment]) -> None:
-    check_measures(list(experiments.values()), MEASURES)
+    check_measures(list(experiments.values()), CATALOGUE)
 
 
 def _scenarios(planned: Plan) -> Iterator[tuple[dict[str, Any], dict[str, Any]]]:

@@ -15,13 +15,15 @@ import pyarrow.parquet as pq
 import pytest
 
 from papers.known import MEASURED
+from roamcast.campaign.folder.results import read_values
 from roamcast.errors import RoamcastError
+from roamcast.papers.checks import KINDS
 from roamcast.papers.claims import WANTS, Check, Claim
-from roamcast.papers.curves import VALUES, Curves, read_values
-from roamcast.papers.evidence import Sample
 from roamcast.papers.judge import evaluate, judge
-from roamcast.papers.kinds import KINDS
+from roamcast.papers.terms import ClaimedCurves
 from roamcast.papers.verdict import CheckResult
+from roamcast.statistics.curves import VALUES
+from roamcast.statistics.evidence import Sample
 
 Seeds = tuple[float, ...]
 Line = dict[float, Seeds] | Seeds
@@ -54,7 +56,7 @@ def term(name: str, **place: Any) -> dict[str, Any]:  # noqa: ANN401  # as in TO
 def result(kind: str, values: pa.Table, of: dict[str, Any], **more: Any) -> CheckResult:  # noqa: ANN401  # as in TOML
     """Of numbers that are exact, unless said otherwise: two seeds that say the same are enough."""
     check = msgspec.convert({"says": "so", "kind": kind, "of": of, "exact": True, **more}, Check)
-    return evaluate(check.of_measure(MEASURED), Curves(values))
+    return evaluate(check.of_measure(MEASURED), ClaimedCurves(values))
 
 
 # --- Estimates ------------------------------------------------------------------------------------------------------
@@ -584,7 +586,7 @@ def test_places_are_named_by_as_many_axes_as_it_takes() -> None:
     rows = [("e", "a", n, json.dumps({"x": n // 2, "y": n % 2, "z": 5}), 1, "delivery", 0.5) for n in range(4)]
     columns = dict(zip(VALUES.names, map(list, zip(*rows, strict=True)), strict=True))
     check = msgspec.convert({"says": "so", "kind": "about", "of": term("a_delivery"), "value": 0.5}, Check)
-    points = Curves(pa.table(columns, schema=VALUES)).points(check.of)
+    points = ClaimedCurves(pa.table(columns, schema=VALUES)).points(check.of)
     assert [point.place for point in points] == ["x = 0, y = 0", "x = 0, y = 1", "x = 1, y = 0", "x = 1, y = 1"]
 
 

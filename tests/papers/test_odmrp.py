@@ -5,11 +5,11 @@ import json
 import pytest
 
 from roamcast import papers
-from roamcast.campaign.experiment import Experiment, check_measures
-from roamcast.campaign.plan import Plan, plan
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.plan import Plan, plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
-from roamcast.pipeline.measures import MEASURES
 
 UNJUDGED = ("odmrp-moving", "odmrp-switches", "odmrp-switches-moving")
 CPU = 0.08
@@ -36,7 +36,7 @@ def test_figures_6_to_12_are_there(experiments: dict[str, Experiment]) -> None:
 
 
 def test_every_measure_exists(experiments: dict[str, Experiment]) -> None:
-    check_measures(list(experiments.values()), MEASURES)
+    check_measures(list(experiments.values()), CATALOGUE)
 
 
 def test_three_of_five_receivers_match_and_a_hundred_messages_are_sent(full: Plan) -> None:

@@ -1,17 +1,22 @@
 """The experiments of the paper on documents that people carry: what is run, and that it is the paper's scenario."""
 
+from collections import Counter
 from itertools import combinations
 
+import msgspec
 import pytest
 
 from roamcast import papers
-from roamcast.campaign.experiment import Experiment, check_measures
-from roamcast.campaign.plan import plan
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.plan import plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
+from roamcast.facts.sinks import MemorySink
 from roamcast.papers.claims import load_claims
-from roamcast.pipeline.measures import MEASURES
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.run import run
+from roamcast.sim.scenario.scenario import Scenario
+from roamcast.units import SECOND
 
 NAMES = [
     "opportunistic-3",
@@ -38,7 +43,7 @@ def scenario(one: Experiment, variant: str, **point: float) -> Scenario:
 def test_figures_3_to_6_are_there_with_20_layouts_each(experiments: dict[str, Experiment]) -> None:
     assert list(experiments) == NAMES
     assert {len(one.seeds()) for one in experiments.values()} == {20}
-    check_measures(list(experiments.values()), MEASURES)
+    check_measures(list(experiments.values()), CATALOGUE)
     for name in NAMES[:4]:
         assert [each.name for each in experiments[name].variants][:3] == list(READINGS)
     assert plan(list(experiments.values())).rows  # every scenario is checked on the way
@@ -47,7 +52,7 @@ def test_figures_3_to_6_are_there_with_20_layouts_each(experiments: dict[str, Ex
 def test_the_scenario_is_the_papers(experiments: dict[str, Experiment]) -> None:
     """Section 3, word by word."""
     one = scenario(experiments["opportunistic-3"], "literal", hops=2)
-    assert (one.nodes, one.duration, one.area.width, one.area.height) == (120, 14000, 1000, 1000)  # type: ignore[union-attr]
+    assert (one.nodes, one.stop / SECOND, one.area.width, one.area.height) == (120, 14000, 1000, 1000)  # type: ignore[union-attr]
     assert (one.radio.range, one.radio.indoor_range) == (100, 40)
     (publishers,) = one.workload.publishers
     assert publishers.members * publishers.rate == pytest.approx(1 / 2.5)
@@ -73,14 +78,28 @@ def test_the_readings_differ_in_what_their_names_say(experiments: dict[str, Expe
         scenario(experiments["opportunistic-6"], "relays", hops=1).radio.walls,
     )
     for one in (suspended, long):
-        assert [(away.where, away.mode) for away in one.away] == [("travelling", "suspended")]
+        named = ("travelling", "suspended", "deferred", "fire")
+        assert [(away.where, away.mode, away.events, away.timers) for away in one.away] == [named]
         assert one.radio.walls == "opaque"
     assert [getattr(one.moving, "stay", None) for one in (suspended, long)] == [(30, 180), (30, 600)]
 
 
+@pytest.mark.parametrize(("variant", "again"), [("literal", False), ("literal, first in, first out", True)])
+def test_first_in_first_out_fetches_again_what_was_dropped(
+    experiments: dict[str, Experiment], variant: str, again: bool
+) -> None:
+    """A host's cache drops what came first, so the document is news to it when it is offered again."""
+    one = scenario(experiments["opportunistic-4"], variant, capacity=50, hops=1)
+    protocol = msgspec.structs.replace(one.protocol, parameters=one.protocol.parameters | {"capacity": 4})
+    facts = MemorySink()
+    run(msgspec.structs.replace(one, duration=240.0, cooldown=0.0, protocol=protocol), facts)
+    entered = Counter((row["node"], row["event"]) for row in facts.table("cache").to_pylist() if row["entered"])
+    assert (max(entered.values()) > 1) is again
+
+
 def test_figure_6_is_about_an_hour_of_life_and_four_hours(experiments: dict[str, Experiment]) -> None:
     one = scenario(experiments["opportunistic-6"], "flooding", hops=3)
-    assert (one.duration, one.workload.publishers[0].lifetime) == (14400, 3600)
+    assert (one.stop / SECOND, one.workload.publishers[0].lifetime, one.cooldown) == (14400, 3600, 3600)
     assert one.protocol.parameters["relaying"] == "flooding"
 
 

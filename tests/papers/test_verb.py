@@ -12,10 +12,10 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast import report
-from roamcast.campaign.plan import Plan
-from roamcast.campaign.schemas import RUN_MEASURES_ARROW, RUNS_ARROW
+from roamcast.campaign.define.plan import Plan
+from roamcast.campaign.folder.schemas import RUN_MEASURES_ARROW, RUNS_ARROW
 from roamcast.cli.main import main
-from roamcast.pipeline import measures, session, simulate
+from roamcast.pipeline import measure, session, simulate
 
 
 @pytest.fixture(autouse=True)
@@ -127,7 +127,7 @@ def stage(monkeypatch: pytest.MonkeyPatch) -> Stage:
     stage = Stage(failing=0)
     monkeypatch.setattr(session, "session", stage.session)
     monkeypatch.setattr(simulate, "simulate", stage.simulate)
-    monkeypatch.setattr(measures, "measure", stage.measure)
+    monkeypatch.setattr(measure, "measure", stage.measure)
     monkeypatch.setattr(report, "write_report", lambda out: out / "report" / "index.html")
     return stage
 

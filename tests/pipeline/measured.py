@@ -1,18 +1,22 @@
-"""Campaigns for tests: facts written where the pipeline looks for them."""
+"""Runs and campaigns for tests: facts in memory as measures see them, or written where the pipeline looks for them."""
 
+import json
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from facts.rows import KNOWN, complete
-from roamcast.campaign.folder import digest_of, facts_file
-from roamcast.campaign.schemas import MANIFEST_ARROW, RUNS_ARROW, with_run
+from roamcast.analysis import run as analysis
+from roamcast.campaign.folder.layout import digest_of, facts_file
+from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW, with_run
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.sinks import MemorySink
+from roamcast.sim.scenario.scenario import Scenario
 
 S = 1_000_000_000
 MS = 1_000_000
@@ -28,12 +32,33 @@ class Run:
     warmup: float = 0.0
     nodes: int = 3
     scenario: str = "{}"
+    """What the other fields do not say, JSON."""
     variant: str = "flooding"
     point: int = 0
     seed: int = 1
     experiment: str = "e"
     status: str = "ok"
     protocol: str = "flooding"
+
+    @property
+    def complete_scenario(self) -> str:
+        """As a campaign's table of runs has it, JSON."""
+        known = {"nodes": self.nodes, "duration": self.simulated, "warmup": self.warmup, "seed": self.seed}
+        return json.dumps({**known, "protocol": {"name": self.protocol}, **json.loads(self.scenario)})
+
+    def in_memory(self, worlds: analysis.Worlds | None = None, *, coded: bool = False) -> analysis.Run:
+        """As measures see it; `coded`: with dictionaries where a campaign's files are read so."""
+
+        def read(table: str, columns: Sequence[str] | None, dictionaries: Sequence[str]) -> pa.Table:
+            rows = self.facts[table] if columns is None else self.facts[table].select(list(columns))
+            for place, name in enumerate(rows.column_names):
+                if coded and name in dictionaries:
+                    rows = rows.set_column(place, name, rows[name].dictionary_encode())
+            return rows
+
+        scenario = msgspec.json.decode(self.complete_scenario, type=Scenario)
+        having = [table for table, rows in self.facts.items() if rows.num_rows]
+        return analysis.Run(self.name, scenario, having, read, worlds)
 
 
 def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
@@ -67,7 +92,7 @@ def write_campaign(out: Path, runs: Sequence[Run]) -> Path:
 def _planned(run: Run) -> dict[str, Any]:
     axes = f'{{"credits": {run.point}}}'
     place = {"experiment": run.experiment, "variant": run.variant, "point": run.point, "axes": axes, "seed": run.seed}
-    return {"run": run.name, **place, "scenario": run.scenario, "folder": ".", "estimate": 1.0}
+    return {"run": run.name, **place, "scenario": run.complete_scenario, "folder": ".", "estimate": 1.0}
 
 
 def _done(run: Run, out: Path) -> dict[str, Any]:

@@ -9,7 +9,7 @@ import pytest
 from click.testing import CliRunner
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.plan import load_experiment
+from roamcast.campaign.define.plan import load_experiment
 from roamcast.cli.main import main
 from roamcast.pipeline.run import run_campaign
 

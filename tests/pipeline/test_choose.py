@@ -3,27 +3,29 @@
 import contextlib
 import json
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.candidates import candidate, race_experiment, with_candidates
-from roamcast.campaign.choice import ONE_LEFT, TIME_IS_UP
-from roamcast.campaign.experiment import Experiment
-from roamcast.campaign.plan import CampaignError
+from roamcast.analysis.measures.measure import Family
+from roamcast.campaign.decide.choice import ONE_LEFT, TIME_IS_UP
+from roamcast.campaign.decide.race import Rules
+from roamcast.campaign.define.candidates import candidate, race_experiment, with_candidates
+from roamcast.campaign.define.experiment import Experiment
+from roamcast.campaign.define.plan import CampaignError
 from roamcast.campaign.progress import State
-from roamcast.campaign.race import Rules
 from roamcast.cli.main import main
 from roamcast.config.document import document
 from roamcast.pipeline.choose import FRESH_SEED, Chooser
 from roamcast.pipeline.goal import goal
-from roamcast.pipeline.measures import MEASURES, Facts, Measure, run_measures
-from roamcast.sim.scenario import load
+from roamcast.pipeline.measure import _Measuring
+from roamcast.sim.scenario.scenario import load
 
 # Four nodes in a row. Flooding reaches the far end; gossip that hardly ever forwards does not.
 LINE: dict[str, Any] = {
@@ -42,15 +44,6 @@ LINE: dict[str, Any] = {
 def race_on(scenario: dict[str, Any]) -> Experiment:
     made = race_experiment(scenario, "line.toml", Path())
     return with_candidates(made, [candidate("flooding"), candidate("gossip p=0.01")])
-
-
-@pytest.fixture(autouse=True)
-def known_measures() -> Iterator[None]:
-    """A goal with a deadline adds measures of its own, which other tests do not expect."""
-    before = dict(MEASURES)
-    yield
-    MEASURES.clear()
-    MEASURES.update(before)
 
 
 @pytest.fixture
@@ -125,12 +118,13 @@ def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
 ) -> None:
     """With rules that are sure of nothing after five seeds."""
     measured: list[str] = []
+    original = _Measuring._of_families
 
-    def noted(facts: Facts, chosen: list[Measure]) -> Any:  # noqa: ANN401  # a table of Arrow
-        measured.extend(facts.names)
-        return run_measures(facts, chosen)
+    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+        measured.extend(todo)
+        return original(self, families, todo)
 
-    monkeypatch.setattr("roamcast.pipeline.measures.run_measures", noted)
+    monkeypatch.setattr(_Measuring, "_of_families", noted)
     wanted, rules = goal("delivery", 0.9, None, "packets"), Rules(0.9, looks=(5, 8), level=1 - 1e-12)
 
     def watch(state: State) -> None:
@@ -179,7 +173,7 @@ def test_goals() -> None:
 @pytest.mark.parametrize(
     ("measure", "deadline", "words"),
     [
-        ("delivary", None, "--at-least delivary: is no measure; did you mean 'delivery'?"),
+        ("delivary", None, "--at-least delivary: is not a measure; did you mean 'delivery'?"),
         ("overhead", None, "--at-least overhead: is not a share to be high; known are delivery, of-possible, "),
         ("possible_60", 5.0, "--within goes with delivery and of-possible, not with possible_60"),
     ],

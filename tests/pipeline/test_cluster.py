@@ -41,7 +41,7 @@ def hold(batches):
 
 def where(batches):
     import pyarrow as pa
-    warm = "roamcast.sim.kernel" in sys.modules
+    warm = "roamcast.sim.core.kernel" in sys.modules
     daemon = Path(f"/proc/{os.getppid()}/cmdline").read_text().split(chr(0))[2]
     for batch in batches:
         yield pa.RecordBatch.from_pylist([{"daemon": daemon, "warm": warm}])

@@ -14,13 +14,14 @@ import pytest
 from pyspark.sql import SparkSession
 
 from pipeline.tiny import planned
-from roamcast.pipeline.measures import MEASURES, measure
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.pipeline.measure import measure
 from roamcast.pipeline.simulate import simulate
 
 pytestmark = pytest.mark.slow
 pytest.importorskip("grpc_status", reason="Spark Connect's client is not installed: pip install 'pyspark[connect]'")
 
-CHOSEN = list(MEASURES)[::8]
+CHOSEN = list(CATALOGUE)[::8]
 PATIENCE = 600.0
 PROGRAM = """
 import os, signal, socket, subprocess, sys, time
@@ -30,8 +31,8 @@ import pyspark
 from pyspark.sql import SparkSession
 
 import roamcast
-from roamcast.campaign.plan import CampaignError
-from roamcast.pipeline.measures import measure
+from roamcast.campaign.define.plan import CampaignError
+from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import LIGHT, LOOPBACK, spark_environment
 from roamcast.pipeline.simulate import context_of
 

@@ -13,7 +13,7 @@ from pyspark.sql import SparkSession
 
 from pipeline.cluster import standalone_cluster
 from pipeline.tiny import done, odd, planned, results
-from roamcast.campaign.plan import Plan
+from roamcast.campaign.define.plan import Plan
 from roamcast.pipeline.simulate import simulate
 
 RUNS = 10

@@ -2,6 +2,7 @@
 
 import contextlib
 import json
+import logging
 import urllib.request
 from collections.abc import Iterator
 from pathlib import Path
@@ -16,15 +17,16 @@ from pyspark.sql import SparkSession
 import roamcast
 from pipeline.measured import Run, S, tables, write_campaign
 from pipeline.tiny import planned
-from roamcast.campaign.publish import publish
-from roamcast.campaign.recorded import open_run
-from roamcast.campaign.verify import verify
+from roamcast.campaign.folder.recorded import open_run
+from roamcast.campaign.folder.survey import compare
+from roamcast.campaign.folder.upload import upload
+from roamcast.campaign.folder.verify import verify
 from roamcast.cli.main import main
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
-from roamcast.pipeline.measures import measure, read
-from roamcast.pipeline.measures.facts import Facts
-from roamcast.pipeline.simulate import _compare, simulate
+from roamcast.pipeline.facts import Facts
+from roamcast.pipeline.measure import measure
+from roamcast.pipeline.simulate import simulate
 from roamcast.report import write_report
 from roamcast.storage import Store, _filesystem, local_path
 
@@ -40,6 +42,7 @@ WANTED = {  # by hand: one event, two subscribers, one of them reached; ten pack
 @pytest.fixture(scope="module")
 def environment() -> Iterator[dict[str, str]]:
     """Of processes that are to find the server."""
+    logging.getLogger("werkzeug").setLevel(logging.WARNING)  # else its requests may end up in a verb's output
     server = ThreadedMotoServer(port=0, verbose=False)
     server.start()
     host, port = server.get_host_and_port()
@@ -106,7 +109,7 @@ def test_a_campaign_is_published_verified_and_measured_there(
 ) -> None:
     out, there = campaign(tmp_path / "out"), Store.at(f"s3a://{bucket}/one/")
     assert str(there) == f"s3://{bucket}/one"
-    assert publish(out, there) == 10  # seven tables, runs, manifest and campaign.json
+    assert upload(out, there) == 10  # seven tables, runs, manifest and campaign.json
     assert "facts/publish/orphan.parquet" not in there.sizes(recursive=True)
     assert verify(there) == (1, [])
     measure(spark_there, there, NAMES)
@@ -120,10 +123,10 @@ def test_a_campaign_is_published_verified_and_measured_there(
     assert found.facts("deliver").num_rows == 1
     assert [row.airtime for row in found.sql("select airtime from transmit order by airtime").collect()] == [1, 3]
 
-    assert publish(out, there) == 3  # the facts are there
+    assert upload(out, there) == 3  # the facts are there
     there.write("facts/deliver/one.parquet", b"something else")
     assert "one" in verify(there)[1][0]
-    assert publish(out, there) == 4
+    assert upload(out, there) == 4
     assert verify(there) == (1, [])
 
 
@@ -134,11 +137,11 @@ def test_verbs_measure_and_report_what_is_in_a_store(
     """A campaign that was simulated here is measured and reported there, with the same tables and the same page."""
     out, there = tmp_path / "out", Store.at(f"s3://{bucket}/{'packed' if packed else 'plain'}")
     simulate(spark_there, planned(tmp_path, seeds=2), out)
-    publish(out, there, packed=packed)
+    upload(out, there, packed=packed)
     monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_, **__: contextlib.nullcontext(spark_there))
     for words in (["measure", str(there), "delivery", "overhead"], ["report", str(there)]):
         result = CliRunner().invoke(main, words, catch_exceptions=False)
-        assert (result.exit_code, result.output.splitlines()[-1].startswith(str(there))) == (0, True)
+        assert (result.exit_code, result.stdout.splitlines()[-1].startswith(str(there))) == (0, True)
 
     measure(spark_there, out, ["delivery", "overhead"])
     write_report(out)
@@ -146,7 +149,7 @@ def test_verbs_measure_and_report_what_is_in_a_store(
     assert "report/index.html" in made
     assert {name: there.read(name) for name in made} == {name: (out / name).read_bytes() for name in made}
 
-    publish(out, Store.at(tmp_path / "copy"), packed=packed)
+    upload(out, Store.at(tmp_path / "copy"), packed=packed)
     run = min(pq.read_table(out / "manifest.parquet")["run"].to_pylist())
     assert open_run(tmp_path / "copy" / run).tables == open_run(out / run).tables
 
@@ -154,10 +157,10 @@ def test_verbs_measure_and_report_what_is_in_a_store(
 def test_a_packed_copy_is_few_files_and_says_the_same(
     spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("roamcast.campaign.packs.RUNS_PER_PACK", 2)
+    monkeypatch.setattr("roamcast.campaign.folder.packs.RUNS_PER_PACK", 2)
     out, copy = campaign(tmp_path / "out", "one", "three", "two"), Store.at(tmp_path / "copy")
     # Seven tables of three runs in two files each, an index; runs, manifest and campaign.json.
-    assert publish(out, copy, packed=True) == 7 * 2 + 1 + 3
+    assert upload(out, copy, packed=True) == 7 * 2 + 1 + 3
     assert verify(copy) == (3, [])
     measure(spark, copy, NAMES)
     assert measured(tmp_path / "copy") == pytest.approx(WANTED)
@@ -166,28 +169,28 @@ def test_a_packed_copy_is_few_files_and_says_the_same(
     assert found.frame("transmit").count() == 6
 
     again = Store.at(tmp_path / "again")
-    publish(tmp_path / "copy", again)
+    upload(tmp_path / "copy", again)
     assert verify(again) == (3, [])
     assert Facts(spark, tmp_path / "again", only=["two"]).table("transmit").count() == 2
 
     with pytest.raises(RoamcastError, match="holds a copy that is packed"):
-        publish(out, copy)
+        upload(out, copy)
     with pytest.raises(RoamcastError, match="is not empty and no campaign's folder"):
-        publish(out, Store.at(tmp_path))
+        upload(out, Store.at(tmp_path))
 
     file = tmp_path / "copy" / "facts" / "deliver" / "packed-00001.parquet"
     file.write_bytes((tmp_path / "copy" / "facts" / "deliver" / "packed-00000.parquet").read_bytes())
     problems = verify(copy)[1]
     assert "its digest is another" in problems[0]
     with pytest.raises(RoamcastError, match="packed copy of a campaign"):
-        _compare(planned(tmp_path), tmp_path / "copy")
+        compare(planned(tmp_path), tmp_path / "copy")
 
 
 def test_spark_reads_a_scheme_that_it_knows_by_itself(
     spark: SparkSession, tmp_path: Path, bucket: str, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     out, there = campaign(tmp_path / "out"), Store.at(f"s3://{bucket}/two")
-    publish(out, there)
+    upload(out, there)
     settings = {
         "fs.s3a.impl": "org.apache.hadoop.fs.viewfs.ViewFileSystemOverloadScheme",
         "fs.viewfs.overload.scheme.target.file.impl": "org.apache.hadoop.fs.LocalFileSystem",
@@ -210,7 +213,7 @@ def test_a_default_file_system_that_is_not_this_machine_breaks_nothing(spark: Sp
     try:
         with pytest.raises(Exception, match="nowhere"):
             spark.read.parquet(str(out / "facts" / "transmit" / "one.parquet"))
-        assert read(spark, out).table("transmit").count() == 2
+        assert Facts(spark, out).table("transmit").count() == 2
         measure(spark, out, NAMES)
     finally:
         spark.conf.unset("fs.defaultFS")
@@ -224,8 +227,8 @@ def test_what_is_wrong_with_a_store_is_said_by_its_name(tmp_path: Path, bucket: 
         Store.at("s3://nobodys/x").write("campaign.json", b"")
     with pytest.raises(RoamcastError, match="s3://campaigns/none: there is no campaign"):
         verify(Store.at(f"s3://{bucket}/none"))
-    with pytest.raises(RoamcastError, match=r"is no finished campaign: runs\.parquet is missing"):
-        publish(tmp_path, Store.at(f"s3://{bucket}/x"))
+    with pytest.raises(RoamcastError, match=r"is not a finished campaign: runs\.parquet is missing"):
+        upload(tmp_path, Store.at(f"s3://{bucket}/x"))
 
 
 @pytest.mark.parametrize(
@@ -239,7 +242,7 @@ def test_what_is_wrong_with_a_store_is_said_by_its_name(tmp_path: Path, bucket: 
         ["report", "hdfs://x/y"],
         ["measure", "hdfs://x/y"],
         ["sql", "hdfs://x/y", "select 1"],
-        ["publish", "out", "hdfs://x/y"],
+        ["upload", "out", "hdfs://x/y"],
         ["traces", "import", "hdfs://x/y", "--out", "t"],
         ["traces", "import", "t.csv", "--out", "hdfs://x/y"],
         ["traces", "describe", "hdfs://x/y"],
@@ -259,7 +262,7 @@ def test_every_verb_refuses_a_scheme_that_it_does_not_know(
 
 
 def test_a_campaign_is_not_simulated_into_an_object_store() -> None:
-    with pytest.raises(ConfigError, match="roamcast publish"):
+    with pytest.raises(ConfigError, match="roamcast upload"):
         local_path("s3://bucket/x")
     with pytest.raises(ConfigError, match="names no bucket"):
         Store.at("s3:///")

@@ -122,7 +122,7 @@ def test_times_are_utc(spark: SparkSession) -> None:
 def test_tasks_start_warm_in_children_of_our_daemon(spark: SparkSession) -> None:
     def look_around(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Read before the imports that a task makes itself.
-        warm = {"roamcast.sim.kernel", "roamcast.sim.run", "pandas"} <= sys.modules.keys()
+        warm = {"roamcast.sim.core.kernel", "roamcast.sim.run", "pandas"} <= sys.modules.keys()
         for batch in batches:
             yield pa.RecordBatch.from_pylist(
                 [
@@ -283,4 +283,4 @@ def test_an_interrupt_while_the_jvm_starts_leaves_no_process(monkeypatch: pytest
 def test_a_master_that_does_not_answer_is_one_line(url: str, why: str) -> None:
     with pytest.raises(RoamcastError) as refusal:
         _check_master(url)
-    assert str(refusal.value) == f"no Spark master answers at {url} ({why}): start one there, or mend --master"
+    assert str(refusal.value) == f"no Spark master answers at {url} ({why}): start one there, or correct --master"

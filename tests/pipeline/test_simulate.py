@@ -10,7 +10,7 @@ import pickle
 import subprocess
 import sys
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -23,26 +23,30 @@ from pyspark.sql import SparkSession
 from rich.console import Console
 
 from pipeline.tiny import done, made, odd, planned, raw, results
-from roamcast.campaign.folder import done_file
-from roamcast.campaign.limits import Limits
-from roamcast.campaign.packs import read_packs
-from roamcast.campaign.plan import Plan, Run, plan
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.analysis.measures.measure import Family, read_about
+from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.plan import Plan, Run, plan
+from roamcast.campaign.folder.layout import done_file
+from roamcast.campaign.folder.packs import read_packs
+from roamcast.campaign.folder.run_file import RunFile, read_blocks
+from roamcast.campaign.folder.stored import Stored
+from roamcast.campaign.folder.survey import look
+from roamcast.campaign.folder.verify import orphans
 from roamcast.campaign.progress import State
-from roamcast.campaign.run_file import RunFile, read_blocks
-from roamcast.campaign.stored import Stored
-from roamcast.campaign.verify import orphans
 from roamcast.cli.main import main
 from roamcast.cli.progress import Lines, duration, in_words, shown
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
 from roamcast.pipeline import task
-from roamcast.pipeline.measures import Facts, Measure, measure, run_measures
+from roamcast.pipeline.measure import _Measuring, is_current, measure
 from roamcast.pipeline.run import run_campaign
-from roamcast.pipeline.simulate import in_tasks, look, simulate
+from roamcast.pipeline.simulate import in_tasks, simulate
+from roamcast.pipeline.tables import load
 from roamcast.pipeline.task import perform, perform_all
 from roamcast.sim.run import run as run_here
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store, local_path
 
 TOKEN = "token"
@@ -123,7 +127,7 @@ def test_what_is_done_is_not_done_again_and_more_seeds_are_added(
 def test_a_campaign_grows_by_variants_axes_and_measures_and_only_they_are_done(
     spark: SparkSession, tmp_path: Path
 ) -> None:
-    out, chosen = tmp_path / "out", []
+    out, chosen = tmp_path / "out", list[str]()
     first = planned(tmp_path, seeds=2, variants=raw()["variants"][:1])
     simulate(spark, first, out)
     before = {file: file.stat().st_mtime_ns for file in (out / "done").iterdir()}
@@ -136,20 +140,25 @@ def test_a_campaign_grows_by_variants_axes_and_measures_and_only_they_are_done(
     assert {file: file.stat().st_mtime_ns for file in before} == before
     assert done(out) == 8  # two of them from before: a range of 120 m was the scenario's own
 
-    def noted(facts: Facts, measures: list[Measure]) -> Any:  # noqa: ANN401
-        chosen.append((len(facts), [one.name for one in measures]))
-        return run_measures(facts, measures)
+    original = _Measuring._of_families
+
+    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+        chosen.extend(todo)
+        return original(self, families, todo)
 
     with pytest.MonkeyPatch.context() as patch:
-        patch.setattr("roamcast.pipeline.measures.run_measures", noted)
-        measure(spark, out, ["delivery", "delay_mean"])
-        assert sorted(chosen) == [(2, ["delay_mean"]), (6, ["delivery", "delay_mean"])]
+        patch.setattr(_Measuring, "_of_families", noted)
+        measure(spark, out, ["delivery"])
+        assert len(chosen) == 6  # two are known
         chosen.clear()
-        measure(spark, out, ["delivery", "delay_mean"])
+        measure(spark, out, ["delivery", "degree_mean"])
+        assert len(chosen) == 8
+        chosen.clear()
+        measure(spark, out, ["delivery", "degree_mean"])
         assert not chosen
     grown_values = pq.read_table(out / "measures" / "run.parquet", partitioning=None)
     (out / "measures" / "made_from.json").unlink()
-    measure(spark, out, ["delivery", "delay_mean"])
+    measure(spark, out, ["delivery", "degree_mean"])
     assert pq.read_table(out / "measures" / "run.parquet", partitioning=None).equals(grown_values)
 
 
@@ -169,6 +178,34 @@ def test_a_campaign_with_nothing_to_do_starts_no_spark(
     assert (told.exit_code, told.output) == (0, f"{out}/measures\n")
     with pytest.raises(AssertionError, match="Spark was started"):
         run_campaign([made(tmp_path, seeds=1, measures=["delivery", "delay_mean"])], out)
+
+
+def test_measuring_by_one_name_keeps_the_other_measures(spark: SparkSession, tmp_path: Path) -> None:
+    """One of them is of a file, which a later process does not know; none is known of a seed that was added."""
+    out, before = tmp_path / "out", ["delivery", "delay_mean", "busiest"]
+    (tmp_path / "mine.py").write_text(
+        "from roamcast import measure\n"
+        "@measure(title='frames of the busiest node', floor=1.0)\n"
+        "def busiest(run): return 7.0\n"
+    )
+    run_campaign([made(tmp_path, seeds=1, measures=["delivery", "delay_mean", "mine.py:busiest"])], out, spark=spark)
+    del CATALOGUE._declared["busiest"], CATALOGUE._ways["busiest"]
+    known = {name: load(out).results[name].to_pylist() for name in before}
+    simulate(spark, planned(tmp_path, seeds=2), out)
+    measure(spark, out, ["events"])
+    table = load(out).results.sort_by([("seed", "ascending"), ("variant", "ascending")])
+    assert {name: table[name].to_pylist() for name in before} == {
+        name: [*values, None, None] for name, values in known.items()
+    }
+    assert None not in table["events"].to_pylist()
+    summary = pq.read_table(out / "measures" / "summary.parquet").to_pylist()
+    assert {(row["measure"], row["n"]) for row in summary} == {*((name, 1) for name in before), ("events", 2)}
+    assert read_about(out)["busiest"].title == "frames of the busiest node"
+    # What a run lacks is measured when it is asked for, and not before.
+    assert (is_current(out, ["events"]), is_current(out, ["delivery"])) == (True, False)
+    measure(spark, out, ["delivery"])
+    assert None not in load(out).results["delivery"].to_pylist()
+    assert is_current(out, ["events", "delivery"])
 
 
 # --- What is in the folder is what was written ----------------------------------------------------------------------
@@ -387,7 +424,7 @@ def test_a_run_that_kills_its_process_has_failed_and_the_others_go_on(
 def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(
         "import os, sys, time\nfrom pathlib import Path\n"
-        "from roamcast.campaign.limits import Limits\nfrom roamcast.pipeline.supervise import in_child\n"
+        "from roamcast.campaign.define.limits import Limits\nfrom roamcast.pipeline.supervise import in_child\n"
         "def work():\n    Path(sys.argv[1]).write_text(str(os.getpid()))\n    time.sleep(60)\n"
         "in_child([work], Limits())\n"
     )
@@ -731,6 +768,6 @@ def test_a_scheme_is_refused_by_its_name_and_makes_no_folder(
     (tmp_path / "tiny.toml").write_text(TINY_TOML)
     told = verb("--out", place)
     assert told.exit_code == 2
-    assert f"{place}: {place.partition(':')[0]}: is no file system that can be written here" in told.output
+    assert f"{place}: {place.partition(':')[0]}: cannot be written to" in told.output
     assert [path.name for path in tmp_path.iterdir()] == ["tiny.toml"]
     assert local_path("file:///a/b%20c") == Path("/a/b c")

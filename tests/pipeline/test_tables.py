@@ -3,6 +3,7 @@
 import json
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any
 
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -12,12 +13,14 @@ from pyspark.sql import SparkSession
 import roamcast
 from pipeline.measured import MS, Run, S, tables, write_campaign
 from pipeline.tiny import planned
-from roamcast.campaign.schemas import RUN_MEASURES_ARROW
-from roamcast.campaign.verify import verify
+from roamcast.campaign.folder.schemas import RUN_MEASURES_ARROW
+from roamcast.campaign.folder.survey import look
+from roamcast.campaign.folder.verify import verify
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measures import measure
-from roamcast.pipeline.simulate import look
+from roamcast.pipeline.measure import measure
+from roamcast.pipeline.simulate import simulate
 from roamcast.pipeline.tables import load
+from roamcast.protocols.catalogue import CATALOGUE
 
 
 @pytest.fixture
@@ -62,12 +65,82 @@ def test_facts_have_the_columns_of_their_runs(out: Path) -> None:
 
 def test_questions_in_sql(out: Path, spark: SparkSession) -> None:
     campaign = load(out, spark)
-    means = campaign.sql("select variant, avg(delivery) from results group by all order by all").collect()
+    means = campaign.sql("select variant, avg(delivery) from results group by all order by all;").collect()
     assert [tuple(row) for row in means] == [("flooding", 0.5), ("gossip", 0.75)]
     hops = campaign.sql("select variant, credits, sum(hops) from deliver group by all order by all").collect()
     assert [tuple(row) for row in hops] == [("flooding", 0.0, 3), ("gossip", 5.0, 3)]
-    with pytest.raises(RoamcastError, match="there are the views runs, results, deliver"):
-        campaign.sql("select nothing from nowhere")
+
+
+@pytest.mark.parametrize(
+    ("query", "said"),
+    [
+        ("select nothing from nowhere", r"The table or view `nowhere` cannot be found.* \(line 1, position 20\)"),
+        ("select *\nform results", r"Syntax error at or near 'results': extra input 'results'. \(line 2, position 5\)"),
+        ("select 1 / 0 from runs", r"Division by zero.* \(line 1, position 8\)"),  # it shows when the rows are computed
+    ],
+)
+def test_a_wrong_query_is_told_in_the_words_of_spark(query: str, said: str, out: Path, spark: SparkSession) -> None:
+    campaign = load(out, spark)
+    shown = rf"^\[\w+\] {said}\nthere are the views runs, results, deliver$"
+    with pytest.raises(RoamcastError, match=shown), campaign.explained():
+        campaign.sql(query).collect()
+
+
+def test_a_query_needs_only_the_tables_that_it_names(out: Path, spark: SparkSession) -> None:
+    (out / "measures" / "run.parquet").unlink()
+    (out / "facts" / "deliver" / "r1.parquet").unlink()
+    assert load(out, spark).sql("select count(*) from runs").collect() == [(3,)]
+    with pytest.raises(RoamcastError, match="has no measures yet"):
+        load(out, spark).sql("select count(*) from results")
+
+
+def test_a_session_keeps_its_own_views(out: Path, spark: SparkSession) -> None:
+    spark.range(7).createOrReplaceTempView("runs")
+    try:
+        assert load(out, spark).sql("with mine as (select * from runs) select count(*) from mine").collect() == [(3,)]
+        assert spark.table("runs").count() == 7
+    finally:
+        spark.catalog.dropTempView("runs")
+
+
+HEARD = """
+from typing import ClassVar
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.facts import Fact
+from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
+
+class Heard(Fact, frozen=True):
+    table: ClassVar[str] = "heard"
+    senders: tuple[int, ...]
+
+class Broker(FloodingBroker):
+    def receive(self, now, sender, message):
+        self.port.record(Heard((sender, sender + 1)))
+        super().receive(now, sender, message)
+
+ENTRY = Entry("heard", "flooding that writes down whom it hears", Flooding, Broker, (Data,), facts=(Heard,))
+"""
+
+
+def test_every_table_of_every_protocol_is_read_in_every_way(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "heard.py").write_text(HEARD)
+    changes: dict[str, dict[str, Any]] = {name: {} for name in (*CATALOGUE, "heard.py:ENTRY")}
+    changes["flooding"] = {"record.frames": True, "record.decisions": True}
+    changes["opportunistic"] = {"protocol.parameters.interval": 1}
+    variants = [{"name": name, "set": {"protocol.name": name, **own}} for name, own in changes.items()]
+    axes = [{"field": "radio.range", "label": "Node", "values": [150]}]  # to Spark, the name of a column
+    out = tmp_path / "out"
+    simulate(spark, planned(tmp_path, seeds=1, variants=variants, axes=axes), out)
+    campaign = load(out, spark)
+    assert {"tree", "relays", "mesh", "cache", "heard", "decision", "reception", "leg"} <= set(campaign.tables)
+    for name in campaign.tables:
+        written = pq.read_table(out / "facts" / name, partitioning=None)
+        read = campaign.facts(name)
+        assert read.select(written.column_names).equals(written)
+        assert set(read["Node_run" if "node" in written.column_names else "Node"].to_pylist()) == {150}
+        answer = campaign.sql(f"select * from {name}").toArrow()  # a view of `campaign.frame(name)`
+        assert answer.column_names == read.column_names
+        assert sorted(map(repr, answer.to_pylist())) == sorted(map(repr, read.to_pylist()))
 
 
 def test_facts_of_another_version_are_refused_by_every_reader(spark: SparkSession, out: Path, tmp_path: Path) -> None:

@@ -3,6 +3,8 @@
 import datetime
 import gzip
 import math
+from collections.abc import Callable
+from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from random import Random
@@ -11,12 +13,14 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
+from click.testing import CliRunner, Result
 from pyspark.sql import SparkSession
 
 from pipeline.measured import tables
+from roamcast.analysis.contacts import Reach
+from roamcast.analysis.contacts import contacts as contacts_of
+from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
-from roamcast.facts.contacts import Reach
-from roamcast.facts.contacts import contacts as contacts_of
 from roamcast.pipeline.traces import contacts as contacts_module
 from roamcast.pipeline.traces import importing
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
@@ -24,7 +28,9 @@ from roamcast.pipeline.traces.describe import describe, island_of
 from roamcast.pipeline.traces.formats import tell
 from roamcast.pipeline.traces.importing import Options, contacts_trace, import_trace
 from roamcast.pipeline.traces.samples import Cut
-from roamcast.sim.mobility.trace import About, link_changes, read_about
+from roamcast.pipeline.traces.verdict import doubts
+from roamcast.sim.mobility import Area, Recorded
+from roamcast.sim.mobility.trace import About, Speeds, link_changes, read_about
 
 S = 1_000_000_000
 GRID = Path(__file__).parents[2] / "examples" / "traces" / "grid.fcd.xml.gz"
@@ -69,9 +75,9 @@ def test_sumo_in_xml(spark: SparkSession, tmp_path: Path) -> None:
     assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
     assert (about.kind, about.format, about.begins, about.span) == ("positions", "sumo-xml", 4.0, 4.0)
     assert [about.width, about.height] == pytest.approx([14, 10])
-    assert about.refused == {"x is no number": 1}
+    assert about.refused == {"x is not a number": 1}
     refused = pq.read_table(tmp_path / "out.trace" / "refused").to_pylist()
-    assert refused == [{"reason": "x is no number", "line": "time=5.00 id=10 x=oops y=1"}]
+    assert refused == [{"reason": "x is not a number", "line": "time=5.00 id=10 x=oops y=1"}]
 
 
 def test_sumo_in_csv_and_parquet_with_their_rows_for_empty_steps(spark: SparkSession, tmp_path: Path) -> None:
@@ -98,7 +104,7 @@ def test_csv_with_disorder_duplicates_gaps_and_a_cut(spark: SparkSession, tmp_pa
     about, legs, _ = imported(spark, file, cut=Cut(gap=60))
     first = [(0, 0, 10, 0, 0, 10, 0), (0, 10, 20, 10, 0, 20, 0)]
     assert legs == [*first, (0, 300, 310, 30, 0, 40, 0)]
-    assert about.refused == {"its time is no time": 1, "its x is no number": 1}
+    assert about.refused == {"its time is not a time": 1, "x is not a number": 1}
     assert imported(spark, file, cut=Cut(gap=1000))[1][2] == (0, 20, 300, 20, 0, 30, 0)
     assert imported(spark, file, cut=Cut(gap=60, end=50))[1] == first
     # From 10 m on it is outside the box, and comes back only in the imagination of a straight line.
@@ -120,7 +126,7 @@ def test_parquet_with_numbers_and_dates_of_its_own(spark: SparkSession, tmp_path
     assert names == ["7"]
     assert legs == [(0, 0, 10, 0, 0, 10, 0)]
     assert (about.begins, about.span) == (times[0].timestamp(), 10)
-    assert about.refused == {"its x is no number": 1, "its y is no number": 1}
+    assert about.refused == {"x is not a number": 1, "y is not a number": 1}
 
 
 def test_thinning_stays_within_its_tolerance(spark: SparkSession, tmp_path: Path) -> None:
@@ -160,6 +166,7 @@ $god_ set-dist 0 1 1
 $ns_ at 10.0 "$node_(0) setdest 100.0 0.0 10.0"
 $ns_ at 15.0 "$node_(0) setdest 50.0 40.0 20.0 0.0"
 $ns_ at 30.0 "$node_(0) set X_ 3"
+$ns_ at 30.0 "$node_(2) setdest 50.0 40.0 20.0"
 nonsense
 """
 
@@ -170,8 +177,9 @@ def test_ns2_turns_before_it_has_arrived(spark: SparkSession, tmp_path: Path) ->
     assert [leg for leg in legs if leg[3:5] != leg[5:]] == [(0, 10, 15, 0, 0, 50, 0), (0, 15, 17, 50, 0, 50, 40)]
     assert about.continuous
     assert about.refused == {
-        "a jump: a node cannot be set elsewhere at a time": 1,
-        "expected a first place or a setdest of ns-2": 1,
+        "a node cannot jump: expected setdest, or an initial position without a time": 1,
+        "expected '$node_(i) set X_ x' or '$ns_ at t \"$node_(i) setdest x y speed\"'": 1,
+        "its node has no initial position (X_ and Y_)": 1,
     }
 
 
@@ -190,7 +198,7 @@ def test_the_one_in_movement_and_in_connections(spark: SparkSession, tmp_path: P
     assert (about.format, legs, names) == ("one", [(0, 0, 10, 0, 0, 10, 0)], ["n1"])
     # A line of a path, the ONE's other format, is no header.
     file.write_text(file.read_text() + "n3 0,1,1 10,2,2 20,3,3 30,4,4 40,5,5 50,6,6 60,7,7\n")
-    assert imported(spark, file)[0].refused == {"expected time id x y": 1, "x is no number": 1}
+    assert imported(spark, file)[0].refused == {"expected time id x y": 1, "x is not a number": 1}
     # Both sides report: the link ends with the last. Another lasts until the recording does. A line counts once.
     events = (
         "0 CONN 3 7 up\n" * 2
@@ -232,12 +240,190 @@ def test_gpx_with_segments_and_points_without_a_time(spark: SparkSession, tmp_pa
     assert (about.format, about.geographic, nodes) == ("gpx", True, ["ann", "tom"])
     assert about.refused == {
         "it has no time, or none that is one": 1,
-        "its latitude is no number, or no place on Earth": 1,
+        "its latitude is not a number, or not a place on Earth": 1,
     }
     # Between the segments, 5 s apart, the device was off.
     assert [row[:3] for row in rows] == [(0, 5.0, 6.0), (1, 0.0, 10.0), (1, 15.0, 25.0)]
     # A ten-thousandth of a degree of latitude is 11.1 m at 45 degrees north.
     assert rows[1][6] - rows[1][4] == pytest.approx(11.11, abs=0.01)
+
+
+@pytest.fixture
+def traces_import(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
+    """The command as a user types it, in the session of the tests."""
+    monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_, **__: nullcontext(spark))
+    monkeypatch.chdir(tmp_path)
+
+    def run(name: str, text: str, *options: str) -> Result:
+        Path(name).write_text(text)
+        return CliRunner().invoke(main, ["traces", "import", name, "--out", "out.trace", *options])
+
+    return run
+
+
+def found(table: str = "legs") -> list[Row]:
+    rows = pq.read_table(Path("out.trace") / table).to_pylist()
+    return sorted(tuple(row.values()) for row in rows)
+
+
+def test_positions_on_both_sides_of_the_date_line(traces_import: Callable[..., Result]) -> None:
+    # Off Taveuni, Fiji, from 179.99° E to 179.99° W: 0.02° at 16.8° S, of 106.6 km each.
+    text = "id,time,lat,lon\na,0,-16.8,179.99\na,50,-16.8,-179.99\nb,0,-16.81,-179.99\nb,50,-16.81,-179.98\n"
+    told = traces_import("boats.csv", text)
+    assert told.exit_code == 0, told.output
+    about = read_about(Path("out.trace"))
+    assert about.corner == pytest.approx((179.99, -16.81))
+    assert about.width == pytest.approx(3 * 1066, rel=1e-3)
+    assert [leg[3:6:2] for leg in found()] == [
+        pytest.approx((0, 2132), rel=1e-3),
+        pytest.approx((2132, 3198), rel=1e-3),
+    ]
+    assert traces_import("boats.csv", text, "--box", "179.5,-17,-179.985,-16").exit_code == 0
+    assert [leg[0] for leg in found()] == [0]  # b leaves the box
+    assert "only degrees go round" in traces_import("m.csv", "id,t,x,y\na,0,1,1\n", "--box", "5,0,1,9").output
+
+
+def test_times_in_milliseconds_since_1970(traces_import: Callable[..., Result]) -> None:
+    told = traces_import("log.csv", "id,t,x,y\na,1700000000000,0,0\na,1700000010000,10,0\n")
+    assert told.exit_code == 0, told.output
+    assert [leg[:3] for leg in found()] == [(0, 0, 10 * S)]
+    assert read_about(Path("out.trace")).begins == 1_700_000_000
+
+
+def test_local_times_over_the_end_of_summer_time(traces_import: Callable[..., Result]) -> None:
+    """On 2024-10-27 at 3:00, clocks in Rome went back to 2:00: 1:59 was at 23:59 UTC, and 3:01 at 2:01."""
+    times = ("01:59", "02:30", "02:30+01:00", "03:01")
+    text = "id,time,x,y\n" + "".join(f"a,2024-10-27 {time},{x},0\n" for x, time in enumerate(times))
+    told = traces_import("log.csv", text, "--timezone", "Europe/Rome", "--gap", "10000")
+    assert told.exit_code == 0, told.output
+    assert [leg[1:3] for leg in found()] == [(0, 91 * 60 * S), (91 * 60 * S, 122 * 60 * S)]
+    assert "  1 × its time comes twice or not at all in Europe/Rome" in told.output
+    begins = datetime.datetime(2024, 10, 26, 23, 59, tzinfo=datetime.UTC)
+    assert read_about(Path("out.trace")).begins == begins.timestamp()
+    assert "--timezone Rome: is not a time zone" in traces_import("log.csv", text, "--timezone", "Rome").output
+    assert "this is one" in traces_import("a.one", "0 9 0 9 0 9\n0 1 2 3\n", "--timezone", "UTC").output
+
+
+def test_parquet_has_the_rules_of_text(spark: SparkSession, tmp_path: Path) -> None:
+    local = [datetime.datetime(2024, 10, 27, hour, 30) for hour in (1, 2, 3)]  # as a log has it
+    columns = {"id": ["a"] * 3, "x": [0.0, 1.0, 2.0], "y": [0.0] * 3}
+    for name, times in (("local", pa.array(local)), ("text", pa.array([str(one) for one in local]))):
+        pq.write_table(pa.table({**columns, "time": times}), tmp_path / f"{name}.parquet")
+        about, legs, _ = imported(spark, tmp_path / f"{name}.parquet", timezone="Europe/Rome", cut=Cut(gap=1e5))
+        assert (len(legs), legs[0][2], sum(about.refused.values())) == (1, 3 * 3600, 1)
+    pq.write_table(
+        pa.table({**columns, "time": [1_700_000_000_000 + 1000 * t for t in range(3)]}), tmp_path / "ms.parquet"
+    )
+    assert [leg[1:3] for leg in imported(spark, tmp_path / "ms.parquet")[1]] == [(0, 1), (1, 2)]
+
+
+def test_when_every_line_is_refused_each_reason_is_told(traces_import: Callable[..., Result]) -> None:
+    told = traces_import("log.csv", "id,time,x,y\na,noon,1,1\nb,noon,1,1\nc,0,left,1\n")
+    assert (told.exit_code, told.output) == (
+        2,
+        "error: log.csv: every line was refused:\n"
+        "  2 × its time is not a time, such as: a,noon,1,1\n"
+        "  1 × x is not a number, such as: c,0,left,1\n",
+    )
+    told = traces_import("log.csv", "id,time,x,y\na,0,1,1\na,9,1,1\n", "--from", "100")
+    assert "there is nothing in the box and the span of time that are wanted" in told.output
+    told = traces_import("met.dat", "1 1 5 6\n2 2 5 6\n")
+    assert "every line was refused:\n  2 × a node with itself, such as: 1 1 5 6" in told.output
+
+
+def test_columns_are_known_by_their_usual_names_or_named(traces_import: Callable[..., Result]) -> None:
+    rows = "phone 1,0,45.0,7.0\nphone 1,10,45.0001,7.0\n"
+    assert traces_import("log.txt", "device,timestamp,lat,lon\n" + rows).exit_code == 0
+    legs = found()
+    header = '"Device ID",ts,lat,lon\n'
+    told = traces_import("log.csv", header + rows)
+    assert told.exit_code == 2
+    assert "no column is the node's id: there are Device ID, ts, lat, lon" in told.output
+    assert '--columns id="Device ID",t=when' in told.output
+    told = traces_import("log.csv", header + rows, "--columns", "id=Device ID,t=ts")
+    assert told.exit_code == 0, told.output
+    assert found() == legs
+    assert "there is no column 'when' for t" in traces_import("log.csv", header, "--columns", "t=when").output
+    assert "expected WHAT=NAME" in traces_import("log.csv", header, "--columns", "speed=ts").output
+
+
+def test_an_import_ends_with_a_verdict(traces_import: Callable[..., Result]) -> None:
+    told = traces_import("log.csv", "id,t,x,y\na,0,0,0\na,10,30,40\na,20,30,40\nb,x,0,0\n")
+    assert told.exit_code == 0
+    assert told.output.startswith(
+        "out.trace: 1 nodes, 20 s, 30 m × 40 m, 2 legs\n"
+        "speeds of legs, m/s: median 0, 95 % up to 5, most 5\n"
+        "refused: 1 (25.0%), in out.trace/refused\n"
+        "  1 × its time is not a time\n"
+    )
+
+
+def test_what_is_implausible_is_refused_unless_forced(traces_import: Callable[..., Result]) -> None:
+    text = "id,t,x,y\na,0,0,0\na,1,200,0\na,2,210,0\n"
+    told = traces_import("log.csv", text)
+    assert (told.exit_code, Path("out.trace").exists()) == (2, False)
+    doubt = "  50.0% of all legs are faster than 150 m/s: "
+    words = f"error: log.csv: nothing was written, since this is implausible (--force writes it):\n{doubt}"
+    assert told.stderr.startswith(words)
+    told = traces_import("log.csv", text, "--force")
+    assert (told.exit_code, Path("out.trace").exists()) == (0, True)
+    assert f"warning: this is implausible:\n{doubt}" in told.stderr
+
+
+@pytest.mark.parametrize(
+    ("changes", "doubt"),
+    [
+        ({}, None),
+        ({"rows": 0}, "no leg: in 60 s, no node has two positions that are at most --gap apart"),
+        ({"width": 38_231_000.0}, "an area of 38,231 km × 0 km"),
+        ({"speeds": Speeds(median=1, p95=9, most=900, implausible=0.01)}, None),  # a receiver may jump now and then
+        ({"speeds": Speeds(median=1, p95=9, most=900, implausible=0.011)}, "1.1% of all legs are faster than 150 m/s"),
+        ({"refused": {"it has no id": 10}}, None),
+        ({"refused": {"it has no id": 11}}, "52% of the lines were refused: 11 × it has no id"),
+    ],
+)
+def test_doubts(changes: dict[str, Any], doubt: str | None) -> None:
+    told: dict[str, Any] = {"version": 1, "kind": "positions", "format": "csv", "source": "log.csv", "nodes": 1}
+    told |= {"begins": 0.0, "span": 60.0, "rows": 9, "samples": 10} | changes
+    found = doubts(About(**told))
+    assert [one.strip().split(":")[0] for one in found] == ([] if doubt is None else [doubt.split(":")[0]])
+    assert doubt is None or doubt in found[0]
+
+
+@pytest.mark.parametrize(
+    ("name", "text"),
+    [
+        ("walk.tcl", None),
+        ("twice.tcl", '$ns_ at 1 "$node_(0) setdest 9 2 1"\n$ns_ at 1 "$node_(0) setdest 1 4 1 0"\n' + NS2[:63]),
+        ("log.csv", "Timestamp;battery;Device;Y;X\n4;90;0;2;5\n0;99;0;2;1\n4;90;0;2;3\n9;80;0;0;0\n"),
+    ],
+)
+def test_a_scenario_and_an_import_read_the_same(
+    name: str, text: str | None, spark: SparkSession, tmp_path: Path
+) -> None:
+    text = (Path(__file__).parents[1] / "sim" / "data" / name).read_text() if text is None else text
+    file = written(tmp_path, name, text)
+    about, legs, ids = imported(spark, file, force=True)
+    walks = Recorded(file=name).walks(Area(width=1000, height=1000), len(ids), 1, tmp_path)
+    west, south = about.corner or (0, 0)
+    moved = [
+        (node, leg.start / S, leg.end / S, leg.x0 - west, leg.y0 - south, leg.x1 - west, leg.y1 - south)
+        for node, walk in enumerate(walks)
+        for leg in walk
+        if (leg.x0, leg.y0) != (leg.x1, leg.y1)
+    ]
+    assert [pytest.approx(leg) for leg in moved] == [leg for leg in legs if leg[3:5] != leg[5:]]
+    assert moved
+
+
+def test_files_of_a_folder_have_the_same_columns(spark: SparkSession, tmp_path: Path) -> None:
+    (tmp_path / "logs").mkdir()
+    written(tmp_path / "logs", "a.csv", "id,t,x,y\na,0,1,1\na,9,1,1\n")
+    written(tmp_path / "logs", "b.csv.gz", "id,t,x,y\nb,0,1,1\nb,9,1,1\n")
+    assert imported(spark, tmp_path / "logs")[2] == ["a", "b"]
+    written(tmp_path / "logs", "c.csv", "id,t,y,x\nc,0,1,1\n")
+    with pytest.raises(RoamcastError, match=r"c\.csv: its header is id,t,y,x, and that of others is id,t,x,y"):
+        imported(spark, tmp_path / "logs")
 
 
 def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
@@ -247,7 +433,7 @@ def test_a_format_that_nobody_knows_is_refused(tmp_path: Path) -> None:
 
 def test_nothing_is_replaced_that_is_no_trace(spark: SparkSession, tmp_path: Path) -> None:
     (tmp_path / "out.trace").mkdir()
-    with pytest.raises(RoamcastError, match="is no trace: it is not replaced"):
+    with pytest.raises(RoamcastError, match="is not a trace: it is not replaced"):
         imported(spark, written(tmp_path, "walk.csv", "t,id,x,y\n0,1,1,1\n"))
 
 

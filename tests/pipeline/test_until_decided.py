@@ -8,8 +8,8 @@ import pyarrow.parquet as pq
 import pytest
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.experiment import experiment
-from roamcast.campaign.plan import Experiment, plan
+from roamcast.campaign.define.experiment import experiment
+from roamcast.campaign.define.plan import Experiment, plan
 from roamcast.papers.claims import Claim
 from roamcast.papers.until import Decided
 from roamcast.pipeline.run import run_campaign

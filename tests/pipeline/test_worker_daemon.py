@@ -2,11 +2,11 @@
 
 from pathlib import Path
 
-from roamcast.campaign import sources
-from roamcast.campaign.identity import code
+from roamcast.campaign.define import sources
+from roamcast.campaign.define.identity import code
 from roamcast.pipeline.worker_daemon import _warm_sources
 from roamcast.protocols.catalogue import CATALOGUE
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 RUN = {"nodes": 2, "duration": 1, "area": {"width": 1, "height": 1}}
 

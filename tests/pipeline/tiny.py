@@ -4,9 +4,9 @@ import copy
 from pathlib import Path
 from typing import Any
 
-from roamcast.campaign.experiment import experiment
-from roamcast.campaign.packs import read_packs
-from roamcast.campaign.plan import Experiment, Plan, plan
+from roamcast.campaign.define.experiment import experiment
+from roamcast.campaign.define.plan import Experiment, Plan, plan
+from roamcast.campaign.folder.packs import read_packs
 
 RAW: dict[str, Any] = {
     "name": "tiny",

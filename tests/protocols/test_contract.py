@@ -410,7 +410,7 @@ def fields_of(cls: type) -> dict[str, st.SearchStrategy[Any]]:
 @st.composite
 def struct(draw: st.DrawFn, cls: type) -> Any:  # noqa: ANN401  # of the class
     """What its own rules refuse is drawn again. Fields are looked up when it is drawn: a struct may be in itself."""
-    for _ in range(3):
+    for _ in range(8):
         try:
             return cls(**{name: draw(field) for name, field in fields_of(cls).items()})
         except ContentError:

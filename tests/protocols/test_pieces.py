@@ -93,3 +93,19 @@ def test_the_bounds_hold_whatever_comes(pieces: list[tuple[int, int]]) -> None:
 def test_a_store_without_room_is_refused() -> None:
     with pytest.raises(ValueError, match="room for one, not for 0"):
         Partials(0, 100)
+
+
+def test_idle_documents_had_no_progress_since_the_last_time() -> None:
+    partials: Partials[str, None] = Partials(4, 1000)
+    cut = Cut(10, 4)
+    partials.add("a", cut, 0, b"abcd")
+    partials.add("b", cut, 0, b"abcd")
+    partials.drop_idle()
+    assert len(partials) == 2
+    partials.add("a", cut, 1, b"efgh")
+    partials.add("c", cut, 0, b"abcd")
+    partials.drop_idle()
+    assert [key for key in "abc" if key in partials] == ["a", "c"]
+    assert partials.cost == 3 * cut.cost
+    partials.drop_idle()
+    assert (len(partials), partials.cost) == (0, 0)

@@ -12,15 +12,15 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.campaign.measured import About
-from roamcast.papers.curves import VALUES, Curves
+from roamcast.analysis.measures.measure import Measure
 from roamcast.report.answer import answer, in_words
 from roamcast.report.compare import Question, compare
+from roamcast.statistics.curves import VALUES, Curves
 
-DELIVERY = About(name="delivery", title="delivery (share of subscribers)", share=True, good="high")
-OVERHEAD = About(name="overhead", title="overhead (packets per delivery)", good="low")
-DELAY = About(name="delay_p95", title="delay, 95th percentile (s)", unit="s", good="low")
-NODES = About(name="nodes", title="nodes", signed=True)
+DELIVERY = Measure(name="delivery", title="delivery (share of subscribers)", share=True, good="high")
+OVERHEAD = Measure(name="overhead", title="overhead (packets per delivery)", good="low")
+DELAY = Measure(name="delay_p95", title="delay, 95th percentile (s)", unit="s", good="low")
+NODES = Measure(name="nodes", title="nodes", signed=True)
 T = {1: 12.706, 2: 4.303, 3: 3.182, 4: 2.776, 5: 2.571}
 """Student's t, 97.5 %, from a printed table."""
 
@@ -49,13 +49,13 @@ def rows_of(values: Table, measure: str, axis: str = "rate") -> list[dict[str, A
     ]
 
 
-def asked(values: Table, about: About = DELIVERY, reference: str | None = None, **more: Any) -> Question:  # noqa: ANN401
+def asked(values: Table, about: Measure = DELIVERY, reference: str | None = None, **more: Any) -> Question:  # noqa: ANN401
     variants = tuple(dict.fromkeys(variant for variant, _ in values))
     places = tuple(dict.fromkeys(place for _, place in values if place is not None))
     return Question("e", about, variants, reference or variants[0], "rate" if places else "", places, **more)
 
 
-def said(values: Table, about: About = DELIVERY, reference: str | None = None) -> str:
+def said(values: Table, about: Measure = DELIVERY, reference: str | None = None) -> str:
     return answer(asked(values, about, reference), curves_of(values, about.name))
 
 
@@ -256,7 +256,7 @@ def told_order(text: str, variant: str, name: str) -> int:
 
 
 @given(tables(), st.sampled_from([DELIVERY, OVERHEAD, NODES]))
-def test_no_order_is_claimed_that_its_interval_does_not_show(values: Table, about: About) -> None:
+def test_no_order_is_claimed_that_its_interval_does_not_show(values: Table, about: Measure) -> None:
     question = asked(values, about)
     found = compare(question, curves_of(values, about.name))
     text = in_words(found)

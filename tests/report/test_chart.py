@@ -4,11 +4,11 @@ from typing import Any
 
 import pytest
 
-from roamcast.campaign.measured import About, Measured
+from roamcast.analysis.measures.measure import Measure, Measures
 from roamcast.report.chart import Chart, make_chart
 from roamcast.report.source import Axis, Experiment, FigurePlan, Row, Variant
 
-ABOUT = [About(name="delay_p95", title="delay, 95th percentile (s)"), About(name="overhead")]
+ABOUT = [Measure(name="delay_p95", title="delay, 95th percentile (s)"), Measure(name="overhead")]
 
 
 def row(variant: str, axes: dict[str, Any], mean: float | None = 1.0, measure: str = "overhead") -> Row:
@@ -20,7 +20,7 @@ def chart_of(
 ) -> Chart:
     experiment = Experiment("e", [1], axes=axes, variants=variants)
     return make_chart(
-        experiment, FigurePlan("1", x, y, log=log), rows, Measured({about.name: about for about in ABOUT})
+        experiment, FigurePlan("1", x, y, log=log), rows, Measures({about.name: about for about in ABOUT})
     )
 
 

@@ -4,8 +4,8 @@ import itertools
 import xml.etree.ElementTree as ET
 from typing import Any
 
-from roamcast.report.atlas.paint import colour
 from roamcast.report.choice import drawing
+from roamcast.report.paint import colour
 
 SVG = "{http://www.w3.org/2000/svg}"
 

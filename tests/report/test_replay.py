@@ -10,7 +10,7 @@ from click.testing import CliRunner
 
 from report.chromium import Browser
 from report.test_browser import PHONE, PROGRAM, WIDE, middle, open_at, press, shades
-from roamcast.campaign.recorded import open_run
+from roamcast.campaign.folder.recorded import open_run
 from roamcast.cli.main import main
 from roamcast.report.replay import missing
 
@@ -375,7 +375,7 @@ def test_what_was_not_recorded_is_said(run_folder: Path) -> None:
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["replay", str(tmp_path)])
     assert result.exit_code == 2
-    assert "is no run: name the folder that `roamcast run` or `roamcast lab` made" in result.stderr
+    assert "is not a run: name the folder that `roamcast run` or `roamcast lab` made" in result.stderr
 
 
 def test_why_on_the_command_line(run_folder: Path) -> None:

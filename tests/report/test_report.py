@@ -444,8 +444,8 @@ def test_a_folder_of_something_else_is_refused(tmp_path: Path) -> None:
     result = CliRunner().invoke(main, ["report", str(tmp_path)])
     assert result.exit_code == 2
     assert result.output == (
-        f"error: {tmp_path}: is no campaign's folder (campaign.json is missing): name the one that `roamcast campaign` "
-        "or `roamcast papers` wrote\n"
+        f"error: {tmp_path}: is not a campaign's folder (campaign.json is missing): name the one that `roamcast "
+        "campaign` or `roamcast papers` wrote\n"
     )
 
 

@@ -7,10 +7,10 @@ import numpy as np
 import pyarrow as pa
 import pytest
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.facts.schema import TABLES
 from roamcast.report.sketch import island_sizes, network_in, places_at
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 from roamcast.units import SECOND
 
 LINE = {

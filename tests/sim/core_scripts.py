@@ -7,7 +7,7 @@ answers differ anywhere drift apart for good.
 from random import Random
 from typing import Any
 
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Copies, Core, Settings, Upcall
+from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Copies, Core, Settings, Upcall
 from roamcast.units import SECOND
 
 KINDS = FIRST_HOST_KIND + 2

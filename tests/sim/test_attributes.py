@@ -8,9 +8,9 @@ import pytest
 
 from roamcast.errors import ConfigError
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim.attributes import attribute_changes
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.attributes import attribute_changes
+from roamcast.sim.scenario.scenario import check
 from roamcast.units import SECOND
 
 

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 from roamcast.sim.world import CoreMaker
 
 PROTOCOL = """

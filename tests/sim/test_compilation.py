@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from numba import njit
 
-from roamcast.sim import compilation
+from roamcast.sim.core import compilation
 
 
 def test_what_is_compiled_is_announced_once(monkeypatch: pytest.MonkeyPatch) -> None:

@@ -10,11 +10,11 @@ from roamcast.content.context.rules import region_of
 from roamcast.content.context.text import parse_context
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.mobility import ScenarioError, position
 from roamcast.sim.places import Places, scenario_acts
 from roamcast.sim.run import run
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 
 PLACED = {"width": 100, "height": 60}
 
@@ -106,7 +106,11 @@ def test_a_subscriber_subscribes_again_and_again_and_some_have_a_domain() -> Non
         ({}, {"interest": "v < 5"}, "interest: the context of interest has no region"),
         ({}, {"every": 5}, "every: needs a lifetime"),
         ({}, {"every": 0, "lifetime": 5}, "every: 0 s: at least 0.001 s"),
-        ({}, {"every": 5, "lifetime": 5, "change": 5, "filter": ["a < 1", "a < 2"]}, "change: goes not with every"),
+        (
+            {},
+            {"every": 5, "lifetime": 5, "change": 5, "filter": ["a < 1", "a < 2"]},
+            "change: cannot be combined with every",
+        ),
         (
             {"relevance": "within(rect(0, 0, 9, 9)) and mean(neighbours.fuel) < 5"},
             {},

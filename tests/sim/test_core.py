@@ -15,8 +15,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from examples import examples
-from roamcast.sim import kernel, reference
-from roamcast.sim.core import EVERYONE, METRICS, Core, Frame, Outcome, Settings, Upcall
+from roamcast.sim.core import kernel, reference
+from roamcast.sim.core.interface import EVERYONE, METRICS, Core, Frame, Outcome, Settings, Upcall
 
 CORES: list[Callable[[Settings], Core]] = [reference.Core, kernel.Core]
 

@@ -8,8 +8,8 @@ from random import Random
 
 import pytest
 
-from roamcast.sim import kernel, reference
-from roamcast.sim.core import EVERYONE, METRICS, Core, Frame, Settings, Upcall
+from roamcast.sim.core import kernel, reference
+from roamcast.sim.core.interface import EVERYONE, METRICS, Core, Frame, Settings, Upcall
 from sim.core_scripts import Script, settings_for
 
 GRID_FROM = 4

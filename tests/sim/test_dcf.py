@@ -6,8 +6,8 @@ waits a uniform number of slots below W_i, and every slot, idle or busy, is one 
 
 import pytest
 
-from roamcast.sim import kernel
-from roamcast.sim.core import FIRST_HOST_KIND, Settings, Upcall
+from roamcast.sim.core import kernel
+from roamcast.sim.core.interface import FIRST_HOST_KIND, Settings, Upcall
 from roamcast.units import SECOND
 
 SIZE = 1000

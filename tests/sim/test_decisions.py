@@ -9,7 +9,7 @@ from roamcast.content.event import event_id
 from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 LINE = [[0, 1], [1, 2], [2, 3]]
 

@@ -7,10 +7,11 @@ import pytest
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.flooding import FloodingBroker
-from roamcast.sim import reference, world
+from roamcast.sim import world
+from roamcast.sim.core import reference
 from roamcast.sim.first_copies import MAX_EVENTS, FirstCopies
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 KIND = 2
 

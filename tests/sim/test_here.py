@@ -7,9 +7,9 @@ import pytest
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.testing import RecordingPort
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 SENSING = """
 from roamcast.protocols.entry import Entry

@@ -9,7 +9,7 @@ import pytest
 from roamcast import papers
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check, read
+from roamcast.sim.scenario.scenario import check, read
 from roamcast.units import SECOND
 
 SCENARIO = Path(papers.__file__).parent / "scenarios" / "opportunistic.toml"
@@ -17,7 +17,7 @@ SCENARIO = Path(papers.__file__).parent / "scenarios" / "opportunistic.toml"
 
 def delays(lifetime: float | None) -> dict[tuple[int, int], int]:
     """How old each document was when it came to each host; ideal medium access and unlimited caches."""
-    raw = read(SCENARIO) | {"duration": 600.0}
+    raw = read(SCENARIO) | {"duration": 600.0, "cooldown": 0.0}
     assert raw["mac"]["model"] == "ideal"
     assert raw["protocol"]["parameters"]["capacity"] == raw["protocol"]["parameters"]["octets"] == 0
     if lifetime is not None:

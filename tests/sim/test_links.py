@@ -1,10 +1,12 @@
 """Scripted links: what they come to, and what is refused."""
 
+from itertools import pairwise
+
 import msgspec
 import pytest
 
-from roamcast.sim.drawn_links import Cycle, Tree
-from roamcast.sim.links import Change, Links
+from roamcast.sim.scenario.drawn_links import Cycle, Tree
+from roamcast.sim.scenario.links import Change, Links
 
 S = 1_000_000_000
 
@@ -54,7 +56,7 @@ def test_no_links_no_flips() -> None:
         ),
         (
             Links(change=(Change(at=2), Change(at=1))),
-            [("change[1].at", "1 s comes after 2 s: changes go by time")],
+            [("change[1].at", "1 s comes after 2 s: changes must be sorted by time")],
         ),
         (Links(change=(Change(at=1), Change(at=1))), []),
     ],
@@ -113,15 +115,20 @@ def test_links_take_turns() -> None:
     ]
 
 
-def test_turns_vary_by_the_seed_and_never_overtake_each_other() -> None:
-    cycle = Cycle(states=(((0, 1),), ()), every=1.0, jitter=1.0)
-    times = [time for time, *_ in Links(cycle=(cycle,)).flips(3, 50 * S)]
-    assert times == sorted(times)
-    late = [time - (number // 2) * S for number, time in enumerate(times)]
-    assert min(late) >= -S / 2
-    assert max(late) <= S / 2
-    assert len(set(late)) > 40
-    assert times != [time for time, *_ in Links(cycle=(cycle,)).flips(4, 50 * S)]
+def test_turns_with_jitter_do_not_stay_in_step() -> None:
+    """Each stretch lasts 0.75 to 1.25 s, from a random start: after 400 of them, runs are anywhere in the period."""
+    cycle = Cycle(states=(((0, 1),), ()), every=1.0, jitter=0.5)
+    phases = []
+    for seed in range(40):
+        times = sorted({time for time, *_ in Links(cycle=(cycle,)).flips(seed, 400 * S)})
+        first, *stretches = [later - earlier for earlier, later in pairwise(times)]
+        assert first < S
+        assert min(stretches) >= 0.75 * S
+        assert max(stretches) <= 1.25 * S
+        assert sum(stretches) / len(stretches) == pytest.approx(S, rel=0.05)
+        phases.append(times[-1] % S // (S // 4))
+    # Around multiples of the period, quarters 1 and 2 would have none.
+    assert all(phases.count(quarter) >= 3 for quarter in range(4))
 
 
 @pytest.mark.parametrize(

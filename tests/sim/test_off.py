@@ -1,6 +1,6 @@
 """Nodes that are switched off and on, worked out by hand from `docs/model.md` for any core. Times as in `test_core`."""
 
-from roamcast.sim.core import Core, Upcall
+from roamcast.sim.core.interface import Core, Upcall
 from sim.test_core import (
     ACK,
     AIR,

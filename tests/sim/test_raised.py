@@ -5,12 +5,12 @@ from pathlib import Path
 import pytest
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
 from roamcast.sim import world as worlds
+from roamcast.sim.core import reference
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.raised import ProtocolRaised
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 PROTOCOL = """
 from typing import ClassVar

@@ -6,9 +6,9 @@ from typing import Any
 import pytest
 
 from roamcast.config.explain import Field, as_text, explain
-from roamcast.sim.core import Settings
+from roamcast.sim.core.interface import Settings
 from roamcast.sim.mobility import RandomWaypoint, ScenarioError
-from roamcast.sim.scenario import Scenario, check, load
+from roamcast.sim.scenario.scenario import Scenario, check, load
 
 SMALL: dict[str, Any] = {"nodes": 3, "duration": 10, "area": {"width": 500, "height": 100}}
 

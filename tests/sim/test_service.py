@@ -7,10 +7,10 @@ import msgspec
 import pytest
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.run import run
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 from roamcast.sim.service import Cpu
 from roamcast.units import SECOND
 
@@ -132,5 +132,5 @@ def test_conversion_delays_a_join_request_and_comparison_the_join_table() -> Non
 def test_service_times_and_absences_exclude_each_other() -> None:
     raw = msgspec.to_builtins(star(match=0.1))
     raw["away"] = [{"nodes": [1], "times": [[1.0, 2.0]]}]
-    with pytest.raises(ScenarioError, match="service: goes not with nodes that are away"):
+    with pytest.raises(ScenarioError, match=r"service: cannot be combined with \[\[away\]\]"):
         check(raw, "test", Path())

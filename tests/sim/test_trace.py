@@ -14,12 +14,12 @@ import pyarrow.parquet as pq
 import pytest
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import kernel, reference
+from roamcast.sim.core import kernel, reference
 from roamcast.sim.mobility import Area, Leg, RandomWaypoint, Recorded, ScenarioError, position
 from roamcast.sim.mobility.export import How, bonnmotion, gpx, ns2, one, taken
 from roamcast.sim.mobility.trace import LEGS, LINKS, About, leg_walks, link_changes
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 S = 1_000_000_000
 AREA = Area(width=100, height=100)

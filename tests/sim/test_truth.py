@@ -9,7 +9,7 @@ import pytest
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 
 NODES, SIDE, RANGE = 100, 1000.0, 150.0
 Floats = npt.NDArray[np.float64]

@@ -12,10 +12,10 @@ from hypothesis import strategies as st
 from examples import examples
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
-from roamcast.sim.draw import Span
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.scenario import check
-from roamcast.sim.workload import Act, Publishers, Subscribers, Workload, acts
+from roamcast.sim.scenario.draw import Span
+from roamcast.sim.scenario.scenario import check
+from roamcast.sim.scenario.workload import Act, Publishers, Subscribers, Workload, acts
 
 S = 1_000_000_000
 
@@ -318,6 +318,6 @@ def test_events_from_xml_files_and_filters_in_xpath(tmp_path: Path) -> None:
 
     assert "none.xml: cannot be read" in refused(0, "publishers", documents=["none.xml"])
     assert "documents: [1]: the document is not well-formed" in refused(0, "publishers", documents=["<a/>", "<a>"])
-    assert "attributes: goes not with documents" in refused(0, "publishers", attributes={"a": 1})
-    assert "xpath: goes not with a filter" in refused(0, "subscribers", filter="price < 20")
+    assert "attributes: cannot be combined with documents" in refused(0, "publishers", attributes={"a": 1})
+    assert "xpath: cannot be combined with a filter" in refused(0, "subscribers", filter="price < 20")
     assert "xpath: " in refused(0, "subscribers", xpath="//CD")

@@ -10,9 +10,9 @@ from pathlib import Path
 import pytest
 
 from roamcast.facts.sinks import MemorySink
-from roamcast.sim import reference
+from roamcast.sim.core import reference
 from roamcast.sim.run import run
-from roamcast.sim.scenario import check
+from roamcast.sim.scenario.scenario import check
 from roamcast.sim.world import CoreMaker
 from roamcast.units import SECOND
 from sim.worlds import SCENARIOS, facts, scenario

@@ -5,7 +5,7 @@ from typing import Any
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.run import run
-from roamcast.sim.scenario import Scenario, check
+from roamcast.sim.scenario.scenario import Scenario, check
 from roamcast.sim.world import CoreMaker
 
 WORKLOAD: dict[str, Any] = {

@@ -8,7 +8,7 @@ everything.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from roamcast.campaign.plan import Run
+from roamcast.campaign.define.plan import Run
 
 
 @dataclass(frozen=True)

@@ -5,19 +5,17 @@ import math
 from pathlib import Path
 
 import click
-import msgspec
 import numpy as np
 from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign.recorded import open_run
+from roamcast.analysis.arrivals import Arrivals, arrivals
+from roamcast.analysis.context_truth import has_contexts
+from roamcast.analysis.network import network
+from roamcast.campaign.folder.recorded import open_run
 from roamcast.errors import RoamcastError
-from roamcast.facts.arrivals import Arrivals, arrivals
-from roamcast.facts.context_truth import has_contexts
-from roamcast.facts.limits import READ
 from roamcast.report.numbers import ABSENT
-from roamcast.sim.network import network_of
 from roamcast.units import seconds
 
 
@@ -65,21 +63,20 @@ def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path
     recorded = open_run(run)
     scenario = recorded.scenario
     steps = None if wanted is None else np.array(_ages(wanted, scenario.duration), np.int64)
-    encoded = msgspec.json.encode(scenario).decode()
-    tables = {name: recorded.table(name) for name in (*READ, "deliver")}  # frames may be many, and are not needed
-    contacts = network_of(tables, scenario.nodes, scenario.end, encoded, directed=True, drawn="possible")
+    contacts = network(recorded.run, directed=True, drawn="possible")
     if contacts is None:
         raise RoamcastError(f"{run}: its movement was not recorded; run it again without record.movement = false")
-    found = arrivals(tables, contacts, seconds(scenario.warmup), steps, transfer=seconds(transfer), hops=hops)
+    found = arrivals(recorded.run, contacts, steps, transfer=seconds(transfer), hops=hops)
     if not found.pairs:
         raise RoamcastError(f"{run}: nobody else wanted any event that was published after the warm-up")
+    contexts = has_contexts({name: recorded.table(name) for name in ("publish", "subscribe")})
     if figure is not None:
         _draw(found, scenario.name, figure)
     if as_json:
-        click.echo(json.dumps(_as_dict(found) | {"by_filters_alone": has_contexts(tables)}))
+        click.echo(json.dumps(_as_dict(found) | {"by_filters_alone": contexts}))
         return
     _show(found, scenario.name)
-    if has_contexts(tables):
+    if contexts:
         click.echo("By filters alone: contexts decide here, too, and the table does not look at them.")
 
 

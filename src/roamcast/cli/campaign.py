@@ -9,9 +9,9 @@ from typing import Final
 import click
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
-from roamcast.campaign.plan import Plan, load_experiment, plan
-from roamcast.campaign.until import Goal, parse_goal
+from roamcast.campaign.decide.until import Goal, parse_goal
+from roamcast.campaign.define.plan import Plan, load_experiment, plan
+from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
 from roamcast.cli.campaign_options import (
     CampaignOptions,
     campaign_options,

@@ -15,20 +15,23 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign import limits
-from roamcast.campaign.experiment import Spec, check_measures, wanted_measures
-from roamcast.campaign.identity import completed
-from roamcast.campaign.limits import Limits
-from roamcast.campaign.plan import CampaignError, Experiment, Plan
-from roamcast.campaign.until import Stopping
+from roamcast.analysis.measures.measure import counts_to_the_end
+from roamcast.campaign.decide.until import Stopping
+from roamcast.campaign.define import limits
+from roamcast.campaign.define.experiment import Spec, wanted_measures
+from roamcast.campaign.define.identity import completed
+from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.plan import CampaignError, Experiment, Plan
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, say, shown
 from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
-from roamcast.sim.compilation import compile_if_needed
+from roamcast.sim.core.compilation import compile_if_needed
+from roamcast.sim.scenario.ending import warning_before
+from roamcast.sim.scenario.scenario import Scenario
 
 if TYPE_CHECKING:  # imports Spark
-    from roamcast.pipeline.simulate import Survey
+    from roamcast.campaign.folder.survey import Survey
 
 ABSENT: Final = "–"
 LOCAL: Final = "local[*,4]"
@@ -89,9 +92,9 @@ class CampaignOptions(NamedTuple):
     retry_failed: bool
     limits: Limits
 
-    def command(self, words: Sequence[str], out: Path) -> str:
+    def command(self, words: Sequence[str], out: Path, program: Sequence[str] = ("roamcast",)) -> str:
         """The command that starts or continues the campaign."""
-        line = ["roamcast", *words, "--out", str(out)]
+        line = [*program, *words, "--out", str(out)]
         settings = (("--conf", f"{key}={value}") for key, value in self.conf.items())
         for option, value in (("--seeds", self.seeds), ("--master", self.master), *settings):
             line += [option, str(value)] if value is not None else []
@@ -102,8 +105,8 @@ class CampaignOptions(NamedTuple):
     ) -> list[dict[str, Any]]:
         """Simulates and measures, with progress on the screen; returns the rows of the runs that failed."""
         # Imported here: Spark takes a second to import, and --help should not.
+        from roamcast.campaign.folder.survey import look
         from roamcast.pipeline.run import run_campaign
-        from roamcast.pipeline.simulate import look
 
         check_named_measures(experiments)
         console, master = Console(stderr=True), self.master or LOCAL
@@ -166,12 +169,12 @@ def limits_from(run_time: str | None, run_memory: str | None) -> Limits:
 
 def check_named_measures(experiments: Sequence[Experiment], goal: Stopping | None = None) -> None:
     """Refuses measures that do not exist, also in the user's own files, and a goal for one that is not measured."""
-    from roamcast.pipeline.measures import MEASURES, with_names  # it imports Spark
+    from roamcast.analysis.measures.catalogue import CATALOGUE
+    from roamcast.campaign.folder.values import with_measures
 
-    named = with_names(experiments)
-    check_measures(named, MEASURES)
+    named = with_measures(experiments)
     if goal is not None:
-        goal.check(wanted_measures(named) or list(MEASURES))
+        goal.check(wanted_measures(named) or list(CATALOGUE))
 
 
 def setting(text: str) -> tuple[str, str]:
@@ -192,7 +195,7 @@ def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bo
 
 
 def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
-    from roamcast.pipeline.simulate import look  # it imports Spark
+    from roamcast.campaign.folder.survey import look
 
     survey = look(planned, out)
     forecast = survey.forecast(planned)
@@ -201,7 +204,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
     times = Times(sum(map(forecast.of, todo)), len(todo), len(planned.distinct), cores)
     if as_json:
         rows = [{name: row[name] for name in row if name != "scenario"} for row in planned.rows]
-        known = {"to_do": len(todo), "cpu_s": times.cpu, "total_s": times.total}
+        known = {"to_do": len(todo), "cpu_s": times.cpu, "total_s": times.total, "warnings": concerns(planned)}
         click.echo(json.dumps({"out": str(out), "runs": rows, **known}))
         return
     table = Table(box=box.SIMPLE_HEAD)
@@ -215,6 +218,21 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
     console.print(table)
     click.echo(f"{len(planned.rows)} runs planned, {len(planned.distinct)} of them distinct, {len(todo)} to do")
     click.echo(times.in_words())
+    for text in concerns(planned):
+        click.echo(f"warning: {text}")
+
+
+def concerns(planned: Plan) -> list[str]:
+    """What is known to mislead before anything is run: a sentence for each experiment and variant."""
+    found: dict[tuple[str, str], str] = {}
+    asked = {one["name"]: one["measures"] for one in planned.experiments}
+    for (experiment, variant, _), rows in by_point(planned.rows):
+        if not counts_to_the_end(asked[experiment]):
+            continue
+        text = warning_before(msgspec.json.decode(rows[0]["scenario"], type=Scenario))
+        if text:
+            found.setdefault((experiment, variant), f"{experiment}, {variant}: {text}")
+    return list(found.values())
 
 
 class Times(NamedTuple):

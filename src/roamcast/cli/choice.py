@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign.choice import THE_SAME
+from roamcast.campaign.decide.choice import THE_SAME
 from roamcast.cli.campaign_options import ABSENT
 
 RESULT_FILE: Final = "choice.json"

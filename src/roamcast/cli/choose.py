@@ -12,8 +12,9 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
-from roamcast.campaign.around import around_trace, in_words
-from roamcast.campaign.candidates import (
+from roamcast.campaign.decide.choice import COST_UNITS, TIME_IS_UP, Choice
+from roamcast.campaign.define.around_trace import around_trace, in_words
+from roamcast.campaign.define.candidates import (
     able,
     as_node,
     as_scenario,
@@ -25,14 +26,13 @@ from roamcast.campaign.candidates import (
     usual,
     with_candidates,
 )
-from roamcast.campaign.choice import COST_UNITS, TIME_IS_UP, Choice
-from roamcast.campaign.experiment import CampaignError, Experiment, Variant
+from roamcast.campaign.define.experiment import CampaignError, Experiment, Variant
 from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
-from roamcast.sim.compilation import compile_if_needed
-from roamcast.sim.scenario import read
+from roamcast.sim.core.compilation import compile_if_needed
+from roamcast.sim.scenario.scenario import read
 
 if TYPE_CHECKING:  # it imports Spark
     from roamcast.pipeline.goal import Goal

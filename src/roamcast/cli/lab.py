@@ -18,17 +18,18 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign.recorded import RUN_FILE, tables_in
+from roamcast.analysis.measures.contexts import truth
+from roamcast.analysis.summary import summarise
+from roamcast.campaign.folder.recorded import RUN_FILE, run_in, tables_in
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
-from roamcast.cli.run import context_outcome, progress_bar, read_facts, show_summary
+from roamcast.cli.run import named_deliveries, progress_bar, show_summary, warnings
 from roamcast.cli.run_folder import file_name, new_folder
 from roamcast.facts.recorder import Sink
 from roamcast.facts.sinks import ParquetSink
-from roamcast.facts.summary import summarise
-from roamcast.sim.compilation import compile_if_needed
-from roamcast.sim.overrides import apply, changed
-from roamcast.sim.scenario import Scenario, check, parse, read_text
+from roamcast.sim.core.compilation import compile_if_needed
+from roamcast.sim.scenario.overrides import apply, changed
+from roamcast.sim.scenario.scenario import Scenario, check, parse, read_text
 from roamcast.units import SECOND
 
 T = TypeVar("T")
@@ -200,9 +201,8 @@ def _run_once(
         (folder / "scenario.toml").write_text(text, encoding="utf-8")
         with contextlib.closing(ParquetSink(folder)) as sink:
             run_one(checked, sink)
-        facts = read_facts(folder)
-        summary = summarise(facts, checked.warmup, duration=checked.duration)
-        contexts = context_outcome(checked, facts)
+        recorded = run_in(folder, checked).run
+        summary, contexts = summarise(recorded), truth(recorded)
         record = {
             "name": checked.name,
             "seed": checked.seed,
@@ -213,10 +213,11 @@ def _run_once(
             },
             "lab": run_one.report,
             "warmup_s": checked.warmup,
-            "summary": summary.as_dict(),
+            "cooldown_s": checked.cooldown,
             "changes": changes,
             "tables": sorted(tables_in(folder)),
-            "contexts": None if contexts is None else contexts._asdict(),
+            **named_deliveries(recorded, summary),
+            "warnings": list(warnings(checked, summary)),
         }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     if as_json:

@@ -15,8 +15,8 @@ from roamcast.errors import RoamcastError
 
 GROUPS: Final = {
     "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
-    "Compare": ("campaign", "choose", "map", "papers"),
-    "Look at results": ("report", "figure", "replay", "why", "ages", "measure", "sql", "verify", "publish"),
+    "Compare": ("campaign", "choose", "papers"),
+    "Look at results": ("report", "figure", "replay", "why", "ages", "measure", "sql", "verify", "upload"),
     "Run on devices": ("key", "node", "pub", "sub", "status"),
 }
 """The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""
@@ -123,7 +123,6 @@ def main() -> None:
       roamcast ages out/flooding-1                how much arrived by when, and how much could have
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
-      roamcast map --quick                        all protocols on the same networks: which one, when?
       roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement

@@ -16,11 +16,11 @@ def measure(out: Store, measures: tuple[str, ...], master: str | None, settings:
     """Compute measures of a campaign.
 
     OUT is the campaign's folder or s3://BUCKET/NAME; without a MEASURE, all are computed. Writes OUT/measures, and
-    nothing else. What was measured before is not measured again.
+    nothing else. What was measured before is not measured again, and values of other measures stay.
     """
     from roamcast.pipeline import session  # Spark takes a second to import
-    from roamcast.pipeline.measures import is_current
-    from roamcast.pipeline.measures import measure as by
+    from roamcast.pipeline.measure import is_current
+    from roamcast.pipeline.measure import measure as by
 
     names = measures or None
     if out.local is None or not is_current(out.local, names):

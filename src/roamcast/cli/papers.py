@@ -13,8 +13,8 @@ import click
 import pyarrow.parquet as pq
 
 from roamcast import papers as data
-from roamcast.campaign.folder import MANIFEST_FILE
-from roamcast.campaign.plan import Experiment, plan
+from roamcast.campaign.define.plan import Experiment, plan
+from roamcast.campaign.folder.layout import MANIFEST_FILE
 from roamcast.cli.campaign_options import (
     CampaignOptions,
     campaign_options,
@@ -97,8 +97,8 @@ def papers(
 
 
 def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | None, as_json: bool) -> None:
-    from roamcast.campaign.measured import read_about
-    from roamcast.papers.curves import read_values  # they import Arrow and numpy
+    from roamcast.analysis.measures.measure import read_about
+    from roamcast.campaign.folder.results import read_values  # they import Arrow and numpy
     from roamcast.papers.judge import judge
     from roamcast.report import write_report
 

@@ -56,7 +56,8 @@ _ALMOST_A_NUMBER: Final = re.compile(r"[+-]?(\d+,\d+|\d+\.|\.\d+)")
     "--lifetime",
     type=click.FloatRange(0),
     metavar="SECONDS",
-    help="Do not deliver the event after this time. Not every protocol supports lifetimes.  [default: no limit]",
+    help="Do not deliver the event after this time. Not every protocol supports lifetimes.  [default: as long as nodes "
+    "carry it; with context: 0, only to subscribers that it finds at once]",
 )
 @click.option(
     "--relevant",

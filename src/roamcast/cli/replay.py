@@ -5,7 +5,7 @@ from pathlib import Path
 
 import click
 
-from roamcast.campaign.recorded import open_run
+from roamcast.campaign.folder.recorded import open_run
 
 
 @click.command()

@@ -6,31 +6,32 @@ import json
 import platform
 import sys
 import traceback
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
 import click
-import pyarrow as pa
-import pyarrow.parquet as pq
 from rich import box
 from rich.console import Console
 from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 from rich.table import Table
 
-from roamcast.campaign.recorded import RUN_FILE, tables_in
+from roamcast.analysis import context_truth
+from roamcast.analysis.measures.contexts import truth, with_contexts
+from roamcast.analysis.run import Run
+from roamcast.analysis.summary import Summary, summarise
+from roamcast.campaign.folder.recorded import RUN_FILE, run_in, tables_in
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
 from roamcast.cli.run_folder import file_name, new_folder
-from roamcast.facts import context_truth
 from roamcast.facts.sinks import ParquetSink
-from roamcast.facts.summary import READ, Summary, summarise
-from roamcast.sim import reference
 from roamcast.sim import run as simulation
-from roamcast.sim.compilation import load_kernel
-from roamcast.sim.overrides import changed
+from roamcast.sim.core import reference
+from roamcast.sim.core.compilation import load_kernel
 from roamcast.sim.raised import ProtocolRaised
-from roamcast.sim.scenario import Scenario, read_text
+from roamcast.sim.scenario import ending
+from roamcast.sim.scenario.overrides import changed
+from roamcast.sim.scenario.scenario import Scenario, read_text
 from roamcast.sim.world import Progress as Report
 from roamcast.units import SECOND
 
@@ -96,14 +97,14 @@ def run(
             core = reference.Core if in_python else None
             with _tracebacks(with_traceback):
                 cost = simulation.run(checked, sink, folder=scenario.parent, make_core=core, progress=report)
-        facts = read_facts(folder)
-        summary = summarise(facts, checked.warmup, duration=checked.duration)
-        contexts = context_outcome(checked, facts)
+        recorded = run_in(folder, checked).run
+        summary, contexts = summarise(recorded), truth(recorded)
         record = {
-            **_record(checked, cost, summary, in_python),
+            **_record(checked, cost, in_python),
             "changes": changes,
             "tables": sorted(tables_in(folder)),
-            "contexts": None if contexts is None else contexts._asdict(),
+            **named_deliveries(recorded, summary),
+            "warnings": list(warnings(checked, summary)),
         }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
     page = _write_replay(out) if with_replay else None
@@ -128,26 +129,22 @@ def _tracebacks(shown: bool) -> Iterator[None]:
 
 
 def _write_replay(out: Path) -> Path:
-    from roamcast.campaign.recorded import open_run
+    from roamcast.campaign.folder.recorded import open_run
     from roamcast.report.replay import write_replay
 
     return write_replay(open_run(out))
 
 
-def read_facts(folder: Path) -> dict[str, pa.Table]:
-    files = {table: folder / f"{table}.parquet" for table in sorted({*READ, *context_truth.READ})}
-    return {table: pq.read_table(file) for table, file in files.items() if file.exists()}
+def named_deliveries(run: Run, summary: Summary) -> dict[str, Any]:
+    """The results of `run.json`, each saying what decides whether a pair counts: filters alone, or contexts too."""
+    contexts = truth(run)
+    return {
+        "summary": {"by_filters_alone": with_contexts(run), **summary.as_dict()},
+        "contexts": None if contexts is None else {"delivery": contexts.delivery, **contexts._asdict()},
+    }
 
 
-def context_outcome(checked: Scenario, facts: Mapping[str, pa.Table]) -> context_truth.Outcome | None:
-    """How much was delivered of what an ideal system would match; None without contexts or positions."""
-    if "leg" not in facts or not context_truth.has_contexts(facts):
-        return None
-    start, end = round(checked.warmup * SECOND), round(checked.duration * SECOND)
-    return context_truth.outcome(facts, reach=checked.radio.longest, start=start, end=end)
-
-
-def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_python: bool) -> dict[str, Any]:
+def _record(checked: Scenario, cost: simulation.RunReport, in_python: bool) -> dict[str, Any]:
     """The content of `run.json`."""
     return {
         "name": checked.name,
@@ -162,7 +159,7 @@ def _record(checked: Scenario, cost: simulation.RunReport, summary: Summary, in_
         "cpu_s": cost.cpu,
         "simulated_s": cost.simulated,
         "warmup_s": checked.warmup,
-        "summary": summary.as_dict(),
+        "cooldown_s": checked.cooldown,
     }
 
 
@@ -190,6 +187,7 @@ def progress_bar(checked: Scenario, shown: bool) -> Iterator[Report | None]:
 def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Outcome | None = None) -> None:
     console = Console(markup=False, highlight=False)
     title = f"{checked.name}: {checked.protocol.name}, seed {checked.seed}, after {checked.warmup:g} s of warm-up"
+    title += f", with {checked.cooldown:g} s of cooldown" * (checked.cooldown > 0)
     console.print(title, soft_wrap=True)
     measures = Table(box=None, show_header=False, padding=(0, 2, 0, 0))
     for name, value in (*_contextual(contexts), *_measures(summary)):
@@ -202,14 +200,24 @@ def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Ou
         per_pair = kind.packets / summary.pairs_delivered if summary.pairs_delivered else None
         kinds.add_row(kind.kind, str(kind.packets), str(kind.bits), _time(kind.airtime), _number(per_pair))
     console.print(kinds)
+    for text in warnings(checked, summary):
+        console.print(f"warning: {text}", soft_wrap=True)
+
+
+def warnings(checked: Scenario, summary: Summary) -> Iterator[str]:
+    """What to know before believing the numbers."""
+    if text := ending.warning(checked, summary.delay_p95):
+        yield text
 
 
 def _contextual(contexts: context_truth.Outcome | None) -> Iterator[tuple[str, str]]:
     """The lines for runs with contexts; the lines below them are by filters alone."""
     if contexts is None:
         return
-    share = contexts.delivered / contexts.ideal if contexts.ideal else None
-    yield "delivery with contexts", f"{_percent(share)}, {contexts.delivered} of {contexts.ideal} ideal pairs"
+    yield (
+        "delivery with contexts",
+        f"{_percent(contexts.delivery)}, {contexts.delivered} of {contexts.ideal} ideal pairs",
+    )
     yield "delivered beyond the ideal", str(contexts.beyond)
     yield "by filters alone:", ""
 

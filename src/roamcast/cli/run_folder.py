@@ -11,7 +11,7 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
-from roamcast.campaign.recorded import RUN_FILE
+from roamcast.campaign.folder.recorded import RUN_FILE
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
 

@@ -7,8 +7,9 @@ import click
 
 from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
-from roamcast.sim.recordings import check_recordings
-from roamcast.sim.scenario import Scenario, load
+from roamcast.outside import is_file_name
+from roamcast.sim.scenario.recordings import check_recordings
+from roamcast.sim.scenario.scenario import Scenario, load
 
 EXAMPLE: Final = """\
 # Thirty people with radios in a park. Run it:  roamcast run this-file.toml
@@ -56,7 +57,8 @@ attributes.price = { low = 1, high = 40 } # drawn for every event
     "file",
     type=click.Path(path_type=Path),
     metavar="FILE",
-    help="Check FILE, and the recordings and documents it names, without running it.",
+    help="Check FILE, and the recordings and documents it names, without simulating it. If its protocol is in a Python "
+    "file (file.py:NAME), that file is executed: its code says which parameters are valid.",
 )
 def scenario(task: str | None, file: Path | None) -> None:
     """Explain scenarios, print an example, or check a file. Give exactly one option."""
@@ -66,6 +68,10 @@ def scenario(task: str | None, file: Path | None) -> None:
         checked = load(file)
         check_recordings(checked, str(file), file.parent)
         click.echo(f"ok: {file}: {_in_one_line(checked)}")
+        if is_file_name(checked.protocol.name):
+            click.echo(
+                f"protocol.name: {checked.protocol.name.rpartition(':')[0]} was executed for this check", err=True
+            )
     elif task == "example":
         click.echo(EXAMPLE, nl=False)
     else:

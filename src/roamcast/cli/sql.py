@@ -22,13 +22,14 @@ from roamcast.storage import Store
 def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], as_json: bool) -> None:
     """Query a campaign with Spark's SQL.
 
-    OUT is the campaign's folder. There are these views: results has a row for each run, with experiment, variant, seed,
-    a column for each axis and one for each measure; runs is the same without measures; every table of facts is a view,
-    its rows with the columns of runs.
+    OUT is the campaign's folder, QUERY a select. There are these views: results has a row for each run, with
+    experiment, variant, seed, a column for each axis and one for each measure; runs is the same without measures; every
+    table of facts is a view, its rows with the columns of runs.
 
     \b
-    Example:
+    Examples:
       roamcast sql out/ranges "select variant, range, avg(delivery) from results group by all order by all"
+      roamcast sql out/ranges "select * from deliver limit 5"
     """
     from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.tables import load
@@ -36,7 +37,9 @@ def sql(out: Store, query: str, master: str | None, settings: tuple[str, ...], a
     logging.disable(logging.ERROR)  # Spark logs a wrong query as JSON, and raises; we print what it raises
     load(out)  # reports problems with the folder before Spark starts
     with session(master or LOCAL, dict(map(setting, settings)), name="roamcast sql") as spark:
-        answer = load(out, spark).sql(query).toArrow()
+        campaign = load(out, spark)
+        with campaign.explained():
+            answer = campaign.sql(query).toArrow()
     if as_json:
         for row in answer.to_pylist():
             click.echo(json.dumps(row, default=str))

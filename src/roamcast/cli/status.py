@@ -52,6 +52,9 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"neighbours {len(known['neighbours']) or 'none'}"
     for neighbour in known["neighbours"]:
         yield f"  {neighbour['node']}: heard {neighbour['heard_s_ago']:.1f} s ago"
+    for other in known["other_protocols"]:
+        ignored = f"runs another protocol, {other['protocol']}, and is ignored"
+        yield f"  {other['node']}: {ignored}; heard {other['heard_s_ago']:.1f} s ago"
     yield f"subscriptions {len(known['subscriptions']) or 'none'}"
     for each in known["subscriptions"]:
         words = ["durable"] if each["durable"] else []

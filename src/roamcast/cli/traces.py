@@ -13,8 +13,9 @@ from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import How, taken
+from roamcast.sim.mobility.samples import NAMES
 from roamcast.sim.mobility.trace import About, read_about
-from roamcast.sim.scenario import load
+from roamcast.sim.scenario.scenario import load
 
 IMPORTS: Final = (
     "auto",
@@ -103,6 +104,17 @@ def _tick(verb: F) -> F:
     help="For contact lists: seconds from one scan to the next; contacts are extended by half of it at each end.",
 )
 @click.option("--observers-only", is_flag=True, help="For contact lists: leave out devices that were only seen.")
+@click.option(
+    "--columns",
+    metavar="WHAT=NAME,...",
+    help='For CSV: which column is id, t, x, y, lat or lon, where its name does not tell: id="Device ID",t=when.',
+)
+@click.option(
+    "--timezone",
+    metavar="ZONE",
+    help="For CSV: the time zone of dates and times without an offset, such as Europe/Rome.  [default: UTC]",
+)
+@click.option("--force", is_flag=True, help="Make a trace of an implausible recording, too, with a warning.")
 @_spark
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def import_(
@@ -117,13 +129,18 @@ def import_(
     geo: bool,
     scan: float,
     observers_only: bool,
+    columns: str | None,
+    timezone: str | None,
+    force: bool,
     master: str | None,
     settings: tuple[str, ...],
     as_json: bool,
 ) -> None:
     """Make a trace from a recording.
 
-    Positions in FILE become legs, contacts become links.
+    Positions in FILE become legs, contacts become links. What came out is described at the end. A recording that cannot
+    be right (no legs, an area of 1,000 km, many legs of 150 m/s, most lines refused) is an error; with --force, a
+    warning.
 
     \b
     Formats: SUMO's FCD (XML, CSV, Parquet), ns-2 setdest, BonnMotion, the ONE (movement and
@@ -133,8 +150,18 @@ def import_(
     from roamcast.pipeline.session import session  # Spark takes a second to import
     from roamcast.pipeline.traces.importing import Options, import_trace
     from roamcast.pipeline.traces.samples import Cut
+    from roamcast.pipeline.traces.verdict import doubts, refused_share
 
-    options = Options(form, Cut(gap, tolerance, start, end, _box(box)), geo, scan, observers_only)
+    options = Options(
+        form,
+        Cut(gap, tolerance, start, end, _box(box)),
+        geo,
+        scan,
+        observers_only,
+        _columns(columns),
+        timezone,
+        force,
+    )
     conf, heavy = dict(map(setting, settings)), _is_large(source)
     with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces import") as spark:
         about = import_trace(spark, source, out, options)
@@ -144,11 +171,18 @@ def import_(
         click.echo(json.dumps({"out": str(out), **msgspec.to_builtins(about)}))
         return
     _show(out, about)
+    if about.speeds is not None:
+        speeds = about.speeds
+        click.echo(
+            f"speeds of legs, m/s: median {speeds.median:.3g}, 95 % up to {speeds.p95:.3g}, most {speeds.most:.3g}"
+        )
+    refused = sum(about.refused.values())
+    click.echo(f"refused: {refused} ({refused_share(about):.1%})" + (f", in {out / 'refused'}" if refused else ""))
     for reason, count in about.refused.items():
-        click.echo(f"{count} lines refused: {reason}", err=True)
-    if about.refused:
-        click.echo(f"they are in {out / 'refused'}", err=True)
+        click.echo(f"  {count} × {reason}")
     click.echo(_scenario(out, about))
+    if found := doubts(about):
+        click.echo("\n".join(["\nwarning: this is implausible:", *found]), err=True)
 
 
 def _box(text: str | None) -> tuple[float, float, float, float] | None:
@@ -158,9 +192,20 @@ def _box(text: str | None) -> tuple[float, float, float, float] | None:
         west, south, east, north = map(float, re.split(r"[,\s]+", text.strip()))
     except ValueError:
         raise ConfigError(f"--box {text}: expected four numbers: west, south, east, north") from None
-    if not (west < east and south < north):
-        raise ConfigError(f"--box {text}: west must be below east, and south below north")
+    if west == east or south >= north:
+        raise ConfigError(f"--box {text}: west must not be east, and south must be below north")
     return west, south, east, north
+
+
+def _columns(text: str | None) -> dict[str, str]:
+    """`id=Device ID,t=when`; a shell may have left the quotation marks."""
+    named = {}
+    for part in text.split(",") if text else ():
+        what, _, name = part.partition("=")
+        if what.strip() not in NAMES or not name.strip(" \"'"):
+            raise ConfigError(f"--columns {text}: expected WHAT=NAME,…, where WHAT is one of {', '.join(NAMES)}")
+        named[what.strip()] = name.strip(" \"'")
+    return named
 
 
 def _show(out: Path, about: About) -> None:

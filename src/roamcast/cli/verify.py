@@ -5,8 +5,8 @@ import sys
 
 import click
 
-from roamcast.campaign.verify import orphans, remove
-from roamcast.campaign.verify import verify as check
+from roamcast.campaign.folder.verify import orphans, remove
+from roamcast.campaign.folder.verify import verify as check
 from roamcast.cli.paths import Folder
 from roamcast.storage import Store
 

@@ -9,7 +9,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
-from roamcast.campaign.recorded import RecordedRun, open_run
+from roamcast.campaign.folder.recorded import RecordedRun, open_run
 from roamcast.content.event import event_name
 from roamcast.errors import RoamcastError
 from roamcast.units import SECOND
@@ -53,8 +53,8 @@ def _event_id(text: str) -> int:
 
 
 def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> None:
-    from roamcast.facts.why import text
-    from roamcast.facts.why.wishes import explain
+    from roamcast.analysis.why import text
+    from roamcast.analysis.why.wishes import explain
 
     record = recorded.record
     if not 0 <= node < recorded.scenario.nodes:
@@ -78,7 +78,7 @@ def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> Non
 
 
 def _as_dict(explanation: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, Any]:  # noqa: ANN401  # an Explanation
-    from roamcast.facts.why.text import HEAD
+    from roamcast.analysis.why.text import HEAD
 
     return {
         "event": explanation.published.event,
@@ -91,8 +91,8 @@ def _as_dict(explanation: Any, words: str, rows: list[tuple[str, ...]]) -> dict[
 
 
 def _sum_up(run: Path, recorded: RecordedRun, as_json: bool) -> None:
-    from roamcast.facts.why.causes import MEANING
-    from roamcast.facts.why.missed import missed
+    from roamcast.analysis.why.causes import MEANING
+    from roamcast.analysis.why.missed import missed
 
     found = missed(recorded.record)
     counts = found.counts()

@@ -135,7 +135,7 @@ def _deeper(value: Any, shape: Any, path: str, native: _Native) -> Iterator[Misf
             yield from _fields(value, struct, path, native)
         for one in inner:
             if get_origin(one) is dict:
-                yield from (Misfit(path, f"the name {shown(key)} is no text") for key in value if type(key) is not str)
+                yield from (Misfit(path, f"the name {shown(key)} is not text") for key in value if type(key) is not str)
                 inner_shape = get_args(one)[1]
                 names = list(value)
                 wrong = _first_wrong(list(value.values()), inner_shape, native)

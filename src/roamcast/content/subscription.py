@@ -32,7 +32,7 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
 
     event: Event
     lifetime: Time | None = None
-    """How long after its publication it may be delivered, ns; None: as long as a broker has it."""
+    """How long after its publication it may be delivered, ns; None: as long as brokers carry it (`context`: not)."""
     relevance: Context | None = None
     """The context of relevance: the hosts that the event concerns; None: everywhere."""
     subscription_domain: Context | None = None

@@ -71,6 +71,8 @@ TABLES: Final[dict[str, pa.Schema]] = {
 LASTING: Final = b"lasting"
 """In the metadata of a schema: each row holds until the node's next row."""
 
+DATA_ROLE: Final = "data"
+"""Of messages that carry events."""
 ACK_ROLE: Final = "ack"
 BACKGROUND_ROLE: Final = "background"
 """Roles of frames without a broker's message: link-layer acknowledgements, and traffic that only loads the network."""

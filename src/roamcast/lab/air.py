@@ -10,9 +10,9 @@ from random import Random
 from typing import Any
 
 from roamcast.lab.ether import Air
-from roamcast.sim.away import Switch, switches
 from roamcast.sim.mobility import Leg, Recorded, ScenarioError, position
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.away import Switch, switches
+from roamcast.sim.scenario.scenario import Scenario
 
 Fact = tuple[str, tuple[Any, ...]]
 """A table and a row of it."""

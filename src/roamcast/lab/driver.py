@@ -22,8 +22,8 @@ from roamcast.errors import RoamcastError
 from roamcast.lab.gather import Acknowledged, Names
 from roamcast.live.client import Client, Events
 from roamcast.sim.places import scenario_acts
-from roamcast.sim.scenario import Scenario
-from roamcast.sim.workload import Act
+from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.scenario.workload import Act
 from roamcast.units import SECOND
 
 Watch = Callable[[str, float, float], None]

@@ -15,9 +15,9 @@ import aiohttp
 from roamcast.content.event import Scalar
 from roamcast.errors import RoamcastError
 from roamcast.live.client import Client
-from roamcast.sim.attributes import attribute_changes
 from roamcast.sim.mobility import Leg, position
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.attributes import attribute_changes
+from roamcast.sim.scenario.scenario import Scenario
 
 INTERVAL: Final = 0.5
 """Seconds between two positions of a moving node."""

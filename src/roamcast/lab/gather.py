@@ -27,7 +27,7 @@ from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.rows import publish_row
 from roamcast.facts.schema import LASTING, TABLES
 from roamcast.lab.air import Fact
-from roamcast.live.parts import Parts
+from roamcast.live.parts import read
 from roamcast.units import SECOND
 
 _DESCRIBING: Final = ("filter_constraint", "event_attribute")
@@ -75,8 +75,8 @@ def gather(
     time; `tables` are those of a run of the protocol."""
     gathering = _Gathering(names, shift, end, tables)
     for node in sorted(folders):
-        for folder in folders[node]:
-            for table, part in Parts(folder).all():
+        for folder in filter(Path.is_dir, folders[node]):  # a node may have ended before it could make one
+            for table, part in read(folder):
                 for row in part.to_pylist():
                     gathering.add(node, table, row, lasting=LASTING in (part.schema.metadata or {}))
     gathering.add_lost()

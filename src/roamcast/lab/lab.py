@@ -33,9 +33,9 @@ from roamcast.lab.gather import Names, gather
 from roamcast.lab.processes import LabError, Process, Processes
 from roamcast.live.client import Client
 from roamcast.live.key import NetworkKey
-from roamcast.sim.away import Switch
 from roamcast.sim.mobility import ScenarioError
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.away import Switch
+from roamcast.sim.scenario.scenario import Scenario
 from roamcast.units import SECOND
 
 PATIENCE: Final = 60.0
@@ -97,6 +97,12 @@ class Lab:
     def __init__(self, scenario: Scenario, folder: Path, work: Path, *, in_namespaces: bool = False) -> None:
         if scenario.service is not None:
             raise ScenarioError("service: real nodes take their own time to compute: leave it out")
+        for number, group in enumerate(scenario.away):
+            if (group.events, group.timers) != ("deferred", "fire"):
+                raise ScenarioError(
+                    f"away[{number}]: a real node that was stopped publishes on waking, and its timers fire at once: "
+                    "leave out events and timers"
+                )
         self.scenario = scenario
         self.report = LabReport()
         self.names = Names()

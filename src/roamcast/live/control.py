@@ -66,6 +66,7 @@ class Controlled(Protocol):
     def senses(self) -> Senses: ...
     def status(self) -> dict[str, Any]: ...
     def failure(self) -> str | None: ...
+    def other_protocols(self) -> list[dict[str, Any]]: ...
 
 
 # Browsers are refused; one that gets here all the same must not guess the content type.
@@ -198,7 +199,9 @@ class Control:
     async def _health(self, request: web.Request) -> web.Response:
         """Health check: 200, or 503 if the node is about to end. Any answer shows that its event loop runs."""
         failure = self._node.failure()
-        return _answer({"healthy": True}) if failure is None else _problem(503, failure)
+        if failure is not None:
+            return _problem(503, failure)
+        return _answer({"healthy": True, "other_protocols": self._node.other_protocols()})
 
     async def _metrics(self, request: web.Request) -> web.Response:
         return web.Response(

@@ -30,7 +30,7 @@ class EventForm(msgspec.Struct, forbid_unknown_fields=True, omit_defaults=True):
     payload: bytes = b""
     id: int = 0
     lifetime: float | None = None
-    """Seconds for which it may be delivered; None: no limit."""
+    """Seconds for which it may be delivered; None: as long as nodes carry it (`context`: 0, at once or not at all)."""
     relevance: str | None = None
     subscription_domain: str | None = None
     """Contexts, as text."""

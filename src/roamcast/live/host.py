@@ -7,16 +7,19 @@ The rules this file owns:
 * **A broker that raises does not end the node.** The exception is logged, counted (`raised`) and shown in the status.
   Otherwise a stranger's frame that triggers a bug could switch devices off remotely; brokers rely on soft state, which
   recovers. Only a broker that cannot `start` ends the node.
-* A publication is in the store, with everything that its broker kept for it, before its publisher gets its id and
-  before any message about it is sent. It counts as handed over once the broker's messages were released. One that was
-  not handed over is published again after a restart, under the same id.
+* **A publication that was acknowledged is stored and will be sent.** It is in the store, with everything that its
+  broker kept for it, before its publisher gets its id and before any message about it is sent. The messages that the
+  broker sends when it publishes are promised: a full queue does not drop them. A publication is handed over once they
+  have been sent; one that was not is published again after a restart, under the same id.
+* So few publications are under way at a time (`MAX_UNDER_WAY`). The others wait, unacknowledged, in order, and if there
+  are too many or it takes too long they are refused.
 """
 
 import asyncio
-from collections import Counter
+from collections import Counter, deque
 from collections.abc import Callable, Hashable
 from random import Random
-from typing import Any, Final
+from typing import Any, Final, NamedTuple
 
 import msgspec
 
@@ -35,7 +38,7 @@ from roamcast.live.control_messages import MAX_EVENT, EventForm, SubscribeReques
 from roamcast.live.facts import Facts
 from roamcast.live.filters import FramedFilters
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
-from roamcast.live.port import LivePort
+from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store
 from roamcast.live.subscribers import Subscribers
@@ -47,9 +50,14 @@ from roamcast.units import seconds
 
 _MAX_REMEMBERED: Final = 10_000
 """Own events whose time of publication is remembered, for the facts of their local delivery."""
-MAX_UNSTORED: Final = 4096
-"""Publications that may wait for the disk at a time."""
-
+MAX_UNDER_WAY: Final = 128
+MAX_UNDER_WAY_BYTES: Final = 4 * 2**20
+"""Publications that are being stored or sent at a time: they may take half of the link's queue."""
+MAX_WAITING: Final = 4096
+MAX_WAITING_BYTES: Final = 16 * 2**20
+"""Publications that wait for others to be sent."""
+PATIENCE: Final = 10.0
+"""Seconds after which a publication that waits is refused."""
 
 MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
@@ -57,6 +65,16 @@ MAX_LIFETIME: Final = 1e9
 
 class Busy(RoamcastError):
     """The node cannot do this now; it may later."""
+
+
+Told = Callable[[int, BaseException | None], None]
+"""Gets the id of a publication when it is on disk, or why it was refused."""
+
+
+class _Waiting(NamedTuple):
+    form: bytes
+    since: float
+    told: Told
 
 
 class Host:
@@ -82,7 +100,10 @@ class Host:
         self._codec = entry.codec()
         self._framed = FramedFilters(entry.messages)
         self._serial = store.serial
-        self._unstored = 0
+        self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
+        self._waiting: deque[_Waiting] = deque()
+        self._waiting_bytes = 0
+        self._taking: asyncio.Handle | None = None
         self._published: dict[int, Time] = {}
         self._handed: list[int] = []
         self._inside = False
@@ -124,7 +145,8 @@ class Host:
         for stored in self._store.unhanded():
             publication = msgspec.msgpack.decode(stored.publication, type=Publication)
             log.info("published again: the broker had not got it", id=publication.event.id)
-            self._hand_over(stored.serial, publication, stored.time - self._clock.epoch)
+            size, published = len(stored.publication), stored.time - self._clock.epoch
+            self._hand_over(stored.serial, publication, size, published)
 
     def _record_the_rest(self) -> None:
         """Records publications whose facts were lost when the node was killed: the store still has them."""
@@ -146,7 +168,7 @@ class Host:
 
     async def stop(self) -> None:
         """Stops calling the broker."""
-        self._ended = True
+        self._ended = self.port.ending = True
         self.port.agenda.close()
 
     def before_commit(self) -> None:
@@ -178,26 +200,63 @@ class Host:
     # --- From applications ------------------------------------------------------------------------------------------
 
     async def publish(self, form: EventForm) -> int:
-        """Publishes an event; returns its id when it is on disk."""
-        number = self._accept(form)
-        try:
-            await self._store.committed()
-        finally:
-            self._unstored -= 1
-        return number
+        """Publishes an event; returns its id when it is on disk and will be sent."""
+        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
 
-    def publish_then(self, form: EventForm, stored: Callable[[BaseException | None], None]) -> int:
-        """Publishes an event, returns its id at once, and calls back when it is on disk."""
+        def tell(number: int, problem: BaseException | None) -> None:
+            if done.cancelled():
+                return
+            if problem is None:
+                done.set_result(number)
+            else:
+                done.set_exception(problem)
 
-        def written(problem: BaseException | None) -> None:
-            self._unstored -= 1
-            stored(problem)
+        self.publish_then(form, tell)
+        return await done
 
-        number = self._accept(form)
-        self._store.then(written)
-        return number
+    def publish_then(self, form: EventForm, told: Told) -> None:
+        """Publishes an event, or waits until it can, and calls back; raises if it is refused at once."""
+        if self._has_room and not self._waiting:
+            self._accept(form, told)
+            return
+        encoded = msgspec.msgpack.encode(form)
+        if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + len(encoded) > MAX_WAITING_BYTES:
+            raise self._too_many()
+        self._waiting.append(_Waiting(encoded, asyncio.get_running_loop().time(), told))
+        self._waiting_bytes += len(encoded)
 
-    def _accept(self, form: EventForm) -> int:
+    @property
+    def _has_room(self) -> bool:
+        return len(self._under_way) < MAX_UNDER_WAY and sum(self._under_way.values()) < MAX_UNDER_WAY_BYTES
+
+    def _take_waiting(self) -> None:
+        self._taking = None
+        while self._waiting and self._has_room and not self._ended:
+            waiting = self._next_waiting()
+            try:
+                self._accept(msgspec.msgpack.decode(waiting.form, type=EventForm), waiting.told)
+            except RoamcastError as problem:
+                waiting.told(0, problem)
+
+    def _next_waiting(self) -> _Waiting:
+        waiting = self._waiting.popleft()
+        self._waiting_bytes -= len(waiting.form)
+        return waiting
+
+    def refuse_late(self, now: float) -> None:
+        """Refuses the publications that have waited too long. `now` is the loop's time."""
+        while self._waiting and now - self._waiting[0].since >= PATIENCE:
+            problem = self._too_many()
+            self._next_waiting().told(0, problem)
+
+    def _too_many(self) -> Busy:
+        self.counters["refused"] += 1
+        return Busy(
+            f"{len(self._under_way)} publications are being sent and {len(self._waiting)} wait for them: publish more "
+            "slowly, or try again later; if nothing is sent at all, is the interface up?"
+        )
+
+    def _accept(self, form: EventForm, told: Told) -> None:
         if form.id:
             raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
@@ -208,30 +267,44 @@ class Host:
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
-        if self._unstored >= MAX_UNSTORED:
-            raise Busy(f"{self._unstored} publications wait for the disk: try again later")
         self._serial += 1
         now = self._clock.now()
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
         self._facts.published(now, publication)
         self.counters["published"] += 1
-        self._hand_over(self._serial, publication, now)
-        self._unstored += 1
-        return event.id
+        self._hand_over(self._serial, publication, len(encoded), now)
+        self._store.then(lambda problem: told(event.id, problem))
 
     def _refuse_unsupported(self, wanted: Publication | Subscription) -> None:
         for refusal in self._entry.refusals(wanted, self.broker.params):
             raise ContentError(f"{refusal}: this node runs {self.protocol}")
 
-    def _hand_over(self, serial: int, publication: Publication, published: Time) -> None:
+    def _hand_over(self, serial: int, publication: Publication, size: int, published: Time) -> None:
         """`published` is the time of publication: before a restart, part of the lifetime may have passed already."""
         put(self._published, publication.event.id, published, _MAX_REMEMBERED)
         if publication.lifetime is not None:
             left = publication.lifetime - max(0, self._clock.now() - published)
             publication = msgspec.structs.replace(publication, lifetime=max(0, left))
-        self._call(self.broker.publish, publication)
-        # After the commit with the publication: the mark goes with a later commit.
-        self._store.then(lambda problem: self._handed.append(serial))
+        self._under_way[serial] = size
+        promise = Promise(lambda: self._handed_over(serial))
+
+        def publish(now: Time, publication: Publication) -> None:
+            self.port.promise = promise
+            try:
+                self.broker.publish(now, publication)
+            finally:
+                self.port.promise = None
+                # After the commit with the publication: the mark goes with a later commit.
+                self._store.then(lambda problem: promise.done() if problem is None else None)
+
+        self._call(publish, publication)
+
+    def _handed_over(self, serial: int) -> None:
+        self._handed.append(serial)
+        del self._under_way[serial]
+        if self._waiting and self._taking is None:
+            # Not from here: this may be called while another publication is being accepted.
+            self._taking = asyncio.get_running_loop().call_soon(self._take_waiting)
 
     async def subscribe(self, request: SubscribeRequest) -> Mailbox:
         """A mailbox that fills from now on. An existing durable subscription continues, with the events that wait."""
@@ -347,8 +420,9 @@ class Host:
 
     @property
     def tables(self) -> dict[str, int]:
-        """The number of entries in the tables of the broker and of the port."""
-        return self.broker.tables() | self.port.tables
+        """The number of entries in the tables of the broker, of the port and of publications."""
+        publishing = {"publications under way": len(self._under_way), "publications waiting": len(self._waiting)}
+        return self.broker.tables() | self.port.tables | publishing
 
 
 def _context(text: str | None) -> Context | None:

@@ -9,6 +9,7 @@ import contextlib
 import random
 import secrets
 from collections.abc import Mapping
+from functools import lru_cache
 from typing import Any, Final, Self
 
 import msgspec
@@ -20,7 +21,7 @@ from roamcast.live.control import Control
 from roamcast.live.facts import facts_of
 from roamcast.live.host import Host
 from roamcast.live.key import NetworkKey
-from roamcast.live.link.frame import Sealer
+from roamcast.live.link.frame import Sealer, protocol_number
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
 from roamcast.live.senses import Senses
@@ -28,6 +29,7 @@ from roamcast.live.settings import NodeSettings, default_store, parameters, read
 from roamcast.live.store import Store, StoreError
 from roamcast.live.systemd import notify
 from roamcast.live.troubles import Troubles
+from roamcast.protocols import catalogue
 from roamcast.units import SECOND
 
 FIRST_SERIALS: Final = 2**31
@@ -172,7 +174,7 @@ class Node:
     def _make_sealer(self) -> Sealer:
         replay = Replay(persist=self.store.hear)
         replay.restore(self.store.sessions())
-        return Sealer(self._keys or None, self.settings.node, replay=replay)
+        return Sealer(self._keys or None, self.settings.node, protocol=self._entry.name, replay=replay)
 
     def _note_own_session(self) -> None:
         """Stores our own session like those of others, to tell our frames before a restart from a twin's."""
@@ -188,6 +190,7 @@ class Node:
     async def _close_link(self) -> None:
         await self.link.close()
         self._count_acknowledgements()
+        self._take_along()  # what was sent just now has been handed over
 
     async def _commit_the_rest(self) -> None:
         with contextlib.suppress(StoreError):  # reported when it happened
@@ -219,8 +222,10 @@ class Node:
             notify("WATCHDOG=1")
             self._count_acknowledgements()
             self._warn_of_twins()
-            self._troubles.look(loop.time(), self.link.counters)
+            foreign = {other["node"]: other["protocol"] for other in self.other_protocols()}
+            self._troubles.look(loop.time(), self.link.counters, foreign)
             self.link.check()
+            self.host.refuse_late(loop.time())
             if self.store.clean:
                 self._take_along()
             if loop.time() - cut >= self.facts.interval - TICK / 2:
@@ -248,6 +253,14 @@ class Node:
         """Why the node is about to end, or None."""
         return str(self.failed.result()) if self.failed is not None and self.failed.done() else None
 
+    def other_protocols(self) -> list[dict[str, Any]]:
+        """The nodes heard lately that run another protocol, and which."""
+        loop_time = asyncio.get_running_loop().time()
+        return [
+            {"node": node, "protocol": _protocol_name(number), "heard_s_ago": _ago(loop_time, heard)}
+            for node, (number, heard) in sorted(self.link.foreign.items())
+        ]
+
     def status(self) -> dict[str, Any]:
         """Everything that `roamcast status` shows."""
         loop_time = asyncio.get_running_loop().time()
@@ -263,9 +276,10 @@ class Node:
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),
             "neighbours": [
-                {"node": node, "heard_s_ago": round(max(0.0, loop_time - heard), 3)}
+                {"node": node, "heard_s_ago": _ago(loop_time, heard)}
                 for node, heard in sorted(self.link.neighbours.items())
             ],
+            "other_protocols": self.other_protocols(),
             "tables": self.host.tables,
             "subscriptions": [
                 {
@@ -287,6 +301,16 @@ class Node:
             },
             "store": {"commits": self.store.commits, "sync": self.settings.sync},
         }
+
+
+@lru_cache(64)
+def _protocol_name(number: int) -> str:
+    named = {protocol_number(name): name for name in catalogue.known()}
+    return named.get(number, f"not installed here (number {number:08x})")
+
+
+def _ago(now: float, then: float) -> float:
+    return round(max(0.0, now - then), 3)
 
 
 def _counts(counters: Mapping[str, int]) -> dict[str, int]:

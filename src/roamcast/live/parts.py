@@ -1,13 +1,18 @@
-"""A folder of parts: the facts of one node on disk, in few files of bounded size, safe against crashes.
+"""A folder of parts: the facts of one node on disk, in few files of bounded size, for readers along and after a crash.
 
 The rules this file owns:
 
-* A part is `<table>-<number>.parquet`. It is written to a temporary file, synced, and renamed: it is complete or not
-  there. Numbers increase, also across restarts.
-* When a table has `FAN` parts of one level, they are merged into one part of the next level, unless that would be
-  longer than `LONGEST`. It replaces the last of them, and the others are removed. If the node is killed in between, it
-  removes them at its next start: a merged part says which numbers it replaces. So a table has some dozens of small
-  parts, and every row is written three or four times.
+* A part is `<table>-<number>.parquet`, and it never changes. It is written to a temporary file, synced, and renamed: it
+  is complete or not there. Numbers increase, also across restarts.
+* `FAN` parts of a table and of one level are merged into a part of the next level with a name of its own,
+  `merged-<table>-<first>-<last>.parquet`, unless that would be longer than `LONGEST`. So a table has some dozens of
+  files, and every row is written three or four times. The latest `FAN` parts that were written are not merged yet.
+* **The manifest, `parts.json`, says which files count**, oldest first, with their levels. It is replaced as a whole,
+  and only then are files removed that it no longer lists: before that moment the merged part does not count, and from
+  it on the parts that it replaces do not. A part whose number the manifest has not reached (`next`) counts as well: its
+  node was killed before it could list it, or is about to.
+* Whoever reads along takes what counts (`read`), or takes each `<table>-<number>.parquet` once, as it appears, and
+  looks before `FAN` more have been written. Both get every row once.
 * All parts together take at most `limit` bytes; beyond that, the oldest are removed.
 * A part that cannot be read is skipped with a line in the log.
 """
@@ -15,11 +20,12 @@ The rules this file owns:
 import os
 import re
 import sys
-from collections.abc import Iterator, Mapping
-from dataclasses import dataclass
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Final
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -27,143 +33,227 @@ from roamcast.live import log
 
 FAN: Final = 32
 LONGEST: Final = 4 * 2**20
-_NAME: Final = re.compile(r"(\w+)-(\d+)\.parquet")
-_MERGED: Final = b"roamcast.merged"
+MANIFEST: Final = "parts.json"
+_MERGED: Final = "merged-"
+_NAME: Final = re.compile(r"(?:merged-)?(?P<table>\w+)-(?P<first>\d+)(?:-(?P<last>\d+))?\.parquet")
 _UNREADABLE: Final = (OSError, pa.ArrowException, ValueError, KeyError)
 
 
-@dataclass(slots=True)
+@dataclass(frozen=True, slots=True, eq=False)
 class Part:
     path: Path
     table: str
-    number: int
-    size: int
     first: int
-    """The lowest number that it replaces."""
+    last: int
+    """The numbers that it stands for."""
+    size: int
     level: int | None = 0
     """How often its rows were merged; None: it is not merged again."""
-    damaged: bool = False
+
+
+class _Manifest(msgspec.Struct):
+    next: int = 0
+    """The number of the parts to be written next."""
+    tables: dict[str, dict[str, int | None]] = {}
+    """The files of each table, oldest first, with their levels."""
+
+
+def read(folder: Path) -> Iterator[tuple[str, pa.Table]]:
+    """Every part with its table, oldest first: each row once, as of one moment, also while a node writes."""
+    found: list[tuple[str, pa.Table]] | None = None
+    while found is None:
+        found = _read_all(folder)
+    yield from found
+
+
+def _read_all(folder: Path) -> list[tuple[str, pa.Table]] | None:
+    """Everything that counts, or None if some of it was merged or removed meanwhile."""
+    found = []
+    for part in _counting(folder):
+        rows = _read(part)
+        if rows is not None:
+            found.append((part.table, rows))
+        elif not part.path.exists() and part.path not in {other.path for other in _counting(folder)}:
+            return None
+    return found
 
 
 class Parts:
+    """A node's own folder. Nobody else may write there."""
+
     def __init__(self, folder: Path, limit: int = sys.maxsize) -> None:
         self._folder = folder
         self._limit = limit
         folder.mkdir(parents=True, exist_ok=True)
+        self._parts = [part for part in _counting(folder) if part.path.exists()]
+        self._damaged: set[Path] = set()
+        listed = _manifest(folder) or _Manifest()
+        self.next_number = max((listed.next, *(part.last + 1 for part in self._parts)))
         for left in folder.glob(".*.partial"):  # left by a node that was killed
             left.unlink()
-        names = [(found, path) for path in folder.iterdir() if (found := _NAME.fullmatch(path.name))]
-        places = sorted((int(found[2]), found[1], path) for found, path in names)
-        self.next_number = 1 + max((number for number, _, _ in places), default=-1)
-        self._parts = [self._look(path, table, number) for number, table, path in places]  # by number
-        self._remove_merged()
-
-    def _look(self, path: Path, table: str, number: int) -> Part:
-        part = Part(path, table, number, path.stat().st_size, number)
-        try:
-            merged = (pq.read_metadata(path).metadata or {}).get(_MERGED)
-            if merged is not None:
-                part.first, part.level = map(int, merged.split())
-        except _UNREADABLE as problem:
-            _pass_over(part, problem)
-        return part
-
-    def _remove_merged(self) -> None:
-        """Removes parts that were merged and not removed because the node was killed."""
-        covered: dict[str, int] = {}
-        for part in reversed(self._parts):
-            if part.number >= covered.get(part.table, part.number + 1):
-                self._remove(part)
-            else:
-                covered[part.table] = part.first
+        self._remove_others()
 
     def newest(self, table: str) -> Iterator[pa.Table]:
         """The parts of a table, newest first."""
         for part in reversed(self._parts):
-            if part.table == table and not part.damaged:
-                read = _read(part)
-                if read is not None:
-                    yield read
+            if part.table == table and (rows := self._read(part)) is not None:
+                yield rows
 
-    def all(self) -> Iterator[tuple[str, pa.Table]]:
-        """Every part with its table, oldest first."""
-        for part in list(self._parts):
-            read = None if part.damaged else _read(part)
-            if read is not None:
-                yield part.table, read
+    def _read(self, part: Part) -> pa.Table | None:
+        rows = None if part.path in self._damaged else _read(part)
+        if rows is None:
+            self._damaged.add(part.path)
+        return rows
 
     def write(self, tables: Mapping[str, pa.Table]) -> None:
         """Writes a new part of each table."""
         number, self.next_number = self.next_number, self.next_number + 1
         for table, rows in tables.items():
             path = self._folder / f"{table}-{number:06}.parquet"
-            self._parts.append(Part(path, table, number, _write(path, rows), number))
+            self._parts.append(Part(path, table, number, number, _write(path, rows)))
+        parts = self._within_limit(self._merged(tables))
+        _to_disk(self._folder)  # all parts must be there before the manifest lists them
+        self._list(parts)
+        self._parts = parts
+        self._remove_others()
+
+    def _remove_others(self) -> None:
+        """Removes the parts that do not count."""
+        counting = {part.path for part in self._parts}
+        for path in sorted(self._folder.iterdir()):
+            if _NAME.fullmatch(path.name) and path not in counting:
+                path.unlink(missing_ok=True)
+
+    def _list(self, parts: Iterable[Part]) -> None:
+        manifest = _Manifest(self.next_number)
+        for part in parts:
+            manifest.tables.setdefault(part.table, {})[part.path.name] = part.level
+        _replace(self._folder / MANIFEST, msgspec.json.encode(manifest))
+        _to_disk(self._folder)  # the new manifest must be there before files are removed
+
+    def _merged(self, tables: Iterable[str]) -> list[Part]:
+        """The parts, with those merged of which these tables have many."""
+        parts = self._parts
         for table in tables:
-            self._merge(table)
-        self._make_room()
-        _to_disk(self._folder)
+            level = 0
+            while (some := [part for part in parts if part.table == table and part.level == level]) and (
+                len(some) >= (FAN if level else 2 * FAN)
+            ):
+                merged = self._raised(some[:FAN], level + 1)
+                parts = sorted([*(part for part in parts if part not in some[:FAN]), *merged], key=_order)
+                level += 1
+        return parts
 
-    def _merge(self, table: str) -> None:
-        level = 0
-        while True:
-            parts = [part for part in self._parts if part.table == table and part.level == level]
-            if len(parts) < FAN:
-                return
-            while parts:
-                size, count = parts[0].size, 1
-                while count < len(parts) and size + parts[count].size <= LONGEST:
-                    size += parts[count].size
-                    count += 1
-                self._make_one(parts[:count], level + 1)
-                parts = parts[count:]
-            level += 1
+    def _raised(self, parts: list[Part], level: int) -> list[Part]:
+        """The parts, merged into as few of the next level as their sizes allow."""
+        raised = []
+        while parts:
+            size, count = parts[0].size, 1
+            while count < len(parts) and size + parts[count].size <= LONGEST:
+                size += parts[count].size
+                count += 1
+            raised += self._make_one(parts[:count], level)
+            parts = parts[count:]
+        return raised
 
-    def _make_one(self, parts: list[Part], level: int) -> None:
-        last = parts[-1]
-        if len(parts) == 1:
-            last.level = None if last.size > LONGEST // 2 else level
-            return
-        read = [rows for part in parts if (rows := _read(part)) is not None]
-        if not read:
-            return
-        merged = pa.concat_tables(read)
-        metadata = {**(merged.schema.metadata or {}), _MERGED: b"%d %d" % (parts[0].first, level)}
-        last.size = _write(last.path, merged.replace_schema_metadata(metadata))
-        last.first, last.level = parts[0].first, level
-        _to_disk(self._folder)  # the new part must be there before the old ones are removed
-        for part in parts[:-1]:
-            self._remove(part)
+    def _make_one(self, parts: list[Part], level: int) -> list[Part]:
+        """One part instead of some; those that cannot be read stay as they are."""
+        read = [(part, self._read(part)) for part in parts]
+        damaged = [replace(part, level=None) for part, rows in read if rows is None]
+        sound = [(part, rows) for part, rows in read if rows is not None]
+        if len(sound) < 2:
+            return damaged + [replace(part, level=None if part.size > LONGEST // 2 else level) for part, _ in sound]
+        first, last = sound[0][0], sound[-1][0]
+        path = self._folder / f"{_MERGED}{first.table}-{first.first:06}-{last.last:06}.parquet"
+        size = _write(path, pa.concat_tables([rows for _, rows in sound]))
+        return [*damaged, Part(path, first.table, first.first, last.last, size, level)]
 
-    def _make_room(self) -> None:
-        total = sum(part.size for part in self._parts)
-        while total > self._limit and self._parts:
-            total -= self._parts[0].size
-            self._remove(self._parts[0])
+    def _within_limit(self, parts: list[Part]) -> list[Part]:
+        total = sum(part.size for part in parts)
+        oldest = 0
+        while total > self._limit and oldest < len(parts):
+            total -= parts[oldest].size
+            oldest += 1
+        return parts[oldest:]
 
-    def _remove(self, part: Part) -> None:
-        part.path.unlink(missing_ok=True)
-        self._parts = [other for other in self._parts if other is not part]
+
+def _manifest(folder: Path) -> _Manifest | None:
+    try:
+        return msgspec.json.decode((folder / MANIFEST).read_bytes(), type=_Manifest)
+    except FileNotFoundError:
+        return None
+    except (OSError, msgspec.MsgspecError) as problem:
+        log.warn("the manifest of the facts is damaged, and passed over", folder=str(folder), reason=str(problem))
+        return None
+
+
+def _counting(folder: Path) -> list[Part]:
+    """The parts that count, oldest first."""
+    # In this order: what is merged and removed after the look at the folder is missing from the manifest too.
+    there = [path.name for path in folder.iterdir()]
+    manifest = _manifest(folder)
+    if manifest is None:
+        found = [part for name in there if (part := _part(folder, name, 0)) is not None]
+        counting = [part for part in found if not any(_covers(other, part) for other in found)]
+    else:
+        listed = {name: level for names in manifest.tables.values() for name, level in names.items()}
+        parts = [_part(folder, name, listed.get(name, 0)) for name in {**listed, **dict.fromkeys(there)}]
+        counting = [
+            part
+            for part in parts
+            if part is not None
+            and (part.path.name in listed or (not part.path.name.startswith(_MERGED) and part.first >= manifest.next))
+        ]
+    return sorted(counting, key=_order)
+
+
+def _order(part: Part) -> tuple[int, str]:
+    return part.last, part.table
+
+
+def _covers(one: Part, other: Part) -> bool:
+    """Whether the rows of one part are those of the other and more."""
+    within = one.table == other.table and one.first <= other.first and other.last <= one.last
+    return within and one.path.name.startswith(_MERGED) and one.path != other.path
+
+
+def _part(folder: Path, name: str, level: int | None) -> Part | None:
+    named = _NAME.fullmatch(name)
+    if named is None:
+        return None
+    path = folder / name
+    first = int(named["first"])
+    return Part(path, named["table"], first, int(named["last"] or first), _size(path), level)
+
+
+def _size(path: Path) -> int:
+    try:
+        return path.stat().st_size
+    except FileNotFoundError:
+        return 0
 
 
 def _read(part: Part) -> pa.Table | None:
     try:
         return pq.read_table(part.path, partitioning=None)
-    except _UNREADABLE as problem:
-        _pass_over(part, problem)
+    except FileNotFoundError:
         return None
-
-
-def _pass_over(part: Part, problem: Exception) -> None:
-    part.level, part.damaged = None, True
-    log.warn("a part of the facts is damaged, and passed over", part=str(part.path), reason=str(problem))
+    except _UNREADABLE as problem:
+        log.warn("a part of the facts is damaged, and passed over", part=str(part.path), reason=str(problem))
+        return None
 
 
 def _write(path: Path, rows: pa.Table) -> int:
     """Writes a part; returns its size."""
-    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
     encoded = pa.BufferOutputStream()
     pq.write_table(rows, encoded, compression="zstd")
-    size = partial.write_bytes(encoded.getvalue())
+    return _replace(path, encoded.getvalue())
+
+
+def _replace(path: Path, content: bytes | pa.Buffer) -> int:
+    """Writes a file, complete or not at all; returns its size."""
+    partial = path.with_name(f".{path.name}.{os.getpid()}.partial")
+    size = partial.write_bytes(content)
     _to_disk(partial)
     partial.replace(path)
     return size

@@ -31,8 +31,10 @@ from roamcast.protocols.messages import Bulk, Message, kind_of
 class Air(Protocol):
     """The part of a link that a port needs."""
 
-    def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False) -> None: ...
-    def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None: ...
+    def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False) -> None: ...
+    def unicast(
+        self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False
+    ) -> None: ...
 
 
 Wanted = Callable[[Event, tuple[int, ...]], tuple[int, ...]]
@@ -50,6 +52,23 @@ class _BulkFlight:
     bulk: Bulk
     number: int = 0
     """The index of the piece being sent."""
+
+
+class Promise:
+    """That the messages a broker sends in one call are sent: none of them is dropped because the queue is full."""
+
+    def __init__(self, kept: Callable[[], None]) -> None:
+        """`kept` is called when the last message has been sent and the promise's maker has called `done`."""
+        self._kept = kept
+        self._open = 1
+
+    def add(self) -> None:
+        self._open += 1
+
+    def done(self) -> None:
+        self._open -= 1
+        if self._open == 0:
+            self._kept()
 
 
 class LivePort:
@@ -74,7 +93,11 @@ class LivePort:
     ) -> None:
         self.now: Time = clock.now()
         self.air: Air | None = None
-        """None while the node is starting or ending: messages are lost then."""
+        """None while the node is starting: messages are lost then."""
+        self.promise: Promise | None = None
+        """What the host promises about messages that are sent now."""
+        self.ending = False
+        """Whether messages that could not be sent have failed because the node ends."""
         self.agenda = Agenda(clock)
         self._protocol = protocol
         self._encode = encode
@@ -90,8 +113,8 @@ class LivePort:
         self._dropped = dropped
         self._ring = ring
         self._serial = 0
-        self._delayed: dict[Handle, int] = {}
-        self._flying: dict[Hashable, tuple[Node | None, Message]] = {}
+        self._delayed: dict[Handle, tuple[int, Promise | None]] = {}
+        self._flying: dict[Hashable, tuple[Node | None, Message, Promise | None]] = {}
         self._bulks: dict[Hashable, _BulkFlight] = {}  # by the handle of the piece being sent
         self._queued: list[Callable[[], None]] = []
 
@@ -127,33 +150,39 @@ class LivePort:
 
     def _send(self, to: Node | None, message: Message, delay: Time) -> Handle:
         self._serial += 1
-        handle = self._serial
+        handle, promise = self._serial, self.promise
+        if promise is not None:
+            promise.add()
         if delay > 0:
-            self._delayed[handle] = self.agenda.plan(self.now + delay, lambda now: self._elapsed(handle, to, message))
+            planned = self.agenda.plan(self.now + delay, lambda now: self._elapsed(handle, to, message))
+            self._delayed[handle] = planned, promise
         else:
-            self._queued.append(lambda: self._transmit(handle, to, message))
+            self._queued.append(lambda: self._transmit(handle, to, message, promise))
         return handle
 
     def withdraw(self, handle: Handle) -> None:
-        planned = self._delayed.pop(handle, None)
+        planned, promise = self._delayed.pop(handle, (None, None))
         if planned is not None:
             self.agenda.cancel(planned)
+        if promise is not None:
+            promise.done()
 
     def _elapsed(self, handle: Handle, to: Node | None, message: Message) -> None:
-        del self._delayed[handle]
-        self._queued.append(lambda: self._transmit(handle, to, message))
+        _, promise = self._delayed.pop(handle)
+        self._queued.append(lambda: self._transmit(handle, to, message, promise))
         self.release()
 
-    def _transmit(self, handle: Handle, to: Node | None, message: Message) -> None:
+    def _transmit(self, handle: Handle, to: Node | None, message: Message, promise: Promise | None = None) -> None:
         if self.air is None:
             return
-        self._flying[handle] = (to, message)
+        self._flying[handle] = (to, message, promise)
+        promised = promise is not None
         try:
             payload = self._encode(message)
             if to is None:
-                self.air.broadcast(payload, token=handle, urgent=message.urgent)
+                self.air.broadcast(payload, token=handle, urgent=message.urgent, promised=promised)
             else:
-                self.air.unicast(to, payload, token=handle, urgent=message.urgent)
+                self.air.unicast(to, payload, token=handle, urgent=message.urgent, promised=promised)
         except Exception as problem:  # such as a number from a stranger's message that no frame can hold
             log.warn("a message could not be sent", kind=kind_of(type(message)), to=to, reason=str(problem))
             self._facts.note("unsendable")
@@ -164,7 +193,7 @@ class LivePort:
         flown = self._flying.pop(token, None)
         if flown is None:
             return
-        to, message = flown
+        to, message, promise = flown
         kind, now = kind_of(type(message)), self._clock.now()
         if datagrams:
             self._facts.count(now, kind, message.cause, messages=1, packets=datagrams, bits=8 * octets)
@@ -173,6 +202,8 @@ class LivePort:
             self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})
             if to is not None:
                 self._unreachable(to, message)
+        if promise is not None and (datagrams or not self.ending):
+            promise.done()
         flight = self._bulks.pop(token, None)
         if flight is not None:
             self._piece_done(flight, delivered)
@@ -247,4 +278,4 @@ def _do_all(queued: list[Callable[[], None]]) -> None:
         try:
             action()
         except Exception as problem:  # one message that cannot be sent does not stop the others
-            log.error("could not be let out", problem)
+            log.error("a queued action failed", problem)

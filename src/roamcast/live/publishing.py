@@ -7,6 +7,7 @@ request per publication (`POST /publish`) costs more than everything else a node
 import asyncio
 from collections import deque
 from collections.abc import Callable
+from typing import Final
 
 import msgspec
 from aiohttp import WSMsgType, web
@@ -14,19 +15,21 @@ from aiohttp import WSMsgType, web
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import JSON, MSGPACK, EventForm, Published, decode, encode
 
-Publish = Callable[[EventForm, Callable[[BaseException | None], None]], int]
-"""Publishes, returns the id at once, and calls back when the event is on disk; or raises, and never calls back."""
+MOST: Final = 1024
+"""Publications of one connection without an answer; with more, nothing is read from it."""
+
+Publish = Callable[[EventForm, Callable[[int, BaseException | None], None]], None]
+"""Publishes, and calls back with the id when the event is on disk, or with an error; or raises, and never calls
+back."""
 
 
 class _Place:
     """The place of one answer in the sequence."""
 
-    __slots__ = ("error", "number", "stored")
+    __slots__ = ("answer",)
 
     def __init__(self) -> None:
-        self.number = 0
-        self.stored = False
-        self.error: str | None = None
+        self.answer: Published | None = None
 
 
 class PublishingStream:
@@ -35,6 +38,7 @@ class PublishingStream:
         self._publish = publish
         self._places: deque[_Place] = deque()
         self._ready = asyncio.Event()
+        self._few = asyncio.Event()
         self._kind = MSGPACK
 
     async def serve(self) -> None:
@@ -48,6 +52,9 @@ class PublishingStream:
                 self._kind = MSGPACK if message.type is WSMsgType.BINARY else JSON
                 for raw in decode(message.data, list[msgspec.Raw], self._kind):
                     self._take(bytes(raw))
+                while len(self._places) > MOST and not answering.done():
+                    self._few.clear()
+                    await self._few.wait()
         except RoamcastError as problem:
             await self._tell([Published(error=str(problem))])
             await self._socket.close(code=1008)
@@ -61,26 +68,29 @@ class PublishingStream:
         place = _Place()
         self._places.append(place)
         try:
-            place.number = self._publish(
-                decode(encoded, EventForm, self._kind), lambda problem: self._stored(place, problem)
-            )
+            form = decode(encoded, EventForm, self._kind)
+            self._publish(form, lambda number, problem: self._told(place, number, problem))
         except RoamcastError as problem:
-            self._stored(place, problem)
+            self._told(place, 0, problem)
 
-    def _stored(self, place: _Place, problem: BaseException | None) -> None:
-        place.stored, place.error = True, None if problem is None else str(problem)
+    def _told(self, place: _Place, number: int, problem: BaseException | None) -> None:
+        place.answer = Published(number) if problem is None else Published(error=str(problem))
         self._ready.set()
 
     async def _answer_for_ever(self) -> None:
-        while True:
-            await self._ready.wait()
-            self._ready.clear()
-            answers = []
-            while self._places and self._places[0].stored:
-                place = self._places.popleft()
-                answers.append(Published(place.number) if place.error is None else Published(error=place.error))
-            if answers:
-                await self._tell(answers)
+        try:
+            while True:
+                await self._ready.wait()
+                self._ready.clear()
+                answers = []
+                while self._places and (answer := self._places[0].answer) is not None:
+                    self._places.popleft()
+                    answers.append(answer)
+                if answers:
+                    await self._tell(answers)
+                self._few.set()
+        finally:
+            self._few.set()
 
     async def _tell(self, answers: list[Published]) -> None:
         content = encode(answers, self._kind)

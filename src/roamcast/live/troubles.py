@@ -1,19 +1,23 @@
 """Logs problems of the link that an operator should know about, at a rate that people can read.
 
 The rule this file owns: a problem gets one line, with the number of frames, at most every `INTERVAL` seconds. Problems
-that happen now and then in a healthy network are logged only if they last for `LASTING` looks in a row.
+that happen now and then in a healthy network are logged only if they last for `LASTING` looks in a row. A node that
+runs another protocol gets one line, and another one when it changes to a third.
 """
 
 from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Final
 
+from roamcast.bounded import put
 from roamcast.live import log
 
 INTERVAL: Final = 60.0
 """Seconds between two lines about the same problem."""
 LASTING: Final = 5
 """Consecutive looks, one per second."""
+_MAX_FOREIGN: Final = 1024
+NO_NODES: Final[Mapping[int, str]] = {}
 
 
 @dataclass(frozen=True)
@@ -48,9 +52,19 @@ class _Seen:
 class Troubles:
     def __init__(self) -> None:
         self._seen = {reason: _Seen() for reason in _TROUBLES}
+        self._foreign: dict[int, str] = {}
 
-    def look(self, now: float, counters: Mapping[str, int]) -> None:
-        """To be called once per second with the counters of a link; `now` is in seconds."""
+    def look(self, now: float, counters: Mapping[str, int], foreign: Mapping[int, str] = NO_NODES) -> None:
+        """To be called once per second with the counters of a link; `now` is in seconds. `foreign` has the protocols of
+        nodes that run another one."""
+        for node, protocol in foreign.items():
+            if self._foreign.get(node) != protocol:
+                log.warn(
+                    "a node runs ANOTHER PROTOCOL: the two ignore each other; start both with the same --protocol",
+                    other=node,
+                    protocol=protocol,
+                )
+                put(self._foreign, node, protocol, _MAX_FOREIGN)
         for reason, trouble in _TROUBLES.items():
             seen, count = self._seen[reason], counters.get(reason, 0)
             seen.looks = seen.looks + 1 if count > seen.count else 0

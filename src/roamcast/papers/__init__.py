@@ -14,7 +14,7 @@ from typing import Any, Final
 
 import msgspec
 
-from roamcast.campaign.experiment import Axis, Experiment, Quick, load_experiment
+from roamcast.campaign.define.experiment import Axis, Experiment, Quick, load_experiment
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import load_claims
 
@@ -78,7 +78,8 @@ def quick(one: Experiment) -> Experiment:
     if own is not None:
         return part(one, own)
     spec = msgspec.structs.replace(one.spec, seeds=QUICK_SEEDS, axes=tuple(map(_thinned, one.spec.axes)))
-    scenario: dict[str, Any] = {**one.scenario, "duration": one.scenario.get("warmup", 0.0) + QUICK_MEASURED}
+    around = sum(one.scenario.get(name, 0.0) for name in ("warmup", "cooldown"))
+    scenario: dict[str, Any] = {**one.scenario, "duration": around + QUICK_MEASURED}
     return dataclasses.replace(one, spec=spec, scenario=scenario)
 
 

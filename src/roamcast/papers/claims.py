@@ -13,7 +13,7 @@ from typing import Final, Literal
 
 import msgspec
 
-from roamcast.campaign.measured import Measured
+from roamcast.analysis.measures.measure import Measures
 from roamcast.config.errors import decode, suggestion
 from roamcast.errors import RoamcastError
 
@@ -83,7 +83,7 @@ class Check(_Part, frozen=True, kw_only=True):
     floor: float = -math.inf
     """A relative difference is not taken from values below this."""
 
-    def of_measure(self, measured: Measured) -> "Check":
+    def of_measure(self, measured: Measures) -> "Check":
         """The check with what is known about its measure."""
         about = measured[self.of.measure]
         floor = -math.inf if about.floor is None else about.floor
@@ -122,7 +122,7 @@ class Claim(_Part, frozen=True, kw_only=True):
     checks: tuple[Check, ...] = ()
     """All must hold. None: the claim is not measured yet."""
 
-    def of_measures(self, measured: Measured) -> "Claim":
+    def of_measures(self, measured: Measures) -> "Claim":
         """The claim with what is known about the measures of its checks."""
         checks = tuple(check.of_measure(measured) for check in self.checks)
         return msgspec.structs.replace(self, checks=checks)

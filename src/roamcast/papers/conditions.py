@@ -10,7 +10,7 @@ from collections.abc import Sequence
 from enum import StrEnum
 from typing import Final, NamedTuple
 
-from roamcast.papers.evidence import Evidence
+from roamcast.statistics.evidence import Evidence
 
 INF: Final = math.inf
 

@@ -26,27 +26,28 @@ from typing import NamedTuple
 
 import pyarrow as pa
 
-from roamcast.campaign.measured import Measured
-from roamcast.campaign.statistics import LEVEL
+from roamcast.analysis.measures.measure import Measures
+from roamcast.papers.checks import KINDS, Finding, show
 from roamcast.papers.claims import Check, Claim
 from roamcast.papers.conditions import RANK, Outcome, worst
-from roamcast.papers.correction import holm
-from roamcast.papers.curves import Curves, Missing
-from roamcast.papers.kinds import KINDS, Finding, show
+from roamcast.papers.terms import ClaimedCurves
 from roamcast.papers.verdict import CheckResult, Verdict
+from roamcast.statistics.correction import holm
+from roamcast.statistics.curves import Missing
+from roamcast.statistics.intervals import LEVEL
 
 
-def judge(claims: Sequence[Claim], values: pa.Table, measured: Measured, level: float = LEVEL) -> list[Verdict]:
-    """The verdicts, in the order of the claims. `values` is a table from `curves.read_values`, `measured` what is known
-    about the measures.
+def judge(claims: Sequence[Claim], values: pa.Table, measured: Measures, level: float = LEVEL) -> list[Verdict]:
+    """The verdicts, in the order of the claims. `values` is from `campaign.results.read_values`, `measured` what
+    is known about the measures.
 
-    For repeated looks, adding seeds until all is decided, take the level of each look from `campaign/sequential.py`.
+    For repeated looks, adding seeds until all is decided, take the level of each look from `statistics/sequential.py`.
     """
-    curves = Curves(values)
+    curves = ClaimedCurves(values)
     return [_judge(claim.of_measures(measured), curves, level) for claim in claims]
 
 
-def _judge(claim: Claim, curves: Curves, level: float) -> Verdict:
+def _judge(claim: Claim, curves: ClaimedCurves, level: float) -> Verdict:
     """Checks that are judged share one correction; one for comparison only has its own."""
     looked = [look(check, curves) for check in claim.checks]
     judged = [one for one in looked if one.check.judged]
@@ -71,13 +72,13 @@ class Look(NamedTuple):
     """What is missing at some places, or everywhere."""
 
 
-def evaluate(check: Check, curves: Curves, level: float = LEVEL) -> CheckResult:
+def evaluate(check: Check, curves: ClaimedCurves, level: float = LEVEL) -> CheckResult:
     """The result of one check alone."""
     one = look(check, curves)
     return _result(one, _corrected([one])[0], level)
 
 
-def look(check: Check, curves: Curves) -> Look:
+def look(check: Check, curves: ClaimedCurves) -> Look:
     findings, missing = [], []
     try:
         for one in KINDS[check.kind](check, curves):

@@ -8,10 +8,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from roamcast.papers.bootstrap import Array, crossing, plain, weights
 from roamcast.papers.claims import Check
-from roamcast.papers.curves import Crossing, Missing, Point
-from roamcast.papers.evidence import Drawn, Evidence, Sample
+from roamcast.papers.terms import Crossing
+from roamcast.statistics.bootstrap import Array, crossing, plain, weights
+from roamcast.statistics.curves import Missing, Point
+from roamcast.statistics.evidence import Drawn, Evidence, Sample
 
 
 def reached(check: Check, left: Point | Crossing, right: Point | Crossing | None, floor: float | None) -> Evidence:

@@ -2,8 +2,8 @@
 
 The rules this file owns:
 
-* A claim is decided when it holds or does not hold, at the level of its look (`campaign/sequential.py`); the verdict is
-  then final, whatever later seeds of the same experiments would say. A claim without checks, or whose measures are
+* A claim is decided when it holds or does not hold, at the level of its look (`statistics/sequential.py`); the verdict
+  is then final, whatever later seeds of the same experiments would say. A claim without checks, or whose measures are
   missing, does not count as open.
 * An open claim adds seeds to all its experiments: its checks compare curves, so all points count.
 """
@@ -11,14 +11,14 @@ The rules this file owns:
 from collections.abc import Collection, Mapping, Sequence
 from pathlib import Path
 
-from roamcast.campaign.measured import read_about
-from roamcast.campaign.sequential import Looks
-from roamcast.campaign.until import Place
+from roamcast.analysis.measures.measure import read_about
+from roamcast.campaign.decide.until import Place
+from roamcast.campaign.folder.results import read_values
 from roamcast.papers.claims import Claim
 from roamcast.papers.conditions import Outcome
-from roamcast.papers.curves import read_values
 from roamcast.papers.judge import judge
 from roamcast.papers.verdict import Verdict
+from roamcast.statistics.sequential import Looks
 
 
 class Decided:

@@ -25,7 +25,7 @@ import msgspec
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.choice import (
+from roamcast.campaign.decide.choice import (
     NO_MORE_SEEDS,
     NONE_RAN,
     NOTHING_TO_DELIVER,
@@ -35,14 +35,16 @@ from roamcast.campaign.choice import (
     ranked,
     why_over,
 )
-from roamcast.campaign.experiment import Experiment
-from roamcast.campaign.folder import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE
-from roamcast.campaign.plan import Plan, plan
+from roamcast.campaign.decide.race import Dropped, Race, Rules, Seen
+from roamcast.campaign.define.experiment import Experiment
+from roamcast.campaign.define.plan import Plan, plan
+from roamcast.campaign.folder.layout import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE
+from roamcast.campaign.folder.survey import Survey, look
+from roamcast.campaign.folder.values import has
 from roamcast.campaign.progress import OnProgress, State
-from roamcast.campaign.race import Dropped, Race, Rules, Seen
-from roamcast.pipeline import measures, simulate
+from roamcast.pipeline import simulate
 from roamcast.pipeline.goal import Goal
-from roamcast.pipeline.measures.known import has
+from roamcast.pipeline.measure import measure
 
 RACE: Final = "race"
 FRESH: Final = "fresh"
@@ -135,7 +137,7 @@ class Chooser:
 
     def _time_for(self, planned: Plan, place: str) -> bool:
         """Whether there is time for the rest of the plan."""
-        survey = simulate.look(planned, self._out / place)
+        survey = look(planned, self._out / place)
         missing = len(planned.distinct) - len(survey.ok) - len(survey.failed)
         return time.monotonic() + self._seconds(missing) <= self._stop
 
@@ -191,8 +193,8 @@ class Chooser:
     def _simulate(self, planned: Plan, place: str) -> bool:
         """Runs and measures; False if the time was up before all were done."""
         folder, started, read = self._out / place, time.monotonic(), tuple(dict.fromkeys(self._wanted.read))
-        before = simulate.look(planned, folder)
-        if has(folder, planned, [measures.MEASURES[name] for name in read]):
+        before = look(planned, folder)
+        if has(folder, planned, read):
             self._keep_pace(planned, before, 0.0)
             return True
         whole = True
@@ -200,12 +202,12 @@ class Chooser:
             simulate.simulate(self._spark, planned, folder, self._watch)
         except _TimeUp:
             whole = False
-            survey = simulate.look(planned, folder)
+            survey = look(planned, folder)
             planned = planned.only(lambda row: row["run"] in survey.ok or row["run"] in survey.failed)
             if planned.rows:
                 simulate.simulate(self._spark, planned, folder)  # only writes the tables of the finished runs
         if planned.rows:
-            measures.measure(self._spark, folder, read)
+            measure(self._spark, folder, read)
         self._keep_pace(planned, before, time.monotonic() - started)
         return whole
 
@@ -214,7 +216,7 @@ class Chooser:
         if time.monotonic() > self._stop and state.done + state.failed < state.total:
             raise _TimeUp
 
-    def _keep_pace(self, planned: Plan, before: simulate.Survey, elapsed: float) -> None:
+    def _keep_pace(self, planned: Plan, before: Survey, elapsed: float) -> None:
         """Updates the pace. In a continued race the first looks take no time: their runs' recorded times are used."""
         runs = len(planned.distinct) - len(before.ok) - len(before.failed)
         if runs > 0:

@@ -3,10 +3,9 @@
 from dataclasses import dataclass
 from typing import Final
 
-from roamcast.campaign.plan import CampaignError
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.define.plan import CampaignError
 from roamcast.config.errors import suggestion
-from roamcast.pipeline.measures import MEASURES
-from roamcast.pipeline.measures.deadlines import within
 
 COSTS: Final = {"airtime": "airtime_per_delivery", "packets": "overhead", "bits": "bits_per_delivery"}
 _DELIVERY: Final = "delivery"
@@ -40,8 +39,7 @@ def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Go
         return Goal(words, _known(measure), at_least, COSTS[cost], "possible")
     if measure not in _OTHERWISE:
         raise CampaignError(f"--within goes with {_DELIVERY} and {_OF_POSSIBLE}, not with {measure}")
-    for one in within(deadline):
-        MEASURES.setdefault(one.name, one)
+    CATALOGUE.within(deadline)
     named = "satisfaction" if measure == _DELIVERY else _OTHERWISE[measure]
     words = f"{words} within {deadline:g} s"
     return Goal(words, f"{named}_{deadline:g}", at_least, COSTS[cost], f"possible_{deadline:g}")
@@ -50,8 +48,8 @@ def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Go
 def _known(measure: str) -> str:
     if measure in _OTHERWISE:
         return _OTHERWISE[measure]
-    shares = [name for name, one in MEASURES.items() if one.about.share and one.about.good == "high"]
+    shares = [name for name in CATALOGUE if CATALOGUE[name].share and CATALOGUE[name].good == "high"]
     if measure in shares:
         return measure
-    what = "is not a share to be high" if measure in MEASURES else "is no measure"
+    what = "is not a share to be high" if measure in CATALOGUE else "is not a measure"
     raise CampaignError(f"--at-least {measure}: {what}; {suggestion(measure, [*_OTHERWISE, *shares])}")

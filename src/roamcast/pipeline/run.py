@@ -12,17 +12,19 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.experiment import check_measures, wanted_measures
-from roamcast.campaign.folder import RUN_MEASURES_FILE, RUNS_FILE
-from roamcast.campaign.limits import Limits
-from roamcast.campaign.measured import ABOUT_FILE
-from roamcast.campaign.plan import Experiment, Plan, plan
-from roamcast.campaign.schemas import RUNS_ARROW
-from roamcast.campaign.sequential import LEAST
-from roamcast.campaign.until import Stopping, first_look, next_look
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.analysis.measures.measure import ABOUT_FILE
+from roamcast.campaign.decide.until import Stopping, first_look, next_look
+from roamcast.campaign.define.experiment import wanted_measures
+from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.plan import Experiment, Plan, plan
+from roamcast.campaign.folder.layout import RUN_MEASURES_FILE, RUNS_FILE
+from roamcast.campaign.folder.schemas import RUNS_ARROW
+from roamcast.campaign.folder.survey import settled
+from roamcast.campaign.folder.values import has, with_measures
 from roamcast.errors import ConfigError
-from roamcast.pipeline import measures, session, simulate
-from roamcast.pipeline.measures.known import has
+from roamcast.pipeline import measure, session, simulate
+from roamcast.statistics.sequential import LEAST
 
 
 def run_campaign(
@@ -45,11 +47,10 @@ def run_campaign(
     goal, points get seeds until they reach it, at most those of the plan. `spark` is an existing session, as in a
     notebook; without one, a session is started and ended here, with `master` and `conf`.
     """
-    experiments = measures.with_names(experiments)
-    check_measures(experiments, measures.MEASURES)
+    experiments = with_measures(experiments)
     planned, wanted = planned or plan(experiments), wanted_measures(experiments)
     if goal is not None:
-        goal.check(wanted or list(measures.MEASURES))
+        goal.check(wanted or list(CATALOGUE))
     with contextlib.ExitStack() as undo:
         started = [] if spark is None else [spark]
 
@@ -60,11 +61,11 @@ def run_campaign(
             return started[0]
 
         def run(part: Plan) -> list[dict[str, Any]]:
-            before = simulate.settled(part, out)
+            before = settled(part, out)
             if before is not None:
                 failures = _failures(before)
                 if not (failures and retry_failed) and (
-                    len(failures) == len(before) or measures.is_current(out, wanted)
+                    len(failures) == len(before) or measure.is_current(out, wanted)
                 ):
                     return failures
             manifest = simulate.simulate(
@@ -72,13 +73,13 @@ def run_campaign(
             )
             failures = _failures(manifest)
             if len(failures) < len(manifest):
-                measures.measure(running(), out, wanted)
+                measure.measure(running(), out, wanted)
             return failures
 
         if goal is None:
             return run(planned)
-        chosen = [measures.MEASURES[name] for name in wanted or measures.MEASURES]
-        return _until(planned, out, goal, run, lambda part: not retry_failed and has(out, part, chosen))
+        names = measure.chosen(wanted)
+        return _until(planned, out, goal, run, lambda part: not retry_failed and has(out, part, names))
 
 
 def _until(
@@ -93,7 +94,7 @@ def _until(
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
     most = max(len(one["seeds"]) for one in planned.experiments)
     if most < LEAST:
-        raise ConfigError(f"seeds: {most}: adding seeds until something is known takes {LEAST} or more at the most")
+        raise ConfigError(f"seeds: {most}: adding seeds until something is known needs --seeds of at least {LEAST}")
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
     while True:
         part = planned.with_seeds(seeds)

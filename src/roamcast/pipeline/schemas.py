@@ -1,22 +1,12 @@
-"""The tables of a campaign as Spark sees them; `campaign.schemas` has their columns."""
+"""The tables of a campaign as Spark sees them; `campaign.folder.schemas` has their columns."""
 
 from typing import Final
 
 import pyarrow as pa
-from pyspark.sql.types import (
-    ArrayType,
-    BooleanType,
-    DataType,
-    DoubleType,
-    IntegerType,
-    LongType,
-    MapType,
-    StringType,
-    StructField,
-    StructType,
-)
+from pyspark.sql.pandas.types import from_arrow_schema
+from pyspark.sql.types import StructType
 
-from roamcast.campaign.schemas import (
+from roamcast.campaign.folder.schemas import (
     FACTS_ARROW,
     MANIFEST_ARROW,
     PAIRED_ARROW,
@@ -25,22 +15,11 @@ from roamcast.campaign.schemas import (
     SUMMARY_ARROW,
 )
 
-_SPARK: Final[dict[pa.DataType, DataType]] = {
-    pa.string(): StringType(),
-    pa.int32(): IntegerType(),
-    pa.int64(): LongType(),
-    pa.float64(): DoubleType(),
-    pa.bool_(): BooleanType(),
-    pa.list_(pa.int64()): ArrayType(LongType()),
-    pa.list_(pa.float64()): ArrayType(DoubleType()),
-    pa.list_(pa.string()): ArrayType(StringType()),
-    pa.map_(pa.string(), pa.int64()): MapType(StringType(), LongType()),
-}
-
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The same columns for Spark."""
-    return StructType([StructField(field.name, _SPARK[field.type]) for field in schema])
+    """The same columns for Spark, by the structure of their types: Arrow's types are no keys of a table, since a list
+    read from Parquet (`list<element>`) equals one made here (`list<item>`) and has another hash."""
+    return from_arrow_schema(schema)
 
 
 RUNS: Final = spark_schema(RUNS_ARROW)

@@ -191,7 +191,9 @@ def _check_master(url: str) -> None:
         except (OSError, ValueError) as problem:
             badly = isinstance(problem, ValueError)
             reasons.append(f"{place}: {'expected HOST:PORT' if badly else getattr(problem, 'strerror', '') or problem}")
-    raise RoamcastError(f"no Spark master answers at {url} ({'; '.join(reasons)}): start one there, or mend --master")
+    raise RoamcastError(
+        f"no Spark master answers at {url} ({'; '.join(reasons)}): start one there, or correct --master"
+    )
 
 
 def _message(problem: Py4JJavaError) -> str:

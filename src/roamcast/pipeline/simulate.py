@@ -1,64 +1,42 @@
 """From a plan to facts: one Spark task per run, the longest first, in a folder that can be continued.
 
-Short runs share a task. When all runs are done, further tasks pack their files (`campaign.packs`).
+Short runs share a task. When all runs are done, further tasks pack their files (`campaign.folder.packs`).
 
-The rules this file owns:
-
-* A folder belongs to one campaign. The same experiments may have more or fewer seeds, points, axes and variants than
-  before; other experiments are refused, and so is a folder of anything else.
-* Finished runs are kept. Started again, a campaign does the missing runs; failed runs are repeated only on request.
-* The manifest is written when every run of the plan is done or has failed, and says nothing that depends on when,
-  where or how often they were tried. With it goes the table of runs, so that the two always fit each other. All facts
-  of its runs are packed by then, and in the index.
-
+`campaign.folder.survey` has which runs are done already, `campaign.folder.claim` how the folder is taken and written,
 `task` has what happens inside a task.
 """
 
 import concurrent.futures
 import contextlib
-import errno
-import fcntl
-import json
 import math
-import shutil
 import socket
 import time
 import uuid
-from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 from py4j.protocol import Py4JError, Py4JJavaError  # type: ignore[import-untyped]
 from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.folder import (
-    CAMPAIGN_FILE,
-    COMMIT,
-    MANIFEST_FILE,
-    check_version,
-    commit,
+from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.plan import CampaignError, Plan, Run
+from roamcast.campaign.folder.claim import TEMPORARY, claimed, clear, token_in, write_tables, writing
+from roamcast.campaign.folder.layout import (
     done_file,
-    write_commit,
 )
-from roamcast.campaign.limits import Limits
-from roamcast.campaign.packs import in_packs, pack, read_packs, write_index
-from roamcast.campaign.plan import CampaignError, Plan, Run
-from roamcast.campaign.progress import Forecast, OnProgress, State, time_left
-from roamcast.campaign.provenance import provenance
-from roamcast.campaign.run_file import Damaged
-from roamcast.campaign.schemas import FAILED, MANIFEST_ARROW, RUNS_ARROW
-from roamcast.campaign.stored import INDEX
-from roamcast.facts.schema import FACTS_VERSION
-from roamcast.pipeline.task import BLOCKED, TEMPORARY, Outcome, perform_all, read_done
+from roamcast.campaign.folder.packs import in_packs, pack
+from roamcast.campaign.folder.run_file import Damaged
+from roamcast.campaign.folder.schemas import FAILED
+from roamcast.campaign.folder.survey import look
+from roamcast.campaign.progress import OnProgress, State, time_left
+from roamcast.pipeline.task import BLOCKED, Outcome, perform_all
 from roamcast.protocols.catalogue import CATALOGUE
 
-_LOCK_FILE: Final = ".lock"
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
 DEFAULT_LIMITS: Final = Limits()
 _INTERVAL: Final = 0.25
@@ -87,7 +65,7 @@ def simulate(
     """Simulates the missing runs of the plan, and returns the manifest. `command` is how a person would start it;
     `limits` apply to each run."""
     out = out.resolve()
-    with _writing(out), _claimed(plan, out, command):
+    with writing(out), claimed(plan, out, command):
         survey = look(plan, out)
         if retry_failed:
             for run in survey.failed:
@@ -96,198 +74,13 @@ def simulate(
         todo = [run for run in plan.distinct if run.run not in settled]
         if todo or survey.waiting:
             # A cluster's executors may still be working when this raises: what they write then is right, or discarded.
-            with _token(out) as token:
+            with token_in(out) as token:
                 if todo:
                     plan.sources.store(out)
                     _Campaign(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
                 survey = look(plan, out)
                 _pack(context_of(spark), out, token, survey.waiting)
-        return _write_tables(plan, out, survey)
-
-
-# --- The folder -----------------------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True)
-class Survey:
-    """What a folder already contains. `ok` and `failed` have the runs' records, by run."""
-
-    ok: Mapping[str, dict[str, Any]]
-    failed: Mapping[str, dict[str, Any]]
-    waiting: Sequence[str]
-    """The runs that are ok and not yet packed."""
-    added: Sequence[str]
-    """What the plan adds to an earlier plan of the same campaign, as text."""
-
-    def forecast(self, plan: Plan) -> Forecast:
-        """Predicts the CPU seconds of runs from the finished ones."""
-        return Forecast(plan.distinct, {run: done["cpu"] for run, done in self.ok.items()})
-
-
-def look(plan: Plan, out: Path) -> Survey:
-    """Which of the plan's runs a folder has; it may not exist yet. Refuses a folder that is not this campaign's."""
-    out = out.resolve()
-    added = _compare(plan, out)
-    packed = {run: done for one in read_packs(out).values() for run, done in one.runs.items()}
-    found = {run.run: done for run in plan.distinct if (done := packed.get(run.run) or read_done(out, run.run))}
-    failed = {run: done for run, done in found.items() if done["row"]["status"] == FAILED}
-    ok = {run: done for run, done in found.items() if run not in failed}
-    return Survey(ok, failed, [run for run in ok if run not in packed], added)
-
-
-def _compare(plan: Plan, out: Path) -> list[str]:
-    """What the plan adds to the folder's campaign."""
-    if out.exists() and not out.is_dir():
-        raise CampaignError(f"{out}: is a file, not a folder for a campaign")
-    file = out / CAMPAIGN_FILE
-    if not file.is_file():
-        # A campaign that was killed at its start may have left its lock or a draft: both are hidden files.
-        if out.is_dir() and any(not path.name.startswith(".") for path in out.iterdir()):
-            raise CampaignError(f"{out}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
-        return []
-    check_version(out)
-    if (out / INDEX).is_file() and not (out / "done").is_dir():
-        raise CampaignError(f"{out}: is a packed copy of a campaign, to be read: only the original can be added to")
-    try:
-        former = {one["name"]: one for one in json.loads(file.read_bytes())["experiments"]}
-    except (ValueError, KeyError, TypeError):
-        raise CampaignError(f"{file}: cannot be understood: it is no campaign's, or was cut short") from None
-    _check_same(plan, former, out)
-    return [addition for one in plan.experiments for addition in _additions(former[one["name"]], one)]
-
-
-def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
-    names = {one["name"] for one in plan.experiments}
-    if names != set(former):
-        raise CampaignError(
-            f"{out}: holds another campaign, of {_listed(former)}, not of {_listed(names)}: choose another folder"
-        )
-    for one in plan.experiments:
-        before = former[one["name"]].get("hashes", {})
-        for part, value in one["hashes"].items():
-            # Variants, axes and their values may be added or removed; those that stay must not change.
-            changed = (
-                [
-                    f"{part[:-1]} {name!r}"
-                    for name in value
-                    if before.get(part, {}).get(name, value[name]) != value[name]
-                ]
-                if isinstance(value, dict)
-                else [part] * (before.get(part) != value)
-            )
-            for what in changed:
-                raise CampaignError(
-                    f"{out}: holds another campaign: its experiment {one['name']!r} had another {what} than "
-                    f"{one['source']} has now: choose another folder"
-                )
-
-
-def _additions(former: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    gains = [("seeds", _new(former["seeds"], now["seeds"]))]
-    gains.append(
-        ("variants", _new([one["name"] for one in former["variants"]], [one["name"] for one in now["variants"]]))
-    )
-    before = {axis["label"]: axis["values"] for axis in former["axes"]}
-    gains += [(axis["label"], _new(before.get(axis["label"], []), axis["values"])) for axis in now["axes"]]
-    for what, values in gains:
-        if values:
-            yield f"{now['name']}: {what} {', '.join(map(str, values))}"
-
-
-def _new(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:
-    return [value for value in now if value not in before]
-
-
-def _listed(names: Any) -> str:  # noqa: ANN401  # any collection of names
-    return ", ".join(map(repr, sorted(names)))
-
-
-@contextlib.contextmanager
-def _writing(out: Path) -> Iterator[None]:
-    """Turns errors of the file system into messages for people."""
-    try:
-        yield
-    except OSError as problem:
-        raise CampaignError(f"{out}: cannot be written: {problem.strerror or problem}") from problem
-
-
-@contextlib.contextmanager
-def _claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
-    """Claims the folder for this campaign, and locks it for this process."""
-    _compare(plan, out)
-    out.mkdir(parents=True, exist_ok=True)
-    with (out / _LOCK_FILE).open("w") as lock:
-        try:
-            fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
-            raise CampaignError(f"{out}: another process is at work on this campaign") from None
-        except OSError as problem:
-            if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage without locks
-                raise
-        _compare(plan, out)  # again: another process may have been faster
-        record = {
-            "version": FACTS_VERSION,
-            "command": command,
-            **provenance(),
-            "experiments": plan.experiments,
-        }
-        with _replacing(out / CAMPAIGN_FILE) as file:
-            file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        for folder in ("done", "facts"):
-            (out / folder).mkdir(exist_ok=True)
-        yield
-
-
-@contextlib.contextmanager
-def _token(out: Path) -> Iterator[str]:
-    """A file that tells executors to go on, and an empty folder for their attempts, removed afterwards."""
-    temporary = out / TEMPORARY
-    _clear(temporary)
-    temporary.mkdir(exist_ok=True)
-    token = f"token-{uuid.uuid4().hex}"
-    (temporary / token).touch()
-    try:
-        yield token
-    finally:
-        _clear(temporary)
-
-
-def _clear(folder: Path) -> None:
-    # What a running attempt writes here at this instant may stay until the next start.
-    shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _replacing(place: Path) -> Iterator[Path]:
-    """A temporary file beside `place`, which replaces it if all goes well."""
-    new = place.with_name(f".{place.name}.new")
-    yield new
-    new.replace(place)
-
-
-def _write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:
-    write_index(out, read_packs(out).values())
-    found = {**survey.ok, **survey.failed}
-    rows = []
-    for name in sorted(run.run for run in plan.distinct):
-        if name not in found:
-            raise CampaignError(f"{out}: run {name} was done and is not there any more: start the campaign again")
-        row = found[name]["row"]
-        rows.append({**row, "rows": list(row["rows"].items())})
-    runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
-    return write_commit(out, runs, pa.Table.from_pylist(rows, MANIFEST_ARROW))
-
-
-def settled(plan: Plan, out: Path) -> pa.Table | None:
-    """The manifest, if it is this plan's and every run is done or has failed; else None."""
-    out = out.resolve()
-    survey = look(plan, out)
-    missing = len(survey.ok) + len(survey.failed) < len(plan.distinct)
-    if missing or survey.waiting or not (out / MANIFEST_FILE).is_file():
-        return None
-    manifest = pq.read_table(out / MANIFEST_FILE, partitioning=None)
-    fits = (manifest.schema.metadata or {}).get(COMMIT) == commit(pa.Table.from_pylist(plan.rows, RUNS_ARROW)).encode()
-    return manifest if fits else None
+        return write_tables(plan, out, survey)
 
 
 def context_of(spark: SparkSession) -> SparkContext:
@@ -435,7 +228,7 @@ def _pack_task(folder: str, token: str, runs: list[str]) -> str:
     except OSError as problem:
         return f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {problem.strerror or problem}"
     finally:
-        _clear(attempt)
+        clear(attempt)
     return ""
 
 

@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from roamcast.campaign.limits import Limits
+from roamcast.campaign.define.limits import Limits
 
 _LOOK: Final = 200
 """Milliseconds between two looks at the child's memory and the clock."""

@@ -5,11 +5,16 @@ and views for SQL. The rules this file owns:
 
 * `results` has one row per planned run and one column per measure; a failed run has nulls.
 * An axis with the name of another column gets the suffix `_axis`. An axis is numeric if all its values are numbers.
-* Only facts that the manifest lists are read, as for measures (`measures.facts`).
+* Only facts that the manifest lists are read, as for measures (`pipeline.facts`).
+* A query sees the campaign's tables by their plain names, whatever views the session has, and leaves those as they are:
+  the views made for it have names of their own, and the query gets them as common table expressions.
 """
 
 import contextlib
+import hashlib
 import json
+import re
+from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final
@@ -17,15 +22,16 @@ from typing import TYPE_CHECKING, Any, Final
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import check_version, read_commit
-from roamcast.campaign.schemas import OK
-from roamcast.campaign.stored import Stored
+from roamcast.campaign.folder.layout import check_version, read_commit
+from roamcast.campaign.folder.schemas import OK
+from roamcast.campaign.folder.stored import Stored
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
 
 if TYPE_CHECKING:  # pyspark takes a second to import, and small tables do not need it
     from pyspark.sql import DataFrame, SparkSession
 
+_ABOUT_RUNS: Final = ("runs", "results")
 _OWN: Final = ("run", "experiment", "variant", "point", "seed")
 
 
@@ -83,35 +89,60 @@ class Results:
         if not runs:
             raise RoamcastError(f"{self.store}: no run has facts named {table!r}; there are {', '.join(self.tables)}")
         whole = Stored(self.store).read_all(table, runs)
-        clash = [name for name in self.runs.column_names if name != "run" and name in whole.column_names]
-        named = self.runs.rename_columns([f"{name}_run" if name in clash else name for name in self.runs.column_names])
-        joined = whole.join(named, "run", join_type="inner")
-        return joined.select([*named.column_names, *(name for name in whole.column_names if name != "run")])
+        named = self._named(whole.column_names)
+        # Row numbers are joined, not rows: Arrow's join refuses lists.
+        rows, planned = (_numbered(one["run"], name) for one, name in ((whole, "row"), (named, "planned")))
+        pairs = rows.join(planned, "run", join_type="inner").sort_by([("row", "ascending"), ("planned", "ascending")])
+        joined = named.take(pairs["planned"])
+        for name, column in zip(whole.column_names, whole.take(pairs["row"]).columns, strict=True):
+            joined = joined if name == "run" else joined.append_column(name, column)
+        return joined
 
     def frame(self, table: str) -> "DataFrame":
         """The same as a Spark DataFrame, of any size; also for `runs` and `results`."""
-        from roamcast.pipeline.measures.facts import Facts  # noqa: PLC0415  # it imports Spark
+        from roamcast.pipeline.facts import Facts  # noqa: PLC0415  # it imports Spark
 
         spark = self._session()
-        if table in ("runs", "results"):
+        if table in _ABOUT_RUNS:
             return spark.createDataFrame(getattr(self, table))
         facts = Facts(spark, self.out, store=self.store).table(table)
-        runs = spark.createDataFrame(self.runs)
-        for name in set(runs.columns) & set(facts.columns) - {"run"}:
-            runs = runs.withColumnRenamed(name, f"{name}_run")
-        return runs.hint("broadcast").join(facts, "run", "inner")
+        return spark.createDataFrame(self._named(facts.columns)).hint("broadcast").join(facts, "run", "inner")
+
+    def _named(self, columns: list[str]) -> pa.Table:
+        """`runs`, to stand beside these columns; to Spark, names that differ only in case are the same."""
+        taken = {name.lower() for name in columns} - {"run"}
+        return self.runs.rename_columns(
+            [f"{name}_run" if name.lower() in taken else name for name in self.runs.column_names]
+        )
 
     def sql(self, query: str) -> "DataFrame":
-        """The result of an SQL query over `runs`, `results` and every table of facts, as views."""
+        """The result of an SQL query, which names `runs`, `results` and tables of facts as if they were views."""
+        spark, here = self._session(), hashlib.sha256(str(self.store.absolute()).encode()).hexdigest()[:12]
+        views = {}
+        for name in (*_ABOUT_RUNS, *self.tables):
+            if re.search(rf"\b{name}\b", query, re.IGNORECASE):
+                views[name] = f"roamcast_{here}_{name}"
+                self.frame(name).createOrReplaceTempView(views[name])
+        given = ", ".join(f"{name} as (select * from {view})" for name, view in views.items())
+        before, after = (f"with {given} (", "\n)") if views else ("", "")
+        with self.explained():
+            return spark.sql(f"{before}\n{query.strip().rstrip(';')}{after}")
+
+    @contextlib.contextmanager
+    def explained(self) -> Iterator[None]:
+        """Makes of Spark's errors about a query a `RoamcastError` with Spark's sentence; also where its result is used,
+        since many errors show only then."""
         from pyspark.errors import PySparkException  # noqa: PLC0415  # it imports Spark
 
-        for name in ("runs", "results", *self.tables):
-            self.frame(name).createOrReplaceTempView(name)
         try:
-            return self._session().sql(query)
+            yield
         except PySparkException as problem:
-            said = str(problem).partition("\n")[0]
-            raise RoamcastError(f"{said}\nthere are the views runs, results, {', '.join(self.tables)}") from None
+            said = str(problem).strip()
+            sentence = said.partition("\n")[0].partition(" SQLSTATE:")[0]
+            if place := re.search(r"line (\d+),? pos(?:ition)? (\d+)", said):
+                sentence += f" (line {int(place[1]) - 1}, position {place[2]})"  # the query begins on the second line
+            views = ", ".join((*_ABOUT_RUNS, *self.tables))
+            raise RoamcastError(f"{sentence}\nthere are the views {views}") from None
 
     def _session(self) -> "SparkSession":
         if self._spark is None:
@@ -122,6 +153,10 @@ class Results:
 def load(out: Path | str | Store, spark: "SparkSession | None" = None) -> Results:
     """The tables in a campaign's folder, here or in an object store (`s3://…`)."""
     return Results(Store.at(out), spark)
+
+
+def _numbered(runs: pa.ChunkedArray, name: str) -> pa.Table:
+    return pa.table({"run": runs, name: pa.array(range(len(runs)), pa.int64())})
 
 
 def _text(value: Any) -> str | None:  # noqa: ANN401  # any value of TOML

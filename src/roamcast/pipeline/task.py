@@ -26,25 +26,24 @@ from typing import Final, NamedTuple
 
 import msgspec
 
-import roamcast
-from roamcast.campaign.folder import done_file, manifest_row
-from roamcast.campaign.identity import relocated, run_id
-from roamcast.campaign.inputs import FILES
-from roamcast.campaign.limits import Limits
-from roamcast.campaign.plan import Run
-from roamcast.campaign.run_file import Record, RunFile, read_record
+from roamcast.campaign.define.identity import relocated, run_id
+from roamcast.campaign.define.inputs import FILES
+from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.plan import Run
+from roamcast.campaign.folder.claim import TEMPORARY
+from roamcast.campaign.folder.layout import done_file, manifest_row
+from roamcast.campaign.folder.run_file import Record, RunFile, read_record
 from roamcast.pipeline.supervise import in_child
 from roamcast.sim import run as simulation
 from roamcast.sim.raised import ProtocolRaised
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 BLOCKED: Final = "blocked"
 """The status of a run that could not be tried; never in a manifest."""
-TEMPORARY: Final = "tmp"
 TRIES: Final = 3
 """A run has failed after its process has died this many times."""
 
-_PACKAGE: Final = Path(roamcast.__file__).parent
+_PACKAGE: Final = Path(__file__).parents[1]
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
 
 

@@ -23,18 +23,20 @@ from typing import Any, Final
 import msgspec
 import pyarrow.parquet as pq
 
-from roamcast.campaign.experiment import experiment
-from roamcast.campaign.folder import done_file, manifest_row
-from roamcast.campaign.identity import canonical_hash
-from roamcast.campaign.packs import read_packs
-from roamcast.campaign.plan import Experiment, Plan, Run, plan
-from roamcast.campaign.run_file import RunFile, read_record
-from roamcast.campaign.schemas import FAILED, OK
+from roamcast.campaign.define.experiment import experiment
+from roamcast.campaign.define.identity import canonical_hash
+from roamcast.campaign.define.plan import Experiment, Plan, Run, plan
+from roamcast.campaign.folder.layout import done_file, manifest_row
+from roamcast.campaign.folder.packs import read_packs
+from roamcast.campaign.folder.run_file import RunFile, read_record
+from roamcast.campaign.folder.schemas import FAILED, OK
+from roamcast.campaign.folder.survey import look
 from roamcast.facts.recorder import Sink
-from roamcast.pipeline import measures, simulate
+from roamcast.pipeline import simulate
+from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import session
 from roamcast.pipeline.task import record_of
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 LIVE: Final = "live"
 SIMULATED: Final = "simulated"
@@ -106,7 +108,7 @@ def run_twins(
 ) -> list[dict[str, Any]]:
     """Does the missing runs of both, the lab's first, and measures all; returns the manifest rows of failed runs."""
     out = out.resolve()
-    simulate.look(wanted.simulated, out)  # refuses a folder of something else before an hour is wasted
+    look(wanted.simulated, out)  # refuses a folder of something else before an hour is wasted
     run_missing(wanted, out, run_live, told)
     told("simulated twins, and measures")
     with session() as spark:
@@ -116,7 +118,7 @@ def run_twins(
         manifest = simulate.simulate(spark, wanted.plan, out, command=command).to_pylist()
         failures = [row for row in manifest if row["status"] == FAILED]
         if len(failures) < len(manifest):
-            measures.measure(spark, out, None)
+            measure(spark, out, None)
     shutil.rmtree(out / _WAITING, ignore_errors=True)
     return failures
 

@@ -18,7 +18,7 @@ _NEEDED: Final = (
     "pyspark.worker",
     "pandas",  # Spark's Arrow functions import it, used or not
     "roamcast.sim.run",
-    "roamcast.pipeline.measures",
+    "roamcast.pipeline.measure",
     "roamcast.pipeline.task",  # and with it the hash of the sources as they were loaded
 )
 
@@ -33,7 +33,7 @@ def warm() -> None:
         for module in _NEEDED:
             importlib.import_module(module)
         _warm_sources()
-        importlib.import_module("roamcast.sim.compilation").load_kernel()
+        importlib.import_module("roamcast.sim.core.compilation").load_kernel()
     # Between two tasks a worker collects garbage. Frozen, the hundred thousands of objects loaded here are not looked
     # at each time, and their pages stay shared with this process.
     gc.collect()
@@ -44,7 +44,7 @@ def _warm_sources() -> None:
     """Follows the imports of all protocols. A run needs its own sources' digests, and each process would parse them
     again: four times the work of a short run."""
     protocols = importlib.import_module("roamcast.protocols.catalogue").CATALOGUE.values()
-    sources = importlib.import_module("roamcast.campaign.sources")
+    sources = importlib.import_module("roamcast.campaign.define.sources")
     sources.digests_of(sources.executed(entry.broker.__module__ for entry in protocols))
 
 

@@ -43,7 +43,11 @@ class Parameters(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_field
     """The base of every protocol's parameters. Each field has a default."""
 
     delivered: Annotated[
-        int, Meta(ge=1, description="how many events a node remembers having delivered, across restarts too")
+        int,
+        Meta(
+            ge=1,
+            description="how many events a node remembers having delivered, beyond those it holds, across restarts too",
+        ),
     ] = 1024
 
     @property
@@ -133,7 +137,7 @@ class Broker(abc.ABC, Generic[P]):
         self.params = params
         self.port = port
         self.rng = rng
-        self.local = LocalSubscriptions(port, params.delivered)
+        self.local = LocalSubscriptions(port, params.delivered, self.holds)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         """The node starts, or restarts with what it had kept. Called once, before everything else."""
@@ -155,6 +159,13 @@ class Broker(abc.ABC, Generic[P]):
         """The application unsubscribes; an unknown id is ignored."""
         self.local.remove(subscription_id)
 
+    def holds(self, event_id: EventId) -> bool:
+        """Whether the broker has the event and could deliver it again by itself, such as to a later subscription.
+
+        What it holds is not forgotten as delivered. A broker that stores events overrides this.
+        """
+        return False
+
     def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
         """Some pieces of a bulk have arrived: bit n of `received` stands for piece n."""
         for number in range(len(bulk)):
@@ -175,4 +186,4 @@ class Broker(abc.ABC, Generic[P]):
 
     def tables(self) -> dict[str, int]:
         """The number of entries of its tables, by name: `roamcast status` shows them, and they must be bounded."""
-        return {"subscriptions": len(self.local)}
+        return {"subscriptions": len(self.local), "delivered": self.local.remembered}

@@ -34,6 +34,11 @@ _OURS: Final = (
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 
 
+def known() -> list[str]:
+    """The names of our protocols and those of installed packages."""
+    return sorted({*CATALOGUE, *importlib.metadata.entry_points(group=GROUP).names})
+
+
 def find(name: str, folder: Path = Path()) -> Entry:
     """The protocol of that name; `folder` is where a relative file name starts."""
     if name in CATALOGUE:
@@ -43,11 +48,10 @@ def find(name: str, folder: Path = Path()) -> Entry:
     offered = {point.name: point for point in importlib.metadata.entry_points(group=GROUP)}
     if name in offered:
         return _checked(offered[name].load(), f"entry point {name!r}")
-    known = sorted({*CATALOGUE, *offered})
-    close = nearest(name, known)
+    close = nearest(name, known())
     hint = f"did you mean {close!r}? " if close else ""
     raise ProtocolError(
-        f"no protocol is named {name!r}; {hint}known are {', '.join(known)}; one of your own is 'file.py:name'"
+        f"no protocol is named {name!r}; {hint}known are {', '.join(known())}; one of your own is 'file.py:name'"
     )
 
 

@@ -56,7 +56,7 @@ def cut_of(length: int, size: int) -> Cut:
 class Partial(Generic[W]):
     """The pieces of one document that are here."""
 
-    __slots__ = ("cut", "have", "octets", "whole")
+    __slots__ = ("cut", "have", "octets", "period", "whole")
 
     def __init__(self, cut: Cut) -> None:
         self.cut = cut
@@ -66,6 +66,8 @@ class Partial(Generic[W]):
         """Pieces that came as bytes."""
         self.whole: W | None = None
         """The whole document that the other pieces belong to."""
+        self.period = 0
+        """In which period, between two calls of `drop_idle`, a piece last came."""
 
     @property
     def complete(self) -> bool:
@@ -98,6 +100,7 @@ class Partials(Generic[K, W]):
         self._documents = documents
         self._octets = octets
         self._partials: dict[K, Partial[W]] = {}  # longest without progress first
+        self._period = 0
         self.cost = 0
 
     def get(self, key: K) -> Partial[W] | None:
@@ -132,6 +135,12 @@ class Partials(Generic[K, W]):
             self.cost -= partial.cost
         return partial
 
+    def drop_idle(self) -> None:
+        """Removes the documents of which no piece came since the last call."""
+        for key in [key for key, partial in self._partials.items() if partial.period < self._period]:
+            self.pop(key)
+        self._period += 1
+
     def _touched(self, key: K, cut: Cut) -> Partial[W]:
         partial = self._partials.pop(key, None)
         if partial is not None and partial.cut != cut:
@@ -139,6 +148,7 @@ class Partials(Generic[K, W]):
             partial = None
         if partial is None:
             partial = Partial(cut)
+        partial.period = self._period
         self._partials[key] = partial
         return partial
 

@@ -16,6 +16,7 @@ from roamcast.report import tables
 from roamcast.report.answer import answer
 from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import Chart, all_charts, curves_of, x_values
+from roamcast.report.ending import cut_short
 from roamcast.report.find import find_figure
 from roamcast.report.page import page
 from roamcast.report.plans import question, single_questions
@@ -99,6 +100,7 @@ class _Writer:
             answers=[] if charts else list(self._single_answers(experiment)),
             causes=self._causes(experiment),
             sketch=sketch_of(self.out, experiment, self.store),
+            warnings=cut_short(self.out, experiment, self.results.rows),
         )
 
     def _causes(self, experiment: Experiment) -> DrawnCauses | None:

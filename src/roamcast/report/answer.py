@@ -10,10 +10,10 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from roamcast.papers.curves import Curves
 from roamcast.report.compare import Compared, Comparison, Difference, Lead, Question, compare, ends
 from roamcast.report.numbers import estimate, number, signed, value_text
 from roamcast.report.titles import first_upper
+from roamcast.statistics.curves import Curves
 
 _MANY: Final = 6
 """Up to this many variants get a clause each."""

@@ -9,7 +9,7 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass, replace
 from typing import Any
 
-from roamcast.campaign.measured import Measured
+from roamcast.analysis.measures.measure import Measures
 from roamcast.report.numbers import value_text
 from roamcast.report.plans import follows, planned_figures
 from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, is_number, key
@@ -81,7 +81,7 @@ def make_chart(
     experiment: Experiment,
     plan: FigurePlan,
     rows: Iterable[Row],
-    measured: Measured,
+    measured: Measures,
     looks: dict[str, int] | None = None,
 ) -> Chart:
     """The chart of a figure; `rows` may be those of all experiments and measures. New names are added to `looks`."""

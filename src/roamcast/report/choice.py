@@ -5,8 +5,8 @@ import math
 from collections.abc import Sequence
 from typing import Any, Final
 
-from roamcast.report.atlas.paint import COLOURS, mark, picture, text
 from roamcast.report.markup import Markup, join, tag
+from roamcast.report.paint import COLOURS, mark, picture, text
 from roamcast.report.scale import Place
 
 _NAMES: Final = 190

@@ -6,13 +6,13 @@ The rules this file owns:
   subscriptions and publications. Over several points a seed counts with its mean, if it has a value at all of them.
 * Shares are compared by difference, everything else by ratio; but by difference too if the reference is not above 0 or
   is below the measure's floor.
-* An order is claimed only with evidence corrected for the number of comparisons (`papers/correction.py`). A figure
+* An order is claimed only with evidence corrected for the number of comparisons (`statistics/correction.py`). A figure
   makes two statements, each wrong at most 5 % of the time: how the variants compare with the reference, and who leads
   where. A companion measure is judged as in a figure of its own, so that both figures say the same of it.
 * A variant leads at a place if it is better than each of the others there: its weakest comparison counts. The
   correction is for all variants at all places, since the data choose which variant is tested.
-* No variance is no evidence, as for claims (`papers/evidence.py`); but two variants with the same value in every seed
-  are called the same.
+* No variance is no evidence, as for claims (`statistics/evidence.py`); but two variants with the same value in every
+  seed are called the same.
 """
 
 import math
@@ -20,12 +20,12 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any, Final
 
-from roamcast.campaign.measured import About
-from roamcast.campaign.statistics import LEVEL, Estimate
-from roamcast.papers.correction import holm
-from roamcast.papers.curves import Curves, Point
-from roamcast.papers.evidence import Sample
+from roamcast.analysis.measures.measure import Measure
 from roamcast.report.source import key
+from roamcast.statistics.correction import holm
+from roamcast.statistics.curves import Curves, Point
+from roamcast.statistics.evidence import Sample
+from roamcast.statistics.intervals import LEVEL, Estimate
 
 _ALPHA: Final = 1 - LEVEL
 _ZERO: Final = 1e-100
@@ -39,14 +39,14 @@ class Question:
     """What one figure asks: how the variants compare, over an axis or at a single point."""
 
     experiment: str
-    about: About
+    about: Measure
     variants: tuple[str, ...]
     reference: str
     axis: str = ""
     """The axis's label; empty if there is only one point."""
     places: tuple[Any, ...] = ()
     """The values of the axis, in order."""
-    beside: About | None = None
+    beside: Measure | None = None
     """A companion measure reported with every difference, such as delivery beside a cost."""
     others: tuple[str, ...] = ()
     """Further axes, over which everything is averaged."""
@@ -137,7 +137,7 @@ def ends(question: Question, curves: Curves) -> Difference | None:
 # --- Pairs of curves ------------------------------------------------------------------------------------------------
 
 
-def _points(curves: Curves, question: Question, variant: str, about: About | None) -> list[Point]:
+def _points(curves: Curves, question: Question, variant: str, about: Measure | None) -> list[Point]:
     return [] if about is None else curves.along(question.experiment, variant, about.name)
 
 
@@ -178,7 +178,7 @@ def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
     return not one or not other or key(one) == key(other)
 
 
-def _differences(pairs: Sequence[tuple[Sequence[Point], Sequence[Point], About]]) -> list[Difference]:
+def _differences(pairs: Sequence[tuple[Sequence[Point], Sequence[Point], Measure]]) -> list[Difference]:
     """All differences, with one correction for all of them."""
     samples = [_sample(_pairs(one, other), about) for one, other, about in pairs]
     p_values = [
@@ -190,7 +190,7 @@ def _differences(pairs: Sequence[tuple[Sequence[Point], Sequence[Point], About]]
     ]
 
 
-def _sample(pairs: Sequence[tuple[float, float]], about: About) -> tuple[Sample | None, float]:
+def _sample(pairs: Sequence[tuple[float, float]], about: Measure) -> tuple[Sample | None, float]:
     """What is compared, and the value that means no difference."""
     least = max(about.floor or 0.0, 0.0)
     by_ratio = not (about.share or about.signed) and all(right > _ZERO and right >= least for _, right in pairs)
@@ -200,7 +200,7 @@ def _sample(pairs: Sequence[tuple[float, float]], about: About) -> tuple[Sample 
     return Sample([left / right if by_ratio else left - right for left, right in pairs]), null
 
 
-def _difference(sample: Sample | None, null: float, about: About, decided: bool) -> Difference:
+def _difference(sample: Sample | None, null: float, about: Measure, decided: bool) -> Difference:
     ratio = null == 1.0
     if sample is None:
         return Difference(None, ratio, 0)

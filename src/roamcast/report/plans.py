@@ -7,7 +7,7 @@ names no measures either, those of `HEADLINES` come first, and the page folds th
 from collections.abc import Iterable
 from typing import Final
 
-from roamcast.campaign.measured import About, Measured
+from roamcast.analysis.measures.measure import Measure, Measures
 from roamcast.report.compare import Question
 from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, key
 
@@ -45,7 +45,7 @@ def swept_axes(experiment: Experiment, rows: list[Row]) -> list[Axis]:
     return kept
 
 
-def drawn_measures(experiment: Experiment, rows: Iterable[Row], measured: Measured) -> list[str]:
+def drawn_measures(experiment: Experiment, rows: Iterable[Row], measured: Measures) -> list[str]:
     """The measures asked for that have a value somewhere: in the experiment's order, or the headlines first."""
     having = {row.measure for row in rows if row.mean is not None}
     names = experiment.measures
@@ -75,7 +75,7 @@ def single_questions(experiment: Experiment, results: Results) -> list[Question]
     return [question(experiment, FigurePlan(id=name, x="", y=name), results) for name in measures]
 
 
-def _beside(experiment: Experiment, about: About, results: Results) -> About | None:
+def _beside(experiment: Experiment, about: Measure, results: Results) -> Measure | None:
     """The companion measure of a cost or a delay: delivery, or what an experiment has instead."""
     if about.good != "low" or about.share:
         return None

@@ -47,6 +47,8 @@ class DrawnExperiment:
     """The answers of an experiment without axes, which has no figures."""
     causes: DrawnCauses | None = None
     sketch: Markup | None = None
+    warnings: list[str] = field(default_factory=list)
+    """What to know before believing its figures."""
 
     @property
     def title(self) -> str:
@@ -70,6 +72,7 @@ def section(drawn: DrawnExperiment) -> Markup:
         "section",
         tag("h2", drawn.title),
         tag("p", about, class_="muted"),
+        *(tag("p", tag("strong", "Warning: "), text) for text in drawn.warnings),
         drawn.sketch,
         tag("div", *main, class_="figures") if main else None,
         None if drawable else tables.experiment_table(experiment, drawn.rows),

@@ -17,14 +17,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import MANIFEST_FILE, RUNS_FILE
-from roamcast.campaign.recorded import RecordedRun, open_run
+from roamcast.analysis.network import reach_of
+from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
+from roamcast.campaign.folder.recorded import RecordedRun, open_run
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, value_text
 from roamcast.report.source import Experiment
-from roamcast.sim.network import reach_of
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store
 from roamcast.units import SECOND
 
@@ -85,7 +85,7 @@ def network_in(run: RecordedRun) -> Network | None:
     """The network; None without positions, or if walls and rooms decide which nodes hear each other."""
     scenario, legs = run.scenario, run.table("leg")
     nodes = scenario.nodes
-    reach = reach_of(msgspec.json.encode(scenario).decode(), nodes)
+    reach = reach_of(scenario)
     if reach is None or reach.walls or reach.indoors is not None or not 2 <= nodes <= _MOST_NODES or not legs.num_rows:
         return None
     ranges = reach.by_node(nodes, "mean")
@@ -150,7 +150,9 @@ def _facts(scenario: Scenario, network: Network | None) -> Iterator[str]:
         yield f"mean degree {network.degree:.1f}"
         yield f"{100 * network.connected:.0f} % of the pairs of nodes connected"
     warmup = f", of which the first {number(scenario.warmup)} s are the warm-up" if scenario.warmup else ""
-    yield f"{number(scenario.duration)} s{warmup}"
+    joined = " and" if scenario.warmup else ", of which"
+    cooldown = f"{joined} the last {number(scenario.cooldown)} s the cooldown" if scenario.cooldown else ""
+    yield f"{number(scenario.duration)} s{warmup}{cooldown}"
 
 
 def _bounds(value: float | tuple[float, float]) -> str:

@@ -14,7 +14,8 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder import (
+from roamcast.analysis.measures.measure import Measure, Measures, read_about
+from roamcast.campaign.folder.layout import (
     CAMPAIGN_FILE,
     CLAIMS_FILE,
     MANIFEST_FILE,
@@ -25,14 +26,14 @@ from roamcast.campaign.folder import (
     arrow_says,
     check_version,
 )
-from roamcast.campaign.measured import About, Measured, read_about
+from roamcast.campaign.folder.results import read_values
 from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
-from roamcast.papers.curves import VALUES, Curves, read_values
+from roamcast.statistics.curves import VALUES, Curves
 
 T = TypeVar("T")
 
-_UNDESCRIBED: Final = About(name="")
+_UNDESCRIBED: Final = Measure(name="")
 
 _RELATIVE: Final = "relative_"
 
@@ -155,7 +156,7 @@ class Row:
     baseline: str | None = None
     percent: bool = False
     """Whether a difference is in per cent of the baseline."""
-    about: About = _UNDESCRIBED
+    about: Measure = _UNDESCRIBED
     """What is known about the measure."""
 
 
@@ -182,7 +183,7 @@ class Results:
     runs: int
     failures: list[Failure]
     claims: list[Claim]
-    measured: Measured
+    measured: Measures
     curves: Curves
     """Every value of every seed."""
 
@@ -225,7 +226,7 @@ def _campaign(out: Path) -> Campaign:
     file = out / CAMPAIGN_FILE
     if not file.is_file():
         raise RoamcastError(
-            f"{out}: is no campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
+            f"{out}: is not a campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
             "`roamcast papers` wrote"
         )
     check_version(out)
@@ -256,7 +257,7 @@ def _clipped(row: Row) -> Row:
     return replace(row, low=low, high=high)
 
 
-def _rows(table: pa.Table, measured: Measured) -> list[Row]:
+def _rows(table: pa.Table, measured: Measures) -> list[Row]:
     names = [name for name in Row.__dataclass_fields__ if name in table.column_names]
     records = table.sort_by("point").select(names).to_pylist()
     return [
@@ -265,7 +266,7 @@ def _rows(table: pa.Table, measured: Measured) -> list[Row]:
     ]
 
 
-def _relative_rows(table: pa.Table, measured: Measured) -> list[Row]:
+def _relative_rows(table: pa.Table, measured: Measures) -> list[Row]:
     """Rows with the statistics in per cent; none if the campaign was measured by a version without them."""
     found = [name for name in table.column_names if name.startswith(_RELATIVE)]
     plain = table.drop_columns([name.removeprefix(_RELATIVE) for name in found])

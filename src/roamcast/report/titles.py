@@ -3,7 +3,7 @@
 import re
 from typing import Final
 
-from roamcast.campaign.measured import About
+from roamcast.analysis.measures.measure import Measure
 
 _UNITS: Final = (
     (r"(movement\.)?speed(\[\d\])?", "m/s"),
@@ -14,12 +14,12 @@ _UNITS: Final = (
     (r"(.*\.)?publishers\[\d+\]\.rate|background\.rate", "msg/s"),
     (r"mac\.(basic_)?rate", "Mb/s"),
     (r"(.*\.)?(size|mtu|header|cache_bytes)", "bytes"),
-    (r"(.*\.)?(interval|lifetime|jitter|duration|warmup|timeout|spread|refresh)", "s"),
+    (r"(.*\.)?(interval|lifetime|jitter|duration|warmup|cooldown|timeout|spread|refresh)", "s"),
 )
 """Units of a scenario's fields, by path."""
 
 
-def difference_title(measure: About, baseline: str) -> str:
+def difference_title(measure: Measure, baseline: str) -> str:
     """The title of relative differences, for which the measure's unit does not matter."""
     name, _, _ = measure.title.partition(" (")
     return f"{name}: difference from {baseline} (%)"

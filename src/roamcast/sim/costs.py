@@ -1,14 +1,15 @@
 """What messages cost, by the repair or refresh that they belong to: the rows of `transmit`.
 
 The core counts frames and messages by node and kind. What belongs to a cause is also counted here, and subtracted from
-the core's totals at the end, so that all rows add up to what was sent.
+the core's totals at the end, so that all rows add up to what was sent: until the cooldown, and in it only messages that
+carry events.
 """
 
 from collections.abc import Sequence
 from typing import Final
 
 from roamcast.facts.recorder import Recorder
-from roamcast.facts.schema import COUNTERS
+from roamcast.facts.schema import COUNTERS, DATA_ROLE
 
 MAX_HELD: Final = 10_000
 """Most causes that are held before they are written; rows with the same key add up."""
@@ -26,15 +27,22 @@ class Costs:
         self._kinds = kinds
         self._by_cause: dict[tuple[int, int, int], list[int]] = {}  # node, kind, cause; since last written
         self._in_all: dict[tuple[int, int], list[int]] = {}  # node, kind
+        self._before_cooldown: Sequence[Sequence[list[int]]] | None = None
 
     def charge(self, node: int, kind: int, cause: int, messages: int, spent: Sequence[int]) -> None:
         """Charges `messages` messages, and what was spent on them, to their cause."""
+        if self._before_cooldown is not None and self._kinds[kind][1] != DATA_ROLE:
+            return
         for account in (
             self._by_cause.setdefault((node, kind, cause), [0] * _ACCOUNT),
             self._in_all.setdefault((node, kind), [0] * _ACCOUNT),
         ):
             for place, amount in enumerate((messages, *spent)):
                 account[place] += amount
+
+    def cool_down(self, totals: Sequence[Sequence[list[int]]]) -> None:
+        """From now on, only messages that carry events count; `totals` are the core's until now."""
+        self._before_cooldown = totals
 
     def write_if_many(self) -> None:
         if len(self._by_cause) > MAX_HELD:
@@ -48,8 +56,10 @@ class Costs:
     def write_totals(self, totals: Sequence[Sequence[list[int]]]) -> None:
         """Writes the rest: the core's totals by node and kind, without what was charged to a cause."""
         self._write_causes()
+        until = totals if self._before_cooldown is None else self._before_cooldown
         for node, kinds in enumerate(totals):
-            for kind, (*frames, messages) in enumerate(kinds):
+            for kind, (_, role) in enumerate(self._kinds):
+                *frames, messages = (kinds if role == DATA_ROLE else until[node])[kind]
                 if not messages and not any(frames):
                     continue
                 counted = [messages, *frames]

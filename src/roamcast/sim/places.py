@@ -6,8 +6,8 @@ from pathlib import Path
 
 from roamcast.content.geometry import Point
 from roamcast.sim.mobility import Leg, position
-from roamcast.sim.scenario import Scenario
-from roamcast.sim.workload import Act, acts
+from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.scenario.workload import Act, acts
 
 
 class Places:
@@ -29,8 +29,7 @@ class Places:
 
 def scenario_acts(scenario: Scenario, folder: Path) -> Iterator[Act]:
     """Everything the applications of a scenario do, in order of time."""
-    workload, area = scenario.workload, scenario.area
-    if area is None or not workload.placed:
-        return acts(workload, scenario.nodes, scenario.seed, scenario.end, area)
-    places = Places(scenario.moving.walks(area, scenario.nodes, scenario.seed, folder))
-    return acts(workload, scenario.nodes, scenario.seed, scenario.end, area, places.here)
+    workload, area, here = scenario.workload, scenario.area, None
+    if area is not None and workload.placed:
+        here = Places(scenario.moving.walks(area, scenario.nodes, scenario.seed, folder)).here
+    return acts(workload, scenario.nodes, scenario.seed, scenario.end, area, here, stop=scenario.stop)

@@ -10,7 +10,6 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Final
 
-import roamcast
 from roamcast.content.event import event_name
 from roamcast.content.subscription import Publication
 from roamcast.errors import RoamcastError
@@ -19,7 +18,7 @@ from roamcast.protocols.facts import Fact
 from roamcast.protocols.messages import Bulk, Message, kind_of
 from roamcast.units import SECOND
 
-_PACKAGE: Final = Path(roamcast.__file__).parent
+_PACKAGE: Final = Path(__file__).parents[1]
 _PROTOCOLS: Final = _PACKAGE / "protocols"
 
 

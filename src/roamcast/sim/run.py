@@ -8,7 +8,7 @@ from roamcast.facts.recorder import Recorder, Sink
 from roamcast.facts.schema import tables_of
 from roamcast.sim import collector
 from roamcast.sim.raised import ProtocolRaised, describe_raise
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 from roamcast.sim.world import CoreMaker, Progress, World
 
 
@@ -24,7 +24,7 @@ class RunReport:
 
 def compiled_core() -> CoreMaker:
     """The fast core, imported only on demand: loading its compiled code takes half a second."""
-    from roamcast.sim import kernel
+    from roamcast.sim.core import kernel
 
     return kernel.Core
 

@@ -25,17 +25,17 @@ from roamcast.protocols.api import Broker, Work
 from roamcast.protocols.facts import Decided, Decision, Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim import collector
-from roamcast.sim.attributes import Changed, attribute_changes
-from roamcast.sim.away import Switch, switches
-from roamcast.sim.core import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
+from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
-from roamcast.sim.draw import own_range
 from roamcast.sim.inflight import MessagesInFlight
 from roamcast.sim.mobility import Leg, Recorded, position
 from roamcast.sim.places import scenario_acts
-from roamcast.sim.scenario import Scenario, parameters
+from roamcast.sim.scenario.attributes import Changed, attribute_changes
+from roamcast.sim.scenario.away import Switch, switches
+from roamcast.sim.scenario.draw import own_range
+from roamcast.sim.scenario.scenario import Scenario, parameters
+from roamcast.sim.scenario.workload import Act
 from roamcast.sim.service import Cpus
-from roamcast.sim.workload import Act
 from roamcast.units import SECOND
 
 _FIRST, _SILENT = Copies.FIRST, Copies.SILENT
@@ -52,20 +52,25 @@ class Priority(enum.IntEnum):
     """The order of things at the same instant."""
 
     SECOND = 0
-    LINK = 1
-    LEG = 2
-    ATTRIBUTES = 3
-    AWAY = 4
-    ACT = 5
-    END = 6  # of a subscription's lifetime
-    TIMER = 7
-    CPU = 8  # is done with something
+    COOLDOWN = 1  # begins
+    LINK = 2
+    LEG = 3
+    ATTRIBUTES = 4
+    AWAY = 5
+    ACT = 6
+    END = 7  # of a subscription's lifetime
+    TIMER = 8
+    CPU = 9  # is done with something
 
 
 class _Absence(NamedTuple):
     """Of a node that is away."""
 
     restart: bool
+    skips_events: bool
+    """Whether what its applications would publish meanwhile is never published."""
+    timers: list[tuple[int, Hashable]]
+    """Timers whose clock has stopped: how much time was left, ns, and their keys."""
     waiting: list[Callable[[], None]]
     """What the node does when it is back, in order."""
 
@@ -113,9 +118,7 @@ class World:
         self._records_frames = scenario.record.frames
         self._away: dict[int, _Absence] = {}
         self._begun: dict[int, int] = {}  # when a node last restarted
-        self._away_by_place = {
-            node: group for group in scenario.away if group.where for node in group.members(scenario.nodes)
-        }
+        self._away_groups = {node: group for group in scenario.away for node in group.members(scenario.nodes)}
         self._absence = scenario.movement.absence if isinstance(scenario.movement, Recorded) else None
         self._wanted: dict[
             int, dict[int, Subscription]
@@ -179,6 +182,8 @@ class World:
         """Runs the scenario from start to end."""
         end = self._scenario.end
         self._plan(SECOND, Priority.SECOND, 0, progress)
+        if self._scenario.cooldown:
+            self._plan(self._scenario.stop, Priority.COOLDOWN, 0)
         self._plan_next_act()
         for broker in self.brokers:
             broker.start(0, {})
@@ -228,6 +233,8 @@ class World:
                 self.core.set_link(node, receiver, loss)
                 self._facts.add("link", now, node, receiver, loss)
                 self._plan_next_flip()
+            elif priority is Priority.COOLDOWN:
+                self._costs.cool_down(self.core.totals())
             else:
                 self._count_second()
                 self._plan(now + SECOND, Priority.SECOND, 0, data)
@@ -248,8 +255,8 @@ class World:
             self._facts.add("leg", node, *leg.recorded)
         if leg.end < self._scenario.end:
             self._plan(leg.end, Priority.LEG, node, walk)
-        group = self._away_by_place.get(node)
-        if group is not None and group.applies_on(leg) != (node in self._away):
+        group = self._away_groups.get(node)
+        if group is not None and group.where and group.applies_on(leg) != (node in self._away):
             self._plan(
                 leg.start, Priority.AWAY, node, Switch(leg.start, node, node not in self._away, group.mode == "restart")
             )
@@ -268,10 +275,11 @@ class World:
         node, restart = switch.node, switch.restart
         self._facts.add("away", *switch)
         if switch.away:
-            self._away[node] = _Absence(restart, [])
+            group = self._away_groups.get(node)  # None: a trace says when it is away
+            stopped = self._take_timers(node) if restart or (group and group.timers == "wait") else []
+            skips = restart or (group is not None and group.events == "skipped")
+            self._away[node] = _Absence(restart, skips, [] if restart else stopped, [])
             self.core.set_on(node, False, not restart)
-            if restart:
-                self._forget_timers(node)
             return
         absence = self._away.pop(node)
         self.core.set_on(node, True, True)
@@ -281,13 +289,15 @@ class World:
             broker.start(self.now, dict(self._ports[node].kept))
             for subscription in self._wanted.get(node, {}).values():
                 broker.subscribe(self.now, subscription)
+        for left, key in absence.timers:
+            self._plan(self.now + left, Priority.TIMER, node, key)
         for action in absence.waiting:
             action()
 
     def _put_off(self, node: int, priority: Priority, data: Any) -> None:  # noqa: ANN401  # as the priority says
         """Postpones what is due at a node that is away until its return; what it cannot do then is dropped."""
         absence = self._away[node]
-        lost = absence.restart and (priority is Priority.TIMER or isinstance(data, Publication))
+        lost = absence.skips_events if isinstance(data, Publication) else absence.restart and priority is Priority.TIMER
         if not lost:
             actions = {Priority.TIMER: self._timer, Priority.ACT: self._act, Priority.END: self._expire}
             absence.waiting.append(partial(actions[priority], node, data))
@@ -305,9 +315,12 @@ class World:
     def _timer(self, node: int, key: Hashable) -> None:
         self.brokers[node].timer(self.now, key)
 
-    def _forget_timers(self, node: int) -> None:
+    def _take_timers(self, node: int) -> list[tuple[int, Hashable]]:
+        """Removes a node's timers: how much time each had left, and its key, in the order of time."""
+        taken = sorted(item[:3] + item[4:] for item in self._agenda if item[1] is Priority.TIMER and item[3] == node)
         self._agenda[:] = [item for item in self._agenda if item[1] is not Priority.TIMER or item[3] != node]
         heapq.heapify(self._agenda)
+        return [(time - self.now, key) for time, _, _, key in taken]
 
     # --- Applications -----------------------------------------------------------------------------------------------
 
@@ -318,6 +331,8 @@ class World:
 
     def _act(self, node: int, what: Subscription | Publication | int) -> None:
         if isinstance(what, Publication):
+            if self.now >= self._scenario.stop:
+                return  # it was deferred by a node that was away until the cooldown
             event = what.event
             times = self._published.setdefault(node, array("q"))
             times.extend([-1] * ((event.id & 0xFFFFFFFF) - 1 - len(times)))  # for events that were never published

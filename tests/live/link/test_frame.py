@@ -25,8 +25,10 @@ from roamcast.live.link.frame import (
     UNICAST_DATA,
     Frame,
     FrameBehind,
+    FrameForeign,
     FrameRefused,
     Sealer,
+    protocol_number,
 )
 from roamcast.live.link.replay import BLOCK, Replay, Session
 
@@ -34,6 +36,8 @@ KEY = NetworkKey(bytes(range(32)))
 
 
 SALT = bytes(range(100, 116))
+NO_PROTOCOL = 0xE3B0C442
+"""The beginning of the SHA-256 of nothing."""
 
 
 def sealer(
@@ -42,8 +46,9 @@ def sealer(
     counter: int = 100,
     replay: Replay | None = None,
     salt: bytes | None = None,
+    protocol: str = "",
 ) -> Sealer:
-    return Sealer(key, node, counter=counter, replay=replay, salt=salt)
+    return Sealer(key, node, counter=counter, replay=replay, salt=salt, protocol=protocol)
 
 
 def reason(receiver: Sealer, datagram: bytes) -> str:
@@ -54,21 +59,22 @@ def reason(receiver: Sealer, datagram: bytes) -> str:
 
 
 def header(version: int, kind: int, flags: int, sender: int, receiver: int, counter: int) -> bytes:
-    return struct.pack(">BBBII16sQ", version, kind, flags, sender, receiver, SALT, counter)
+    return struct.pack(">BBBIII16sQ", version, kind, flags, sender, receiver, NO_PROTOCOL, SALT, counter)
 
 
 def test_the_octets_of_a_sealed_frame() -> None:
-    datagram = sealer(3, salt=SALT).seal(UNICAST_DATA, 5, b"hello", flags=ACK_REQUEST)
-    head = bytes.fromhex(f"02 02 02 00000003 00000005 {SALT.hex()} 0000000000000064")
-    secret = HKDF(SHA256(), 32, salt=SALT, info=b"roamcast frame 2 of node 3").derive(bytes(range(32)))
+    datagram = sealer(3, salt=SALT, protocol="flooding").seal(UNICAST_DATA, 5, b"hello", flags=ACK_REQUEST)
+    # 36fe61e3 begins the SHA-256 of "flooding".
+    head = bytes.fromhex(f"03 02 02 00000003 00000005 36fe61e3 {SALT.hex()} 0000000000000064")
+    secret = HKDF(SHA256(), 32, salt=SALT, info=b"roamcast frame 3 of node 3").derive(bytes(range(32)))
     sealed = ChaCha20Poly1305(secret).encrypt(bytes.fromhex("00000000 0000000000000064"), b"hello", head)
     assert datagram == head + sealed
     assert len(datagram) == HEADER_SIZE + 5 + TAG_SIZE
 
 
 def test_the_octets_of_an_open_frame() -> None:
-    datagram = sealer(3, key=None, salt=SALT).seal(BROADCAST_DATA, BROADCAST, b"hello")
-    assert datagram == bytes.fromhex(f"82 01 00 00000003 ffffffff {SALT.hex()} 0000000000000064") + b"hello"
+    datagram = sealer(3, key=None, salt=SALT, protocol="flooding").seal(BROADCAST_DATA, BROADCAST, b"hello")
+    assert datagram == bytes.fromhex(f"83 01 00 00000003 ffffffff 36fe61e3 {SALT.hex()} 0000000000000064") + b"hello"
 
 
 @pytest.mark.parametrize("key", [KEY, None])
@@ -96,6 +102,29 @@ def test_what_is_sealed_opens(
     assert sealer(MAX_NODE, key).open(datagram) == Frame(*kind, sender, to, counter, payload, session)
 
 
+def test_a_frame_of_another_protocol_is_refused_with_its_sender_and_protocol_once_it_is_authentic() -> None:
+    receiver = sealer(5, protocol="hint")
+    datagram = sealer(3, protocol="flooding").seal(BROADCAST_DATA, BROADCAST, b"hello")
+    with pytest.raises(FrameForeign) as refused:
+        receiver.open(datagram)
+    assert (refused.value.reason, refused.value.sender) == ("protocol", 3)
+    assert refused.value.protocol == protocol_number("flooding") == 0x36FE61E3
+    assert reason(receiver, datagram) == "replay", "it can be shown once"
+    forged = sealer(3, NetworkKey(bytes(32)), protocol="flooding").seal(BROADCAST_DATA, BROADCAST, b"hello")
+    assert reason(receiver, forged) == "key"
+    assert sealer(5, protocol="flooding").open(datagram).payload == b"hello"
+
+
+def test_a_frame_of_another_protocol_is_named_also_if_it_may_have_been_heard_before_a_restart() -> None:
+    disk, other = Disk(), sealer(3, protocol="flooding")
+    receiver = sealer(5, protocol="hint", replay=disk.replay())
+    assert reason(receiver, other.seal(BROADCAST_DATA, BROADCAST, b"x")) == "protocol"
+    receiver.replay.secure(lambda problem: None)
+    assert reason(sealer(5, protocol="hint", replay=disk.replay()), other.seal(BROADCAST_DATA, BROADCAST, b"y")) == (
+        "protocol"
+    )
+
+
 def test_every_single_flipped_bit_is_noticed() -> None:
     datagram = sealer(3).seal(UNICAST_DATA, 5, b"hello")
     receiver = sealer(5)
@@ -120,22 +149,22 @@ def test_nothing_shorter_is_accepted() -> None:
     [
         (b"", "short"),
         (bytes(HEADER_SIZE + TAG_SIZE - 1), "short"),
-        (bytes([2]) * (9000 + 1), "long"),
-        (header(1, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "version"),
-        (header(0x82, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "version"),
-        (header(2, 0, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, 5, 0, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, BROADCAST_DATA, ACK_REQUEST, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, ACK, FRAGMENT, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, SKIP, FRAGMENT, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, UNICAST_DATA, 4, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, BROADCAST_DATA, 0, 3, 5, 1) + bytes(16), "malformed"),
-        (header(2, UNICAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, BROADCAST_DATA, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
-        (header(2, BROADCAST_DATA, 0, 3, BROADCAST, 2**63) + bytes(16), "malformed"),
-        (header(2, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "key"),
-        (header(2, UNICAST_DATA, 0, 3, 6, 1) + bytes(16), "others"),
-        (header(2, BROADCAST_DATA, 0, 5, BROADCAST, 99) + bytes(16), "key"),
+        (bytes([3]) * (9000 + 1), "long"),
+        (header(2, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "version"),
+        (header(0x83, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "version"),
+        (header(3, 0, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(3, 5, 0, 3, 5, 1) + bytes(16), "malformed"),
+        (header(3, BROADCAST_DATA, ACK_REQUEST, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(3, ACK, FRAGMENT, 3, 5, 1) + bytes(16), "malformed"),
+        (header(3, SKIP, FRAGMENT, 3, 5, 1) + bytes(16), "malformed"),
+        (header(3, UNICAST_DATA, 4, 3, 5, 1) + bytes(16), "malformed"),
+        (header(3, BROADCAST_DATA, 0, 3, 5, 1) + bytes(16), "malformed"),
+        (header(3, UNICAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(3, BROADCAST_DATA, 0, MAX_NODE + 1, BROADCAST, 1) + bytes(16), "malformed"),
+        (header(3, BROADCAST_DATA, 0, 3, BROADCAST, 2**63) + bytes(16), "malformed"),
+        (header(3, BROADCAST_DATA, 0, 3, BROADCAST, 1) + bytes(16), "key"),
+        (header(3, UNICAST_DATA, 0, 3, 6, 1) + bytes(16), "others"),
+        (header(3, BROADCAST_DATA, 0, 5, BROADCAST, 99) + bytes(16), "key"),
     ],
 )
 def test_reasons(datagram: bytes, expected: str) -> None:
@@ -215,7 +244,7 @@ places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 1
 def test_an_open_frame_is_read_or_refused_by_name(
     kind: tuple[int, int, int], place: tuple[int, int], payload: bytes
 ) -> None:
-    result = outcome(sealer(5, None), header(0x82, *kind, *place) + payload)
+    result = outcome(sealer(5, None), header(0x83, *kind, *place) + payload)
     (what, flags, sender), (to, counter) = kind, place
     fitting = {
         BROADCAST_DATA: (0, FRAGMENT),

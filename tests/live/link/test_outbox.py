@@ -55,6 +55,17 @@ def test_a_neighbour_that_does_not_answer_cannot_take_the_room_of_others() -> No
     assert taken(outbox, 2) == ["alive"]
 
 
+def test_a_promised_one_is_never_dropped() -> None:
+    outbox = Outbox(2, 3 * LETTER_COST)
+    promised = [Letter(1, b"", f"P{number}", promised=True) for number in range(4)]
+    assert tokens(outbox.put(letter(1, "a"))) == []
+    assert [tokens(outbox.put(each)) for each in promised] == [[], ["a"], [], []]
+    assert tokens(outbox.put(letter(1, "b", urgent=True))) == ["b"]
+    assert tokens(outbox.put(letter(2, "c"))) == ["c"], "all room is taken"
+    assert taken(outbox, 1) == ["P0", "P1", "P2", "P3"]
+    assert (len(outbox), outbox.cost) == (0, 0)
+
+
 def test_of_two_lanes_that_are_equally_heavy_the_one_that_wants_to_grow_loses() -> None:
     for first, second in ((1, 2), (2, 1)):
         outbox = Outbox(100, 3 * LETTER_COST)

@@ -1,6 +1,7 @@
 """What somebody with the key can attach: its work and its memory are bounded, and nobody loses an event by that."""
 
 import random
+from collections.abc import Sequence
 from time import process_time
 
 import msgspec
@@ -11,7 +12,7 @@ from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.text import parse_filter
 from roamcast.content.widening import MAX_IN_FRAME
 from roamcast.protocols.odmrp.content import MAX_FILTER, About, Content, Wanted, wanted_of
-from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
+from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT, MAX_MEMBERS
 from roamcast.protocols.odmrp.parameters import Odmrp
 from roamcast.protocols.odmrp.tables import MAX_WISHES, Members
 
@@ -21,7 +22,7 @@ EVENT = Event.of("t", {"a": [5, "ab" * 20]}, b"", 1)
 
 
 def content(*filters: Filter) -> Content:
-    made = Content(5, Odmrp(grouping="subscription", request="group", merge=True), lambda work: None)
+    made = Content(5, Odmrp(grouping="subscription", merge=True), lambda work: None)
     made.change(filters)
     return made
 
@@ -86,7 +87,7 @@ def test_comparing_a_group_with_own_subscriptions_takes_no_longer_than_it_may() 
 
 
 def test_attachments_of_members_have_a_budget_of_bytes_together() -> None:
-    members, attached = Members(lifetime=100, capacity=512), MAX_ATTACHMENT // 2
+    members, attached = Members(lifetime=100, capacity=512, merge=lines), MAX_ATTACHMENT // 2
     for group in range(512):
         for node in range(16):
             members.hear(1, group, node, (group * 16 + node).to_bytes(4, "big") + bytes(attached - 4))
@@ -95,8 +96,40 @@ def test_attachments_of_members_have_a_budget_of_bytes_together() -> None:
     assert len(members.of(1, 511)) == 16, "the latest are there"
 
 
+def lines(wishes: Sequence[bytes]) -> bytes:
+    """An attachment of these tests: lines, of which a merged one has all."""
+    return b"\n".join(sorted({line for wish in wishes for line in wish.split(b"\n")}))
+
+
+def wishes_of(members: Members, now: int, group: int = 7) -> set[bytes]:
+    return {line for wish in members.of(now, group) for line in wish.split(b"\n")}
+
+
+def test_of_more_members_than_have_room_the_rest_is_merged() -> None:
+    members = Members(lifetime=100, capacity=4, merge=lines)
+    everybody = {f"{node}".encode() for node in range(500)}
+    for now in (0, 50, 100, 150):
+        for node in range(500):
+            members.hear(now, 7, node, f"{node}".encode())
+            assert len(members.of(now, 7)) <= MAX_MEMBERS + 3
+        assert wishes_of(members, now) == everybody
+    assert wishes_of(members, 250) == everybody
+    assert wishes_of(members, 251) == set(), "150 was the last time"
+
+
+def test_what_a_merged_member_has_given_up_expires_although_others_are_merged_later() -> None:
+    members = Members(lifetime=100, capacity=4, merge=lines)
+    members.hear(0, 7, 1000, b"gone")
+    for now in range(10, 400, 10):
+        for node in range(80):
+            members.hear(now, 7, node, f"{node}".encode())
+        if now <= 100:
+            assert b"gone" in wishes_of(members, now)
+    assert wishes_of(members, 390) == {f"{node}".encode() for node in range(80)}
+
+
 def test_an_attachment_that_many_share_counts_once() -> None:
-    members, wish = Members(lifetime=100, capacity=512), bytes(MAX_ATTACHMENT)
+    members, wish = Members(lifetime=100, capacity=512, merge=lines), bytes(MAX_ATTACHMENT)
     for group in range(512):
         for node in range(64):
             members.hear(1, group, node, wish)

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from protocols.odmrp.networks import CONTENTS, FILTERS, R1, R2, filter_of
+from protocols.odmrp.networks import CONTENTS, FILTERS, R1, R2, R4, filter_of
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.text import parse_filter
@@ -19,8 +19,8 @@ from roamcast.protocols.odmrp.parameters import Odmrp
 EVANS, DAVIS, BACH = (Event.of("CD", content) for content in CONTENTS)
 
 
-def content(*filters: Filter, node: int = 0, **parameters: Any) -> Content:  # noqa: ANN401
-    one = Content(node, msgspec.convert(parameters, Odmrp), lambda work: None)
+def content(*filters: Filter, node: int = 0, grouping: str = "digest") -> Content:
+    one = Content(node, msgspec.convert({"grouping": grouping}, Odmrp), lambda work: None)
     one.change(filters)
     return one
 
@@ -46,13 +46,16 @@ def test_a_node_joins_the_channel_that_is_its_subscription_or_one_that_covers_it
     assert joined(channels, "price < 20", 'category = "jazz"') == [2, 3]
     assert joined(channels, "price < 10") == [2]
     assert joined(channels, "price > 30") == [1, 2, 3], "it may want what another channel carries"
+    assert joined(channels, 'price < 5 or category = "jazz"') == [1, 3], "one for each alternative"
+    assert joined(channels, "price < 3 or price < 10 and price > 7") == [2], "one for both"
+    assert joined(channels, 'category = "jazz" or price > 30') == [1, 2, 3]
     assert joined(channels) == []
     assert joined([], "price > 30") == [1]
 
 
 def test_an_event_goes_to_every_channel_that_matches() -> None:
     one = Channels(list(FILTERS.values()))
-    assert [[group for group, _ in one.offers(event, list)] for event in (EVANS, DAVIS, BACH)] == [[1, 2], [2], [4]]
+    assert [[offer.group for offer in one.offers(event, list)] for event in (EVANS, DAVIS, BACH)] == [[1, 2], [2], [4]]
 
 
 # --- Content ----------------------------------------------------------------------------------------------------------
@@ -103,7 +106,7 @@ def test_merged_filters_want_what_one_of_them_wants() -> None:
 
 
 def test_the_group_is_the_least_constrained_subscription_that_is_known() -> None:
-    source = content(grouping="subscription", request="group")
+    source = content(grouping="subscription")
     evans, jazz = (content(filter_of(node), grouping="subscription") for node in (R1, R2))
     nobody = asked(source, EVANS)[0]
     narrow = asked(source, EVANS, evans.wanted())[0]
@@ -115,8 +118,48 @@ def test_the_group_is_the_least_constrained_subscription_that_is_known() -> None
     assert asked(source, EVANS, evans.wanted())[0] == narrow, "and split again when the wider one has gone"
 
 
+def fresh(event: Event, number: int) -> Event:
+    """The event as in Figure 2, with the id and the timestamp that every document has for itself."""
+    return Event.of("CD", {**event.attributes, "@id": number, "@timestamp": f"12:00:{number}"}, id=number)
+
+
+def test_elements_that_no_member_asks_for_make_no_groups() -> None:
+    source = content(grouping="elements")
+    evans, cheap = content(filter_of(R1)).wanted(), content(Filter.where("price", "<", 15)).wanted()
+    for known, groups in (((), 1), ((evans,), 3), ((cheap,), 3), ((evans, cheap), 3)):
+        events = [fresh(event, number) for number in range(4) for event in (EVANS, DAVIS, BACH)]
+        assert len({asked(source, event, *known)[0] for event in events}) == groups
+    davis = [asked(source, fresh(DAVIS, number), evans)[0] for number in range(4)]
+    assert len(set(davis)) == 1
+    assert len({asked(source, fresh(event, 1), content(filter_of(R2)).wanted())[0] for event in (EVANS, DAVIS)}) == 1
+
+
+def test_a_node_that_asks_for_another_element_joins_and_is_known_then() -> None:
+    source, jazz = content(grouping="elements"), content(filter_of(R2))
+    late = content(Filter.where("@timestamp", "=", "12:00:7"))
+    group, about = asked(source, fresh(EVANS, 1), jazz.wanted())
+    assert late.joins(group, about), "nothing is said about timestamps"
+    assert not content(filter_of(R4)).joins(group, about), "but it is about jazz"
+    again, fuller = asked(source, fresh(EVANS, 1), jazz.wanted(), late.wanted())
+    assert again != group
+    assert not late.joins(again, fuller)
+    assert late.joins(*asked(source, fresh(EVANS, 7), jazz.wanted(), late.wanted()))
+
+
+def test_elements_of_another_type_do_not_count() -> None:
+    source, other = content(grouping="elements"), content(parse_filter('type = "LP" and price < 5')).wanted()
+    assert asked(source, EVANS, other)[0] == asked(source, DAVIS, other)[0]
+    anything = content(Filter.where("price", "<", 5)).wanted()
+    assert asked(source, EVANS, anything)[0] != asked(source, DAVIS, anything)[0]
+
+
+def test_merged_with_nothing_said_anything_may_be_wanted() -> None:
+    evans = content(filter_of(R1))
+    assert evans.wants(evans.merge([evans.wanted(), b""]), BACH)
+
+
 def test_subscriptions_that_do_not_cover_each_other_are_groups_of_their_own() -> None:
-    source = content(grouping="subscription", request="group")
+    source = content(grouping="subscription")
     wishes = [content(Filter.where("category", "=", "jazz"), grouping="subscription").wanted()]
     wishes.append(content(Filter.where("price", "<", 15), grouping="subscription").wanted())
     assert [len(source.offers(event, lambda: wishes)) for event in (EVANS, DAVIS, BACH)] == [1, 2, 1]
@@ -138,7 +181,7 @@ def test_attachments_that_make_no_sense_join_nothing_and_want_nothing(noise: byt
     if about is None:
         assert not one.joins(1, noise)
     if wanted is None:
-        assert not one.wants(noise, EVANS)
+        assert one.wants(noise, EVANS) == (noise == b""), "an empty one does not say what is wanted"
     one.merge([noise, one.wanted()])
     one.offers(EVANS, lambda: [noise])
     one.about(EVANS, one.offers(EVANS, list)[0], lambda: [noise])
@@ -164,6 +207,20 @@ def test_the_defaults_are_the_papers_where_it_has_any() -> None:
         ({"refresh": 0}, "`float` >= 0.01"),
         ({"spread": 1.0}, "`float` < 1.0"),
         ({"beacon": 1}, "unknown field `beacon`"),
+        ({"unknown": "request"}, "Invalid enum value 'request'"),
+        ({"grouping": "digest", "request": "event"}, 'request = "event" cannot be combined with grouping = "digest"'),
+        (
+            {"mode": "one-channel", "forwarding": "summary"},
+            "'forwarding' cannot be combined with mode = \"one-channel\"",
+        ),
+        ({"mode": "one-channel", "request": "event"}, "'request' cannot be combined with mode"),
+        (
+            {"mode": "channels", "channels": ["true"], "merge": True},
+            "'merge' cannot be combined with mode = \"channels\"",
+        ),
+        ({"mode": "one-channel", "summary": {"bits": 64}}, "'summary' cannot be combined with mode"),
+        ({"mode": "one-channel", "grouping": "source"}, "'grouping' cannot be combined with mode"),
+        ({"mode": "one-channel", "columns": ["a"]}, "'columns' cannot be combined with mode"),
     ],
 )
 def test_parameters_that_make_no_sense_are_refused(wrong: dict[str, Any], words: str) -> None:

@@ -21,7 +21,8 @@ from protocols.odmrp.networks import (
     received,
     sent,
 )
-from roamcast.content.event import Event
+from roamcast.content.event import Event, event_id
+from roamcast.content.subscription import Publication
 from roamcast.content.summary.digest import Digest
 from roamcast.content.summary.summary import Summary
 from roamcast.content.xml import event_from_xml
@@ -58,7 +59,7 @@ def test_three_of_the_five_summaries_pass_one_of_the_three_digests() -> None:
 
 
 def test_the_first_message_travels_in_a_join_request_and_builds_the_mesh() -> None:
-    mesh = figure_4()
+    mesh = figure_4(grouping="digest")
     publish(mesh, range(1, 2))
     assert sorted(sent(mesh, JoinEvent)) == list(range(10)), "everybody passes it on, receivers too"
     assert set(sent(mesh, JoinTable)) == {1, 3, R1, R2}, "those who want it, and who is on the way"
@@ -74,7 +75,7 @@ def changes(port: RecordingPort) -> list[MeshChanged]:
 
 
 def test_the_fourth_message_goes_along_the_mesh_and_nowhere_else() -> None:
-    mesh = figure_4()
+    mesh = figure_4(grouping="digest")
     publish(mesh, range(1, 4))
     start = mesh.now
     mesh[SOURCE].publish(mesh.now, cd(4))
@@ -91,17 +92,14 @@ def test_the_fourth_message_goes_along_the_mesh_and_nowhere_else() -> None:
         {},
         {"mode": "one-channel"},
         {"mode": "channels", "channels": CHANNELS},
-        {"grouping": "subscription", "request": "group"},
-        {"grouping": "source", "request": "group"},
-        {"request": "group"},
+        {"grouping": "digest"},
+        {"grouping": "subscription"},
+        {"grouping": "source"},
         {"request": "advertisement"},
         {"forwarding": "summary"},
-        {"forwarding": "summary", "grouping": "source", "request": "group"},
+        {"forwarding": "summary", "grouping": "source"},
         {"upstream": "all"},
-        {"unknown": "request"},
         {"unknown": "data"},
-        {"keep_flag": "request"},
-        {"tables": "period"},
         {"merge": True},
         {"merge": True, "grouping": "subscription", "request": "advertisement"},
         {"summary": {"use_eal": False}},
@@ -118,6 +116,22 @@ def test_of_a_hundred_messages_each_receiver_gets_what_it_wants_with_every_switc
     for node in FILTERS:
         assert received(mesh, node) == [n for n in range(1, 101) if node in WANTED[(n - 1) % 3]], node
     assert received(mesh, R3) == received(mesh, R5) == []
+
+
+@pytest.mark.parametrize(("grouping", "requests"), [("digest", 60), ("elements", 16)])
+def test_documents_with_an_id_and_a_timestamp_of_their_own_do_not_all_flood(grouping: str, requests: int) -> None:
+    """Figure 2 has both in every document. The first Join Request brings the members; then each of three groups, which
+    has an event every 1.5 s and refreshes after 5 s, sends one every 6 s: five in 30 s."""
+    mesh = figure_4(grouping=grouping, spread=0)
+    for number in range(1, 61):
+        own = {"@id": f"{number:03}", "@timestamp": f"12:00:{number}"}
+        event = Event.of("CD", {**CONTENTS[(number - 1) % 3], **own}, id=event_id(SOURCE, number))
+        mesh[SOURCE].publish(mesh.now, Publication(event))
+        mesh.run(mesh.now + SECOND // 2)
+    mesh.run(mesh.now + SECOND)
+    for node in FILTERS:
+        assert received(mesh, node) == [n for n in range(1, 61) if node in WANTED[(n - 1) % 3]], node
+    assert sent(mesh, JoinEvent).count(SOURCE) == requests
 
 
 def data_frames(**parameters: Any) -> int:  # noqa: ANN401
@@ -152,7 +166,7 @@ def test_with_channels_an_event_is_sent_once_for_each_channel_that_matches() -> 
 
 
 def test_with_the_least_constrained_subscription_one_jazz_group_serves_both() -> None:
-    mesh = figure_4(grouping="subscription", request="group")
+    mesh = figure_4(grouping="subscription")
     publish(mesh, range(1, 13))
     groups = {
         message.event.id & 0xFFFFFFFF: message.group for _, _, message in mesh.log if isinstance(message, GroupData)

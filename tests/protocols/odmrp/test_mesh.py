@@ -28,19 +28,16 @@ from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Node
 from roamcast.protocols.odmrp.broker import ENTRY
-from roamcast.protocols.odmrp.messages import GroupData, JoinEvent, JoinRequest, JoinTable
+from roamcast.protocols.odmrp.messages import GroupData, JoinEvent, JoinRequest, JoinTable, Member, Row
 from roamcast.protocols.odmrp.tables import Flags, MeshChanged
 from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.units import SECOND
 
 SWITCHES: dict[str, tuple[Any, ...]] = {
-    "grouping": ("digest", "subscription", "source"),
+    "grouping": ("elements", "digest", "subscription", "source"),
     "request": ("group", "advertisement"),
     "forwarding": ("flag", "summary"),
     "upstream": ("first", "all"),
-    "unknown": ("hold", "request"),
-    "keep_flag": ("table", "request"),
-    "tables": ("reply", "period"),
     "merge": (False, True),
 }
 """Those that lose nothing on links that stay: not `unknown = "data"`, nor `request = "event"` with coarse groups."""
@@ -79,8 +76,6 @@ WISHES = st.sampled_from(
 def test_on_links_that_stay_everybody_gets_what_it_wants_once_and_nothing_else(
     links: Links, parameters: dict[str, Any], wishes: list[Filter], sources: int, seed: int
 ) -> None:
-    if parameters.get("grouping", "digest") != "digest":
-        parameters = {"request": "group", **parameters}
     nodes = 1 + max(max(link) for link in links)
     mesh = Mesh(ENTRY, range(nodes), links, parameters, seed=seed)
     for node in range(nodes):
@@ -116,7 +111,7 @@ def forwarders(mesh: Mesh) -> dict[Node, int]:
 
 
 def test_when_the_source_falls_silent_the_mesh_expires() -> None:
-    mesh = figure_4()
+    mesh = figure_4(grouping="digest")
     publish(mesh, range(1, 4))
     assert forwarders(mesh) == {1: 2, 2: 1, 3: 2}
     mesh.run(mesh.now + 26 * SECOND)
@@ -131,7 +126,7 @@ def test_when_the_source_falls_silent_the_mesh_expires() -> None:
 
 
 def test_a_flag_that_join_tables_refresh_stays_one_record() -> None:
-    mesh = figure_4()
+    mesh = figure_4(grouping="digest")
     publish(mesh, range(1, 181))
     assert forwarders(mesh) == {1: 2, 2: 1, 3: 2}
     assert len([fact for _, fact in mesh.ports[3].facts if isinstance(fact, MeshChanged)]) == 2
@@ -153,10 +148,6 @@ def test_who_unsubscribes_gets_nothing_more_and_the_forwarders_stop_after_the_ti
     assert forwarders(mesh) == {2: 1}
     recent = mesh.now - 10 * SECOND
     assert set(sent(mesh, GroupData, recent)) == {SOURCE, 2}
-
-
-def test_flags_that_any_join_request_keeps_are_never_given_back() -> None:
-    assert forwarders(unsubscribed(keep_flag="request")) == {1: 2, 2: 1, 3: 2}
 
 
 def test_who_subscribes_later_tells_the_sources_it_has_heard_of_at_once() -> None:
@@ -194,7 +185,7 @@ def burst(**parameters: Any) -> Mesh:  # noqa: ANN401
     return mesh
 
 
-@pytest.mark.parametrize("unknown", ["hold", "data", "request"])
+@pytest.mark.parametrize("unknown", ["hold", "data"])
 def test_events_wait_until_the_first_routes_have_formed(unknown: str) -> None:
     mesh = burst(unknown=unknown)
     assert sorted(received(mesh, R1)) == sorted(received(mesh, R2)) == [1, 4, 7, 10, 13, 16]
@@ -206,14 +197,8 @@ def test_data_before_there_are_routes_gets_lost() -> None:
     assert received(mesh, R1) == [1]
 
 
-def test_while_nobody_is_known_every_event_can_go_in_a_join_request() -> None:
-    mesh = burst(unknown="request", settle=0)
-    assert sorted(received(mesh, R1)) == [1, 4, 7, 10, 13, 16]
-    assert len([node for node in sent(mesh, JoinEvent) if node == SOURCE]) == 6
-
-
 def test_what_nobody_wants_is_held_and_then_given_up() -> None:
-    mesh = figure_4()
+    mesh = figure_4(grouping="digest")
     pop = [Publication(Event.of("CD", {"category": "folk"}, id=event_id(SOURCE, n))) for n in (1, 2, 3)]
     for publication in pop:
         mesh[SOURCE].publish(mesh.now, publication)
@@ -259,7 +244,7 @@ def test_every_neighbour_as_near_as_the_first_can_be_asked_to_forward() -> None:
 
 @pytest.mark.parametrize("merge", [False, True])
 def test_the_source_is_told_of_all_members_by_name_or_in_one_summary(merge: bool) -> None:
-    mesh = figure_4(merge=merge)
+    mesh = figure_4(merge=merge, grouping="digest")
     publish(mesh, range(1, 2))
     told = {
         member.node
@@ -268,6 +253,77 @@ def test_the_source_is_told_of_all_members_by_name_or_in_one_summary(merge: bool
         for member in message.members
     }
     assert told == ({1} if merge else {R1, R2})
+
+
+def star(leaves: int, **parameters: Any) -> Mesh:  # noqa: ANN401
+    """A source, beside it a forwarder, and many leaves behind that, all of which want something else."""
+    links = [(0, 1), *((1, node) for node in range(2, leaves + 2))]
+    mesh = Mesh(ENTRY, range(leaves + 2), links, parameters)
+    for node in range(1, leaves + 2):
+        mesh[node].subscribe(0, Subscription(1, Filter.where("topic", "=", node)))
+    return mesh
+
+
+@pytest.mark.parametrize("forwarding", ["flag", "summary"])
+@pytest.mark.parametrize("leaves", [80, 120])
+def test_of_more_members_than_can_be_named_each_gets_what_it_wants(leaves: int, forwarding: str) -> None:
+    mesh = star(leaves, grouping="source", forwarding=forwarding)
+    for number in range(3 * leaves):
+        event = Event.of("T", {"topic": 1 + number % (leaves + 1)}, id=event_id(SOURCE, number + 1))
+        mesh[SOURCE].publish(mesh.now, Publication(event))
+        mesh.run(mesh.now + SECOND // 8)
+    got = [len(mesh.ports[node].delivered) for node in range(1, leaves + 2)]
+    assert sum(got) == 3 * leaves
+    assert min(got) >= 2
+    nobody = Event.of("T", {"topic": 0}, id=event_id(SOURCE, 0xFFFF))
+    before = mesh.now
+    mesh[SOURCE].publish(mesh.now, Publication(nobody))
+    mesh.run(mesh.now + SECOND)
+    assert sent(mesh, GroupData, before) == [], "what nobody wants is still not sent"
+
+
+@pytest.mark.parametrize("parameters", [{"mode": "one-channel"}, {"grouping": "digest"}, {"upstream": "all"}], ids=str)
+def test_nothing_is_said_twice_in_answer_to_a_join_request(parameters: dict[str, Any]) -> None:
+    for seed in range(8):
+        mesh = figure_4([*TREE, (1, 2), (3, 4), (1, R1), (4, R2)], seed=seed, **parameters)
+        publish(mesh, range(1, 25))
+        said: set[tuple[Any, ...]] = set()
+        for _, node, message in mesh.log:
+            if isinstance(message, JoinTable):
+                about = [(member.node, member.wanted) for member in message.members] or [(node, b"")]
+                new = {(node, message.group, row, one) for row in message.rows for one in about}
+                assert not new <= said
+                said |= new
+
+
+def test_a_node_that_unsubscribes_before_it_has_answered_does_not_answer() -> None:
+    mesh = figure_4(gather=1.0)
+    mesh[SOURCE].publish(0, cd(1))
+    mesh.run(SECOND // 10)
+    for node in FILTERS:
+        mesh[node].unsubscribe(mesh.now, node)
+    mesh.run(10 * SECOND)
+    assert sent(mesh, JoinTable) == []
+
+
+def test_a_join_table_without_members_does_not_say_that_nothing_is_wanted() -> None:
+    mesh = Mesh(ENTRY, range(2), [(0, 1)])
+    mesh[0].publish(0, cd(1))
+    mesh.run(SECOND)
+    (request,) = [message for _, node, message in mesh.log if node == 0 and isinstance(message, JoinRequest)]
+    mesh[0].receive(mesh.now, 1, JoinTable(request.group, (Row(0, 0, request.sequence),), ()))
+    mesh[0].publish(mesh.now, cd(4))
+    mesh.run(2 * SECOND)
+    assert sent(mesh, GroupData) == [0]
+
+
+def test_a_join_table_that_names_nobody_but_its_reader_is_ignored() -> None:
+    mesh = Mesh(ENTRY, range(2), [(0, 1)], {"grouping": "source"})
+    mesh[0].publish(0, cd(1))
+    mesh.run(SECOND)
+    (request,) = [message for _, node, message in mesh.log if node == 0 and isinstance(message, JoinRequest)]
+    mesh[0].receive(mesh.now, 1, JoinTable(request.group, (Row(0, 0, request.sequence),), (Member(0, b""),)))
+    assert mesh[0].tables()["members"] == 0
 
 
 def test_plain_join_tables_carry_no_subscriptions() -> None:

@@ -9,13 +9,16 @@ import pytest
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.facts import Decision
 from roamcast.protocols.messages import MAX_PIECES, Message
 from roamcast.protocols.opportunistic import announcing
 from roamcast.protocols.opportunistic.broker import ENTRY, OpportunisticBroker
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.facts import CacheChanged
-from roamcast.protocols.opportunistic.messages import Announce, Chunk, Piece, Request
+from roamcast.protocols.opportunistic.messages import Announce, Chunk, Header, Piece, Request
+from roamcast.protocols.opportunistic.outgoing import MAX_PASSING
 from roamcast.protocols.opportunistic.params import Opportunistic, for_node
+from roamcast.protocols.pieces import cut_of
 from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.units import SECOND
 
@@ -208,6 +211,68 @@ def test_whole_documents_only_means_that_pieces_are_not_kept() -> None:
     made.run(made.now + 3 * CYCLE)
     assert got(made, B) == [1]
     assert [said.number for said in sent(made, Piece, A)] == [0, 1, 2, 0, 1, 2]
+
+
+@pytest.mark.parametrize(("whole", "kept"), [(True, 0), (False, 1)])
+def test_what_came_in_part_is_kept_only_if_it_can_be_completed(whole: bool, kept: int) -> None:
+    """A piece is lost for good, and A leaves: with whole documents only, no other broadcast can add that piece."""
+    made = mesh(2, [(A, B)], {B: JAZZ}, scope=1, whole=whole)
+    made.run(CYCLE)
+    receive = made[B].receive
+
+    def lossy(now: int, sender: int, message: Any) -> None:  # noqa: ANN401
+        if not (isinstance(message, Piece) and message.number == 1):
+            receive(now, sender, message)
+
+    made[B].receive = lossy  # type: ignore[method-assign]
+    made[A].publish(made.now, news(1))
+    while not made[B].tables()["partial documents"]:
+        made.run(made.now + SECOND)
+    made.cut(A, B)
+    made.run(made.now + 2 * CYCLE)
+    assert made[B].tables()["partial documents"] == kept
+
+
+@pytest.mark.parametrize("whole", [True, False])
+def test_a_relay_passes_on_what_a_later_copy_completes_though_that_does_not_name_it(whole: bool) -> None:
+    """The first copy decides; pieces of any copy are of the same broadcast."""
+    document = Document(news(1).event)
+    cut = cut_of(document.length, 1250)
+    relay, port = lonely(scope=3, whole=whole)
+    relay.node = relay._forwarding._node = B
+    first = Header(A, 1, 3, (B,), document.id, document.length, 1250, 0, cut.all, 0, None, 0)
+    relay.receive_bulk(5, A, Chunk(first, document), 0b011)
+    assert port.bulks == []
+    later = msgspec.structs.replace(first, scope=2, relays=(D,), hops=1)
+    relay.receive_bulk(6, C, Chunk(later, document), 0b111)
+    ((_, passed),) = port.bulks
+    assert isinstance(passed, Chunk)
+    assert (passed.header.sent, passed.header.scope, passed.header.hops) == (cut.all, 2, 1)
+    relay.receive_bulk(7, C, Chunk(later, document), 0b111)
+    assert len(port.bulks) == 1, "once"
+
+
+def test_what_is_not_passed_on_after_all_is_decided_too() -> None:
+    """The 65th that waits finds no room; one whose life ends while it waits is not sent."""
+    relay, port = lonely(scope=3)
+    relay.node = relay._forwarding._node = B
+    for serial in range(1, 2 + MAX_PASSING + 1):
+        document = Document(news(serial).event)
+        life = 1000 if serial == 2 else None  # ms, while others wait in front of it
+        whole = cut_of(document.length, 1250).all
+        header = Header(A, serial, 3, (B,), document.id, document.length, 1250, 0, whole, 0, life, 0)
+        relay.receive_bulk(serial, A, Chunk(header, document), whole)
+    first, second, last = (Document(news(serial).event).id for serial in (1, 2, 2 + MAX_PASSING))
+    assert [fact for _, fact in port.facts if isinstance(fact, Decision) and fact.event == last] == [
+        Decision(last, "given up")
+    ]
+    assert port.notes["too busy to pass on"] == 1
+    ((_, bulk),) = port.bulks
+    assert isinstance(bulk, Chunk)
+    assert bulk.header.document == first
+    relay.left(2 * SECOND, bulk)
+    decided = [fact.decision for _, fact in port.facts if isinstance(fact, Decision) and fact.event == second]
+    assert decided == ["forwarded", "expired"]
 
 
 # --- Caches ---------------------------------------------------------------------------------------------------------
@@ -422,6 +487,24 @@ def test_what_found_the_queue_full_can_be_asked_for_again_and_the_node_pauses() 
     broker.left(at, port.bulks[1][1])
     broker.receive(at, B, Request((), (event_id(A, 1), event_id(A, 2)), broker.params.piece, {}))
     assert documents(port) == [1, 2, 1]  # 2 was sent since the last announce
+
+
+@pytest.mark.parametrize("before", [0, 1])
+def test_all_of_a_long_document_that_was_not_sent_can_be_asked_for_again(before: int) -> None:
+    """Of three bulks the first or the second found the queue full: those after it are not sent either."""
+    broker, port = lonely(piece=100)
+    asked(broker, port, range(1, 2), size=15_000)
+    for _ in range(before):
+        broker.left(port.now, port.bulks[-1][1])
+    broker.dropped(port.now, port.bulks[-1][1])
+    port.now += SECOND
+    for at, key in list(port.timers):
+        broker.timer(max(at, port.now), key)
+    port.bulks.clear()
+    broker.receive(port.now, B, Request((), (event_id(A, 1),), broker.params.piece, {}))
+    for _ in range(3):
+        broker.left(port.now, port.bulks[-1][1])
+    assert [bulk.header.chunk for _, bulk in port.bulks if isinstance(bulk, Chunk)] == [0, 1, 2][before:]
 
 
 # --- A bulk is its pieces -------------------------------------------------------------------------------------------

@@ -17,6 +17,7 @@ from roamcast.protocols.tree.forwarding_messages import Routed
 from roamcast.protocols.tree.messages import MAX_DEPTH, Ack, ChkUp, Grph, Hello, Mact, Place, Rrep, Rreq
 from roamcast.protocols.tree.position import CONTRADICTIONS, KEPT, MAX_CHILDREN, SILENCE
 from roamcast.protocols.tree.rank import MAX_RANK, leader_rank
+from roamcast.protocols.tree.search import KEPT as SERIAL
 from roamcast.protocols.tree.search import Pending
 from roamcast.protocols.tree.tree import GROUP_HELLO, HELLO, Tree
 from roamcast.units import SECOND, seconds
@@ -266,6 +267,22 @@ def test_ranks_are_kept_ahead_and_so_rarely() -> None:
         kept.append(port.kept[KEPT])
         assert leader_rank(int.from_bytes(kept[-1], "big")) > tree.position.rank
     assert len(set(kept)) <= 2
+
+
+def test_serials_are_kept_ahead_and_so_rarely() -> None:
+    """Whenever a life ends, the next one has other serials; a thousand requests keep them four times."""
+    used: list[int] = []
+    kept: dict[str, bytes] = {}
+    for _ in range(2):
+        tree, port = lone("maodv", ME)
+        tree.search.remember_serials(kept)
+        records = set()
+        for _ in range(1000):
+            used.append(tree.search.next_serial())
+            records.add(port.kept[SERIAL])
+        assert len(records) == 4
+        kept = port.kept
+    assert len(set(used)) == 2000
 
 
 @BOTH

@@ -136,6 +136,23 @@ def test_a_member_joins_over_forwarders(protocol: str) -> None:
 
 
 @BOTH
+def test_a_member_that_begins_anew_joins_as_fast_as_at_first(protocol: str) -> None:
+    """Others still know the number of its former request, and would ignore another of the same number."""
+    mesh = Multicast(protocol, CHAIN)
+    mesh.join(4, 0)
+    mesh.leave(0)
+    mesh.wait(1)
+    assert mesh.planted == {4: None}
+    mesh.restart(0)
+    mesh.ports[0].facts.clear()
+    mesh[0].subscribe(mesh.now, Subscription(1, EVERYTHING))
+    mesh.wait(0.2)  # it gathers replies for 0.1 s
+    assert mesh.changes(0) == ["joining", "joined"]
+    causes = {message.cause for _, _, message in mesh.log if isinstance(message, Rreq) and message.origin == 0}
+    assert len(causes) == 2, "each repair is counted"
+
+
+@BOTH
 def test_a_forwarder_that_joins_needs_to_ask_nobody(protocol: str) -> None:
     mesh = Multicast(protocol, CHAIN)
     mesh.join(4, 0)

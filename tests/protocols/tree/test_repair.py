@@ -381,11 +381,28 @@ def test_a_check_is_answered_for_what_it_asks() -> None:
     assert [(sent.to, sent.message) for sent in port.sent.values()] == [(CHILD, Ack(77, True)), (OTHER, Ack(77, False))]
 
 
-def test_no_answer_is_an_answer() -> None:
-    tree, port, _ = doubting()
+@pytest.mark.parametrize("member", [True, False])
+@pytest.mark.parametrize("reported", [True, False])
+def test_no_answer_is_an_answer(member: bool, reported: bool) -> None:
+    """The parent may have it for a child still, whose answer was lost: it is told, or it would have half a link."""
+    tree, port, check = doubting()
+    tree.position.member = member
     (key,) = [key for _, key in port.timers if isinstance(key, tuple) and "check" in key]
+    if reported:
+        tree.unreachable(13 * SECOND, PARENT, check)
     tree.timer(14 * SECOND, key)
-    assert tree.position.is_leader
+    assert (tree.position.is_leader, tree.position.parent) == (member, None)
+    assert [sent.to for sent in port.sent.values() if sent.message == Mact(0, 0, "prune")] == [PARENT]
+
+
+def test_a_member_that_leads_since_its_parent_was_silent_has_no_half_link() -> None:
+    """0 below 1 below 2, the leader; group hellos and answers from 1 to 0 are lost, beacons are not."""
+    mesh = grown("coman", [(0, 1), (1, 2)])
+    mesh.drop = lambda sender, to, message: (sender, to) == (1, 0) and isinstance(message, Grph | Ack)
+    while not mesh.tree(0).position.is_leader:
+        mesh.wait(0.01)
+    mesh.wait(0.01)
+    assert mesh.tree(1).position.children == {}
 
 
 def test_a_parent_that_is_lost_meanwhile_is_a_matter_for_a_repair() -> None:

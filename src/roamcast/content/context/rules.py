@@ -6,10 +6,14 @@ The rules of the paper (section 3.1):
   relational properties look at neighbours only, and at *key attributes* only: beacons carry those, besides location
   and movement, so that any host can decide for itself without a query.
 * The publication and the subscription domain may use every attribute and look farther, as far as queries reach.
+
+And one of ours: regions of an `and` that have no point in common are refused, wherever they stand: no host would ever
+be in them.
 """
 
 import math
 from collections.abc import Collection, Iterator
+from itertools import combinations
 
 from roamcast.content.context.expression import (
     DISTANCE,
@@ -25,7 +29,7 @@ from roamcast.content.context.expression import (
     nodes,
 )
 from roamcast.content.context.host import MEASURED
-from roamcast.content.region import Region, bounding_box
+from roamcast.content.region import Region, bounding_box, may_intersect
 from roamcast.errors import ContentError
 
 RELEVANCE = "context of relevance"
@@ -68,10 +72,28 @@ def _queried(aggregate: Aggregate) -> float:
     return aggregate.within if aggregate.scope is Scope.HOSTS and aggregate.within is not None else 0.0
 
 
+def _check_regions(context: Context, name: str) -> None:
+    for node in nodes(context.expression):
+        if isinstance(node, And):
+            for one, other in combinations(_together(node), 2):
+                if not may_intersect(one, other):
+                    raise ContentError(f"the {name} asks for {one} and {other}, which have no point in common")
+
+
+def _together(expression: Expression) -> Iterator[Region]:
+    """Regions that must all contain the host."""
+    if isinstance(expression, And):
+        for part in expression.parts:
+            yield from _together(part)
+    elif (region := _region(expression)) is not None:
+        yield region
+
+
 def check_relevance(context: Context, key_attributes: Collection[str], name: str = RELEVANCE) -> None:
     """Raises `ContentError` unless the context may be one of relevance, or of interest if `name` says so."""
     if region_of(context) is None:
         raise ContentError(f"the {name} has no region, and needs one: write within(...) and ...; it is {context}")
+    _check_regions(context, name)
     for aggregate in context.aggregates:
         if aggregate.scope is not Scope.NEIGHBOURS:
             raise ContentError(f"the {name} may look one hop far, at neighbours; {aggregate} looks farther")
@@ -90,10 +112,11 @@ def check_interest(context: Context, key_attributes: Collection[str]) -> None:
 
 
 def check_domain(context: Context, name: str, farthest: float = math.inf) -> None:
-    """Raises `ContentError` if the domain queries hosts farther away than `farthest`, in metres.
+    """Raises `ContentError` if its regions exclude each other, or if it queries hosts beyond `farthest` metres.
 
     0 means that there are no queries, so that a domain can only look at neighbours.
     """
+    _check_regions(context, name)
     for aggregate in context.aggregates:
         if _queried(aggregate) > farthest:
             raise ContentError(f"the {name} may ask hosts within {farthest:g} m; {aggregate} asks farther")

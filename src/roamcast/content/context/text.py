@@ -21,6 +21,7 @@ closing parenthesis, and contains no aggregate. The bounds are those of `express
 """
 
 from collections.abc import Mapping
+from difflib import get_close_matches
 from typing import ClassVar, Final, NoReturn
 
 from roamcast.content.context.expression import (
@@ -257,8 +258,7 @@ class _Parser(TokenReader):
         token = self.token
         scope, dot, attribute = token.text.partition(".")
         if token.kind != "word" or scope not in tuple(Scope):
-            hint = f"write {function}(neighbours.{token.shown})" if token.kind == "word" and is_bare(token.text) else ""
-            raise self.problem("'neighbours' or 'hosts'", hint)
+            raise self.problem("'neighbours' or 'hosts'", self.meant_group(function, token))
         if function is Function.COUNT:
             if dot:
                 raise self.problem(f"{scope} without an attribute, since count counts hosts", f"write count({scope})")
@@ -270,6 +270,15 @@ class _Parser(TokenReader):
             raise self.problem("an attribute's name", f"write {scope}. and then the name in backquotes")
         self.take()
         return Scope(scope), attribute or self.name("an attribute's name")
+
+    def meant_group(self, function: Function, token: Token) -> str:
+        """A hint at the group: its name in another spelling, or an attribute whose group is missing."""
+        if token.kind != "word" or not is_bare(token.text):
+            return ""
+        word, dot, attribute = token.shown.partition(".")
+        close = get_close_matches(word.lower(), tuple(Scope), n=1)
+        group, attribute = (close[0], dot + attribute) if close else ("neighbours", f".{token.shown}")
+        return f"write {function}({group}{'' if function is Function.COUNT else attribute})"
 
     def distance(self) -> float:
         self.take()

@@ -6,10 +6,11 @@ of all strings, or those of the elements that the summaries it received ask for 
 passes, so a publisher that knows too little floods more, but loses no subscriber.
 
 What does not fit passes as well: an element with more than `MAX_VALUES` values is present with its values unknown, and
-an event with more than `MAX_ELEMENTS` elements says that there are others.
+an event with more than `MAX_ELEMENTS` elements says that there are others. So does a digest for which only some of an
+event's elements were asked.
 """
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from typing import Final, NamedTuple
 
 import msgspec
@@ -73,12 +74,21 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
         self.__dict__["elements"] = dict(zip(keys, self.values, strict=True))
 
     @classmethod
-    def of(cls, event: Event, columns: Columns = BY_NAME, affixes: Affixes | None = None) -> "Digest":
-        """The digest of an event, with all prefixes and suffixes, or only with those of some elements."""
+    def of(
+        cls,
+        event: Event,
+        columns: Columns = BY_NAME,
+        affixes: Affixes | None = None,
+        elements: Container[int] | None = None,
+    ) -> "Digest":
+        """The digest of an event, with all prefixes and suffixes, or only with those of some elements.
+
+        If `elements` is given, only those with these keys are listed.
+        """
         found: dict[int, list[Scalar]] = {}
         for name, values in event.attributes.items():
             found.setdefault(columns.key(name), []).extend(values)  # names whose hashes collide are one element
-        keys = sorted(found)[:MAX_ELEMENTS]
+        keys = sorted(key for key in found if elements is None or key in elements)[:MAX_ELEMENTS]
         present = sum(1 << key for key in keys if key < NAMED)
         return cls(
             type_hash(event.type),

@@ -1,10 +1,15 @@
 """One datagram: a header in the clear, and a payload sealed with a key of its sender's session.
 
 ```
-version u8 | kind u8 | flags u8 | sender u32 | receiver u32 | salt, 16 octets | counter u64 | payload, sealed
+version u8 | kind u8 | flags u8 | sender u32 | receiver u32 | protocol u32 | salt, 16 octets | counter u64 | payload
 ```
 The seal is ChaCha20-Poly1305, 16 octets longer than the payload; the header is its associated data, so that nothing in
 it can be changed. All numbers are big-endian. A counter is below 2^63, so that every store can hold it.
+
+**The protocol** is a hash of its name. Nodes that run different protocols cannot read each other's messages; so an
+authentic frame of another protocol is refused as such, with its sender and protocol, which the host should report. Who
+wrote an event is not the header's business, which every hop writes anew: an author and a signature belong to the event,
+in the payload, where they travel unchanged.
 
 **A session is one life of a node**, from a start to the next. It begins with a salt of 128 random bits, which every
 frame carries: broadcasts get lost, and so would a handshake. The session key is HKDF-SHA256 of the network's key, with
@@ -34,6 +39,7 @@ Without a key the format is the same except for the seal, under another version 
 the above is promised.
 """
 
+import hashlib
 import secrets
 import struct
 import time
@@ -49,8 +55,8 @@ from roamcast.errors import RoamcastError
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.replay import BLOCK, Replay, Session, Verdict
 
-SEALED: Final = 2
-OPEN: Final = 0x82
+SEALED: Final = 3
+OPEN: Final = 0x83
 """The version numbers, with and without a key."""
 
 BROADCAST_DATA: Final = 1
@@ -73,7 +79,7 @@ MAX_DATAGRAM: Final = 9000
 """Octets; longer ones are refused unread."""
 
 SALT_SIZE: Final = 16
-_HEADER: Final = struct.Struct(f">BBBII{SALT_SIZE}sQ")
+_HEADER: Final = struct.Struct(f">BBBIII{SALT_SIZE}sQ")
 _NONCE: Final = struct.Struct(">IQ")
 HEADER_SIZE: Final = _HEADER.size
 TAG_SIZE: Final = 16
@@ -93,6 +99,7 @@ REASONS: Final = (
     "stale",  # a unicast or an acknowledgement that a later one has overtaken
     "replay",  # accepted before, or too old to tell
     "behind",  # authentic, and perhaps accepted before our restart
+    "protocol",  # authentic, and of a node that runs another protocol
     "crowded",  # no room in the table of neighbours
     "rate",  # its sender sends too fast
     "key",  # not sealed with our key
@@ -116,12 +123,27 @@ class FrameBehind(FrameRefused):
         """The last counter that is refused."""
 
 
+class FrameForeign(FrameRefused):
+    """An authentic frame of a node that runs another protocol."""
+
+    def __init__(self, sender: int, protocol: int) -> None:
+        super().__init__("protocol")
+        self.sender = sender
+        self.protocol = protocol
+
+
+def protocol_number(name: str) -> int:
+    """A protocol's number in a header."""
+    return int.from_bytes(hashlib.sha256(name.encode()).digest()[:4])
+
+
 class Header(NamedTuple):
     version: int
     kind: int
     flags: int
     sender: int
     receiver: int
+    protocol: int
     salt: bytes
     counter: int
 
@@ -142,6 +164,7 @@ class Sealer:
         keys: NetworkKey | Sequence[NetworkKey] | None,
         node: int,
         *,
+        protocol: str = "",
         replay: Replay | None = None,
         salt: bytes | None = None,
         counter: int | None = None,
@@ -155,6 +178,7 @@ class Sealer:
         if not 0 <= first <= MAX_COUNTER:
             raise ValueError(f"counters go from 0 to {MAX_COUNTER}; {first} cannot be the first")
         self.node = node
+        self._protocol = protocol_number(protocol)
         self.replay = Replay() if replay is None else replay
         self._ciphers: dict[Session, ChaCha20Poly1305] = {}
         self._take_keys(keys)
@@ -213,7 +237,9 @@ class Sealer:
         if len(payload) + self.overhead > MAX_DATAGRAM:
             raise ValueError(f"{len(payload)} octets of payload do not fit into {MAX_DATAGRAM}")
         counter = self.take()
-        header = _HEADER.pack(self._version, kind, flags, self.node, receiver, self.session.salt, counter)
+        header = _HEADER.pack(
+            self._version, kind, flags, self.node, receiver, self._protocol, self.session.salt, counter
+        )
         if self._own is None:
             return header + payload
         return header + self._own.encrypt(_NONCE.pack(0, counter), payload, header)
@@ -230,7 +256,7 @@ class Sealer:
         if datagram[0] != self._version:
             raise FrameRefused("version")
         header = Header._make(_HEADER.unpack_from(datagram))
-        _, kind, flags, sender, receiver, salt, counter = header
+        _, kind, flags, sender, receiver, _, salt, counter = header
         # Exactly the broadcasts go to the broadcast address, and only the flags of this kind are set.
         if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == BROADCAST_DATA) != (receiver == BROADCAST):
             raise FrameRefused("malformed")
@@ -252,9 +278,13 @@ class Sealer:
         verdict = self.replay.judge(session, header.counter)
         if verdict is Verdict.SEEN:  # `look` may have seen two copies before the first was unsealed
             raise FrameRefused("replay")
-        if verdict is Verdict.BEHIND:
+        foreign = header.protocol != self._protocol
+        if verdict is Verdict.BEHIND and not foreign:
             raise FrameBehind(session, self.replay.upto(session))
-        self.replay.accept(session, header.counter)
+        if verdict is Verdict.NEW:
+            self.replay.accept(session, header.counter)
+        if foreign:
+            raise FrameForeign(header.sender, header.protocol)
         return Frame(header.kind, header.flags, header.sender, header.receiver, header.counter, payload, session)
 
     def _sessions(self, header: Header) -> list[Session]:

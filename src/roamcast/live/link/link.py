@@ -5,6 +5,8 @@ this file owns:
 
 - `broadcast` and `unicast` only queue. `on_done` is called once for each message, later, never from within them;
   `close` calls it for all that are left. A message sent on a closed link fails on the next turn of the loop.
+- A `promised` message is not dropped because the queue is full, and a promised broadcast waits for an interface that
+  has disappeared.
 - At most `BATCH` datagrams are read or broadcast before the loop gets its turn, so that a flood does not stop the
   clock. Nothing here helps against a flood that overruns the kernel's buffer.
 - Exceptions of the host's callbacks or its store are counted and passed to the loop's exception handler; the link
@@ -108,6 +110,13 @@ class Link:
         return self._receiver.neighbours.times()
 
     @property
+    def foreign(self) -> dict[int, tuple[int, float]]:
+        """Nodes heard in the last `neighbour_lifetime` that run another protocol: its number, and when, by the
+        clock."""
+        since = self._now() - self._settings.neighbour_lifetime
+        return {node: heard for node, heard in self._receiver.foreign.items() if heard[1] >= since}
+
+    @property
     def longest_message(self) -> int:
         """Octets; a longer message is dropped as `too-long`."""
         return self._settings.longest_message
@@ -207,13 +216,15 @@ class Link:
         for letter, delivered in left:
             self._report_one(letter, delivered)
 
-    def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False) -> None:
-        self._put(Letter(BROADCAST, payload, token, urgent))
+    def broadcast(self, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False) -> None:
+        self._put(Letter(BROADCAST, payload, token, urgent, promised))
 
-    def unicast(self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False) -> None:
+    def unicast(
+        self, to: int, payload: bytes, *, token: Hashable, urgent: bool = False, promised: bool = False
+    ) -> None:
         if not 0 <= to <= MAX_NODE:
             raise ValueError(f"a node has a number from 0 to {MAX_NODE}, not {to}")
-        self._put(Letter(to, payload, token, urgent))
+        self._put(Letter(to, payload, token, urgent, promised))
 
     # Sending
 
@@ -262,6 +273,8 @@ class Link:
                 return
             except OSError as problem:
                 self._not_sent(problem)
+                if letter.promised and self._gone:
+                    return  # until `check` has opened the sockets again
                 self._said(letter, False)
                 continue
             letter.missing ^= lowest

@@ -3,11 +3,14 @@
 Bounded twice. A lane that is too long drops its newest message, an ordinary one before an urgent one; that may be the
 message just added. When all lanes together hold too many octets, the largest lane drops its newest: a neighbour that
 does not answer cannot use up the room of the others.
+
+A *promised* message is never dropped: the host has told somebody that it will be sent. The host bounds them.
 """
 
 from collections import deque
 from collections.abc import Hashable, Iterator
 from dataclasses import dataclass, field
+from itertools import chain
 from typing import Final
 
 LETTER_COST: Final = 512
@@ -23,6 +26,7 @@ class Letter:
     payload: bytes
     token: Hashable
     urgent: bool = False
+    promised: bool = False
     message: int = -1
     """Its number, from the counter of frames; set when sending begins."""
     fragments: int = 1
@@ -52,6 +56,11 @@ class _Lane:
     def waiting(self) -> int:
         return len(self.urgent) + len(self.ordinary)
 
+    def newest(self) -> Letter | None:
+        """The message to drop first, if any may be dropped."""
+        waiting = chain(reversed(self.ordinary), reversed(self.urgent))
+        return next((letter for letter in waiting if not letter.promised), None)
+
 
 class Outbox:
     def __init__(self, lane: int, octets: int) -> None:
@@ -68,12 +77,15 @@ class Outbox:
         lane.cost += letter.cost
         self.cost += letter.cost
         gone = []
-        if lane.waiting() > self._longest:
-            gone.append(self._drop_newest(letter.to))
+        if lane.waiting() > self._longest and (newest := lane.newest()) is not None:
+            gone.append(self._drop(newest))
         while self.cost > self._octets:
-            full = [to for to, lane in self._lanes.items() if lane.waiting()]
             # Of two lanes of equal size, the one that is growing.
-            gone.append(self._drop_newest(max(full, key=lambda to: (self._lanes[to].cost, to == letter.to))))
+            largest = sorted(self._lanes, key=lambda to: (self._lanes[to].cost, to == letter.to), reverse=True)
+            droppable = next((newest for to in largest if (newest := self._lanes[to].newest()) is not None), None)
+            if droppable is None:
+                break
+            gone.append(self._drop(droppable))
         return gone
 
     def take(self, to: int) -> Letter | None:
@@ -97,9 +109,9 @@ class Outbox:
         self.cost = 0
         return letters
 
-    def _drop_newest(self, to: int) -> Letter:
-        lane = self._lanes[to]
-        letter = (lane.ordinary or lane.urgent).pop()
+    def _drop(self, letter: Letter) -> Letter:
+        lane = self._lanes[letter.to]
+        (lane.urgent if letter.urgent else lane.ordinary).remove(letter)
         self._let_go(lane, letter)
         return letter
 

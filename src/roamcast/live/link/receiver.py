@@ -16,7 +16,17 @@ from collections.abc import Callable, Iterable
 from typing import Final
 
 from roamcast.bounded import put
-from roamcast.live.link.frame import ACK, ACK_REQUEST, BROADCAST_DATA, SKIP, Frame, FrameBehind, FrameRefused, Sealer
+from roamcast.live.link.frame import (
+    ACK,
+    ACK_REQUEST,
+    BROADCAST_DATA,
+    SKIP,
+    Frame,
+    FrameBehind,
+    FrameForeign,
+    FrameRefused,
+    Sealer,
+)
 from roamcast.live.link.neighbours import Address, Neighbour, Neighbours
 from roamcast.live.link.payload import Ack, Fragment, Skip, read_ack, read_fragment, read_skip
 from roamcast.live.link.reassembly import Reassembly
@@ -27,6 +37,7 @@ MAX_HELD: Final = 1024
 SKIP_INTERVAL: Final = 1.0
 """Seconds between two hints to one sender."""
 _MAX_HINTED: Final = 1024
+_MAX_FOREIGN: Final = 64
 
 
 class Receiver:
@@ -47,6 +58,8 @@ class Receiver:
         tells a node which of its counters we refuse; `failed` gets errors of the store. None of them may raise."""
         self.neighbours = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
         self.reassembly = Reassembly(settings.partials, settings.partial_octets, settings.partial_lifetime, counters)
+        self.foreign: dict[int, tuple[int, float]] = {}
+        """Nodes that run another protocol: its number, and when they were last heard. Longest silent first."""
         self._sealer = sealer
         self._counters = counters
         self._deliver = hand_up
@@ -68,6 +81,9 @@ class Receiver:
             except FrameBehind as behind:
                 self._counters[behind.reason] += 1
                 self._hint(now, behind)
+            except FrameForeign as foreign:
+                self._counters[foreign.reason] += 1
+                put(self.foreign, foreign.sender, (foreign.protocol, now), _MAX_FOREIGN)
             except FrameRefused as refused:
                 self._counters[refused.reason] += 1
         new = False
@@ -114,6 +130,7 @@ class Receiver:
         if self.neighbours.too_fast(now, header.sender):
             raise FrameRefused("rate")
         frame = self._sealer.unseal(header, datagram)
+        self.foreign.pop(frame.sender, None)
         neighbour = self.neighbours.hear(now, frame.sender, address, len(datagram))
         if neighbour is None:
             raise FrameRefused("crowded")

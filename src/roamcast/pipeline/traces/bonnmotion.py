@@ -31,7 +31,7 @@ def read(spark: SparkSession, path: str) -> Read:
     )
     needed = {
         "id": f"its numbers do not come in groups of {width}",
-        **{column: f"{column} is no number" for column in ("t", "x", "y")},
+        **{column: f"{column} is not a number" for column in ("t", "x", "y")},
     }
     good, refused = apart(parsed, needed, ["id", "t", "x", "y"])
     return Read(good, refused, continuous=True)

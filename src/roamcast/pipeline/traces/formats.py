@@ -1,6 +1,5 @@
 """Detects a file's format: by its name if possible, else by its first lines."""
 
-import gzip
 import re
 from collections.abc import Callable
 from pathlib import Path
@@ -10,8 +9,11 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.traces import bonnmotion, contact_lists, csv, gpx, ns2, sumo, the_one
+from roamcast.pipeline.traces import bonnmotion, contact_lists, gpx, ns2, sumo, the_one
 from roamcast.pipeline.traces.samples import Read
+from roamcast.pipeline.traces.text import files_of, first_lines
+from roamcast.sim.mobility.lines import Refused
+from roamcast.sim.mobility.samples import Columns
 
 POSITIONS: Final[dict[str, Callable[[SparkSession, str], Read]]] = {
     "sumo-xml": sumo.read_xml,
@@ -20,11 +22,10 @@ POSITIONS: Final[dict[str, Callable[[SparkSession, str], Read]]] = {
     "ns2": ns2.read,
     "bonnmotion": bonnmotion.read,
     "one": the_one.read_movement,
-    "csv": csv.read,
     "gpx": gpx.read,
 }
+CSV: Final = "csv"
 CONTACTS: Final = ("one-connections", "contacts")
-FORMATS: Final = (*POSITIONS, *CONTACTS)
 _LOOKED_AT: Final = 200
 
 
@@ -36,26 +37,45 @@ def read_contacts(spark: SparkSession, path: str, format: str, scan: float, obse
 
 def tell(path: Path) -> str:
     """The format of a file, or of the first file of a folder."""
-    file = min(one for one in path.rglob("*") if one.is_file() and one.name[0] not in "._") if path.is_dir() else path
+    file = _first(path) if path.is_dir() else path
     name = file.name.lower().removesuffix(".gz")
     if name.endswith(".parquet"):
-        return "sumo-parquet" if {"vehicle_id", "timestep_time"} & set(pq.read_schema(file).names) else "csv"
+        return "sumo-parquet" if "timestep_time" in pq.read_schema(file).names else CSV
     if name.endswith(".movements"):
         return "bonnmotion"
     if name.endswith(".gpx"):
         return "gpx"
     if name.endswith(".xml"):
         return "sumo-xml"
-    first = _first_lines(file)
+    first = first_lines(file, _LOOKED_AT)
     for format, pattern in _SIGNS:
         if any(re.search(pattern, line) for line in first):
             return format
+    if first and _is_table(first[0]):
+        return CSV
     # A line of a contact list may have six numbers, too.
     if len(first) > 1 and re.search(the_one.HEADER, first[0]) and len(first[1].split()) == 4:
         return "one"
     if first and re.search(_CONTACT, first[0]):
         return "contacts"
+    if name.endswith((".csv", ".tsv")):
+        return CSV  # it says which column is missing
     raise RoamcastError(f"{path}: its format is not known by its name or first lines: give --format")
+
+
+def _first(folder: Path) -> Path:
+    files = files_of(folder)
+    if not files:
+        raise RoamcastError(f"{folder}: there is no file in it")
+    return files[0]
+
+
+def _is_table(line: str) -> bool:
+    try:
+        Columns.of_line(line)
+    except Refused:
+        return False
+    return True
 
 
 _SIGNS: Final = (
@@ -63,14 +83,6 @@ _SIGNS: Final = (
     ("ns2", r"^\$(node_|ns_)"),
     ("one-connections", r"^\S+\s+CONN\s+\S+\s+\S+\s+(up|down)\b"),
     ("sumo-csv", r"^[^,]*\btimestep_time\b.*;"),
-    ("csv", r"(?i)^(?=.*\b(id|node|user|vehicle)\w*\b)(?=.*\b(x|lat|latitude)\b).*[,;\t]"),
 )
 """The formats, in the order in which to try them."""
 _CONTACT: Final = r"^\S+[\s,;]+\S+[\s,;]+[\d.]+([\s,;]+[\d.]+)*$"
-
-
-def _first_lines(file: Path) -> list[str]:
-    opened = gzip.open if file.name.endswith(".gz") else open
-    with opened(file, "rt", errors="replace") as lines:
-        found = [line.strip() for _, line in zip(range(_LOOKED_AT), lines, strict=False)]
-    return [line for line in found if line and not line.startswith("#")]

@@ -36,7 +36,7 @@ def read(spark: SparkSession, path: str) -> Read:
         "part",
         F.concat_ws(" ", "id", "point._lat", "point._lon", "point.time").alias("line"),
     )
-    place = "is no number, or no place on Earth"
+    place = "is not a number, or not a place on Earth"
     reasons = {"t": "it has no time, or none that is one", "x": f"its longitude {place}", "y": f"its latitude {place}"}
     good, refused = apart(parsed, reasons, ["id", "t", "x", "y", "part"])
     return Read(good, refused, geographic=True)

@@ -5,6 +5,8 @@ cheap beside the sort by node in the middle. The rules this file owns:
 
 * Only the table of nodes has to fit into memory. The first reading counts the positions, and the second is divided into
   so many parts that Spark sorts each of them in a small heap; a node with more positions than that is sorted on disk.
+* Longitudes that lie closer together across ±180° than across 0° are counted from 0° to 360°.
+* What is implausible (`verdict.doubts`) is not written unless it is forced.
 * Each file is in order of time, in row groups of `_GROUP`: a run that takes a window of a long trace reads only those.
 """
 
@@ -13,10 +15,12 @@ import os
 import shutil
 import uuid
 from collections import Counter
-from collections.abc import Callable
-from dataclasses import dataclass
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from functools import partial
 from pathlib import Path
 from typing import Final
+from zoneinfo import ZoneInfo
 
 import msgspec
 import pyarrow as pa
@@ -25,11 +29,14 @@ import pyarrow.parquet as pq
 from pyspark.sql import DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.errors import RoamcastError
+from roamcast.errors import ConfigError, RoamcastError
 from roamcast.files import swap_in
+from roamcast.pipeline.schemas import spark_schema
+from roamcast.pipeline.traces import csv
 from roamcast.pipeline.traces.contacts import contacts
-from roamcast.pipeline.traces.formats import CONTACTS, POSITIONS, read_contacts, tell
+from roamcast.pipeline.traces.formats import CONTACTS, CSV, POSITIONS, read_contacts, tell
 from roamcast.pipeline.traces.samples import Bounds, Cut, Read, kept, legs, metres, projected
+from roamcast.pipeline.traces.verdict import doubts, speeds
 from roamcast.sim.mobility.trace import ABOUT_FILE, LEGS, LINKS, NODES_FILE, VERSION, About, is_trace, read_about
 from roamcast.storage import spark_uri
 from roamcast.units import SECOND
@@ -52,6 +59,12 @@ class Options:
     scan: float = 120.0
     """For contact lists: seconds from one scan to the next."""
     observers_only: bool = False
+    columns: Mapping[str, str] = field(default_factory=dict)
+    """For CSV: the names of columns (id, t, x, y, lat, lon) that do not have the usual ones."""
+    timezone: str | None = None
+    """For CSV: where dates and times without an offset are local; none: they are in UTC."""
+    force: bool = False
+    """Whether an implausible recording becomes a trace, too."""
 
 
 def import_trace(spark: SparkSession, source: Path, out: Path, options: Options | None = None) -> About:
@@ -59,9 +72,23 @@ def import_trace(spark: SparkSession, source: Path, out: Path, options: Options 
     options = options or Options()
     if not source.exists():
         raise RoamcastError(f"{source}: there is no such file")
-    format = tell(source) if options.format == "auto" else options.format
+    format = options.format
+    if format == "auto":
+        format = CSV if options.columns else tell(source)
+    if format != CSV and (options.columns or options.timezone):
+        raise ConfigError(f"{source}: columns and a time zone can be given for CSV, and this is {format}")
     make = _contacts if format in CONTACTS else _positions
-    return _made(out, lambda draft: make(spark, source, draft, format, options))
+
+    def checked(draft: Path) -> About:
+        about = make(spark, source, draft, format, options)
+        found = doubts(about)
+        if found and not options.force:
+            raise RoamcastError(
+                "\n".join([f"{source}: nothing was written, since this is implausible (--force writes it):", *found])
+            )
+        return about
+
+    return _made(out, checked)
 
 
 def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) -> About:
@@ -90,7 +117,7 @@ def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) ->
 def _made(out: Path, make: Callable[[Path], About]) -> About:
     """Makes a trace whole or not at all."""
     if out.exists() and not is_trace(out):
-        raise RoamcastError(f"{out}: is there, and is no trace: it is not replaced")
+        raise RoamcastError(f"{out}: is there, and is not a trace: it is not replaced")
     draft = out.resolve().with_name(f".{out.name}.{os.getpid()}.{uuid.uuid4().hex[:8]}")
     draft.mkdir(parents=True)
     try:
@@ -103,10 +130,16 @@ def _made(out: Path, make: Callable[[Path], About]) -> About:
 
 
 def _positions(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> About:
-    read, cut = POSITIONS[format](spark, spark_uri(source)), options.cut
+    read, cut = _reader(format, options)(spark, spark_uri(source)), options.cut
     geographic = read.geographic or options.geographic
-    samples = kept(read, cut)
-    nodes, around, count = _nodes(samples)
+    if cut.box is not None and cut.box[0] >= cut.box[2] and not geographic:
+        raise ConfigError("--box: west must be below east: only degrees go round the Earth")
+    samples = kept(read, cut).withColumn("eastward", F.pmod("x", F.lit(360.0)) if geographic else F.col("x"))
+    nodes, bounds, count = _nodes(samples)
+    if not count:
+        raise RoamcastError(_why_empty(source, read))
+    column, around = min(bounds.items(), key=lambda one: one[1].east - one[1].west)
+    samples = samples.withColumn("x", F.col(column)).drop("eastward")
     rows = projected(_by_number(samples, nodes, spark), around, geographic)
     parts = math.ceil(count / _AT_ONCE)
     if parts > int(spark.conf.get("spark.sql.shuffle.partitions") or 1):
@@ -131,19 +164,44 @@ def _positions(spark: SparkSession, source: Path, draft: Path, format: str, opti
         continuous=read.continuous,
         corner=(around.west, around.south),
         geographic=geographic,
+        speeds=speeds(spark.read.schema(spark_schema(LEGS)).parquet(spark_uri(draft / "legs"))) if written else None,
     )
 
 
-def _nodes(samples: DataFrame) -> tuple[pa.Table, Bounds, int]:
-    """The nodes that are inside at some time, and the bounds and number of all their samples: in one pass."""
+def _nodes(samples: DataFrame) -> tuple[pa.Table, dict[str, Bounds], int]:
+    """The nodes that are inside at some time, the bounds of all their samples by the column that is x, and their
+    number: in one pass."""
     inside = samples.where("inside")
-    ends = [each(column).alias(f"{each.__name__}_{column}") for each in (F.min, F.max) for column in ("x", "y", "t")]
+    columns = ("x", "eastward", "y", "t")
+    ends = [each(column).alias(f"{each.__name__}_{column}") for each in (F.min, F.max) for column in columns]
     found = inside.groupBy("id").agg(*ends, F.count("*").alias("samples")).toArrow()
-    if not found.num_rows:
-        raise RoamcastError("there is no position in it, or none in the box and the span of time that are wanted")
-    least, most = ([each(found[f"{name}_{axis}"]).as_py() for axis in "xyt"] for name, each in _ENDS)
-    around = Bounds(least[0], least[1], most[0], most[1], least[2], most[2])
-    return _numbered(found["id"].to_pylist()), around, pc.sum(found["samples"]).as_py()
+    least, most = ({axis: each(found[f"{name}_{axis}"]).as_py() for axis in columns} for name, each in _ENDS)
+    bounds = {x: Bounds(least[x], least["y"], most[x], most["y"], least["t"], most["t"]) for x in ("x", "eastward")}
+    return _numbered(found["id"].to_pylist()), bounds, pc.sum(found["samples"]).as_py() or 0
+
+
+def _why_empty(source: Path, read: Read) -> str:
+    """Why nothing came out of a recording: the reasons for which its lines were refused, with an example each."""
+    reasons = read.refused.groupBy("reason").agg(F.count("*").alias("lines"), F.min("line").alias("example")).collect()
+    if reasons and read.rows.isEmpty():
+        each = (
+            f"  {one.lines} × {one.reason}, such as: {one.example}"
+            for one in sorted(reasons, key=lambda one: -one.lines)
+        )
+        return "\n".join([f"{source}: every line was refused:", *each])
+    if read.rows.isEmpty():
+        return f"{source}: there is nothing in it"
+    return f"{source}: there is nothing in the box and the span of time that are wanted (--box, --from, --to)"
+
+
+def _reader(format: str, options: Options) -> Callable[[SparkSession, str], Read]:
+    if format != CSV:
+        return POSITIONS[format]
+    try:
+        zone = None if options.timezone is None else ZoneInfo(options.timezone)
+    except (KeyError, OSError, ValueError):  # there is none of that name, or it is not a name
+        raise ConfigError(f"--timezone {options.timezone}: is not a time zone, such as Europe/Rome") from None
+    return partial(csv.read, named=options.columns, zone=zone)
 
 
 _ENDS = (("min", pc.min), ("max", pc.max))
@@ -173,7 +231,7 @@ def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, optio
     try:
         ends = rows.agg(F.min("start"), F.max("end")).first()
         if ends is None or ends[0] is None:
-            raise RoamcastError("there is no contact in it, or none in the span of time that is wanted")
+            raise RoamcastError(_why_empty(source, read))
         ids = rows.select(F.explode(F.array("a", "b")).alias("id")).distinct().toArrow()["id"].to_pylist()
         nodes = _numbered(ids)
         numbered = _by_number(_by_number(rows, nodes, spark, "a", "one"), nodes, spark, "b", "other")

@@ -71,7 +71,9 @@ def kept(read: Read, cut: Cut) -> DataFrame:
     inside = F.lit(True)
     if cut.box is not None:
         west, south, east, north = cut.box
-        inside &= F.col("x").between(west, east) & F.col("y").between(south, north)
+        # Across the date line, west is 179° and east −179°.
+        across = (F.col("x") >= west) | (F.col("x") <= east)
+        inside &= (F.col("x").between(west, east) if west < east else across) & F.col("y").between(south, north)
     rows = read.rows.withColumn("inside", inside)
     if cut.start is not None:
         rows = rows.where(F.col("t") >= cut.start)

@@ -65,6 +65,6 @@ def _told(rows: DataFrame) -> Read:
             "line"
         ),
     )
-    needed = {"t": "its step has no time", "id": "it has no id", "x": "x is no number", "y": "y is no number"}
+    needed = {"t": "its step has no time", "id": "it has no id", "x": "x is not a number", "y": "y is not a number"}
     good, refused = apart(parsed, needed, ["id", "t", "x", "y"])
     return Read(good, refused)

@@ -1,16 +1,76 @@
 """Text files as lines, split into those that fit the format and those that are refused with a reason."""
 
+import gzip
+from collections.abc import Callable, Iterator, Sequence
+from itertools import islice
+from pathlib import Path
+from typing import Any, Final
+
+import pyarrow as pa
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+from pyspark.sql.pandas.types import to_arrow_schema
+from pyspark.sql.types import StructType
 
-_KEPT = 200
+from roamcast.sim.mobility.lines import Refused
+
+KEPT: Final = 200
 """How many characters of a refused line are kept."""
+REFUSED: Final = "reason string, line string"
 
 
 def lines(spark: SparkSession, path: str) -> DataFrame:
     """(line): without blank lines and `#` comments. Spark reads .gz, .bz2 and .zst by the name's end."""
     text = spark.read.text(path).select(F.trim(F.regexp_replace("value", "^\ufeff|\r$", "")).alias("line"))
     return text.where((F.col("line") != "") & ~F.startswith("line", F.lit("#")))
+
+
+def files_of(folder: Path) -> list[Path]:
+    """The files that Spark reads in a folder."""
+    return sorted(one for one in folder.rglob("*") if one.is_file() and one.name[0] not in "._")
+
+
+def first_lines(file: Path, most: int) -> list[str]:
+    """At most so many lines of a file, without blank ones and comments, as `lines` would give them."""
+    opened = gzip.open if file.name.endswith(".gz") else open
+    with opened(file, "rt", encoding="utf-8-sig", errors="replace") as text:
+        found = (line.strip() for line in text)
+        return list(islice((line for line in found if line and not line.startswith("#")), most))
+
+
+def parsed(text: DataFrame, parse: Callable[[str], tuple[Any, ...] | None], columns: str) -> DataFrame:
+    """What a reader of `sim.mobility` says of each line: (columns, reason, line, order); `order` is that of the file.
+
+    For formats that scenarios read too, so that both take the same files: it costs Python code for each line, where the
+    formats that only an import reads are column expressions. A line of which the reader says nothing is left out.
+    """
+    numbered = text.select("line", F.monotonically_increasing_id().alias("order"))
+    schema = StructType.fromDDL(f"{columns}, {REFUSED}, order long")
+    assert isinstance(schema, StructType)
+    arrow = to_arrow_schema(schema)
+    nothing = (None,) * (len(schema) - 3)
+
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            rows: list[tuple[Any, ...]] = []
+            for line, order in zip(*(column.to_pylist() for column in batch.columns), strict=True):
+                try:
+                    row = parse(line)
+                except Refused as problem:
+                    rows.append((*nothing, str(problem), line[:KEPT], order))
+                else:
+                    if row is not None:
+                        rows.append((*row, None, line[:KEPT], order))
+            yield record_batch(rows, arrow)
+
+    return numbered.mapInArrow(each, schema)
+
+
+def record_batch(rows: Sequence[tuple[Any, ...]], schema: pa.Schema) -> pa.RecordBatch:
+    columns = zip(*rows, strict=True) if rows else [()] * len(schema)
+    return pa.record_batch(
+        [pa.array(column, field.type) for column, field in zip(columns, schema, strict=True)], schema=schema
+    )
 
 
 def number(value: Column) -> Column:
@@ -23,5 +83,5 @@ def apart(parsed: DataFrame, needed: dict[str, str], columns: list[str]) -> tupl
     """Rows in which no needed column is null, and the others as (reason, line). `needed` has the reason by column."""
     reason = F.coalesce(*(F.when(F.col(column).isNull(), F.lit(why)) for column, why in needed.items()))
     told = parsed.withColumn("reason", reason)
-    refused = told.where("reason is not null").select("reason", F.substring("line", 1, _KEPT).alias("line"))
+    refused = told.where("reason is not null").select("reason", F.substring("line", 1, KEPT).alias("line"))
     return told.where("reason is null").select(*columns), refused

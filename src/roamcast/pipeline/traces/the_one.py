@@ -29,7 +29,12 @@ def read_movement(spark: SparkSession, path: str) -> Read:
         F.when(F.size("word").between(4, 5), F.get("word", F.lit(1))).alias("id"),
         *(number(F.get("word", F.lit(at))).alias(name) for name, at in (("t", 0), ("x", 2), ("y", 3))),
     )
-    needed = {"id": "expected time id x y", "t": "its time is no number", "x": "x is no number", "y": "y is no number"}
+    needed = {
+        "id": "expected time id x y",
+        "t": "its time is not a number",
+        "x": "x is not a number",
+        "y": "y is not a number",
+    }
     good, refused = apart(parsed, needed, ["id", "t", "x", "y"])
     return Read(good, refused)
 
@@ -48,7 +53,7 @@ def read_connections(spark: SparkSession, path: str) -> Read:
         F.when(state == "up", 1).when(state == "down", -1).alias("change"),
     )
     needed = {
-        "t": "its time is no number",
+        "t": "its time is not a number",
         "a": "expected time CONN a b up, with two different nodes",
         "change": "expected up or down",
     }

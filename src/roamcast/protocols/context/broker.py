@@ -15,6 +15,8 @@ from collections.abc import Callable, Hashable, Iterator, Mapping
 from random import Random
 from typing import Any, Final
 
+import msgspec
+
 from roamcast.bounded import put
 from roamcast.content.context.rules import (
     PUBLICATION_DOMAIN,
@@ -23,6 +25,7 @@ from roamcast.content.context.rules import (
     check_interest,
     check_relevance,
 )
+from roamcast.content.event import EventId
 from roamcast.content.geometry import Point
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import ContentError
@@ -47,6 +50,7 @@ from roamcast.protocols.context.messages import (
     Subscribed,
     SubscriptionItem,
     SubscriptionRefresh,
+    Withdrawal,
 )
 from roamcast.protocols.context.neighbours import BEACON, BeaconClock
 from roamcast.protocols.context.own import Own
@@ -60,6 +64,13 @@ from roamcast.units import seconds
 _CHECK: Final = "check"
 _HELD_REFRESHES: Final = 3
 """Refreshes that may be missed before others drop a subscription without end."""
+_SELDOM: Final = 60
+"""Refreshes of a subscription become up to so many times rarer as long as nobody needs to know where its host is."""
+_LAST: Final = 5
+"""In the last fifth of a refresh before its end an item is not refreshed: who has missed it until then hardly gains."""
+_KEPT: Final = "event/"
+_ENCODER: Final = msgspec.msgpack.Encoder()
+_DECODER: Final = msgspec.msgpack.Decoder(tuple[Time, Publication])
 
 
 class ContextBroker(Broker[ContextParams]):
@@ -72,41 +83,99 @@ class ContextBroker(Broker[ContextParams]):
         self._domains = Domains(self._host)
         self._matching = Matching(self._host, self._domains, self._check_soon)
         self._digests = Digests(self._host, self._matching)
-        self._clock = BeaconClock(seconds(params.interval), self._host.geocast, 0)
+        self._clock = self._beacon_clock(0)
         self._checking = False
+
+    def _beacon_clock(self, now: Time) -> BeaconClock:
+        interval = seconds(self.params.interval)
+        return BeaconClock(lambda: self._host.varied(interval), self._host.geocast, now)
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
-        self._clock = BeaconClock(seconds(self.params.interval), self._host.geocast, now)
+        self._clock = self._beacon_clock(now)
         self.port.set_timer(now + round(self.rng.random() * seconds(self.params.interval)), BEACON)
+        for expires, publication in sorted(
+            (_DECODER.decode(value) for key, value in kept.items() if key.startswith(_KEPT)),
+            key=lambda record: (record[0], record[1].event.id),
+        ):
+            if expires <= now:
+                self.port.forget(f"{_KEPT}{publication.event.id}")
+                continue
+            own = Own(publication, now, expires - now)
+            own.first = False
+            self._add_event(own)
+            self._check_soon(now)
 
     # --- Own events and subscriptions -------------------------------------------------------------------------------
 
     def publish(self, now: Time, publication: Publication) -> None:
         own = Own(publication, now, publication.lifetime or 0)
-        put(self._domains.own_events, publication.event.id, own, self.params.table)
+        self._add_event(own)
+        if own.expires > now:
+            self.port.keep(f"{_KEPT}{publication.event.id}", _ENCODER.encode((own.expires, publication)))
         self._matching.take_event(now, self._issue_event(now, own), 0, "local")
         self._check_soon(now)
+
+    def _add_event(self, own: Own[Publication]) -> None:
+        oldest = put(self._domains.own_events, own.what.event.id, own, self.params.table)
+        if oldest is not None:
+            self.port.forget(f"{_KEPT}{oldest}")
+            self._matching.push_out(oldest)
 
     def subscribe(self, now: Time, subscription: Subscription) -> None:
         super().subscribe(now, subscription)
         former = self._domains.own_subscriptions.get(subscription.id)
+        if former is not None and former.what.interest != subscription.interest:
+            self._withdraw(now, former)
         own = Own(subscription, now, subscription.lifetime)
-        own.version = 0 if former is None else former.version
-        put(self._domains.own_subscriptions, subscription.id, own, self.params.table)
+        self._domains.own_subscriptions[subscription.id] = own
         self._matching.take_subscription(now, self._issue_subscription(now, own))
         self._check_soon(now)
 
     def unsubscribe(self, now: Time, subscription_id: int) -> None:
         super().unsubscribe(now, subscription_id)
-        if self._domains.own_subscriptions.pop(subscription_id, None) is not None:
-            self._matching.forget((self.node, subscription_id))
+        own = self._domains.own_subscriptions.pop(subscription_id, None)
+        if own is not None:
+            self._withdraw(now, own)
+
+    def _withdraw(self, now: Time, own: Own[Subscription]) -> None:
+        self._matching.forget((self.node, own.what.id))
+        if own.expires > now:  # otherwise others know that it is over
+            message = Withdrawal(
+                presence=self._host.whereabouts.presence(now),
+                region=target(own.what.interest, self.params.margin),
+                subscriber=self.node,
+                subscription=own.what.id,
+                version=self._host.serial(now),
+            )
+            self._host.geocast.send(now, message)
+
+    def holds(self, event_id: EventId) -> bool:
+        return event_id in self._matching.events.held or event_id in self._domains.own_events
 
     def _margin(self, first: bool) -> float:
         return self.params.margin if self.params.margin_first or not first else 0.0
 
+    def _is_placed(self, now: Time, own: Own[Publication] | Own[Subscription]) -> bool:
+        """Whether the item says where this host is: not if it goes everywhere and nobody has needed that lately."""
+        if isinstance(own.what, Publication):  # a region more in an event costs little
+            sought, refreshes, everywhere = self._domains.asked, _SELDOM, own.what.relevance is None
+        else:  # a region must be kept up to date
+            sought, refreshes, everywhere = own.sought, _HELD_REFRESHES, own.what.interest is None
+            everywhere = everywhere and own.expires - now > self._refresh
+        return not everywhere or (sought is not None and now - sought < refreshes * self._refresh)
+
+    def _issue(self, now: Time, own: Own[Publication] | Own[Subscription]) -> bool:
+        placed = self._is_placed(now, own)
+        if placed or isinstance(own.what, Publication):
+            own.period = self._refresh
+        else:
+            own.period = min(max(self._refresh, 2 * own.period), _SELDOM * self._refresh)
+        reach = self._host.reach(now) if placed else None
+        return own.issue(self._host.serial(now), reach, now + self._host.varied(own.period))
+
     def _issue_event(self, now: Time, own: Own[Publication]) -> EventItem:
-        first = own.issue(now, self._host.reach(now))
+        first = self._issue(now, own)
         what, left = own.what, own.left(now, 0)
         item = EventItem(self.node, what.event, left, what.relevance, what.subscription_domain, own.version, own.reach)
         kind = Published if first else EventRefresh
@@ -116,15 +185,16 @@ class ContextBroker(Broker[ContextParams]):
         return item
 
     def _issue_subscription(self, now: Time, own: Own[Subscription]) -> SubscriptionItem:
-        first = own.issue(now, self._host.reach(now))
-        what, left = own.what, own.left(now, _HELD_REFRESHES * self._refresh)
+        first = self._issue(now, own)
+        what, left = own.what, own.left(now, _HELD_REFRESHES * own.period)
         item = SubscriptionItem(
             self.node, what.id, what.filter, left, what.interest, what.publication_domain, own.version, own.reach
         )
         kind = Subscribed if first else SubscriptionRefresh
         region = target(what.interest, self._margin(first))
         self._digests.sent(item.key)
-        self._host.geocast.send(now, kind(presence=self._host.whereabouts.presence(now), region=region, item=item))
+        message = kind(presence=self._host.whereabouts.presence(now), region=region, item=item)
+        self._host.geocast.send(now, message, self._host.random_wait())  # many applications may start at one time
         return item
 
     # --- From the air -----------------------------------------------------------------------------------------------
@@ -157,12 +227,17 @@ class ContextBroker(Broker[ContextParams]):
         if inside and message.item.subscriber != self.node:
             self._matching.take_subscription(now, message.item)
 
+    def _hear_withdrawal(self, now: Time, message: Withdrawal, inside: bool) -> None:
+        if message.subscriber != self.node:
+            self._matching.withdraw((message.subscriber, message.subscription), message.version)
+
     def _hear_matched(self, now: Time, message: Matched, inside: bool) -> None:
         if message.subscriber == self.node:
             self._domains.hear_match(now, message, _hops(message))
 
     def _hear_request(self, now: Time, message: Request, inside: bool) -> None:
         if message.publisher == self.node:
+            self._domains.asked = now
             self._domains.hear_request(now, message)
 
     def _hear_query(self, now: Time, message: Query, inside: bool) -> None:
@@ -195,49 +270,60 @@ class ContextBroker(Broker[ContextParams]):
 
     def _beacon(self, now: Time) -> None:
         self._host.around.expire(now)
-        due = self._clock.due(now)
-        if due <= now:
+        if self._clock.is_due(now):
             self.port.broadcast(Beacon(self._host.whereabouts.presence(now)))
             self._clock.spoke(now)
-            due = now + seconds(self.params.interval)
-        self.port.set_timer(due, BEACON)
+        self.port.set_timer(self._clock.due, BEACON)
 
     def _check_soon(self, now: Time) -> None:
         if not self._checking:
             self._checking = True
-            self.port.set_timer(now + self._check_interval, _CHECK)
+            self.port.set_timer(now + round(self.rng.random() * self._check_interval), _CHECK)
 
     def _check(self, now: Time) -> None:
         """Drops what is over or left behind, refreshes what is due, and matches what this host has moved into."""
         if not self._checking:
             return
         self._matching.drop(now)
-        self._refresh_own(now)
+        due = self._refresh_own(now)
         self._matching.again(now)
         issuing = self._domains.own_events or self._domains.own_subscriptions
         self._checking = bool(issuing or self._matching.events.held or self._matching.subscriptions.held)
         if self._checking:
-            self.port.set_timer(now + self._check_interval * (1 if issuing else 2), _CHECK)
+            look = now + self._host.varied(self._check_interval * (1 if issuing else 2))
+            self.port.set_timer(min([look, *due]), _CHECK)
 
-    def _refresh_own(self, now: Time) -> None:
+    def _refresh_own(self, now: Time) -> list[Time]:
+        """Returns when the next refreshes are due."""
         here = self._host.whereabouts.here(now)
         for event in list(self._domains.own_events.values()):
             if event.expires + self.linger < now:
                 del self._domains.own_events[event.what.event.id]
-            elif self._is_due(now, here, event) and event.expires > now:
+                if event.what.lifetime:
+                    self.port.forget(f"{_KEPT}{event.what.event.id}")
+            elif self._is_due(now, here, event):
                 self._matching.take_event(now, self._issue_event(now, event), 0, "local")
         for wanted in list(self._domains.own_subscriptions.values()):
             if wanted.expires + self.linger < now:
                 del self._domains.own_subscriptions[wanted.what.id]
                 self.local.remove(wanted.what.id)
                 self._matching.forget((self.node, wanted.what.id))
-            elif self._is_due(now, here, wanted) and wanted.expires > now:
+            elif self._is_due(now, here, wanted):
                 self._matching.take_subscription(now, self._issue_subscription(now, wanted))
+        events, subscriptions = self._domains.own_events.values(), self._domains.own_subscriptions.values()
+        return [
+            *(event.due for event in events if event.due > now),
+            *(wanted.due for wanted in subscriptions if wanted.due > now),
+        ]
 
     def _is_due(self, now: Time, here: Point | None, own: Own[Publication] | Own[Subscription]) -> bool:
-        if now - own.issued >= self._refresh:
+        if own.expires - now <= self._refresh // _LAST:
+            return False
+        if own.due <= now:
             return True
-        return here is not None and (own.reach is None or not is_safe(here, own.reach, self.params.safe))
+        if here is None or not self._is_placed(now, own):
+            return False
+        return own.reach is None or not is_safe(here, own.reach, self.params.safe)
 
     def tables(self) -> dict[str, int]:
         return {
@@ -246,6 +332,7 @@ class ContextBroker(Broker[ContextParams]):
             "events": len(self._matching.events),
             "subscriptions held": len(self._matching.subscriptions),
             "own events": len(self._domains.own_events),
+            "own subscriptions": len(self._domains.own_subscriptions),
             "neighbours": len(self._host.around),
             "seen": self._host.geocast.remembered,
             "pending": len(self._host.geocast),
@@ -262,6 +349,7 @@ _ACTIONS: Final[dict[type[Message], Callable[[ContextBroker, Time, Any, bool], N
     EventRefresh: ContextBroker._hear_published,
     Subscribed: ContextBroker._hear_subscribed,
     SubscriptionRefresh: ContextBroker._hear_subscribed,
+    Withdrawal: ContextBroker._hear_withdrawal,
     Matched: ContextBroker._hear_matched,
     Request: ContextBroker._hear_request,
     Query: ContextBroker._hear_query,

@@ -44,13 +44,17 @@ class Digests:
             if last is not None and now - last < self._refresh:
                 continue
             put(self._entered, (node, key), now, self._host.params.window)
-            if node not in self._owed:
-                put(self._owed, node, {}, self._host.params.neighbours)
-                self._host.port.set_timer(now + self._host.random_wait(), ("digest", node))
-            self._owed[node][key] = None
+            self._owe(now, node, key)
+
+    def _owe(self, now: Time, node: Node, key: Hashable) -> None:
+        if node not in self._owed:
+            if put(self._owed, node, {}, self._host.params.neighbours) is not None:
+                self._host.port.note("digest dropped")
+            self._host.port.set_timer(now + self._host.random_wait(), ("digest", node))
+        self._owed[node][key] = None
 
     def made(self, now: Time, node: Node) -> Digest | None:
-        """A digest of what nobody else has sent the neighbour meanwhile."""
+        """A digest of what nobody else has sent the neighbour meanwhile; the rest follows in another."""
         owed = self._owed.pop(node, {})
         events = [held for held in map(self._matching.events.get, owed) if held is not None and held.expires > now]
         wanted = [
@@ -59,6 +63,8 @@ class Digests:
         if not events and not wanted:
             self._host.port.note("digest suppressed")
             return None
+        for key in (*(held.item.key for held in events[MAX_DIGEST:]), *(held.item.key for held in wanted[MAX_DIGEST:])):
+            self._owe(now, node, key)
         return Digest(
             self._host.whereabouts.presence(now),
             tuple(held.item.older(held.item.left - (held.expires - now)) for held in events[:MAX_DIGEST]),

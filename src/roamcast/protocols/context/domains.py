@@ -4,6 +4,7 @@ The publisher decides when a matching request arrives, the subscriber when the e
 moment. A domain that looks beyond one hop is decided after a query to the hosts there (`query.py`).
 """
 
+from collections.abc import Hashable
 from functools import partial
 
 from roamcast.content.context.evaluate import evaluate, holds
@@ -31,6 +32,8 @@ class Domains:
         self.queries = Queries()
         self.own_events: dict[EventId, Own[Publication]] = {}
         self.own_subscriptions: dict[int, Own[Subscription]] = {}
+        self.asked: Time | None = None
+        """When another host last asked about an own event."""
 
     # --- Publication domains ----------------------------------------------------------------------------------------
 
@@ -44,7 +47,9 @@ class Domains:
             publication_domain=subscription.publication_domain,
             subscriber=subscription.subscriber,
             subscription=subscription.id,
-            subscriber_reach=subscription.reach,
+            subscriber_reach=self._host.reach(now)
+            if subscription.subscriber == self._host.node
+            else subscription.reach,
             event_version=event.version if self._host.params.resend else 0,
             subscription_version=subscription.version if self._host.params.resend else 0,
         )
@@ -63,7 +68,8 @@ class Domains:
             return
         truth = evaluate(request.publication_domain, self._host.around.situation(now))
         if truth is None:
-            self._ask_around(now, request.publication_domain, partial(self._answered_request, request))
+            question = request.event, request.subscriber, request.subscription
+            self._ask_around(now, question, request.publication_domain, partial(self._answered_request, request))
         else:
             self._decided_request(now, request, truth)
 
@@ -101,6 +107,10 @@ class Domains:
         if own is None or own.expires + self._grace < now:
             self._host.port.note("match too late")
             return
+        if message.region is None or own.reach is not None:
+            own.sought = now
+        if self._host.local.has(message.event.id, own.what.id):
+            return  # most matched events come again, with each refresh
         if not own.what.filter.matches(message.event):  # the sender is mistaken, or the filter has changed
             return
         if self.decide(now, message.event, message.subscription_domain, own.what.id, hops, "matched-event"):
@@ -113,7 +123,8 @@ class Domains:
             return True
         truth = evaluate(domain, self._host.around.situation(now))
         if truth is None:
-            self._ask_around(now, domain, partial(self._answered_domain, event, domain, subscription, hops, via))
+            decide = partial(self._answered_domain, event, domain, subscription, hops, via)
+            self._ask_around(now, (event.id, subscription), domain, decide)
             return False
         self._host.port.record(Match(event.id, self._host.node, subscription, "subscription domain", truth))
         return truth
@@ -135,13 +146,15 @@ class Domains:
 
     # --- Queries ----------------------------------------------------------------------------------------------------
 
-    def _ask_around(self, now: Time, context: Context, decide: "partial[None]") -> None:
+    def _ask_around(self, now: Time, question: Hashable, context: Context, decide: "partial[None]") -> None:
+        if self.queries.asks(question):
+            return
         here, distance = self._host.whereabouts.here(now), query_distance(context)
         if here is None or not 0 < distance <= self._host.params.query_distance:
             self._host.port.note("not asked")
             return
-        number = self.queries.ask(decide)
-        if number is None:
+        number = self._host.serial(now)
+        if not self.queries.ask(number, question, decide):
             self._host.port.note("too many queries")
             return
         region = Circle(*here, distance)

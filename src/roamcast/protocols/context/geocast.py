@@ -36,7 +36,7 @@ from roamcast.units import SECOND, seconds
 
 _TIMER: Final = "geocast"
 CARRIED: Final = SECOND
-"""Time between two attempts to send a message from a local minimum, ns."""
+"""Time between two attempts to send a message from a local minimum, ns; each varies by up to a tenth."""
 
 
 class LocalMinimum(Fact, frozen=True):
@@ -176,7 +176,8 @@ class Geocast:
             return
         # A nearer host should be heard soon.
         pending.attempt += 1
-        self._plan(now + self._settings.wait + 2 * self._settings.jitter, key, pending)
+        later = round((2 + self._rng.random()) * self._settings.jitter)  # not in step with whoever collided with it
+        self._plan(now + self._settings.wait + later, key, pending)
 
     # --- Hearing ----------------------------------------------------------------------------------------------------
 
@@ -258,7 +259,7 @@ class Geocast:
             self._transmit(now, key, pending, self._made(now, pending))
         else:
             pending.attempt += 1
-            self._plan(now + CARRIED, key, pending)
+            self._plan(now + round(CARRIED * (0.9 + 0.2 * self._rng.random())), key, pending)
 
 
 def _distance(region: Region | None, place: Point | None) -> float:

@@ -9,6 +9,7 @@ from collections.abc import Callable, Hashable
 
 from roamcast.content.context.evaluate import holds
 from roamcast.content.context.expression import Context
+from roamcast.content.event import EventId
 from roamcast.content.index import FilterIndex
 from roamcast.protocols.api import Time
 from roamcast.protocols.context.domains import Domains
@@ -25,14 +26,28 @@ class Matching:
         self._host = host
         self._domains = domains
         self._wake = wake
-        self.events: ItemTable[EventItem] = ItemTable(params.store, params.margin, params.table)
-        self.subscriptions: ItemTable[SubscriptionItem] = ItemTable(params.store, params.margin, params.table)
+        self.events: ItemTable[EventItem] = ItemTable(host.node, params.store, params.margin, params.table)
+        self.subscriptions: ItemTable[SubscriptionItem] = ItemTable(
+            host.node, params.store, params.margin, params.table
+        )
         self._wanted: FilterIndex[Hashable] = FilterIndex()  # filters of the subscriptions held, by key
 
     def forget(self, key: Hashable) -> None:
         """A subscription is over."""
         if self.subscriptions.remove(key):
             self._let_go(key)
+
+    def push_out(self, key: EventId) -> None:
+        """An event makes room for another."""
+        if self.events.remove(key):
+            self._host.port.record(Holding(key, None, None, False))
+            self._host.port.decide(key, "cache full")
+
+    def withdraw(self, key: Hashable, version: int) -> None:
+        """A subscription of another host has ended before its time, or has another region from this version on."""
+        held = self.subscriptions.get(key)
+        if held is not None and held.item.version < version:
+            self.forget(key)
 
     def drop(self, now: Time) -> None:
         """Drops what has expired, and what this host has left behind."""
@@ -121,12 +136,13 @@ class Matching:
 
         If this host is the subscriber and no query is needed, returns whether to deliver.
         """
+        own = subscription.subscriber == self._host.node
+        if own and self._host.local.has(event.key, subscription.id):
+            return False
         if subscription.publication_domain is not None:
             self._domains.ask_publisher(now, event, subscription)
             return False
-        if subscription.subscriber == self._host.node:
-            if self._host.local.has(event.key, subscription.id):
-                return False
+        if own:
             return self._domains.decide(now, event.event, event.subscription_domain, subscription.id, hops, via)
         message = Matched(
             presence=self._host.whereabouts.presence(now),

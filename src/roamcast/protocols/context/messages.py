@@ -23,7 +23,7 @@ from roamcast.protocols.messages import Message, Role
 NodeId = Annotated[int, Meta(ge=0, le=MAX_NODE)]
 SubscriptionId = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
 Version = Annotated[int, Meta(ge=0, le=2**62)]
-"""Counts an item's refreshes."""
+"""Grows with each refresh of an item."""
 Left = Annotated[int, Meta(ge=0, le=2**62)]
 """Nanoseconds until an item expires; 0: instantaneous."""
 MAX_DIGEST: Final = 8
@@ -40,11 +40,15 @@ class EventItem(msgspec.Struct, frozen=True, array_like=True):
     subscription_domain: Context | None
     version: Version
     reach: Rectangle | None
-    """The publisher's reachability region; None: its position is unknown."""
+    """The publisher's reachability region; None: ask everywhere, since its position is unknown or not told."""
 
     @property
     def key(self) -> EventId:
         return self.event.id
+
+    @property
+    def issuer(self) -> int:
+        return self.publisher
 
     @property
     def context(self) -> Context | None:
@@ -69,6 +73,10 @@ class SubscriptionItem(msgspec.Struct, frozen=True, array_like=True):
     @property
     def key(self) -> tuple[int, int]:
         return self.subscriber, self.id
+
+    @property
+    def issuer(self) -> int:
+        return self.subscriber
 
     @property
     def context(self) -> Context | None:
@@ -124,6 +132,19 @@ class Subscribed(Routed, frozen=True, kw_only=True, tag="subscription"):
 
 class SubscriptionRefresh(Subscribed, frozen=True, kw_only=True, tag="subscription-refresh"):
     """The subscription again, with a new reachability region."""
+
+
+class Withdrawal(Routed, frozen=True, kw_only=True, tag="withdrawal"):
+    """A subscription has ended before its lifetime, or is wanted elsewhere from now on; to the region that it had."""
+
+    subscriber: NodeId
+    subscription: SubscriptionId
+    version: Version
+    """Above those that are withdrawn."""
+
+    @property
+    def key(self) -> Hashable:
+        return "withdrawal", self.subscriber, self.subscription, self.version
 
 
 class Matched(Routed, frozen=True, kw_only=True, tag="matched-event"):
@@ -216,6 +237,7 @@ MESSAGES: Final = (
     EventRefresh,
     Subscribed,
     SubscriptionRefresh,
+    Withdrawal,
     Matched,
     Request,
     Digest,

@@ -4,7 +4,7 @@ Section 3.1: hosts tell their neighbours where they are, where they were and the
 sent only in the absence of other traffic.
 """
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from functools import cached_property
 from typing import Final, overload
 
@@ -101,19 +101,21 @@ class Surroundings:
 
 
 class BeaconClock:
-    """When to send a beacon: an interval after the host last sent anything with its position."""
+    """When to send a beacon: a pause after the host last sent anything with its position, each time another pause."""
 
-    def __init__(self, interval: Time, geocast: Geocast, start: Time) -> None:
-        self._interval = interval
+    def __init__(self, pause: Callable[[], Time], geocast: Geocast, start: Time) -> None:
+        self._pause = pause
         self._geocast = geocast
-        self._spoken = start - interval
+        self._spoken = start - 1
         """When it last sent its position."""
+        self.due = start
+        """When the next beacon is due."""
 
     def spoke(self, now: Time) -> None:
-        self._spoken = max(self._spoken, now)
+        if now > self._spoken:
+            self._spoken, self.due = now, now + self._pause()
 
-    def due(self, now: Time) -> Time:
-        """When the next beacon is due; now or earlier: it is due."""
+    def is_due(self, now: Time) -> bool:
         if self._geocast.spoken is not None:
             self.spoke(self._geocast.spoken)
-        return self._spoken + self._interval
+        return self.due <= now

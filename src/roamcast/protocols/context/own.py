@@ -2,17 +2,17 @@
 
 They are renewed (a new version, a new reachability region) until their lifetime is over or they are withdrawn, and
 kept for `grace` beyond that: a match that was found in time takes a moment to reach its publisher or subscriber.
+
+An item that goes everywhere has no reachability region until somebody needs it: the first match for a subscription, or
+the first request to a publisher, is flooded, and from then on the host says where it is.
 """
 
 import math
-from typing import Final, Generic, TypeVar
+from typing import Generic, TypeVar
 
 from roamcast.content.region import Rectangle
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Time
-from roamcast.units import SECOND
-
-MILLISECOND: Final = SECOND // 1000
 
 T = TypeVar("T", Publication, Subscription)
 
@@ -20,26 +20,27 @@ T = TypeVar("T", Publication, Subscription)
 class Own(Generic[T]):
     """An event or a subscription of this host."""
 
-    __slots__ = ("expires", "first", "issued", "reach", "version", "what")
+    __slots__ = ("due", "expires", "first", "period", "reach", "sought", "version", "what")
 
     def __init__(self, what: T, now: Time, lifetime: Time | None) -> None:
         self.what: T = what
         self.expires = math.inf if lifetime is None else now + lifetime
         self.first = True
         """Whether it has not been issued yet."""
-        self.issued = now
-        """When its latest version was issued."""
+        self.due = now
+        """When it is to be issued again, wherever the host is."""
+        self.period: Time = 0
+        """How long after its latest version, but for chance."""
         self.version = 0
         self.reach: Rectangle | None = None
+        """The reachability region that it was last issued with."""
+        self.sought: Time | None = None
+        """When a match last came for a subscription that needed its reachability region."""
 
-    def issue(self, now: Time, reach: Rectangle | None) -> bool:
-        """Makes a new version; returns whether it is the first.
-
-        Versions are numbered by the clock, which survives a restart, so that they never repeat.
-        """
+    def issue(self, version: int, reach: Rectangle | None, due: Time) -> bool:
+        """Makes a new version; returns whether it is the first."""
         first, self.first = self.first, False
-        self.version = max(self.version + 1, now // MILLISECOND)
-        self.issued, self.reach = now, reach
+        self.version, self.reach, self.due = version, reach, due
         return first
 
     def left(self, now: Time, most: Time) -> Time:

@@ -108,6 +108,13 @@ class ContextParams(Parameters, frozen=True, kw_only=True):
     neighbours: Annotated[int, Meta(ge=1, le=1_000_000, description="most neighbours that a host knows")] = 256
     window: Annotated[int, Meta(ge=1, description="how many messages a host remembers having heard")] = 4096
 
+    def __post_init__(self) -> None:
+        if self.reachability <= 2 * self.safe:
+            raise ValueError(
+                f"reachability must be more than twice safe, {2 * self.safe:g} m, not {self.reachability:g}: no place "
+                "in the region would be far enough from its border, and a host would refresh all the time"
+            )
+
     @property
     def geocast(self) -> Settings:
         return Settings(

@@ -4,8 +4,8 @@ A query goes to a circle around the asker by geocast; each host in it answers to
 `query_wait` the domain is decided with the answers that came. The number of queries and of answers to each is bounded.
 """
 
-from collections.abc import Callable
-from typing import Final
+from collections.abc import Callable, Hashable
+from typing import Final, NamedTuple
 
 from roamcast.content.context.host import HostView
 from roamcast.protocols.api import Node, Time
@@ -16,32 +16,40 @@ MAX_ANSWERS: Final = 256
 Decide = Callable[[Time, dict[Node, HostView]], None]
 
 
+class _Query(NamedTuple):
+    question: Hashable
+    """What is decided by it."""
+    decide: Decide
+    answers: dict[Node, HostView]
+
+
 class Queries:
     """The queries that wait for answers."""
 
     def __init__(self) -> None:
-        self._waiting: dict[int, tuple[dict[Node, HostView], Decide]] = {}
-        self._number = 0
+        self._waiting: dict[int, _Query] = {}
 
     def __len__(self) -> int:
         return len(self._waiting)
 
-    def ask(self, decide: Decide) -> int | None:
-        """The number of a new query; None if too many wait. `decide` is called by `finish`."""
+    def asks(self, question: Hashable) -> bool:
+        """Whether the same question waits already."""
+        return any(waiting.question == question for waiting in self._waiting.values())
+
+    def ask(self, number: int, question: Hashable, decide: Decide) -> bool:
+        """Adds a query, unless too many wait. `decide` is called by `finish`."""
         if len(self._waiting) >= MAX_QUERIES:
-            return None
-        self._number += 1
-        self._waiting[self._number] = {}, decide
-        return self._number
+            return False
+        self._waiting[number] = _Query(question, decide, {})
+        return True
 
     def answer(self, number: int, node: Node, host: HostView) -> None:
-        if number in self._waiting:
-            answers = self._waiting[number][0]
-            if len(answers) < MAX_ANSWERS:
-                answers[node] = host
+        waiting = self._waiting.get(number)
+        if waiting is not None and len(waiting.answers) < MAX_ANSWERS:
+            waiting.answers[node] = host
 
     def finish(self, now: Time, number: int) -> None:
         """The time for answers is over."""
         if number in self._waiting:
-            answers, decide = self._waiting.pop(number)
-            decide(now, answers)
+            waiting = self._waiting.pop(number)
+            waiting.decide(now, waiting.answers)

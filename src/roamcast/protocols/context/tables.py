@@ -1,4 +1,4 @@
-"""The events and subscriptions of others that a host holds because it is in their regions.
+"""The events and subscriptions that a host holds because it is in their regions.
 
 The rules this file owns:
 
@@ -6,7 +6,8 @@ The rules this file owns:
   edge: *strict*, hosts in the region; *enlarged*, also those within the margin around it; *keep*, as enlarged, and a
   host that has an item keeps it wherever it goes.
 * An older version never replaces a newer one. Expired items are removed.
-* Bounded: the item that was added or renewed longest ago makes room.
+* Bounded: of the items of others, the one that was added or renewed longest ago makes room. The host's own items are
+  held beside them, as many as it issues: others cannot push them out.
 """
 
 from collections.abc import Hashable, Iterator
@@ -17,7 +18,7 @@ from roamcast.content.context.expression import Context
 from roamcast.content.context.rules import region_of
 from roamcast.content.geometry import Point
 from roamcast.content.region import Region
-from roamcast.protocols.api import Time
+from roamcast.protocols.api import Node, Time
 from roamcast.protocols.context.params import Store
 from roamcast.protocols.context.presence import Presence
 
@@ -27,6 +28,8 @@ class Item(Protocol):
 
     @property
     def key(self) -> Hashable: ...
+    @property
+    def issuer(self) -> Node: ...
     @property
     def context(self) -> Context | None: ...
     @property
@@ -61,12 +64,14 @@ def target(context: Context | None, margin: float) -> Region | None:
 
 
 class ItemTable(Generic[I]):
-    def __init__(self, store: Store, margin: float, capacity: int) -> None:
+    def __init__(self, node: Node, store: Store, margin: float, capacity: int) -> None:
+        self._node = node
         self._keep = store == "keep"
         self._margin = 0.0 if store == "strict" else margin
         self._capacity = capacity
         self.held: dict[Hashable, Held[I]] = {}
         """By key; read only from outside."""
+        self._others: dict[Hashable, None] = {}  # the keys of items of other hosts, in the same order
         self._placed: dict[Hashable, Held[I]] = {}  # those with an area, in the same order
 
     def __len__(self) -> int:
@@ -105,12 +110,13 @@ class ItemTable(Generic[I]):
         if not (_contains(area, here) or (self._keep and known is not None)):
             return None, None
         held = Held(item, now + item.left, area, hops)
-        oldest = put(self.held, item.key, held, self._capacity)
-        self._placed.pop(item.key, None)
+        self.remove(item.key)
+        self.held[item.key] = held
         if area is not None:
             self._placed[item.key] = held
+        oldest = None if item.issuer == self._node else put(self._others, item.key, None, self._capacity)
         if oldest is not None:
-            self._placed.pop(oldest, None)
+            self.remove(oldest)
         return held, oldest
 
     def _is_near(self, region: Region, here: Point | None) -> bool:
@@ -123,6 +129,7 @@ class ItemTable(Generic[I]):
     def remove(self, key: Hashable) -> bool:
         """Removes an item; returns whether it was held."""
         self._placed.pop(key, None)
+        self._others.pop(key, None)
         return self.held.pop(key, None) is not None
 
     def drop(self, now: Time, here: Point | None) -> dict[Hashable, bool]:

@@ -8,15 +8,15 @@ The rules this file owns:
    A source without events floods nothing; when it stops, everything that it built expires.
 2. **Join Table.** A node that belongs to the group answers with a Join Table: for each source the upstream node, and
    what it wants. A node that is named in one sets its flag for the group, and sends a Join Table of its own, with the
-   members it has learned of; and so on up to the source. Those within `gather` are sent as one. Each step names the
-   Join Request it was learned from. Requests only get newer on the way, and steps of the same request lead strictly
-   towards the source, so no Join Table can loop.
+   members it has learned of; and so on up to the source. Those within `gather` are sent as one, and nothing is said
+   twice in answer to one Join Request. Each step names the Join Request it was learned from. Requests only get newer on
+   the way, and steps of the same request lead strictly towards the source, so no Join Table can loop.
 3. **Change.** When its subscriptions change, a node sends Join Tables to all sources it has heard of within `timeout`
    whose groups it now belongs to. There is no message for leaving.
 4. **Data.** Between Join Requests a source broadcasts events as Data. A node that hears the first copy delivers it, and
    passes it on if its flag is set. A node that belongs to the group but has no flag only listens.
 5. **Soft state.** Routes, flags and members last for `timeout`. A source knows its members and what they want; an event
-   that none of them wants is not sent.
+   that none of them wants is not sent. A Join Table without members does not say what is wanted: anything may be.
 6. **New groups.** For `settle` after the first Join Request of a group, and while no member is known, there is no route
    for Data. Events wait; with `unknown = "hold"` until a member is known, but no longer than `refresh`.
 
@@ -51,27 +51,26 @@ from roamcast.protocols.odmrp.tables import Flags, Held, Members, MeshChanged, P
 from roamcast.protocols.window import DuplicateWindow
 from roamcast.units import seconds
 
-_PERIOD: Final = "period"
 _LIVES: Final = "odmrp/lives"
 """Key of the kept number of starts: a node's Join Requests must differ from those before a restart."""
 
 MAX_KNOWN: Final = 512
 """Members' attachments that are looked at for an event."""
-_MAX_TOLD: Final = 4 * MAX_MEMBERS
-"""Members that a node collects for a Join Table; beyond `MAX_MEMBERS` it merges them into one."""
 
 
 class OdmrpBroker(Broker[Odmrp]):
     def __init__(self, node: Node, params: Odmrp, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
-        self._refresh, self._timeout, self._settle = map(seconds, (params.refresh, params.timeout, params.settle))
+        self._refresh, self._timeout, self._settle, self._gather = map(
+            seconds, (params.refresh, params.timeout, params.settle, params.gather)
+        )
         self._extension: Extension = (
             Content(node, params, port.spend) if params.mode == "extended" else Channels(params.channels)
         )
         self._sequence = 0
         self._routes = Routes(self._timeout, params.table)
         self._flags = Flags(port, self._timeout, params.table)
-        self._members = Members(self._timeout, params.table)
+        self._members = Members(self._timeout, params.table, self._extension.merge)
         self._sending: dict[int, Sending] = {}
         self._pending: dict[int, Pending] = {}
         self._requests = DuplicateWindow(params.window)
@@ -82,8 +81,6 @@ class OdmrpBroker(Broker[Odmrp]):
         lives = int.from_bytes(kept.get(_LIVES, b""), "big")
         self.port.keep(_LIVES, (lives + 1).to_bytes(4, "big"))
         self._sequence = (lives & 0x7FFFFFFF) << 32
-        if self.params.tables == "period":
-            self.port.set_timer(now + round(self.rng.random() * self._refresh), _PERIOD)
 
     def subscribe(self, now: Time, subscription: Subscription) -> None:
         super().subscribe(now, subscription)
@@ -106,10 +103,6 @@ class OdmrpBroker(Broker[Odmrp]):
             self._hear_data(now, message)
 
     def timer(self, now: Time, key: Hashable) -> None:
-        if key == _PERIOD and self.params.tables == "period":
-            self.port.set_timer(now + self._varied(), _PERIOD)
-            self._report_all(now)
-            return
         match key:
             case ("table", int(group)):
                 self._send_table(now, group)
@@ -142,9 +135,7 @@ class OdmrpBroker(Broker[Odmrp]):
         known = self._routes.get(now, source, group)
         if known is None or known.sequence < message.sequence:  # else a later one has overtaken it
             self._routes.set(source, group, Route(message.sequence, message.hops, [sender], message.about, now))
-            if self.params.keep_flag == "request":
-                self._flags.keep(now, group)
-            if (self.params.tables == "reply" or known is None) and self._extension.joins(group, message.about):
+            if self._extension.joins(group, message.about):
                 self._report(now, source, group)
         self._pass_on(message)
 
@@ -178,33 +169,46 @@ class OdmrpBroker(Broker[Odmrp]):
             if self._extension.joins(group, route.about):
                 self._report(now, source, group)
 
-    def _report(self, now: Time, source: Node, group: int) -> Pending:
+    def _report(self, now: Time, source: Node, group: int, below: bool = False) -> Pending:
         pending = self._pending.get(group)
         if pending is None:
             pending = Pending()
             put(self._pending, group, pending, self.params.table)
             self.port.set_timer(now + seconds(self.rng.random() * self.params.gather), ("table", group))
-        put(pending.sources, source, None, MAX_ROWS)
+        put(pending.sources, source, below or pending.sources.get(source, False), MAX_ROWS)
         return pending
 
     def _send_table(self, now: Time, group: int) -> None:
         pending = self._pending.pop(group, None)
         if pending is None:
             return
-        routes = [(source, self._routes.get(now, source, group)) for source in pending.sources]
-        live = [(source, route) for source, route in routes if route is not None]
-        rows = [Row(source, node, route.sequence) for source, route in live for node in route.upstream]
-        if not rows:
-            return
-        members, own = pending.members, self._extension.wanted()
-        if own and any(self._extension.joins(group, route.about) for _, route in live):
-            members[self.node] = own
-        if members and (self.params.merge or len(members) > MAX_MEMBERS):
-            # It replaces what this node said before, so it includes members heard a little earlier.
-            below = self._members.since(now - self._refresh, group)
-            members = {self.node: self._extension.merge([*members.values(), *below])}
-        listed = tuple(Member(node, wanted) for node, wanted in members.items())
-        self.port.broadcast(JoinTable(group, tuple(rows[:MAX_ROWS]), listed))
+        members, own, live = pending.members, self._extension.wanted(), dict[Node, Route]()
+        for source, below in pending.sources.items():
+            route = self._routes.get(now, source, group)
+            joins = route is not None and self._extension.joins(group, route.about)
+            if joins and own:
+                members[self.node] = own
+            if route is not None and (joins or below):
+                live[source] = route
+        if members and self._answers_for_all(now, group, members):
+            # It replaces what this node said before, so it includes what was heard since the refresh before this one.
+            earlier = self._members.since(now - 2 * self._refresh - self._gather, group)
+            members = {self.node: self._extension.merge([*members.values(), *earlier])}
+        rows: list[Row] = []
+        told: dict[Node, bytes] = {}
+        for source, route in live.items():
+            news = route.news(members)
+            if news is not None:
+                rows += [Row(source, node, route.sequence) for node in route.upstream]
+                told.update(news)
+                route.tell(news)
+        if rows:
+            listed = tuple(Member(node, wanted) for node, wanted in told.items())
+            self.port.broadcast(JoinTable(group, tuple(rows[:MAX_ROWS]), listed))
+
+    def _answers_for_all(self, now: Time, group: int, members: dict[Node, bytes]) -> bool:
+        """Whether the members below this node go by its own name: they are merged, or too many to be named."""
+        return self.params.merge or len(members) > MAX_MEMBERS or len(self._members.of(now, group)) > MAX_MEMBERS
 
     def _hear_table(self, now: Time, sender: Node, message: JoinTable) -> None:
         group = message.group
@@ -212,6 +216,8 @@ class OdmrpBroker(Broker[Odmrp]):
         if not named:
             return
         others = [member for member in message.members if member.node != self.node]
+        if message.members and not others:
+            return  # nobody but this node
         for member in others or (Member(sender, b""),):
             self._members.hear(now, group, member.node, member.wanted)
         for row in named:
@@ -219,9 +225,9 @@ class OdmrpBroker(Broker[Odmrp]):
                 self._release(now, group)
             else:
                 self._flags.set(now, group, cause_of(row.source, row.sequence))
-                pending = self._report(now, row.source, group)
-                for member in others:
-                    put(pending.members, member.node, member.wanted, _MAX_TOLD)
+                pending = self._report(now, row.source, group, below=True)
+                for member in others:  # of more than can be named, `_members` has all
+                    put(pending.members, member.node, member.wanted, MAX_MEMBERS + 1)
 
     def _leads_on(self, now: Time, group: int, row: Row) -> bool:
         """Whether this node is the row's source, or knows a route there that is at least as new as the row."""
@@ -245,8 +251,9 @@ class OdmrpBroker(Broker[Odmrp]):
     def _known(self, now: Time) -> list[bytes]:
         """What the members of this source's groups attached, each once; only of the latest groups if too many."""
         wishes: dict[bytes, None] = {}
+        since = now - self._extension.memory * self._timeout
         for group in reversed(self._sending):
-            wishes.update(dict.fromkeys(self._members.of(now, group)))
+            wishes.update(dict.fromkeys(self._members.since(since, group)))
             if len(wishes) > MAX_KNOWN:
                 break
         return [wanted for wanted in wishes if wanted]
@@ -276,8 +283,6 @@ class OdmrpBroker(Broker[Odmrp]):
         elif members or self.params.unknown == "data":
             self.port.decide(event.id, "forwarded")
             self.port.broadcast(GroupData(group, event, 0))
-        elif self.params.unknown == "request":
-            self._request(now, sending, held.offer, event, inside=True)
         elif now >= held.until:
             self.port.decide(event.id, "no route")
         else:

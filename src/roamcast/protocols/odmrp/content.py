@@ -2,6 +2,11 @@
 
 The rules this file owns:
 
+* `grouping = "elements"`: events of one type with the same values of all elements that known members ask for make a
+  group. Its Join Requests have the digest of these elements alone, and say that there may be others: a node that asks
+  for another one joins, and so the source learns of it. Elements that nobody asks for, such as a timestamp, make no
+  groups. An element counts for `MEMORY` times `timeout` after a member last asked for it: members that want none of the
+  events do not answer, and groups would change each time that they are forgotten.
 * `grouping = "digest"`: events with the same digest make a group. A node joins if its summary passes the digest.
 * `grouping = "source"`: all events of a source make a group. Its Join Requests say nothing about content, and every
   node with a subscription joins; the source, and forwarders with `forwarding = "summary"`, look at what members want.
@@ -11,12 +16,12 @@ The rules this file owns:
   group's, or if its summary passes the digest of the event, so that sources learn of other subscriptions. An event
   that no known filter matches makes a group by its digest. When members come, change or go, events move to other groups
   by themselves: that is how groups split and combine.
-* With `request = "event"` a Join Request has only the event's digest, whatever the grouping. Unless groups are made by
-  digests too, members then join for some events and miss others of the same group. It exists for measuring.
+* With `request = "event"` a Join Request has only the event's digest, whatever the grouping. Members then join for some
+  events and miss others of the same group. It exists for measuring.
 * A digest carries the prefixes and suffixes that a known member asks for, since without them a string passes. The
   number of a group never depends on them.
 * An attachment that cannot be decoded joins nothing and wants nothing; nor does one with a filter that is too long for
-  a frame.
+  a frame. An empty one says nothing: its member may want anything.
 * Processing attachments takes bounded effort. If comparing filters would take more, the result is the one that loses
   nobody: a node joins, the event makes a group by its digest, the merged filter is wider.
 """
@@ -49,6 +54,7 @@ MAX_COMPARED: Final = 1024
 """Constraints of all filters that are merged, or compared with each other, at one time."""
 MAX_OWN: Final = 4096
 """The same for this node's own subscriptions, which change less often."""
+MEMORY: Final = 10
 _REMEMBERED: Final = 256
 """Cached answers to the latest different Join Requests."""
 _DECODED: Final = 2 * 2**20
@@ -130,6 +136,16 @@ def affixes_of(attachment: bytes) -> Affixes:
     return _NO_AFFIXES if wanted is None or wanted.summary is None else wanted.summary.affixes
 
 
+@_remembered
+def elements_of(attachment: bytes) -> tuple[int, dict[int | None, frozenset[int]]]:
+    """The keys of the elements that a member asks for, by type, and the fingerprint of their columns."""
+    wanted = wanted_of(attachment)
+    summary = Summary() if wanted is None or wanted.summary is None else wanted.summary
+    return summary.columns, {
+        entry.type: frozenset(element.key for element in entry.elements) for entry in summary.entries
+    }
+
+
 def number_of(what: Digest | Filter | int) -> int:
     """The number of a group, the same on every node."""
     return int.from_bytes(blake2b(_encode(what), digest_size=8).digest(), "big") >> 1
@@ -143,6 +159,7 @@ class Content(Extension):
         self._params = params
         self._columns = _columns(params.columns)
         self._filters = params.grouping == "subscription"
+        self.memory = MEMORY if params.grouping == "elements" else 1
         self._alternatives: list[list[Clause]] = []  # each prepared for comparing
         self._summary = Summary()
         self._wanted = b""
@@ -199,7 +216,10 @@ class Content(Extension):
     # --- Those of others --------------------------------------------------------------------------------------------
 
     def merge(self, wanted: Iterable[bytes]) -> bytes:
-        known = [one for one in map(wanted_of, wanted) if one is not None]
+        attached = list(wanted)
+        if b"" in attached:
+            return b""
+        known = [one for one in map(wanted_of, attached) if one is not None]
         if self._filters:
             filters = [one.filter for one in known if one.filter is not None]
             return _encode(Wanted(filter=self._merged(filters, MAX_COMPARED) if filters else NOTHING))
@@ -212,6 +232,8 @@ class Content(Extension):
         return widened(merge(filters, self._budget))
 
     def wants(self, wanted: bytes, event: Event) -> bool:
+        if not wanted:
+            return True
         known = wanted_of(wanted)
         if known is None:
             return False
@@ -241,6 +263,9 @@ class Content(Extension):
     def offers(self, event: Event, known: Known) -> list[Offer]:
         if self._params.grouping == "source":
             return [Offer(number_of(self._node))]
+        if self._params.grouping == "elements":
+            elements = self._asked_for(event, known())
+            return [Offer(number_of(self._bare_digest(event, elements)), elements=elements)]
         least = self._least_constrained(event, known()) if self._filters else []
         # The bare digest does not depend on what is known.
         return [Offer(number_of(one), one) for one in least] or [Offer(number_of(self._bare_digest(event)))]
@@ -255,16 +280,26 @@ class Content(Extension):
         affixes = Affixes(
             frozenset().union(*(one.prefix for one in asked)), frozenset().union(*(one.suffix for one in asked))
         )
+        elements = offer.elements if group else None
         self._tell_conversion(event)
         return _fitting(
-            About(Digest.of(event, self._columns, affixes)),
-            About(self._bare_digest(event)),
+            About(Digest.of(event, self._columns, affixes, elements)),
+            About(self._bare_digest(event, elements)),
             About(Digest(type_hash(event.type), self._columns.fingerprint, more=True)),
         )
 
-    def _bare_digest(self, event: Event) -> Digest:
+    def _bare_digest(self, event: Event, elements: frozenset[int] | None = None) -> Digest:
         self._tell_conversion(event)
-        return Digest.of(event, self._columns, _NO_AFFIXES)
+        return Digest.of(event, self._columns, _NO_AFFIXES, elements)
+
+    def _asked_for(self, event: Event, known: Sequence[bytes]) -> frozenset[int]:
+        """The keys of the elements that known members ask for in events of this type."""
+        type = type_hash(event.type)
+        found: set[int] = set()
+        for columns, elements in map(elements_of, known):
+            if columns == self._columns.fingerprint:
+                found.update(elements.get(None, ()), elements.get(type, ()))
+        return frozenset(found)
 
     def _least_constrained(self, event: Event, known: Sequence[bytes]) -> list[Filter]:
         """The alternatives that match the event and that no other covers; none if that takes too long to find out."""

@@ -16,6 +16,7 @@ Plain ODMRP attaches nothing. Its groups are predefined channels, each with a fi
 
 import abc
 import functools
+import itertools
 from collections.abc import Callable, Iterable, Sequence
 from typing import Final, NamedTuple
 
@@ -31,6 +32,8 @@ class Offer(NamedTuple):
     group: int
     filter: Filter | None = None
     """What its members want, if the group was made for a filter."""
+    elements: frozenset[int] | None = None
+    """The keys of the elements that count, if the group was made by some of them."""
 
 
 Known = Callable[[], Sequence[bytes]]
@@ -38,6 +41,9 @@ Known = Callable[[], Sequence[bytes]]
 
 
 class Extension(abc.ABC):
+    memory: int = 1
+    """For how many times `timeout` what a member has attached is `Known`."""
+
     @abc.abstractmethod
     def change(self, filters: Sequence[Filter]) -> None:
         """The node's own subscriptions have changed to these."""
@@ -59,7 +65,7 @@ class Extension(abc.ABC):
         return b""
 
     def merge(self, wanted: Iterable[bytes]) -> bytes:
-        """One attachment that covers all of these."""
+        """One attachment that covers all of these. An empty one says nothing, so that anything may be wanted."""
         return b""
 
     def wants(self, wanted: bytes, event: Event) -> bool:
@@ -78,14 +84,19 @@ class Channels(Extension):
         self._joined = frozenset(channel for filter in filters for channel in self._channels_for(filter))
 
     def _channels_for(self, wanted: Filter) -> list[int]:
-        """The channel with the same filter; otherwise one that covers it; otherwise, to be sure, all of them."""
-        for channel, filter in self._channels.items():
-            if filter == wanted:
-                return [channel]
-        for channel, filter in self._channels.items():
-            if covers(filter, wanted):
-                return [channel]
-        return list(self._channels)
+        """One channel for the filter, or one for each of its alternatives; to be sure all of them if one has none."""
+        whole = self._channel_for(wanted)
+        if whole is not None:
+            return [whole]
+        parts = [self._channel_for(Filter((conjunction,))) for conjunction in wanted.alternatives]
+        found = [channel for channel in parts if channel is not None]
+        return found if len(found) == len(parts) else list(self._channels)
+
+    def _channel_for(self, wanted: Filter) -> int | None:
+        """The channel with the same filter; otherwise one that covers it."""
+        same = (channel for channel, filter in self._channels.items() if filter == wanted)
+        wider = (channel for channel, filter in self._channels.items() if covers(filter, wanted))
+        return next(itertools.chain(same, wider), None)
 
     def offers(self, event: Event, known: Known) -> list[Offer]:
         return [Offer(channel) for channel, filter in self._channels.items() if filter.matches(event)]

@@ -1,7 +1,8 @@
 """The parameters of ODMRP: the paper's two times, its open choices as switches, and bounds."""
 
-from typing import Annotated, Literal
+from typing import Annotated, Final, Literal
 
+import msgspec
 from msgspec import Meta
 
 from roamcast.content.summary.columns import MAX_COLUMNS, Columns
@@ -27,22 +28,25 @@ class Odmrp(Parameters, frozen=True, kw_only=True):
         Meta(max_length=MAX_CHANNELS, description="the filters of predefined channels, as text; with mode = channels"),
     ] = ()
     grouping: Annotated[
-        Literal["digest", "subscription", "source"],
+        Literal["elements", "digest", "subscription", "source"],
         Meta(
-            description="extended, what makes a group: an event's digest; the least constrained subscription that "
-            "wants it; or its source"
+            description="extended, what makes a group: an event's type and the elements of it that known members ask "
+            "for; its whole digest; the least constrained subscription that wants it; or its source"
         ),
-    ] = "digest"
+    ] = "elements"
     request: Annotated[
-        Literal["event", "group", "advertisement"],
+        Literal["group", "event", "advertisement"],
         Meta(
-            description="extended, what a Join Request is about: its event, which is inside; its group, the event "
+            description="what a Join Request is about: its group, the event inside; extended, its event, which is "
             "inside; its group, and the event follows as data"
         ),
-    ] = "event"
+    ] = "group"
     forwarding: Annotated[
         Literal["flag", "summary"],
-        Meta(description="who forwards data: nodes with the flag; or those of them below which somebody wants it"),
+        Meta(
+            description="who forwards data: nodes with the flag; or, extended, those of them below which somebody "
+            "wants it"
+        ),
     ] = "flag"
     upstream: Annotated[
         Literal["first", "all"],
@@ -52,21 +56,13 @@ class Odmrp(Parameters, frozen=True, kw_only=True):
         ),
     ] = "first"
     unknown: Annotated[
-        Literal["hold", "data", "request"],
+        Literal["hold", "data"],
         Meta(
-            description="what becomes of an event while no member is known: it waits for one, for `refresh` at most; "
-            "it goes out as data; or inside a Join Request"
+            description="what becomes of an event while no member is known: it waits for one, at most for `refresh`; "
+            "or it goes out as data"
         ),
     ] = "hold"
-    keep_flag: Annotated[
-        Literal["table", "request"],
-        Meta(description="what keeps a flag: Join Tables that name the node; or any Join Request of the group, too"),
-    ] = "table"
-    tables: Annotated[
-        Literal["reply", "period"],
-        Meta(description="when members send Join Tables: for every Join Request; or every `refresh`"),
-    ] = "reply"
-    merge: Annotated[bool, Meta(description="whether forwarders merge what is wanted below them")] = False
+    merge: Annotated[bool, Meta(description="extended, whether forwarders merge what is wanted below them")] = False
     refresh: Annotated[
         float, Meta(ge=0.01, le=86400, description="least time between two Join Requests of a group, s")
     ] = 5.0
@@ -78,10 +74,13 @@ class Odmrp(Parameters, frozen=True, kw_only=True):
         float,
         Meta(ge=0, le=60, description="how long events wait after a group's first Join Request, for routes to form, s"),
     ] = 0.25
-    summary: Annotated[SummaryParams, Meta(description="how subscriptions are summarised")] = DEFAULTS
+    summary: Annotated[SummaryParams, Meta(description="extended, how subscriptions are summarised")] = DEFAULTS
     columns: Annotated[
         tuple[str, ...],
-        Meta(max_length=MAX_COLUMNS, description="names of elements that all nodes agree on, as a schema's"),
+        Meta(
+            max_length=MAX_COLUMNS,
+            description="extended, names of elements that all nodes agree on, as a schema's",
+        ),
     ] = ()
     held: Annotated[int, Meta(ge=1, le=4096, description="most events of a group that wait")] = 16
     table: Annotated[int, Meta(ge=1, description="most routes, groups or flags")] = 512
@@ -95,3 +94,25 @@ class Odmrp(Parameters, frozen=True, kw_only=True):
         for text in self.channels:
             parse_filter(text)
         Columns(self.columns)
+        if self.mode != "extended":
+            self._check_plain()
+        elif self.request == "event" and self.grouping == "digest":
+            raise ValueError(
+                'request = "event" cannot be combined with grouping = "digest": all events of such a group have the '
+                'same digest, so that it is request = "group"'
+            )
+
+    def _check_plain(self) -> None:
+        """Join Requests and Join Tables of plain ODMRP say nothing about content."""
+        fields = [field for field in msgspec.structs.fields(self) if field.name in _ABOUT_CONTENT]
+        changed = [field.name for field in fields if getattr(self, field.name) != field.default]
+        if self.request == "event":
+            changed.append("request")
+        if changed:
+            raise ValueError(
+                f"'{changed[0]}' cannot be combined with mode = \"{self.mode}\": it is about content, which only "
+                f'mode = "extended" looks at; leave it out'
+            )
+
+
+_ABOUT_CONTENT: Final = ("grouping", "forwarding", "merge", "summary", "columns")

@@ -1,6 +1,6 @@
 """The soft state of a node: what it has heard, until it is too long ago. Every table is bounded."""
 
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field
 from typing import ClassVar, Final
 
@@ -37,10 +37,24 @@ class Route:
     upstream: list[Node]
     about: bytes
     heard: Time
+    told: dict[Node, bytes] | None = None
+    """The members that this node's Join Tables have named along this route; None: it has sent none."""
 
     def add(self, node: Node) -> None:
         if node not in self.upstream and len(self.upstream) < MAX_UPSTREAM:
             self.upstream.append(node)
+            self.told = None
+
+    def news(self, members: dict[Node, bytes]) -> dict[Node, bytes] | None:
+        """What has not been told along this route; None if a Join Table would say nothing new."""
+        if self.told is None:
+            return members
+        return {node: wanted for node, wanted in members.items() if self.told.get(node) != wanted} or None
+
+    def tell(self, members: dict[Node, bytes]) -> None:
+        self.told = self.told or {}
+        for node, wanted in members.items():
+            put(self.told, node, wanted, MAX_MEMBERS)
 
 
 class Routes:
@@ -95,12 +109,6 @@ class Flags:
         self._port.record(MeshChanged(group, True, cause))
         self._port.set_timer(now + self._lifetime + 1, ("flag", group))
 
-    def keep(self, now: Time, group: int) -> None:
-        """Refreshes a flag if it is set."""
-        flag = self._flags.get(group)
-        if flag is not None and now <= flag.expires:
-            flag.expires = now + self._lifetime
-
     def check(self, now: Time, group: int) -> None:
         """The timer of a flag: clears it if nothing has refreshed it."""
         flag = self._flags.get(group)
@@ -124,13 +132,16 @@ class Flags:
 class Members:
     """The members of groups, as learned from Join Tables: at a source all of them, at a forwarder those downstream.
 
-    By group and node: when it was last heard of, and its attachment. Different attachments take at most `MAX_WISHES`
-    bytes together; the group heard of longest ago makes room.
+    By group and node: when it was last heard of, and its attachment. Of more than `MAX_MEMBERS`, those heard of longest
+    ago are merged, since what is dropped would count as wanted by nobody. There is a merged entry for each period of
+    `lifetime`, with a name below 0, so that it expires although others are merged later. Different attachments take at
+    most `MAX_WISHES` bytes together; the group heard of longest ago makes room.
     """
 
-    def __init__(self, lifetime: Time, capacity: int) -> None:
+    def __init__(self, lifetime: Time, capacity: int, merge: Callable[[Sequence[bytes]], bytes]) -> None:
         self._lifetime = lifetime
         self._capacity = capacity
+        self._merge = merge
         self._groups: dict[int, dict[Node, tuple[Time, bytes]]] = {}
         self._wishes: dict[bytes, int] = {}  # how many members have attached each
         self._octets = 0
@@ -138,16 +149,30 @@ class Members:
     def hear(self, now: Time, group: int, node: Node, wanted: bytes) -> None:
         members = self._groups.pop(group, {})
         self._groups[group] = members
-        self._count(wanted)
-        former = members.pop(node, None)
-        members[node] = now, wanted
-        if former is not None:
-            self._discount(former[1])
-        if len(members) > MAX_MEMBERS:
-            self._discount(members.pop(next(iter(members)))[1])
+        self._set(members, node, now, wanted)
+        if len(members) > MAX_MEMBERS and sum(name >= 0 for name in members) > MAX_MEMBERS:
+            self._make_room(now, members)
         while len(self._groups) > self._capacity or (self._octets > MAX_WISHES and len(self._groups) > 1):
             for _, wish in self._groups.pop(next(iter(self._groups))).values():
                 self._discount(wish)
+
+    def _make_room(self, now: Time, members: dict[Node, tuple[Time, bytes]]) -> None:
+        for name in [name for name, (heard, _) in members.items() if name < 0 and now - heard > self._lifetime]:
+            self._discount(members.pop(name)[1])
+        oldest = next(name for name in members if name >= 0)
+        heard, wanted = members.pop(oldest)
+        if now - heard <= self._lifetime:
+            period = -1 - heard // self._lifetime
+            latest, merged = members.get(period, (heard, wanted))
+            self._set(members, period, max(heard, latest), self._merge((merged, wanted)))
+        self._discount(wanted)
+
+    def _set(self, members: dict[Node, tuple[Time, bytes]], name: int, heard: Time, wanted: bytes) -> None:
+        self._count(wanted)
+        former = members.pop(name, None)
+        members[name] = heard, wanted
+        if former is not None:
+            self._discount(former[1])
 
     def _count(self, wish: bytes) -> None:
         if wish not in self._wishes:
@@ -200,5 +225,6 @@ class Sending:
 class Pending:
     """A Join Table that is about to be sent: its sources, and the members collected for it."""
 
-    sources: dict[Node, None] = field(default_factory=dict)
+    sources: dict[Node, bool] = field(default_factory=dict)
+    """Whether a Join Table named this node on the way there; otherwise it answers for itself alone."""
     members: dict[Node, bytes] = field(default_factory=dict)

@@ -108,6 +108,7 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self.port.set_timer(now + round(self._interval * pause), _ANNOUNCE)
         self._holdings.drop_expired(now)
         self._orders.announced()
+        self._incoming.announced()
         self._announcing.announce(now)
 
     # --- Applications -----------------------------------------------------------------------------------------------
@@ -135,6 +136,9 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def unsubscribe(self, now: Time, subscription_id: int) -> None:
         super().unsubscribe(now, subscription_id)
         self._interests_changed(now)
+
+    def holds(self, event_id: EventId) -> bool:
+        return event_id in self._holdings.cache
 
     def _interests_changed(self, now: Time) -> None:
         self._holdings.drop_expired(now)
@@ -285,10 +289,10 @@ class OpportunisticBroker(Broker[Opportunistic]):
     def dropped(self, now: Time, message: Message | Bulk) -> None:
         self._outgoing.dropped(now, message)
 
-    def _put_back(self, header: Header) -> None:
+    def _put_back(self, header: Header, pieces: int) -> None:
         self.port.decide(header.document, "given up")
         if header.source == self.node:
-            self._orders.put_back(header.document, header.sent << header.first)
+            self._orders.put_back(header.document, pieces)
 
     def tables(self) -> dict[str, int]:
         return {

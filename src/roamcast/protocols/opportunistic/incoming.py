@@ -109,6 +109,12 @@ class Incoming:
             self._passing.give_up(passed)
             self._partials.pop(partial_key)
 
+    def announced(self) -> None:
+        """Called at every announce. With whole documents only, what came in part and got no further for so long is of a
+        broadcast that is over, and useless."""
+        if self._whole:
+            self._partials.drop_idle()
+
     def partial(self, id: EventId) -> Partial[Document] | None:
         """The pieces of a document that are here; not those that may be combined only within one broadcast."""
         return self._partials.get((id, 0, 0))

@@ -15,7 +15,7 @@ from typing import Final
 import msgspec
 
 from roamcast.protocols.api import Port, Time
-from roamcast.protocols.messages import Bulk, Message
+from roamcast.protocols.messages import MAX_PIECES, Bulk, Message
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.messages import MILLISECOND, Chunk, Header, chunks, clipped
 from roamcast.units import SECOND
@@ -53,10 +53,10 @@ class Outgoing:
         *,
         relays: Callable[[int], tuple[int, ...]],
         order: Callable[[Time], Job | None],
-        lost: Callable[[Header], None],
+        lost: Callable[[Header, int], None],
     ) -> None:
         """`relays` returns which nodes pass on a broadcast of a scope; `order` returns the next answer to a request;
-        `lost` is called with what was dropped."""
+        `lost` is called with the header and pieces of a document that will not be sent, since the queue was full."""
         self._port = port
         self._pace = pace
         self._relays = relays
@@ -90,6 +90,7 @@ class Outgoing:
             job, (chunk, sent) = self._job, self._chunks.pop(0)
             header = _updated(job, chunk, sent, self._relays(job.header.scope), now)
             if header is None:  # its life is over
+                self._port.decide(job.header.document, "expired")
                 self._chunks = []
                 continue
             self._bulk = Chunk(header, job.document, job.octets)
@@ -117,8 +118,10 @@ class Outgoing:
     def dropped(self, now: Time, message: Message | Bulk) -> None:
         self._host_tells = True
         if self._bulk is not None and message is self._bulk:
-            self._lost(self._bulk.header)
+            header = self._bulk.header
+            unsent = [(header.chunk, header.sent), *self._chunks]
             self._chunks = []
+            self._lost(header, sum(sent << chunk * MAX_PIECES for chunk, sent in unsent))
             self._wait_until(now + _PAUSE)
 
     def timer(self, now: Time, key: Hashable) -> None:

@@ -57,7 +57,11 @@ class Opportunistic(Parameters, frozen=True, kw_only=True):
         Meta(description="what a full cache drops first: by publication, by arrival, by last request, not wanted here"),
     ] = "oldest"
     remember: Annotated[
-        bool, Meta(description="whether a node remembers what it once had, and does not fetch it again")
+        bool,
+        Meta(
+            description="whether a node remembers what it once had, and does not fetch it again; with policy oldest,"
+            " which takes nothing older than what it has, it hardly matters"
+        ),
     ] = True
     carry: Annotated[
         str, Meta(description='what a node carries: "interests", "everything", or its interests and this filter')

@@ -99,6 +99,7 @@ class Passing:
             self._port.decide(header.document, "forwarded")
         else:
             self._port.note("too busy to pass on")
+            self._port.decide(header.document, "given up")
 
     def give_up(self, passed: Passed) -> None:
         passed.done = True

@@ -2,6 +2,7 @@
 
 Mottola, Cugola, Picco, section III-D. A node that has heard no group hello along the tree for too long asks its parent
 (CHK_UP) whether it is still its child. If it is not, or if nobody answers, it is the topmost of its part, and leads.
+A parent that has not answered may still have it as a child, and is told that it is not.
 """
 
 from collections.abc import Hashable
@@ -38,7 +39,7 @@ class LeaderWatch:
         elif (
             self._checking is not None and self._position.parent is not None and key == ("tree", "check", self._checks)
         ):
-            self._replace_leader(now, self._checking)
+            self._give_up(now, self._position.parent, self._checking)
 
     def _check_leader(self, now: Time) -> None:
         parent = self._position.parent
@@ -63,7 +64,11 @@ class LeaderWatch:
 
     def unreachable(self, now: Time, to: Node, message: Message) -> None:
         if isinstance(message, ChkUp) and message.repair == self._checking and to == self._position.parent:
-            self._replace_leader(now, message.repair)
+            self._give_up(now, to, message.repair)
+
+    def _give_up(self, now: Time, parent: Node, cause: int) -> None:
+        self._position.end_link(parent)
+        self._replace_leader(now, cause)
 
     def _replace_leader(self, now: Time, cause: int) -> None:
         """As after a failed repair: a member becomes the leader, a forwarder asks a child to."""

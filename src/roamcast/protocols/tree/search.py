@@ -13,11 +13,13 @@ The rules this file owns:
 * Each reply prepares a path from its top: a node that passes it down the tree makes room below itself first.
 * A reply passes a node once per request, and a node offers itself once per request. The reverse paths of late copies
   may form a loop when a path has been reversed meanwhile; no reply runs through it.
+* No two requests of a node have the same serial, not even across its restarts: others would take the second for a copy
+  of the first, and facts would count both as one repair.
 * A path is reversed from its far end (`activation = "confirmed"`): the new parent adopts the child there, and each node
   on the path takes its new parent when that one has told its own new position.
 """
 
-from collections.abc import Hashable
+from collections.abc import Hashable, Mapping
 from dataclasses import dataclass, field
 from random import Random
 from typing import Final, NamedTuple, Protocol, TypeVar
@@ -36,6 +38,9 @@ from roamcast.units import seconds
 
 REMEMBERED: Final = 512
 """Requests, replies and leaders that a node remembers; the oldest is forgotten first."""
+KEPT: Final = "tree/serial"
+RESERVED: Final = 256
+"""Serials that are reserved on disk at a time, so that writing is rare."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -102,6 +107,7 @@ class Search:
         self._at_once = params.activation == "at-once"
         self.repair: Repair | None = None
         self._serial = 0
+        self._reserved = 0  # the last serial that this node may use before it reserves more
         self._reverse: dict[tuple[int, int, int, bool], Reverse] = {}  # origin, serial, attempt, climbing
         self._forward: dict[tuple[int, int, int], Forward] = {}  # origin, serial, replier
         self._pending: dict[tuple[int, int], Pending] = {}  # origin, serial
@@ -116,7 +122,14 @@ class Search:
             "answered": len(self._answered),
         }
 
+    def remember_serials(self, kept: Mapping[str, bytes]) -> None:
+        """Begins after every serial from before a restart."""
+        self._serial = self._reserved = int.from_bytes(kept.get(KEPT, b""), "big")
+
     def next_serial(self) -> int:
+        if self._serial == self._reserved:
+            self._reserved += RESERVED
+            self.port.keep(KEPT, self._reserved.to_bytes(8, "big"))
         self._serial += 1
         return self._serial
 

@@ -78,6 +78,7 @@ class Tree:
 
     def start(self, now: Time, kept: Mapping[str, bytes], *, member: bool) -> None:
         self.position.remember_ranks(kept)
+        self.search.remember_serials(kept)
         self.port.set_timer(now + round(self.rng.random() * self._hello), HELLO)
         self.port.set_timer(now + round(self.rng.random() * self._group_hello), GROUP_HELLO)
         if member:

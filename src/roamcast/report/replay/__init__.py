@@ -9,7 +9,7 @@ from importlib import resources
 from pathlib import Path
 from typing import Final
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
 from roamcast.report.page import page_head

@@ -5,9 +5,9 @@ from typing import Any, Final
 
 import msgspec
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.errors import RoamcastError
-from roamcast.sim.scenario import Scenario
+from roamcast.sim.scenario.scenario import Scenario
 
 _ASIDE: Final = ("name", "record.", "protocol.")
 """Fields whose differences are not labelled; the protocol is named separately."""

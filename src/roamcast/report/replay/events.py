@@ -6,14 +6,14 @@ from typing import Any, Final, get_args
 
 import numpy as np
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.analysis.possible import NEVER
+from roamcast.analysis.terms import terms_of
+from roamcast.analysis.why.causes import MEANING, Cause
+from roamcast.analysis.why.missed import expected, missed
+from roamcast.analysis.why.record import Record
+from roamcast.analysis.why.text import brief
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.content.event import event_name
-from roamcast.facts.possible import NEVER
-from roamcast.facts.summary import terms_of
-from roamcast.facts.why.causes import MEANING, Cause
-from roamcast.facts.why.missed import expected, missed
-from roamcast.facts.why.record import Record
-from roamcast.facts.why.text import brief
 from roamcast.protocols.facts import Decided
 from roamcast.report.replay.pack import Pack
 from roamcast.units import SECOND
@@ -84,14 +84,14 @@ def _titles(run: RecordedRun) -> list[list[str]]:
 
 
 def _add_subscriptions(pack: Pack, run: RecordedRun) -> dict[str, Any]:
-    terms = terms_of(run.tables)
-    texts = [str(term.filter) for term in terms]
+    terms = terms_of(run.tables["subscribe"])
+    texts = [term.filter for term in terms]
     filters = list(dict.fromkeys(texts))
     end = run.scenario.end
     pack.add("wish.one", np.array([term.node for term in terms]), "i4")
     pack.add("wish.other", np.array([filters.index(text) for text in texts]), "i4")
     pack.add("wish.from", np.array([term.start for term in terms]) / SECOND, "f8")
-    pack.add("wish.until", np.array([end if term.end is None else term.end for term in terms]) / SECOND, "f8")
+    pack.add("wish.until", np.array([min(term.end, end) for term in terms]) / SECOND, "f8")
     return {"filters": filters}
 
 

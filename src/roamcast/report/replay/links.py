@@ -4,7 +4,7 @@ from collections import defaultdict
 
 import numpy as np
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.report.replay.pack import Pack
 from roamcast.units import SECOND
 

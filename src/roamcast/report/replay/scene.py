@@ -9,7 +9,7 @@ from typing import Any, Final
 import numpy as np
 import pyarrow as pa
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.content.context.rules import region_of
 from roamcast.content.context.text import parse_context
 from roamcast.content.region import Circle

@@ -7,7 +7,7 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from roamcast.campaign.recorded import RecordedRun
+from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.report.replay.pack import Pack
 from roamcast.units import SECOND
 

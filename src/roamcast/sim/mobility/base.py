@@ -119,10 +119,11 @@ class Pen:
 
     __slots__ = ("_area", "time", "x", "y")
 
-    def __init__(self, area: Area, place: Point) -> None:
+    def __init__(self, area: Area | None, place: Point) -> None:
+        """Without an area, a walk may go anywhere."""
         self._area = area
         self.time = 0
-        self.x, self.y = area.clamp(*place)
+        self.x, self.y = place if area is None else area.clamp(*place)
 
     def move(
         self, place: Point, until: int, *, room: int = OUTDOORS, travelling: bool = False, absent: bool = False
@@ -130,7 +131,7 @@ class Pen:
         """Moves to `place`, to arrive at `until`."""
         if until <= self.time:
             return []
-        x, y = self._area.clamp(*place)
+        x, y = place if self._area is None else self._area.clamp(*place)
         leg = Leg(self.time, until, self.x, self.y, x, y, room != OUTDOORS, room, travelling, absent)
         self.time, self.x, self.y = until, x, y
         return [leg]

@@ -5,16 +5,24 @@ Every error in a file becomes a `ScenarioError` that names the file, the line, i
 
 import math
 import re
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import Final
+from typing import Final, TypeVar
 
+from roamcast.errors import RoamcastError
 from roamcast.sim.mobility.base import FOREVER, Area, ScenarioError, nanoseconds
 
 SHOWN: Final = 120
 """How many characters of an offending line are shown: a file of the wrong kind may have very long lines."""
 
 NODE: Final = re.compile(r"[0-9]{1,9}")
+
+
+T = TypeVar("T")
+
+
+class Refused(RoamcastError):
+    """A line is not what its format requires. The reason has none of the line's values, so that it can be counted."""
 
 
 class Lines:
@@ -39,6 +47,13 @@ class Lines:
         except OSError as problem:
             raise ScenarioError(f"{self._path}: cannot be read: {problem.strerror}") from None
 
+    def parse(self, parse: Callable[[str], T], text: str) -> T:
+        """What the current line says; an error names it."""
+        try:
+            return parse(text)
+        except Refused as problem:
+            raise self.error(str(problem)) from None
+
     def error(self, rule: str) -> ScenarioError:
         shown = self._text if len(self._text) <= SHOWN else self._text[:SHOWN] + "…"
         return ScenarioError(f"{self._path}, line {self._number}: {rule}\n  {shown}")
@@ -58,27 +73,29 @@ class Lines:
             raise self.error(f"node {node}: the scenario has nodes 0 to {self._nodes - 1}")
         return node
 
-    def real(self, what: str, text: str) -> float:
-        try:
-            value = float(text)
-        except ValueError:
-            value = math.nan
-        # `float` also reads "1_000", which no writer of movement files means.
-        if not math.isfinite(value) or "_" in text:
-            raise self.error(f"{what} {text!r}: expected a finite number")
-        return value
-
-    def time(self, text: str) -> int:
-        """The time in ns of a text in s."""
-        seconds = self.real("time", text)
+    def time(self, seconds: float) -> int:
+        """The time in ns."""
         if not (seconds >= 0 and (time := nanoseconds(seconds)) < FOREVER):
             raise self.error(f"time {seconds:g} s: it must be 0 or more, and below 4.6e9")
         return time
 
-    def coordinate(self, axis: str, text: str, node: int) -> float:
-        value = self.real(axis, text)
+    def coordinate(self, axis: str, value: float, node: int) -> float:
         if not 0 <= value <= self._extent[axis]:
             raise self.error(
                 f"node {node} at {axis} = {value:g} m: it must lie in the area, 0 to {self._extent[axis]:g} m"
             )
         return value
+
+
+def real(what: str, text: str, least: float = -math.inf) -> float:
+    """The number of a text; raises `Refused`."""
+    try:
+        value = float(text)
+    except ValueError:
+        value = math.nan
+    # `float` also reads "1_000", which no writer of movement files means.
+    if not math.isfinite(value) or "_" in text:
+        raise Refused(f"{what} is not a number")
+    if value < least:
+        raise Refused(f"{what} is below {least:g}")
+    return value

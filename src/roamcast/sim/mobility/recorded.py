@@ -13,7 +13,7 @@ from msgspec import Meta
 from roamcast.sim.mobility.base import Area, Leg, Model, Problem
 from roamcast.sim.mobility.lines import Lines
 from roamcast.sim.mobility.ns2 import read_ns2
-from roamcast.sim.mobility.samples import read_samples
+from roamcast.sim.mobility.samples import SEPARATORS, read_samples
 from roamcast.sim.mobility.trace import Subset, Window, leg_walks
 
 READERS: Final[dict[str, Callable[[Lines, Area, int], list[Iterator[Leg]]]]] = {"ns2": read_ns2, "csv": read_samples}
@@ -62,8 +62,8 @@ def _tell(lines: Lines) -> str:
     for text in lines:
         if text.startswith(("$", "set ")):
             return "ns2"
-        if "," in text and not text.startswith("#"):
+        if any(mark in text for mark in SEPARATORS) and not text.startswith("#"):
             return "csv"
         if text and not text.startswith("#"):
-            raise lines.error("expected movement of ns-2 ($node_…) or the header time,node,x,y")
+            raise lines.error("expected movement of ns-2 ($node_…) or a header such as time,node,x,y")
     raise lines.error_in_file("it is empty: expected movement of ns-2 or samples time,node,x,y")

@@ -53,6 +53,16 @@ Window = Annotated[
 ]
 
 
+class Speeds(msgspec.Struct, frozen=True, kw_only=True):
+    """The speeds of a trace's legs, m/s."""
+
+    median: float
+    p95: float
+    most: float
+    implausible: float
+    """The share of legs that are faster than anything that carries a radio on the ground."""
+
+
 class About(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a trace, in `trace.json`."""
 
@@ -76,6 +86,8 @@ class About(msgspec.Struct, frozen=True, kw_only=True):
     corner: tuple[float, float] | None = None
     """Where (0, 0) is in the recording's own coordinates, x or east first."""
     geographic: bool = False
+    speeds: Speeds | None = None
+    """None for contacts, if there are no legs, and in traces made before this was recorded."""
 
 
 def is_trace(folder: Path) -> bool:
@@ -89,7 +101,7 @@ def read_about(folder: Path, kind: str | None = None) -> About:
         content = file.read_bytes()
     except OSError:
         raise ScenarioError(
-            f"{folder}: is no trace ({ABOUT_FILE} is missing): make one with roamcast traces import"
+            f"{folder}: is not a trace ({ABOUT_FILE} is missing): make one with roamcast traces import"
         ) from None
     about = decode_bytes(content, About, f"{file}: cannot be read", ScenarioError, "JSON")
     if about.version != VERSION:

@@ -1,0 +1,1 @@
+"""What the facts of one run mean, without Spark: pairs, contacts, what was possible, causes, measures."""

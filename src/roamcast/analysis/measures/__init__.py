@@ -1,0 +1,1 @@
+"""One file for each family of measures; `catalogue` has all of them."""

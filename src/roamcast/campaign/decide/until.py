@@ -1,0 +1,103 @@
+"""Adds seeds only where they are needed: a goal for a measure, and how many seeds each point gets next.
+
+The rules this file owns:
+
+* A goal is `MEASURE within WIDTH`: at every point, for every variant, half of the interval's width is at most WIDTH, or
+  WIDTH per cent of the mean (`within 5%`).
+* Seeds come in looks: `FIRST`, then half as many again each time, up to the most. A point that has reached its goal
+  gets no more. All variants of a point have the same seeds, or they could not be compared seed by seed.
+* Each look has its own level (`sequential.Looks`), so that all looks together are wrong in 5 % at most: the interval
+  that ends the waiting is wider than a plain one of as many seeds.
+"""
+
+import math
+import re
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Final, Protocol
+
+import pyarrow.parquet as pq
+
+from roamcast.campaign.folder.layout import RUNS_FILE
+from roamcast.errors import ConfigError
+from roamcast.statistics.intervals import interval
+from roamcast.statistics.sequential import LEAST, Looks
+
+FIRST: Final = 5
+GROWTH: Final = 1.5
+_GOAL: Final = re.compile(r"\s*(\w+)\s+within\s+(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)\s*")
+
+Place = tuple[str, str]
+"""An experiment, and the JSON of a point's axes."""
+
+
+class Stopping(Protocol):
+    """Decides which points need more seeds."""
+
+    def check(self, measures: Collection[str]) -> None:
+        """Refuses a campaign without the measures that the decision needs."""
+
+    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
+        """The points that need more seeds than they have; `before` is what they had at the previous look."""
+
+
+@dataclass(frozen=True)
+class Goal:
+    """A measure, and how precisely it should be known."""
+
+    measure: str
+    within: float
+    relative: bool = False
+
+    def check(self, measures: Collection[str]) -> None:
+        if self.measure not in measures:
+            known = ", ".join(measures)
+            raise ConfigError(f"until {self.measure}: the campaign does not measure it; it measures {known}")
+
+    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
+        looks = Looks(most)
+        found = []
+        for place, variants in _values(out, self.measure).items():
+            if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
+                continue
+            level = looks.level_at(seeds[place], before.get(place, 0))
+            if not all(len(known) >= LEAST and self.reached(known, level) for known in variants.values()):
+                found.append(place)
+        return found
+
+    def reached(self, values: list[float], level: float) -> bool:
+        found = interval(values, level)
+        return found.half <= (self.within * abs(found.mean) if self.relative else self.within)
+
+
+def parse_goal(text: str) -> Goal:
+    found = _GOAL.fullmatch(text)
+    if found is None or float(found[2]) <= 0:
+        raise ConfigError(f"{text!r}: expected a measure and a width, such as 'delivery within 0.02' or '… within 5%'")
+    relative = bool(found[3])
+    return Goal(found[1], float(found[2]) / (100 if relative else 1), relative)
+
+
+def first_look(most: int) -> int:
+    return min(most, max(FIRST, LEAST))
+
+
+def next_look(seeds: int, most: int) -> int:
+    return min(most, math.ceil(seeds * GROWTH))
+
+
+def _values(out: Path, measure: str) -> dict[Place, dict[str, list[float]]]:
+    """The values of a measure by point and variant, over the seeds that have one."""
+    measured = {
+        row["run"]: row["value"]
+        for row in pq.read_table(out / "measures" / "run.parquet", partitioning=None).to_pylist()
+        if row["measure"] == measure
+    }
+    found: dict[Place, dict[str, list[float]]] = {}
+    rows: list[dict[str, Any]] = pq.read_table(out / RUNS_FILE, partitioning=None).to_pylist()
+    for row in rows:
+        known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], [])
+        if measured.get(row["run"]) is not None:
+            known.append(measured[row["run"]])
+    return found

@@ -1,0 +1,149 @@
+"""A campaign: one or more experiments, and the table of runs planned from them.
+
+No Spark here: errors are found before Spark starts. The rules this file owns:
+
+* Seeds are paired: every variant and every point of an experiment runs with the same seeds. Movement and workload
+  follow from the scenario and the seed alone, so variants that differ in their protocol see the same world.
+* A run that several rows need is simulated once (`identity.run_id`).
+* Every scenario is checked when the campaign is planned, so that none turns out to be wrong hours later.
+"""
+
+import json
+from collections.abc import Callable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import msgspec
+
+from roamcast.campaign.define.estimate import estimated
+from roamcast.campaign.define.experiment import CampaignError, Experiment, load_experiment, repeated
+from roamcast.campaign.define.identity import canonical_hash, completed, find_files, run_id
+from roamcast.campaign.define.inputs import Files, Sources
+from roamcast.sim.scenario.recordings import check_recordings
+
+__all__ = ["CampaignError", "Experiment", "Plan", "Run", "load_experiment", "plan"]
+
+
+@dataclass(frozen=True)
+class Run:
+    """One scenario with one seed, and everything needed to run it."""
+
+    run: str
+    scenario: str
+    """JSON of the completed scenario."""
+    estimate: float
+    """CPU seconds, roughly."""
+    files: Files
+    protocol: str = ""
+
+
+@dataclass(frozen=True)
+class Plan:
+    """The planned runs of a campaign."""
+
+    experiments: tuple[dict[str, Any], ...]
+    """Each as `campaign.json` describes it."""
+    rows: list[dict[str, Any]] = field(default_factory=list)
+    """Rows of the table RUNS: one per experiment, variant, point and seed."""
+    distinct: list[Run] = field(default_factory=list)
+    """The runs, in the order to start them: the longest first, or one started last would run alone at the end."""
+    sources: Sources = field(default_factory=Sources)
+    """Where the runs' input files come from."""
+
+    def only(self, wanted: Callable[[dict[str, Any]], bool]) -> "Plan":
+        """The part of the plan whose rows are wanted."""
+        rows = [row for row in self.rows if wanted(row)]
+        runs = {row["run"] for row in rows}
+        return replace(self, rows=rows, distinct=[run for run in self.distinct if run.run in runs])
+
+    def with_seeds(self, count: Mapping[tuple[str, str], int]) -> "Plan":
+        """The part of the plan with the first `count` seeds of each point, by experiment and axes."""
+        order = {one["name"]: {seed: place for place, seed in enumerate(one["seeds"])} for one in self.experiments}
+        return self.only(lambda row: order[row["experiment"]][row["seed"]] < count[row["experiment"], row["axes"]])
+
+
+def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
+    """The runs of the experiments; `seeds` overrides the number of seeds in the files."""
+    for name in repeated([one.name for one in experiments]):
+        raise CampaignError(f"two experiments are named {name!r}: their results could not be told apart")
+    if seeds is not None and seeds < 1:
+        raise CampaignError(f"seeds: {seeds}: at least one seed")
+    planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
+    runs: dict[str, Run] = {}
+    for one in experiments:
+        for row, run in _rows(one, one.seeds(seeds), planned.sources):
+            planned.rows.append(row)
+            runs.setdefault(run.run, run)
+    planned.distinct.extend(sorted(runs.values(), key=lambda run: (-run.estimate, run.run)))
+    return planned
+
+
+def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
+    opened = set()
+    for variant in one.variants:
+        for number, point in enumerate(one.points(variant)):
+            scenario = completed(one.at(variant, point), one.folder)
+            recordings = (scenario.movement, scenario.links, scenario.area, scenario.nodes)
+            if recordings not in opened:
+                check_recordings(msgspec.structs.replace(scenario, seed=seeds[0]), one.source, one.folder)
+                opened.add(recordings)
+            files, estimate = find_files(scenario, one.folder, sources), estimated(scenario)
+            for seed in seeds:
+                seeded = msgspec.structs.replace(scenario, seed=seed)
+                encoded = msgspec.json.encode(seeded).decode()
+                run = Run(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
+                yield (
+                    {
+                        "run": run.run,
+                        "experiment": one.name,
+                        "variant": variant.name,
+                        "point": number,
+                        "axes": json.dumps(point, ensure_ascii=False),
+                        "seed": seed,
+                        "scenario": run.scenario,
+                        "folder": str(one.folder),
+                        "estimate": estimate,
+                    },
+                    run,
+                )
+
+
+def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
+    """An experiment for `campaign.json`. The hashes cover what identifies the experiment: seeds, points, axes, variants
+    and figures may be added or removed, but the meaning of an axis, one of its values, or a variant must not change."""
+    spec = one.spec
+    variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
+    axes = [
+        {
+            "label": axis.name,
+            "field": None if axis.puts else axis.targets[0],  # whose unit the values have
+            "fields": list(axis.targets),
+            "values": list(axis.values),
+            "template": axis.template,
+            "puts": list(axis.puts),
+        }
+        for axis in spec.axes
+    ]
+    hashes = {
+        "scenario": canonical_hash(one.scenario),
+        "axes": {axis["label"]: canonical_hash([axis["fields"], axis["template"]]) for axis in axes},
+        "axis values": {
+            f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
+        },
+        "variants": {variant["name"]: canonical_hash(variant) for variant in variants},
+    }
+    return {
+        "name": one.name,
+        "title": spec.title,
+        "paper": spec.paper,
+        "seeds": seeds,
+        "mode": spec.mode,
+        "axes": axes,
+        "variants": variants,
+        "baseline": spec.baseline,
+        "measures": None if spec.measures is None else list(spec.measures),
+        "figures": [msgspec.to_builtins(figure) for figure in spec.figures],
+        "scenario": one.scenario,
+        "source": one.source,
+        "hashes": hashes,
+    }

@@ -1,0 +1,387 @@
+"""What the words of claims mean in numbers: the kinds of checks.
+
+The rules this file owns, fixed for all claims before any was measured:
+
+* Two terms are compared seed by seed: the same seed gives the same movement, subscriptions and publications, so the
+  sample consists of paired differences. `evidence.py` says how strong it is, and shows it as an interval.
+* *about x*: within 15 % of x (ratios, such as delivery: within 0.05). *rises, falls*: from the first to the last
+  point. *slightly, hardly*: by less than 0.05 (costs: 15 %), over the whole range. *clearly*: by at least 10 %, the
+  interval excluding 0. *comparable*: within 15 %. *far below*: less than half. *steadily*: at every step. *steep*: more
+  than half of a rise within a third of the axis. *against*: about the relative difference from another term, along the
+  axis.
+* `conditions.py` says when a condition holds. For *clearly* the mean decides too: it must be beyond 10 %, and the
+  interval only has to exclude 0.
+* A place at which no seed has the number, such as a difference relative to almost nothing (`floor`), is not measured;
+  the others count.
+* If the data makes a choice, the interval includes the choice: the least step, the points farthest apart, the best
+  point, the steepest part of a rise, and the place where a curve reaches a value.
+"""
+
+import itertools
+from collections.abc import Callable, Iterator, Sequence
+from typing import Final, NamedTuple
+
+from roamcast.papers.claims import Check, Term
+from roamcast.papers.conditions import INF, Band, Condition
+from roamcast.papers.reached import common, reached, reaches, typical
+from roamcast.papers.terms import ClaimedCurves, Crossing
+from roamcast.statistics.curves import BySeed, Missing, Point
+from roamcast.statistics.evidence import UNBOUNDED, Bounds, Chosen, Evidence, Sample, ShareOfRise
+from roamcast.statistics.intervals import LEVEL, Estimate
+
+_SHARE: Final[Bounds] = (0.0, 1.0)
+_DIFFERENCE: Final[Bounds] = (-1.0, 1.0)
+"""Of two shares."""
+
+
+class Finding(NamedTuple):
+    """The number found at one place, the condition on it, and how it is shown."""
+
+    place: str
+    found: Evidence
+    condition: Condition
+    shown: Callable[[Estimate], str]
+    unit: str = ""
+    """The unit of the number found: per cent or its own."""
+
+
+def _sample(check: Check, values: BySeed, bounds: Bounds = UNBOUNDED) -> Sample:
+    """`bounds` are those of a share."""
+    if not values:
+        raise Missing("no seed has a value")
+    return Sample([values[seed] for seed in sorted(values)], check.exact, bounds if check.share else UNBOUNDED)
+
+
+# --- A term against a value -----------------------------------------------------------------------------------------
+
+
+def _about(check: Check, value: float) -> Condition:
+    margin = _number(check, ratio=0.05, cost=0.15) * (1 if check.share else abs(value))
+    return Condition(Band(value - margin, value + margin, closed=True))
+
+
+_LEVELS: Final[dict[str, Callable[[Check, float], Condition]]] = {
+    "about": _about,
+    "above": lambda _, value: Condition(Band(value, INF)),
+    "below": lambda _, value: Condition(Band(-INF, value)),
+    "at least": lambda _, value: Condition(Band(value, INF, closed=True)),
+    "at most": lambda _, value: Condition(Band(-INF, value, closed=True)),
+}
+
+
+def _level(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    assert check.value is not None
+    condition = _LEVELS[check.kind](check, check.value)
+    if check.of.reaching is not None:
+        place = curves.crossing(check.of)
+        yield Finding(place.place, reached(check, place, None, None), condition, _plain)
+        return
+    points = curves.points(check.of)
+    if check.where is not None:
+        also, above = check.where.measure, check.where.above
+        points = [point for point in points if _surely_above(check, curves.beside(check.of, point, also), above)]
+    if check.of.at == "best":
+        best = Chosen([[_sample(check, point.values, _SHARE)] for point in points])
+        yield Finding(points[best.place[0]].place, best, condition, _plain)
+        return
+    for point in points:
+        yield Finding(point.place, _sample(check, point.values, _SHARE), condition, _plain)
+
+
+def _surely_above(check: Check, point: Point, value: float) -> bool:
+    return _sample(check, point.values).interval(LEVEL).low > value
+
+
+# --- A term along its axis ------------------------------------------------------------------------------------------
+
+
+def _trend(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    points = _several(check, curves)
+    yield _compare(check, points[-1], points[0], f"{points[0].place} to {points[-1].place}")
+
+
+def _steps(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    """The step that goes least in the right direction, chosen by the data."""
+    points = _several(check, curves)
+    steps = list(itertools.pairwise(points))
+    up = check.kind == "steadily rises"
+    samples = [_sample(check, after.minus(before), _DIFFERENCE) for before, after in steps]
+    least = Chosen([samples] if up else [[sample] for sample in samples])
+    before, after = steps[max(least.place)]
+    comparison = _MORE if up else _LESS
+    condition = comparison.condition(_number(check, *comparison.numbers))
+    shown = _against(after, before, relative=False)
+    yield Finding(f"{before.place} to {after.place}", least, condition, shown)
+
+
+def _range(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    """The two points that are farthest apart, chosen by the data."""
+    points = _several(check, curves)
+    relative = not check.share
+    yield _farthest(check, points, relative, lambda high, low: _against(high, low, relative))
+
+
+def _farthest(
+    check: Check, points: Sequence[Point], relative: bool, shown: Callable[[Point, Point], Callable[[Estimate], str]]
+) -> Finding:
+    pairs, samples = [], []
+    plain = not relative and check.than is None
+    for high, low in itertools.permutations(points, 2):
+        values = high.relative_to(low, check.floor) if relative else high.minus(low)
+        if values:
+            pairs.append((high, low))
+            samples.append(_sample(check, values, _DIFFERENCE if plain else UNBOUNDED))
+    if not pairs:
+        raise Missing("no seed has a value at two points")
+    farthest = Chosen([[sample] for sample in samples])
+    high, low = pairs[farthest.place[0]]
+    condition = Condition(Band(-INF, _number(check, *_SLIGHT)))
+    unit = "" if plain else "%"
+    return Finding(f"{low.place} to {high.place}", farthest, condition, shown(high, low), unit)
+
+
+def _steep(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    """The share of the rise from the first to the last point that falls into the steepest third of the axis."""
+    points = _several(check, curves)
+    first, last = points[0], points[-1]
+    third = (last.position - first.position) / 3 * (1 + 1e-9)  # 0.7 - 0.4 is not 0.3 in doubles
+    pairs = [(low, high) for low in points for high in points if 0 < high.position - low.position <= third]
+    seeds = common(points)
+    rise = [last.values[seed] - first.values[seed] for seed in seeds]
+    if not pairs or not seeds or sum(rise) <= 0:
+        raise Missing("no rise, or no two points within a third of the axis")
+    parts = [[high.values[seed] - low.values[seed] for seed in seeds] for low, high in pairs]
+    found = ShareOfRise(parts, rise, check.exact)
+    low, high = pairs[found.place]
+    condition = Condition(Band(_number(check, ratio=0.5, cost=0.5), INF))
+    yield Finding(
+        f"{low.place} to {high.place}",
+        found,
+        condition,
+        lambda found: f"{_percent(found, signed=False)} of the rise",
+        "%",
+    )
+
+
+def _several(check: Check, curves: ClaimedCurves) -> list[Point]:
+    points = [] if check.of.reaching or check.of.at == "best" else curves.points(check.of)
+    if len(points) < 2:
+        raise Missing("a curve of one point has no course")
+    return points
+
+
+# --- A term against another -----------------------------------------------------------------------------------------
+
+
+class Comparison(NamedTuple):
+    """How two terms are compared."""
+
+    relative: bool | None
+    """Relative to the second, or the plain difference; None: depends on the measure."""
+    numbers: tuple[float, float]
+    """For ratios and for costs."""
+    condition: Callable[[float], Condition]
+
+
+_SLIGHT: Final = (0.05, 0.15)
+_TENTH: Final = (0.1, 0.1)
+_NONE: Final = (0.0, 0.0)
+_LESS: Final = Comparison(False, _NONE, lambda number: Condition(Band(-INF, -number)))
+_MORE: Final = Comparison(False, _NONE, lambda number: Condition(Band(number, INF)))
+
+_COMPARISONS: Final = {
+    "rises": _MORE,
+    "higher than": _MORE,
+    "falls": _LESS,
+    "lower than": _LESS,
+    "slightly below": Comparison(None, _SLIGHT, lambda number: Condition(Band(-number, 0))),
+    "slightly above": Comparison(None, _SLIGHT, lambda number: Condition(Band(0, number))),
+    "not below": Comparison(None, _SLIGHT, lambda number: Condition(Band(-number, INF))),
+    "comparable with": Comparison(True, (0.15, 0.15), lambda number: Condition(Band(-number, number, closed=True))),
+    "clearly below": Comparison(
+        True, _TENTH, lambda number: Condition(Band(-INF, -number, closed=True), Band(-INF, 0))
+    ),
+    "clearly above": Comparison(True, _TENTH, lambda number: Condition(Band(number, INF, closed=True), Band(0, INF))),
+    "far below": Comparison(True, (0.5, 0.5), lambda number: Condition(Band(-INF, -number))),
+}
+
+
+def _versus(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    assert check.than is not None
+    if "best" in (check.of.at, check.than.at):
+        yield _best(check, curves, check.than)
+        return
+    lefts: Sequence[Point | Crossing] = (
+        curves.points(check.of) if not check.of.reaching else [curves.crossing(check.of)]
+    )
+    for left in lefts:
+        try:
+            right = _opposite(check, curves, left)
+            if right is not None:
+                yield _compare(check, left, right, left.place)
+        except Missing as problem:
+            yield f"{left.place}: {problem}" if left.place else str(problem)
+
+
+def _opposite(check: Check, curves: ClaimedCurves, left: Point | Crossing) -> Point | Crossing | None:
+    assert check.than is not None
+    right = curves.opposite(check.of, left if isinstance(left, Point) else left.values[0], check.than)
+    if isinstance(right, Crossing) and isinstance(right.target, Point) and not reaches(right):
+        return None  # it never reaches the left's level: nothing to compare with
+    return right
+
+
+def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, place: str) -> Finding:
+    comparison = _COMPARISONS[check.kind]
+    relative = _is_relative(check, comparison)
+    condition = comparison.condition(_number(check, *comparison.numbers))
+    found: Evidence
+    if isinstance(left, Point) and isinstance(right, Point):
+        found = _compared(check, left, right, relative)
+    else:
+        found = reached(check, left, right, check.floor if relative else None)
+    return Finding(place, found, condition, _against(left, right, relative), "%" if relative else "")
+
+
+def _best(check: Check, curves: ClaimedCurves, than: Term) -> Finding:
+    """Compares the best point, on one side or both, with all candidates for the best.
+
+    If both sides are the same curve, a point is compared with the other points: if it is lower than the best of the
+    others, it is lower than the best.
+    """
+    comparison = _COMPARISONS[check.kind]
+    relative = _is_relative(check, comparison)
+    same = (check.of.experiment, check.of.variant, check.of.measure) == (than.experiment, than.variant, than.measure)
+    lefts, rights = curves.points(check.of), curves.points(than)
+    if check.of.at != "best" and len(lefts) > 1:
+        raise Missing("the best is compared with one point")
+    if than.at != "best":
+        rights = rights[:1]
+    if same and check.of.at == "best":
+        lefts = [left for left in lefts if left.number != rights[0].number]
+    elif same:
+        rights = [right for right in rights if right.number != lefts[0].number]
+    # Below the floor there is no relative difference, from any point.
+    rights = [right for right in rights if all(_difference(check, left, right, relative) for left in lefts)]
+    if not lefts or not rights:
+        raise Missing("there is no other point to compare with")
+    samples = [[_compared(check, left, right, relative) for right in rights] for left in lefts]
+    found = Chosen(samples)
+    left, right = lefts[found.place[0]], rights[found.place[1]]
+    condition = comparison.condition(_number(check, *comparison.numbers))
+    place = f"{left.place} against {right.place}"
+    return Finding(place, found, condition, _against(left, right, relative), "%" if relative else "")
+
+
+def _is_relative(check: Check, comparison: Comparison) -> bool:
+    return not check.share if comparison.relative is None else comparison.relative
+
+
+def _difference(check: Check, left: Point, right: Point, relative: bool) -> BySeed:
+    return left.relative_to(right, check.floor) if relative else left.minus(right)
+
+
+def _compared(check: Check, left: Point, right: Point, relative: bool) -> Sample:
+    same_measure = check.than is None or check.than.measure == check.of.measure
+    bounds = _DIFFERENCE if same_measure and not relative else UNBOUNDED
+    return _sample(check, _difference(check, left, right, relative), bounds)
+
+
+def _gap(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    """Whether `of` is farther above `than` at the first point than at the last."""
+    gaps = _two_or_more(_gaps(check, curves, relative=False))
+    first, last = gaps[0], gaps[-1]
+    means = f"{show(first.mean)} to {show(last.mean)}"
+    yield Finding(
+        f"{first.place} to {last.place}",
+        _sample(check, last.minus(first)),
+        Condition(Band(-INF, 0)),
+        lambda found: f"from {means}, {_plain(found, signed=True)}",
+    )
+
+
+_COURSES: Final = {"rises against": _MORE, "falls against": _LESS}
+
+
+def _course(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    """How the difference of `of` from `than`, relative to `than`, changes along the axis."""
+    every = _gaps(check, curves, relative=True)
+    gaps = _two_or_more([gap for gap in every if gap.values])
+    yield from (f"{gap.place}: no seed has a value" for gap in every if not gap.values)
+    if check.kind == "hardly moves against":
+        yield _farthest(check, gaps, relative=False, shown=lambda high, low: _by(low, high))
+        return
+    first, last = gaps[0], gaps[-1]
+    comparison = _COURSES[check.kind]
+    condition = comparison.condition(_number(check, *comparison.numbers))
+    found = _sample(check, last.minus(first))
+    yield Finding(f"{first.place} to {last.place}", found, condition, _by(first, last), "%")
+
+
+def _gaps(check: Check, curves: ClaimedCurves, relative: bool) -> list[Point]:
+    """The difference from `than`, at every point of `of` that has a counterpart."""
+    assert check.than is not None
+    gaps = []
+    for left in curves.points(check.of):
+        right = curves.opposite(check.of, left, check.than)
+        if isinstance(right, Crossing):
+            raise Missing("a course is not compared with where a curve reaches a value")
+        if right is not None:
+            gaps.append(Point(left.number, left.axes, _difference(check, left, right, relative), left.place))
+    return gaps
+
+
+def _two_or_more(gaps: list[Point]) -> list[Point]:
+    if len(gaps) < 2:
+        raise Missing("fewer than two points to compare at")
+    return gaps
+
+
+KINDS: Final[dict[str, Callable[[Check, ClaimedCurves], Iterator[Finding | str]]]] = {
+    **dict.fromkeys(_LEVELS, _level),
+    **dict.fromkeys(_COMPARISONS, _versus),
+    **dict.fromkeys(("rises", "falls"), _trend),
+    **dict.fromkeys(("steadily rises", "steadily falls"), _steps),
+    "hardly moves": _range,
+    "is steep": _steep,
+    "gap shrinks to": _gap,
+    **dict.fromkeys((*_COURSES, "hardly moves against"), _course),
+}
+
+
+# --- Numbers --------------------------------------------------------------------------------------------------------
+
+
+def _number(check: Check, ratio: float, cost: float) -> float:
+    """The number of a word: the claim's own, or the one for all claims."""
+    if check.number is not None:
+        return check.number
+    return ratio if check.share else cost
+
+
+_NO_INTERVAL: Final = "no interval"
+"""For one seed, or seeds that all have the same value."""
+
+
+def show(value: float, signed: bool = False) -> str:
+    return f"{value:{'+' if signed else ''}.3g}".replace("-", "−")
+
+
+def _plain(found: Estimate, signed: bool = False) -> str:
+    between = f"{show(found.low, signed)} to {show(found.high, signed)}"
+    return f"{show(found.mean, signed)} ({_NO_INTERVAL if found.half == INF else between})"
+
+
+def _percent(found: Estimate, signed: bool = True) -> str:
+    mean, low, high = (show(100 * part, signed) for part in (found.mean, found.low, found.high))
+    return f"{mean} % ({_NO_INTERVAL if found.half == INF else f'{low} to {high} %'})"
+
+
+def _against(left: Point | Crossing, right: Point | Crossing, relative: bool) -> Callable[[Estimate], str]:
+    means = f"{show(typical(left))} against {show(typical(right))}"
+    return lambda found: f"{means}, {_percent(found) if relative else _plain(found, signed=True)}"
+
+
+def _by(first: Point, last: Point) -> Callable[[Estimate], str]:
+    means = " to ".join(f"{show(100 * gap.mean, signed=True)} %" for gap in (first, last))
+    return lambda found: f"from {means}, by {_percent(found)}"

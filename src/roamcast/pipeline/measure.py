@@ -1,0 +1,251 @@
+"""From facts to numbers: every wanted measure of every run of a campaign, and the statistics over seeds.
+
+The rules this file owns:
+
+* Runs that share a world follow each other in one task, so that what depends on the world is computed once; the tasks
+  are about equally long, the longest first. A task opens each table of a run once and calls all wanted families.
+* Values that are known are kept and not measured again; new ones are added to them. Only what is missing is measured.
+* Everything across runs is the DataFrame API, in an order that does not depend on how Spark cuts its partitions.
+"""
+
+import heapq
+import os
+import sys
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import partial
+from pathlib import Path
+from typing import Any, Final
+
+import msgspec
+import pyarrow as pa
+import pyarrow.compute as pc
+import pyarrow.parquet as pq
+from pyspark import cloudpickle
+from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+from pyspark.sql.types import StructType
+
+from roamcast.analysis.measures.catalogue import CATALOGUE, FAMILIES
+from roamcast.analysis.measures.measure import Family, OverAllRuns, Pooled, read_about, write_about
+from roamcast.analysis.run import Run, Worlds, world_of
+from roamcast.campaign.folder import values
+from roamcast.campaign.folder.layout import check_version, read_commit
+from roamcast.campaign.folder.schemas import OK, PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
+from roamcast.campaign.folder.stored import Stored, stored_in
+from roamcast.campaign.folder.verify import check_facts
+from roamcast.errors import RoamcastError
+from roamcast.pipeline import statistics
+from roamcast.pipeline.facts import Facts
+from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
+from roamcast.sim.scenario.scenario import Scenario
+from roamcast.storage import Store, fetched
+
+_TASKS_PER_SLOT: Final = 4
+"""So that cores that finish early get more work."""
+_WORK: Final = "task int, place int, run string, scenario string, tables array<string>, families array<int>"
+"""What tasks are given: a row for each run, with its tables that have rows and the numbers of the families to call."""
+
+
+def measure(spark: SparkSession, out: Path | Store, names: Iterable[str] | None = None) -> None:
+    """Measures the runs of a campaign that are ok and writes OUT/measures/{run,summary,paired}.parquet.
+
+    `names` are those of the catalogue; without them, all. What was measured before is kept, and not measured again. The
+    facts of a campaign in an object store are read there, and its measures go there.
+    """
+    store = Store.at(out)
+    with fetched(store, returning=["measures"]) as folder:
+        _Measuring(spark, folder.resolve(), store.absolute()).run(chosen(names))
+
+
+def is_current(out: Path, names: Iterable[str] | None = None) -> bool:
+    """Whether the folder has these measures of all its runs, so that there is nothing to measure."""
+    return values.is_current(out.resolve(), chosen(names))
+
+
+def chosen(names: Iterable[str] | None) -> list[str]:
+    return list(CATALOGUE) if names is None else CATALOGUE.check(names)
+
+
+class _Measuring:
+    """One pass over a campaign's folder."""
+
+    def __init__(self, spark: SparkSession, out: Path, store: Store) -> None:
+        check_version(out)
+        self._spark, self._out, self._store = spark, out, store
+        self._planned, manifest = read_commit(out)
+        self._runs = {row["run"]: dict(row["rows"] or ()) for row in manifest.to_pylist() if row["status"] == OK}
+        """By run: its tables that have rows, and how many."""
+
+    def run(self, asked: Sequence[str]) -> None:
+        names = values.with_parts(asked)
+        made, others = values.made_from(self._out, names), values.others(self._out, names, self._runs)
+        by_run = self._values(names)
+        parts = self._frame(by_run, RUN_MEASURES)
+        pooled = [self._pooled(parts, way) for name in names if isinstance(way := CATALOGUE.way(name), Pooled)]
+        by_run = pa.concat_tables([by_run, *pooled, others])
+        self._write("run", by_run, ["run", "measure"])
+
+        described, theirs = read_about(self._out), others["measure"].unique().to_pylist()
+        about = {name: CATALOGUE[name] for name in names} | {name: described[name] for name in theirs}
+        floors = {name: one.floor for name, one in about.items() if one.floor is not None}
+        runs, measured = self._frame(self._planned, RUNS), self._frame(by_run, RUN_MEASURES)
+        seeds = len(self._planned["seed"].unique())
+        summary = statistics.summary(runs, measured, list(about), seeds).toArrow().cast(SUMMARY_ARROW)
+        self._write("summary", summary, ["experiment", "variant", "point", "measure"])
+        paired = statistics.paired(runs, measured, list(about), seeds, floors).toArrow().cast(PAIRED_ARROW)
+        self._write("paired", paired, ["experiment", "point", "variant", "baseline", "measure"])
+        write_about(self._out, about.values())
+        values.write(self._out, made)
+
+    def _frame(self, table: pa.Table, schema: StructType | str) -> DataFrame:
+        return self._spark.createDataFrame(table, schema)
+
+    def _values(self, names: Sequence[str]) -> pa.Table:
+        """RUN_MEASURES, a row for each run and measure that is not pooled: known values, and the missing ones,
+        measured now."""
+        found = values.known(self._out, names, self._runs)
+        families = list(dict.fromkeys(way for name in names if isinstance(way := CATALOGUE.way(name), Family)))
+        todo: dict[str, list[int]] = {}
+        for number, family in enumerate(families):
+            asked = [one.name for one in family.measures if one.name in names]
+            for run in values.lacking(found, asked, self._runs):
+                todo.setdefault(run, []).append(number)
+        over_all = [way for name in names if isinstance(way := CATALOGUE.way(name), OverAllRuns)]
+        check_facts(self._out, self._runs if over_all else todo, self._store)
+        fresh = [self._of_families(families, todo)] if todo else []
+        fresh += [self._over_all(way) for way in over_all]
+        for table in fresh:
+            found = found.join(table, ["run", "measure"], join_type="left anti")
+        every = pa.concat_tables([found, *fresh])
+        return every.filter(pc.is_in(every["measure"], pa.array(names, pa.string())))
+
+    def _of_families(self, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+        scenarios = dict(zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
+        slots = int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        sizes = {run: sum(self._runs[run].values()) for run in todo}
+        tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots)
+        rows = [
+            {
+                "task": task,
+                "place": place,
+                "run": run,
+                "scenario": scenarios[run],
+                "tables": [table for table, count in self._runs[run].items() if count],
+                "families": todo[run],
+            }
+            for task, runs in enumerate(tasks)
+            for place, run in enumerate(runs)
+        ]
+        work = self._frame(pa.Table.from_pylist(rows), _WORK)
+        each = partial(_measure_all, self._store, Stored(self._store).stamp, _portable(families))
+        in_order = work.repartitionById(len(tasks), "task").sortWithinPartitions("place")
+        return in_order.mapInArrow(each, RUN_MEASURES).toArrow().cast(RUN_MEASURES_ARROW)
+
+    def _over_all(self, way: OverAllRuns) -> pa.Table:
+        """A row for each run, null if the measure gives none."""
+        name, runs = way.measure.name, pa.table({"run": pa.array(sorted(self._runs), pa.string())})
+        given = way.function(Facts(self._spark, self._out, store=self._store))
+        if set(given.columns) != {"run", "value"}:
+            raise RoamcastError(f"measure {name!r} must give the columns run and value, not {', '.join(given.columns)}")
+        rows = given.select("run", F.lit(name).alias("measure"), F.col("value").cast("double").alias("value"))
+        joined = runs.join(rows.toArrow(), "run")
+        if joined.num_rows != runs.num_rows:
+            raise RoamcastError(f"measure {name!r} must give one value per run: {joined.num_rows} for {len(runs)} runs")
+        names = pa.array([name] * len(runs), pa.string())
+        return pa.table([joined["run"], names, joined["value"]], schema=RUN_MEASURES_ARROW)
+
+    def _pooled(self, measured: DataFrame, pooled: Pooled) -> pa.Table:
+        """RUN_MEASURES: each run's part in the ratio of two sums over all runs that differ only in their seed."""
+        scenarios = zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True)
+        same = {run: without_seed(scenario) for run, scenario in sorted(scenarios) if run in self._runs}
+        table = pa.table([pa.array(list(same), pa.string()), pa.array(same.values(), pa.string())], ["run", "same"])
+        part, whole = (
+            measured.where(F.col("measure") == name).select("run", F.col("value").alias(column))
+            for name, column in ((pooled.part, "part"), (pooled.whole, "whole"))
+        )
+        every = self._frame(table, "run string, same string").join(part, "run", "left").join(whole, "run", "left")
+        over = Window.partitionBy("same")
+        ratio = F.try_divide(F.sum("part").over(over), F.sum("whole").over(over))
+        linear = F.try_divide(F.col("part") - F.col("ratio") * F.col("whole"), F.col("usual"))
+        parts = every.withColumn("ratio", ratio).withColumn("usual", F.avg("whole").over(over))
+        rows = parts.select(
+            "run", F.lit(pooled.measure.name).alias("measure"), (F.col("ratio") + linear).alias("value")
+        )
+        return rows.toArrow().cast(RUN_MEASURES_ARROW)
+
+    def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
+        """Writes a table whole or not at all, in an order that does not depend on Spark."""
+        (self._out / "measures").mkdir(exist_ok=True)
+        (self._out / "tmp").mkdir(exist_ok=True)
+        draft = self._out / "tmp" / f"measures-{name}.{os.getpid()}.parquet"
+        try:
+            pq.write_table(table.sort_by([(column, "ascending") for column in order]), draft, compression="zstd")
+            draft.replace(self._out / "measures" / f"{name}.parquet")
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+def without_seed(scenario: str) -> str:
+    """A scenario (JSON) without its seed: what the runs of a point share."""
+    whole = msgspec.json.decode(scenario, type=dict[str, Any])
+    return msgspec.json.encode({name: whole[name] for name in sorted(whole) if name != "seed"}).decode()
+
+
+# --- Tasks ----------------------------------------------------------------------------------------------------------
+
+
+def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) -> list[list[str]]:
+    """The runs, divided into at most so many tasks of about equal size, the largest first. Runs of one world stay
+    together."""
+    worlds: dict[bytes, list[str]] = {}
+    for run, scenario in sorted(scenarios.items()):
+        worlds.setdefault(world_of(msgspec.json.decode(scenario)), []).append(run)
+    units = sorted(((sum(sizes[run] for run in runs), runs) for runs in worlds.values()), reverse=True)
+    tasks: list[tuple[int, int, list[str]]] = [(0, number, []) for number in range(min(most, len(units)))]
+    for size, runs in units:
+        load, number, filled = heapq.heappop(tasks)
+        heapq.heappush(tasks, (load + size, number, [*filled, *runs]))
+    return [runs for _, _, runs in sorted(tasks, reverse=True)]
+
+
+def _portable(families: Sequence[Family]) -> list[Family | tuple[str, ...]]:
+    """The families as they go to tasks: ours by their names, others by value, since a task has no such module."""
+    ours = set(FAMILIES)
+    for family in families:
+        module = sys.modules.get(family.function.__module__)
+        if family not in ours and module is not None and module.__spec__ is None:  # of a file
+            cloudpickle.register_pickle_by_value(module)  # type: ignore[no-untyped-call]
+    return [tuple(one.name for one in family.measures) if family in ours else family for family in families]
+
+
+def _measure_all(
+    store: Store, stamp: str, portable: Sequence[Family | tuple[str, ...]], batches: Iterator[pa.RecordBatch]
+) -> Iterator[pa.RecordBatch]:
+    ours = {tuple(one.name for one in family.measures): family for family in FAMILIES}
+    families = [one if isinstance(one, Family) else ours[one] for one in portable]
+    stored, worlds = stored_in(store, stamp), Worlds()
+    for batch in batches:
+        for row in batch.to_pylist():
+            name, scenario = row["run"], msgspec.json.decode(row["scenario"], type=Scenario)
+            run = Run(name, scenario, row["tables"], partial(_read, stored, name), worlds)
+            yield _values_of(run, [families[number] for number in row["families"]])
+
+
+def _read(stored: Stored, run: str, table: str, columns: Sequence[str] | None, dictionaries: Sequence[str]) -> pa.Table:
+    return stored.read(table, run, columns, dictionaries)
+
+
+def _values_of(run: Run, families: Iterable[Family]) -> pa.RecordBatch:
+    names: list[str] = []
+    numbers: list[float | None] = []
+    for family in families:
+        declared = [one.name for one in family.measures]
+        given = family(run)
+        if unknown := sorted(set(given) - set(declared)):
+            raise RoamcastError(f"run {run.name}: a family gave a value for {unknown[0]!r}, which it does not declare")
+        names += declared
+        numbers += [None if (value := given.get(name)) is None else float(value) for name in declared]
+    return pa.RecordBatch.from_arrays(
+        [pa.array([run.name] * len(names)), pa.array(names), pa.array(numbers, pa.float64())],
+        schema=RUN_MEASURES_ARROW,
+    )

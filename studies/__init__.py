@@ -1,0 +1,1 @@
+"""Studies made with roamcast: users of the tool, not parts of it."""

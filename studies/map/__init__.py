@@ -1,0 +1,53 @@
+"""The map: the experiments that compare all protocols on the same networks, which no paper does.
+
+The rules this file owns:
+
+* An experiment's file has the whole design (`--full`); `usual` in it is the part whose results are in the repository,
+  `quick` a preview.
+* The core has the protocols and the measures; an experiment that names none has the core's.
+* `tuned` comes in two steps, since the second depends on the first (`tuning.py`).
+"""
+
+import dataclasses
+from pathlib import Path
+from typing import Final, Literal
+
+import msgspec
+
+from roamcast.campaign.define.experiment import Experiment, load_experiment
+from roamcast.papers import part
+
+EXPERIMENTS: Final = Path(__file__).parent / "experiments"
+Level = Literal["quick", "usual", "full"]
+
+_CORE: Final = "map-core"
+PARTS: Final = {
+    "core": (_CORE,),
+    "slices": ("map-rate", "map-subscribers"),
+    "tuned": ("map-tuning",),
+    "streets": ("map-streets", "map-streets-random"),
+    "causes": ("map-causes-links", "map-causes-trees", "map-causes-carrying"),
+}
+"""What `python -m studies.map PART` runs: names of experiments."""
+
+
+def load_part(name: str, level: Level) -> list[Experiment]:
+    """The experiments of a part of the map, at a level."""
+    return [at_level(_completed(load_experiment(_file(file))), level) for file in PARTS[name]]
+
+
+def _completed(one: Experiment) -> Experiment:
+    core = load_experiment(_file(_CORE)).spec
+    spec = msgspec.structs.replace(one.spec, measures=one.spec.measures or core.measures)
+    if not spec.variants:
+        spec = msgspec.structs.replace(spec, variants=core.variants, baseline=core.baseline)
+    return dataclasses.replace(one, spec=spec)
+
+
+def _file(name: str) -> Path:
+    return EXPERIMENTS / f"{name}.toml"
+
+
+def at_level(one: Experiment, level: Level) -> Experiment:
+    chosen = {"quick": one.spec.quick, "usual": one.spec.usual, "full": None}[level]
+    return one if chosen is None else part(one, chosen)
