@@ -1,6 +1,7 @@
 """The broker."""
 
-from collections.abc import Hashable, Mapping
+import math
+from collections.abc import Container, Hashable, Mapping
 from random import Random
 from typing import Final
 
@@ -34,7 +35,7 @@ class RoamBroker(Broker[Roam]):
         self._filter: Filter = NOTHING
         self._wants = NOBODY
         self._farewells = 0
-        self._interval = seconds(params.share * params.prior)
+        self._interval = seconds(params.share * math.sqrt(params.prior))
         self._due = 0  # of the next hello
         self._last = 0
 
@@ -86,7 +87,7 @@ class RoamBroker(Broker[Roam]):
             if held is not None and held.due is not None:
                 self._send_if_due(now, held)
 
-    def _hello(self, now: Time) -> Hello:
+    def _hello(self, now: Time, without: Container[int] = ()) -> Hello:
         """Makes a hello, and schedules the next."""
         p = self.params
         self._links.update(now)
@@ -95,12 +96,12 @@ class RoamBroker(Broker[Roam]):
         self._ways.expire(now)
         crowd = max(1.0, self._links.degree / p.dense)
         subscriber = self._wants != NOBODY or self._farewells > 0
-        wish = p.share * self._links.life * crowd ** (p.power if subscriber else p.relay_power)
+        wish = p.share * math.sqrt(self._links.life) * crowd ** (p.power if subscriber else p.relay_power)
         wish = min(max(wish, p.least), p.most, 2 * self._interval / SECOND)
         self._interval = seconds(wish)
         self._last = now
         self._schedule_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
-        ways = self._ways.listed(now)
+        ways = self._ways.listed(now, without)
         filters = self._ways.some_filters(ways, 4)
         if subscriber:
             self._farewells = max(0, self._farewells - 1)
@@ -268,7 +269,7 @@ class RoamBroker(Broker[Roam]):
         life = max(1, (held.expires - now) // _MILLISECOND)
         hello = None
         if self._due - now < self._interval * self.params.attach:
-            hello = self._hello(now)
+            hello = self._hello(now, {claim.key for claim in chosen if claim.own})
         self.port.broadcast(Data(held.event, held.hops, life, entries, hello))
 
     def tables(self) -> dict[str, int]:

@@ -7,9 +7,10 @@ from typing import Final
 from roamcast.bounded import put
 from roamcast.units import SECOND
 
-_LONGEST: Final = 300.0
+_LONGEST: Final = 900.0
 """The longest mean life of a link that is told from "they stay", s."""
 _ENOUGH: Final = 16
+_TRACKED: Final = 0.5 * SECOND
 
 
 @dataclass(slots=True)
@@ -38,7 +39,8 @@ class Links:
         new = link is None
         if link is None:
             link = Link(now, now, 5 * SECOND)
-        self._observed += (now - link.last) / SECOND
+        if link.interval <= self.life * _TRACKED:
+            self._observed += min(now - link.last, 3 * link.interval // 2) / SECOND
         link.last = now
         if interval is not None:
             link.interval = interval
@@ -53,9 +55,9 @@ class Links:
         gone = [
             node for node, link in self._links.items() if now - link.last > self._patience * link.interval + SECOND // 2
         ]
+        self._ended += sum(self._links[node].interval <= self.life * _TRACKED for node in gone)
         for node in gone:
             del self._links[node]
-        self._ended += len(gone)
         if self._ended > _ENOUGH:
             self._ended /= 2
             self._observed /= 2

@@ -20,14 +20,14 @@ class Roam(Parameters, frozen=True, kw_only=True):
     table: Annotated[int, Meta(ge=1, description="most subscribers in the table of distances")] = 512
     window: Annotated[int, Meta(ge=1, description="how many events a node remembers having received")] = 4096
     # for experiments
-    share: float = 0.15
+    share: float = 0.5
     least: float = 1.0
     most: float = 30.0
-    power: float = 1.0
+    power: float = 0.75
     relay_power: float = 2.0
     sparse: float = 5.0
     dense: float = 6.0
-    ageing: float = 1.0
+    ageing: float = 4.0
     gain: float = 0.5
     wait: float = 0.2
     spread: float = 0.03
@@ -37,5 +37,5 @@ class Roam(Parameters, frozen=True, kw_only=True):
     relay_digest: bool = False
     attach: float = 0.5
     carry: bool = True
-    prior: float = 30.0
+    prior: float = 60.0
     patience: float = 2.5

@@ -6,7 +6,7 @@ was heard lately, without numbering anything.
 """
 
 import zlib
-from collections.abc import Iterable
+from collections.abc import Container, Iterable
 from dataclasses import dataclass
 from typing import Final
 
@@ -93,9 +93,9 @@ class Ways:
             del self._ways[key]
             self._interests.remove(key)
 
-    def listed(self, now: int) -> dict[int, bytes]:
+    def listed(self, now: int, without: Container[Key]) -> dict[int, bytes]:
         """The nearest subscribers by filter, as a hello carries them."""
-        nearest = sorted([(self.distance(now, key), key) for key in self._ways])[:MAX_LISTED]
+        nearest = sorted([(self.distance(now, key), key) for key in self._ways if key not in without])[:MAX_LISTED]
         found: dict[int, list[Claim]] = {}
         for distance, key in nearest:
             found.setdefault(self._ways[key].wants, []).append(Claim(key, distance, True))
