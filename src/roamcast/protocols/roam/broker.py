@@ -21,7 +21,6 @@ from roamcast.units import SECOND, seconds
 
 _HELLO: Final = "hello"
 _MILLISECOND: Final = SECOND // 1000
-_REPAIRS: Final = 16
 _FAREWELLS: Final = 3
 
 
@@ -107,7 +106,7 @@ class RoamBroker(Broker[Roam]):
             self._farewells = max(0, self._farewells - 1)
             ways[self._wants] = packed([Claim(self._key, 0, True)]) + ways.get(self._wants, b"")[: 3 * MAX_LISTED - 3]
             filters[self._wants] = self._filter
-        tells = subscriber or p.relay_digest or self._links.degree < p.sparse
+        tells = subscriber or self._links.degree < p.digest
         return Hello(
             round(self._links.degree),
             self._interval // _MILLISECOND,
@@ -148,7 +147,7 @@ class RoamBroker(Broker[Roam]):
             held.repair = True
             self._schedule(held, now + round(self.rng.random() * 0.1 * SECOND))
             count += 1
-            if count >= _REPAIRS:
+            if count >= p.repairs:
                 break
 
     # --- Events -----------------------------------------------------------------------------------------------------

@@ -31,10 +31,11 @@ class Roam(Parameters, frozen=True, kw_only=True):
     gain: float = 0.5
     wait: float = 0.2
     spread: float = 0.03
-    blind: int = 2
+    blind: int = 0
     trigger: bool = True
-    leads: bool = False
-    relay_digest: bool = False
+    leads: bool = True
+    digest: float = 8.0
+    repairs: int = 32
     attach: float = 0.5
     carry: bool = True
     prior: float = 60.0
