@@ -35,7 +35,7 @@ PARTS: Final = {
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),
     "Protocols": tuple(
-        f"docs/protocols/{name}" for name in ("hint", "odmrp", "coman", "maodv", "opportunistic", "context")
+        f"docs/protocols/{name}" for name in ("counter", "hint", "odmrp", "coman", "maodv", "opportunistic", "context")
     ),
 }
 ORPHAN: Final = "---\norphan: true\n---\n\n"
