@@ -28,15 +28,14 @@ LINK: Final = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 PARTS: Final = {
     "Start": ("docs/tutorial", "docs/scenario", "docs/campaigns", "docs/glossary", "docs/index"),
     "How to": (
-        *("docs/choosing", "docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/analysis"),
-        *("docs/traces", "docs/papers", "docs/ledger", "docs/writing-a-protocol", "docs/cluster", "docs/live"),
-        *("docs/installation", "docs/lab", "docs/troubleshooting"),
+        *("docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/data-and-clusters", "docs/python"),
+        *("docs/traces", "docs/papers", "docs/writing-a-protocol", "docs/live", "docs/installation", "docs/lab"),
+        "docs/troubleshooting",
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),
-    "Protocols": tuple(
-        f"docs/protocols/{name}" for name in ("hint", "odmrp", "coman", "maodv", "opportunistic", "context")
-    ),
+    "Protocols": tuple(sorted(f"docs/protocols/{page.stem}" for page in ROOT.glob("docs/protocols/*.md"))),
+    "Made from data": ("docs/ledger/verdicts", "docs/map/tables", "docs/measures/table"),
 }
 ORPHAN: Final = "---\norphan: true\n---\n\n"
 """Before a page that stands in no table of contents."""
