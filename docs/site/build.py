@@ -35,7 +35,7 @@ PARTS: Final = {
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),
     "Protocols": tuple(sorted(f"docs/protocols/{page.stem}" for page in ROOT.glob("docs/protocols/*.md"))),
-    "Made from data": ("docs/ledger/verdicts", "docs/map/tables", "docs/measures/table"),
+    "Made from data": ("docs/ledger/verdicts", "docs/measures/table", "studies/map/README", "studies/map/tables"),
 }
 ORPHAN: Final = "---\norphan: true\n---\n\n"
 """Before a page that stands in no table of contents."""
@@ -74,7 +74,7 @@ def build(out: Path) -> None:
 
 def lay_out(source: Path) -> None:
     """Copies the pages and pictures of the repository, with links to its other files turned to pages of their own."""
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("studies/**/*.md")]
     for page in pages:
         target = source / page.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -1,4 +1,4 @@
-"""Makes docs/map/tables.md, and the figures of docs/choose.md, from the tables in `results/`.
+"""Makes tables.md, and the figures in docs/pictures, from the tables in `results/`.
 
     python -m studies.map.page                                 from the tables as they are
     python -m studies.map.page out/map/core out/map/slices     from measured parts, whose tables are written first
@@ -18,9 +18,8 @@ from studies.map.drawings import drawings
 from studies.map.words import compared, sentences, worlds
 
 HERE: Final = Path(__file__).parent / "results"
-_DOCS: Final = Path(__file__).parents[2] / "docs"
-PAGE: Final = _DOCS / "map" / "tables.md"
-PICTURES: Final = _DOCS / "pictures"
+PAGE: Final = Path(__file__).with_name("tables.md")
+PICTURES: Final = Path(__file__).parents[2] / "docs" / "pictures"
 CORE: Final = "map-core"
 TUNED: Final = "map-tuned"
 DEADLINE: Final = 10
@@ -28,8 +27,7 @@ DEADLINE: Final = 10
 HEAD: Final = """\
 # The map's tables
 
-Made by `python -m studies.map.page` from [`studies/map/results`](../../studies/map/results).
-[choose.md](../choose.md#the-map) says what was compared and what was found.
+Made by `python -m studies.map.page` from [`results`](results). [README.md](README.md) says what was compared and found.
 """
 SECTIONS: Final = {
     CORE: "Speed and density",
