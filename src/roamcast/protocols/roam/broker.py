@@ -1,6 +1,18 @@
-"""The broker."""
+"""The broker: who sends an event, and when.
 
-import math
+The rules this file owns; `docs/protocols/roam.md` explains them and shows what each is worth.
+
+* **Forwarding.** An event travels by broadcast, with claims: how near somebody who sent it is to each subscriber that
+  wants it. A node that hears it and is nearer to some of them than claimed, by half a hop, sends it too: the more of
+  them, the sooner. Copies that it hears meanwhile bring more claims, and if none is left to improve on, it is silent.
+* **Repair.** Hellos of subscribers, and of all nodes where it is not dense, tell what was received. A node that carries
+  an event which a neighbour lacks sends it if the neighbour wants it, or is nearer to a subscriber than anybody
+  claimed, or if both have few neighbours, so that the other may meet somebody. A copy heard meanwhile cancels that.
+* **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
+  can. A node with few neighbours answers a new one with a hello.
+* Where nothing is known about anybody's interests, an event is forwarded by every node that has not heard it twice.
+"""
+
 from collections.abc import Container, Hashable, Mapping
 from random import Random
 from typing import Final
@@ -13,45 +25,63 @@ from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_HOPS, Message
 from roamcast.protocols.roam.links import Links
-from roamcast.protocols.roam.messages import MAX_LISTED, MAX_SPAN, Claim, Data, Hello, key_of, packed
+from roamcast.protocols.roam.messages import MAX_LISTED, Claim, Data, Hello, key_of, pack
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store
 from roamcast.protocols.roam.ways import NOBODY, Ways, filter_key
 from roamcast.units import SECOND, seconds
 
-_HELLO: Final = "hello"
-_MILLISECOND: Final = SECOND // 1000
+WAIT: Final = SECOND // 5
+"""The wait before forwarding for one subscriber; for n of them, a part of n."""
+SPREAD: Final = 3 * SECOND // 100
+"""The longest random part of a wait."""
+HURRY: Final = SECOND // 5
+"""The longest wait before a hello that cannot wait for its turn, and the shortest time between two such."""
+ANSWER: Final = SECOND // 10
+"""The longest wait before an event is sent to a neighbour that lacks it."""
+FEW: Final = 5
+"""Neighbours: with fewer, anybody may be the one who meets a subscriber next."""
+SOME: Final = 8
+"""Neighbours: with more, a node that wants nothing does not tell what it has received."""
+REPAIRS: Final = 32
+"""Most events sent in answer to one hello."""
 _FAREWELLS: Final = 3
+"""Hellos in which a node without subscriptions says so, after it had some."""
+_MAX_FILTERS: Final = 4
+"""Filters of others in a hello; which ones, changes."""
+_MAX_SPAN: Final = 10**12
+_MILLISECOND: Final = SECOND // 1000
+_HELLO: Final = "hello"
 
 
 class RoamBroker(Broker[Roam]):
     def __init__(self, node: Node, params: Roam, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
         self._key = key_of(node)
-        self._links = Links(params.neighbours, params.prior, params.patience)
-        self._ways = Ways(params.table)
+        self._links = Links(params.neighbours)
+        self._ways = Ways(self._key, params.table)
         self._store = Store(port, params.capacity, params.window)
         self._filter: Filter = NOTHING
-        self._wants = NOBODY
+        self._wanted = NOBODY  # the key of the filter
         self._farewells = 0
-        self._interval = seconds(params.share * math.sqrt(params.prior))
-        self._due = 0  # of the next hello
-        self._last = 0
+        self._interval = self._links.interval(False)
+        self._due = 0  # when the next hello is sent
+        self._told = 0  # when the last hello was sent
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         super().start(now, kept)
         self._store.restore(now, kept)
-        self._schedule_hello(now + round(self.rng.random() * self._interval))
+        self._ways.age(now, self._links.life)
+        self._told = now
+        self._set_hello(now + round(self.rng.random() * self._interval))
 
     def holds(self, event_id: EventId) -> bool:
         return self._store.get(event_id) is not None
 
-    # --- Hellos -----------------------------------------------------------------------------------------------------
-
     def subscribe(self, now: Time, subscription: Subscription) -> None:
         super().subscribe(now, subscription)
         self._interests_changed(now)
-        for held in list(self._store):
+        for held in self._store:
             if held.expires > now:
                 self.local.deliver_held(held.event, held.hops, "held")
 
@@ -61,21 +91,11 @@ class RoamBroker(Broker[Roam]):
 
     def _interests_changed(self, now: Time) -> None:
         filters = self.local.filters
-        if not filters and self._wants != NOBODY:
+        if not filters and self._wanted != NOBODY:
             self._farewells = _FAREWELLS
         self._filter = summarise(filters, self.params.summary) if filters else NOTHING
-        self._wants = filter_key(self._filter)
+        self._wanted = filter_key(self._filter)
         self._hurry(now)
-
-    def _hurry(self, now: Time) -> None:
-        """Sends the next hello soon, because something has changed."""
-        soon = now + round(self.rng.random() * 0.2 * SECOND)
-        if soon < self._due and now - self._last > SECOND // 2:
-            self._schedule_hello(soon)
-
-    def _schedule_hello(self, at: Time) -> None:
-        self._due = at
-        self.port.set_timer(at, _HELLO)
 
     def timer(self, now: Time, key: Hashable) -> None:
         if key == _HELLO:
@@ -84,167 +104,155 @@ class RoamBroker(Broker[Roam]):
         elif isinstance(key, tuple) and len(key) == 2 and key[0] == "send":
             held = self._store.get(key[1])
             if held is not None and held.due is not None:
-                self._send_if_due(now, held)
+                self._when_due(now, held)
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if not isinstance(message, Data | Hello):
+            return
+        link = self._links.hear(now, sender)
+        if link is None:
+            link = self._links.add(now, sender)
+            if self._links.degree < FEW:
+                self._hurry(now)
+        self._ways.meet(now, link.key)
+        hello: Hello | None
+        if isinstance(message, Data):
+            self._hear_data(now, message)
+            hello = message.hello
+        else:
+            hello = message
+        if hello is not None:
+            link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
+            self._hear_hello(now, link.key, hello)
+
+    # --- Hellos -----------------------------------------------------------------------------------------------------
+
+    def _set_hello(self, at: Time) -> None:
+        self._due = at
+        self.port.set_timer(at, _HELLO)
+
+    def _hurry(self, now: Time) -> None:
+        """Something has changed: the next hello comes soon."""
+        soon = now + round(self.rng.random() * HURRY)
+        if soon < self._due and now - self._told > HURRY:
+            self._set_hello(soon)
 
     def _hello(self, now: Time, without: Container[int] = ()) -> Hello:
-        """Makes a hello, and schedules the next."""
-        p = self.params
+        """A hello to be sent now, without these subscribers; the next is scheduled."""
         self._links.update(now)
         self._store.expire(now)
-        self._ways.growth = max(p.ageing / self._links.life, 1 / 120) / SECOND
-        self._ways.expire(now)
-        crowd = max(1.0, self._links.degree / p.dense)
-        subscriber = self._wants != NOBODY or self._farewells > 0
-        wish = p.share * math.sqrt(self._links.life) * crowd ** (p.power if subscriber else p.relay_power)
-        wish = min(max(wish, p.least), p.most, 2 * self._interval / SECOND)
-        self._interval = seconds(wish)
-        self._last = now
-        self._schedule_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
+        self._ways.age(now, self._links.life)
+        subscriber = self._wanted != NOBODY or self._farewells > 0
+        self._interval = min(self._links.interval(subscriber), 2 * self._interval)
+        self._told = now
+        self._set_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
         ways = self._ways.listed(now, without)
-        filters = self._ways.some_filters(ways, 4)
+        filters = self._ways.some_filters(ways, _MAX_FILTERS)
         if subscriber:
             self._farewells = max(0, self._farewells - 1)
-            ways[self._wants] = packed([Claim(self._key, 0, True)]) + ways.get(self._wants, b"")[: 3 * MAX_LISTED - 3]
-            filters[self._wants] = self._filter
-        tells = subscriber or self._links.degree < p.digest
-        return Hello(
-            round(self._links.degree),
-            self._interval // _MILLISECOND,
-            ways,
-            filters,
-            self._store.summary() if tells else None,
-        )
+            ways[self._wanted] = pack([Claim(self._key, 0)]) + ways.get(self._wanted, b"")
+            filters[self._wanted] = self._filter
+        tells = subscriber or self._links.degree < SOME
+        received = self._store.summary() if tells else None
+        return Hello(round(self._links.degree), self._interval // _MILLISECOND, ways, filters, received)
 
-    def _hear_hello(self, now: Time, sender: Node, hello: Hello) -> None:
+    def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
         self._ways.learn_filters(hello.filters)
-        wants = NOBODY
         for filter, claims in hello.distances:
-            for key, distance, _ in claims:
-                if key != self._key:
-                    self._ways.learn(now, key, distance + 1, filter)
-                if not distance:
-                    wants = filter
+            self._ways.learn(now, claims, filter)
         if hello.received is not None:
-            self._repair(now, sender, hello, wants)
+            self._repair(now, sender, hello)
 
-    # --- Repair -----------------------------------------------------------------------------------------------------
-
-    def _repair(self, now: Time, sender: Node, hello: Hello, wants: int) -> None:
-        p = self.params
-        key = key_of(sender)
-        both_sparse = p.carry and self._links.degree < p.sparse and hello.degree < p.sparse
-        theirs = {k: d for _, claims in hello.distances for k, d, _ in claims} if p.leads else {}
+    def _repair(self, now: Time, sender: int, hello: Hello) -> None:
+        """Schedules what a neighbour lacks and should have."""
+        few = self._links.degree < FEW and hello.degree < FEW
         count = 0
-        for held in self._store:
-            if held.expires <= now or held.due is not None or not hello.lacks(held.event.id):
+        for held in self._store.missing(hello.digest):
+            if held.due is not None or held.expires <= now:
                 continue
-            if not both_sparse:
-                wanting = self._ways.wanting(held.event)
-                if not (wants != NOBODY and key in wanting) and not any(
-                    theirs.get(k, 99) + 0.5 <= held.claims.get(k, 99) for k in wanting
-                ):
-                    continue
-            held.repair = True
-            self._schedule(held, now + round(self.rng.random() * 0.1 * SECOND))
-            count += 1
-            if count >= p.repairs:
-                break
+            if few or self._ways.wants(sender, held.event) or self._leads(hello, held):
+                held.repair = True
+                self._set_due(held, now + round(self.rng.random() * ANSWER))
+                count += 1
+                if count == REPAIRS:
+                    return
+
+    def _leads(self, hello: Hello, held: Held) -> bool:
+        """Whether a neighbour is nearer to a subscriber than all who have sent the event."""
+        claims, near = held.claims, hello.nearest
+        return any(near.get(key, 99) + 0.5 <= claims.get(key, 99) for key in self._ways.wanting(held.event))
 
     # --- Events -----------------------------------------------------------------------------------------------------
 
     def publish(self, now: Time, publication: Publication) -> None:
         event = publication.event
-        life = publication.lifetime if publication.lifetime is not None else seconds(self.params.life)
+        life = seconds(self.params.life) if publication.lifetime is None else publication.lifetime
         self.local.deliver(event, 0, "local")
         held = Held(event, 0, now + life, now)
-        self._store.remember(event.id, held.expires)
-        self._store.put(held)
+        self._hold(held)
+        self.port.decide(event.id, "forwarded")
         self._send(now, held)
 
-    def receive(self, now: Time, sender: Node, message: Message) -> None:
-        if isinstance(message, Hello):
-            self._heard(now, sender, message)
-            self._hear_hello(now, sender, message)
-        elif isinstance(message, Data):
-            self._heard(now, sender, message.hello)
-            self._hear_data(now, message)
-            if message.hello is not None:
-                self._hear_hello(now, sender, message.hello)
-
-    def _heard(self, now: Time, sender: Node, hello: Hello | None) -> None:
-        interval = None if hello is None else min(hello.interval, 86_400_000) * _MILLISECOND
-        self._ways.renew(now, key_of(sender), 1)
-        if self._links.hear(now, sender, interval) and self.params.trigger and self._links.degree < self.params.sparse:
-            self._links.degree += 1
-            self._hurry(now)
+    def _hold(self, held: Held) -> None:
+        evicted = self._store.put(held)
+        if evicted is not None:
+            self.port.decide(evicted, "cache full")
 
     def _hear_data(self, now: Time, message: Data) -> None:
         event = message.event
-        for key, distance, own in message.claimed:
-            if own:
-                self._ways.renew(now, key, distance + 1)
         held = self._store.get(event.id)
         if held is not None:
             self.port.note("duplicate")
-            held.copies += 1
-            held.merge(message.claimed)
+            held.hear(message.claimed)
             if held.due is not None:
+                self._ways.renew(now, message.own)
                 self._reconsider(now, held)
         elif self._store.received(event.id) or not message.life:
             self.port.note("duplicate")
         else:
-            expires = now + min(message.life, MAX_SPAN) * _MILLISECOND
-            held = Held(event, min(message.hops + 1, MAX_HOPS), expires, now, copies=1)
-            held.merge(message.claimed)
-            self._store.remember(event.id, expires)
+            self._ways.renew(now, message.own)
+            expires = now + min(message.life, _MAX_SPAN) * _MILLISECOND
+            held = Held(event, min(message.hops + 1, MAX_HOPS), expires, now, round(self.rng.random() * SPREAD))
+            held.hear(message.claimed)
             self.local.deliver(event, held.hops, "roam")
-            self._store.put(held)
-            held.jitter = round(self.rng.random() * self.params.spread * SECOND)
+            self._hold(held)
             self._consider(now, held)
 
-    def _gain(self, now: Time, held: Held) -> int:
-        """The number of subscribers that this node is nearer to than all who have sent the event."""
-        ways, claims, least = self._ways, held.claims, self.params.gain
-        return sum(
-            [
-                1
-                for key in ways.wanting(held.event)
-                if ways.distance(now, key) + least <= claims.get(key, 99)
-            ]
-        )
-
     def _consider(self, now: Time, held: Held) -> None:
-        gain = self._gain(now, held)
-        if gain:
+        """Decides whether to forward a new event, and when."""
+        gained = self._gained(now, held)
+        if gained:
             self.port.decide(held.event.id, "forwarded")
-            self._schedule(held, held.heard + round(self.params.wait / gain * SECOND) + held.jitter)
-        elif self._links.degree < self.params.sparse and held.copies < self.params.blind:
-            self.port.decide(held.event.id, "forwarded")
-            self._schedule(held, held.heard + round(self.params.wait * SECOND) + held.jitter)
+            self._set_due(held, held.arrived + WAIT // gained + held.jitter)
         else:
             self.port.decide(held.event.id, "no route")
 
+    def _gained(self, now: Time, held: Held) -> int:
+        """How many subscribers would be brought nearer."""
+        if not self._ways:
+            return 1
+        return self._ways.gained(now, held.event, held.claims)
+
     def _reconsider(self, now: Time, held: Held) -> None:
-        if held.repair:
+        """Somebody has sent an event that is to be sent here."""
+        gained = 0 if held.repair or not self._ways else self._gained(now, held)
+        if gained:
+            held.due = held.arrived + WAIT // gained + held.jitter
+        else:
             held.due, held.repair = None, False
-            return
-        gain = self._gain(now, held)
-        if gain:
-            held.due = held.heard + round(self.params.wait / gain * SECOND) + held.jitter
-        elif held.copies >= self.params.blind or self._links.degree >= self.params.sparse:
-            held.due = None
             self.port.decide(held.event.id, "suppressed")
 
-    def _schedule(self, held: Held, at: Time) -> None:
+    def _set_due(self, held: Held, at: Time) -> None:
         held.due = at
         self.port.set_timer(at, ("send", held.event.id))
 
-    def _send_if_due(self, now: Time, held: Held) -> None:
+    def _when_due(self, now: Time, held: Held) -> None:
         assert held.due is not None
         if held.due > now:
             self.port.set_timer(held.due, ("send", held.event.id))
         elif held.expires <= now:
             held.due = None
+            self.port.decide(held.event.id, "expired")
         else:
             self._send(now, held)
 
@@ -252,24 +260,16 @@ class RoamBroker(Broker[Roam]):
         if held.repair:
             self.port.note("repair")
         held.due, held.repair = None, False
-        listed: dict[int, Claim] = {}
+        claims = self._ways.claims(now, held.event, held.claims)
         if self.local.matches(held.event):
-            listed[self._key] = Claim(self._key, 0.0, True)
-        for key in self._ways.wanting(held.event):
-            distance = self._ways.distance(now, key)
-            if distance <= held.claims.get(key, 99):
-                listed[key] = Claim(key, distance, True)
-        for key, distance in held.claims.items():
-            if key not in listed:
-                listed[key] = Claim(key, distance, False)
-        chosen = list(listed.values())[:MAX_LISTED]
-        held.merge(chosen)
-        entries = packed(chosen)
-        life = max(1, (held.expires - now) // _MILLISECOND)
+            claims.insert(0, Claim(self._key, 0))
+        claims = claims[:MAX_LISTED]
+        held.hear(claims)
         hello = None
-        if self._due - now < self._interval * self.params.attach:
-            hello = self._hello(now, {claim.key for claim in chosen if claim.own})
-        self.port.broadcast(Data(held.event, held.hops, life, entries, hello))
+        if self._due - now < self._interval // 2:
+            hello = self._hello(now, {claim.key for claim in claims if claim.own})
+        life = max(1, (held.expires - now) // _MILLISECOND)
+        self.port.broadcast(Data(held.event, held.hops, life, pack(claims), hello))
 
     def tables(self) -> dict[str, int]:
         return {
@@ -283,7 +283,7 @@ class RoamBroker(Broker[Roam]):
 
 ENTRY: Final = Entry(
     "roam",
-    "few transmissions towards subscribers, carried and handed over where there is no path",
+    "towards subscribers with few transmissions; carried and handed over where there is no path",
     Roam,
     RoamBroker,
     (Hello, Data),

@@ -1,69 +1,96 @@
-"""The links: who is near, how long neighbours stay, and how often a hello is worth sending."""
+"""The links: who is near, how long neighbours stay, and so how often a hello is worth sending.
+
+The mean life of a link is estimated as for anything that fails at random: the time for which links were observed,
+divided by the number of those that ended. A neighbour whose hellos are rarer than links live says nothing about that,
+and is not counted.
+"""
 
 import math
 from dataclasses import dataclass
 from typing import Final
 
-from roamcast.bounded import put
-from roamcast.units import SECOND
+from roamcast.protocols.roam.messages import Key, key_of
+from roamcast.units import SECOND, seconds
 
+_ASSUMED: Final = 60.0
+"""The life of a link before anything was observed, s; it counts as one link."""
 _LONGEST: Final = 900.0
-"""The longest mean life of a link that is told from "they stay", s."""
-_ENOUGH: Final = 16
-_TRACKED: Final = 0.5 * SECOND
+"""A longer life is not told from "they stay", s."""
+_MEMORY: Final = 16
+"""Links that ended, after which older ones count half."""
+_PATIENCE: Final = 2.5
+"""Intervals without a frame, after which a neighbour is gone."""
+_SLACK: Final = SECOND // 2
 
 
 @dataclass(slots=True)
 class Link:
-    first: int
+    key: Key
     last: int
+    """When it was last heard."""
     interval: int
-    degree: float = 0.0
+    """Between its hellos, ns."""
 
 
 class Links:
-    def __init__(self, capacity: int, prior: float, patience: float) -> None:
+    def __init__(self, capacity: int) -> None:
         self._capacity = capacity
-        self._patience = patience
-        self._links: dict[int, Link] = {}  # longest silent first
-        self._prior = prior
-        self._observed = 0.0  # seconds for which neighbours were there
-        self._ended = 0.0  # links that ended in that time
-        self.life = prior
+        self._links: dict[int, Link] = {}
+        self._observed = 0.0  # s
+        self._ended = 0.0
+        self.life = _ASSUMED
         """The mean life of a link, s."""
         self.degree = 0.0
+        """Neighbours; each counts less the longer it was silent."""
 
-    def hear(self, now: int, node: int, interval: int | None = None) -> bool:
-        """A node was heard; whether it is new here."""
-        link = self._links.pop(node, None)
-        new = link is None
-        if link is None:
-            link = Link(now, now, 5 * SECOND)
-        if link.interval <= self.life * _TRACKED:
-            self._observed += min(now - link.last, 3 * link.interval // 2) / SECOND
-        link.last = now
-        if interval is not None:
-            link.interval = interval
-        put(self._links, node, link, self._capacity)
-        return new
+    def hear(self, now: int, node: int) -> Link | None:
+        """A node was heard; None if it is not known yet."""
+        link = self._links.get(node)
+        if link is not None:
+            silence, link.last = now - link.last, now
+            if link.interval <= self._trackable:
+                self._observed += min(silence, 3 * link.interval // 2) / SECOND
+        return link
 
-    def __contains__(self, node: int) -> bool:
-        return node in self._links
+    def add(self, now: int, node: int) -> Link:
+        if len(self._links) >= self._capacity:
+            del self._links[min(self._links, key=lambda other: self._links[other].last)]
+        link = self._links[node] = Link(key_of(node), now, 5 * SECOND)
+        self.degree += 1
+        return link
+
+    @property
+    def _trackable(self) -> float:
+        return self.life * SECOND / 2
 
     def update(self, now: int) -> None:
-        """Removes those that are gone, and estimates again."""
-        gone = [
-            node for node, link in self._links.items() if now - link.last > self._patience * link.interval + SECOND // 2
-        ]
-        self._ended += sum(self._links[node].interval <= self.life * _TRACKED for node in gone)
+        """Removes neighbours that are gone, and estimates again."""
+        gone = [node for node, link in self._links.items() if now - link.last > _PATIENCE * link.interval + _SLACK]
         for node in gone:
-            del self._links[node]
-        if self._ended > _ENOUGH:
+            self._ended += self._links.pop(node).interval <= self._trackable
+        if self._ended > _MEMORY:
             self._ended /= 2
             self._observed /= 2
         self._observed = min(self._observed, _LONGEST * (self._ended + 1))
-        self.life = min((self._observed + self._prior) / (self._ended + 1), _LONGEST)
-        self.degree = sum(math.exp((link.last - now) / SECOND / self.life) for link in self._links.values())
+        self.life = min((self._observed + _ASSUMED) / (self._ended + 1), _LONGEST)
+        self.degree = sum([math.exp((link.last - now) / SECOND / self.life) for link in self._links.values()])
+
+    def interval(self, subscriber: bool) -> int:
+        """How long to wait until the next hello, ns.
+
+        Twice as many hellos make knowledge twice as fresh. What that is worth falls with the life of a link, and what
+        it costs does not: so the interval goes with the root. In a crowd each node says less, and less still if nobody
+        has to find it.
+        """
+        crowd = max(1.0, self.degree / CROWD)
+        wish = PER_ROOT * math.sqrt(self.life) * crowd ** (SUBSCRIBER if subscriber else RELAY)
+        return seconds(min(max(wish, LEAST), MOST))
 
     def __len__(self) -> int:
         return len(self._links)
+
+
+CROWD: Final = 6.0
+PER_ROOT: Final = 0.5
+LEAST, MOST = 1.0, 60.0
+SUBSCRIBER, RELAY = 0.75, 2.0

@@ -1,8 +1,8 @@
-"""The messages: a hello says who is near and what was received; data carries an event with what its sender claims.
+"""The messages: a hello says who and what is near, data carries an event with the claims of its sender.
 
-Subscribers are named by a key of 16 bits, and distances to them are in eighths of a hop, so that a subscriber takes
-three bytes in a frame. Two subscribers with the same key are taken for one: the nearer gets what the other wants.
-Ages and lives are relative to the moment of sending, in milliseconds.
+Subscribers are named by a key of 16 bits, and distances are in eighths of a hop, so that a subscriber takes three bytes
+of a frame. Two subscribers with the same key are taken for one: the nearer one gets what both want, the other depends
+on repair. Lives and intervals are in milliseconds from the moment of sending, since clocks differ.
 """
 
 import struct
@@ -13,23 +13,27 @@ from typing import Annotated, ClassVar, Final, NamedTuple
 import msgspec
 from msgspec import Meta
 
-from roamcast.content.event import Event, EventId
+from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
 
 MAX_LISTED: Final = 64
 """Most subscribers in a hello, nearest first, and in the claims of an event."""
 MAX_PUBLISHERS: Final = 64
-MAX_SPAN: Final = 10**12
-_STEP: Final = 8
-"""Distances on the air: steps per hop."""
-_FARTHEST: Final = 127
+"""Most publishers in a digest, those heard last."""
+MAX_BEHIND: Final = 256
+"""A digest says which of so many serials of a publisher were received; what is older counts as received."""
+FARTHEST: Final = 15.0
+"""The longest distance that is told, in hops."""
+_STEPS: Final = 8
 _OWN: Final = 128
 _ENTRY: Final = struct.Struct(">HB")
 
 Key = int
 """A subscriber's name on the air."""
 Number = Annotated[int, Meta(ge=0)]
+Digest = dict[int, tuple[int, int]]
+"""By publisher: the highest serial received, and a mask whose bit n stands for the n-th serial below it."""
 
 
 def key_of(node: int) -> Key:
@@ -41,83 +45,77 @@ class Claim(NamedTuple):
 
     key: Key
     distance: float
-    own: bool
-    """Whether it is the sender's own distance, or a better one that the sender was told with the event."""
+    own: bool = True
+    """Whether it is the sender's own distance, or a shorter one of somebody who sent the event before."""
 
 
-def packed(claims: Iterable[Claim]) -> bytes:
+def pack(claims: Iterable[Claim]) -> bytes:
     return b"".join(
         [
-            _ENTRY.pack(key, min(round(distance * _STEP), _FARTHEST) | (_OWN if own else 0))
+            _ENTRY.pack(key, min(max(0, round(distance * _STEPS)), _OWN - 1) | (_OWN if own else 0))
             for key, distance, own in claims
         ]
     )
 
 
-def unpacked(entries: bytes) -> list[Claim]:
+def unpack(entries: bytes) -> list[Claim]:
     whole = len(entries) // _ENTRY.size * _ENTRY.size
-    return [
-        Claim(key, (code & _FARTHEST) / _STEP, code >= _OWN) for key, code in _ENTRY.iter_unpack(entries[:whole])
-    ]
+    return [Claim(key, (code & _OWN - 1) / _STEPS, code >= _OWN) for key, code in _ENTRY.iter_unpack(entries[:whole])]
 
 
 Entries = Annotated[bytes, Meta(max_length=MAX_LISTED * _ENTRY.size)]
 
 
 class Received(msgspec.Struct, frozen=True, array_like=True):
-    """What was received from a publisher lately."""
+    """What was received of a publisher's events."""
 
     publisher: int
     top: Number
-    """The highest serial received."""
-    mask: Annotated[bytes, Meta(max_length=32)]
-    """Bit n: whether the serial `top - n` was received. What is older than the last bit was not."""
+    """The highest serial."""
+    mask: Annotated[bytes, Meta(max_length=MAX_BEHIND // 8)]
+    """Bit n, the lowest first: whether the serial `top - n` was received."""
 
 
 class Hello(Message, frozen=True, tag="hello", dict=True):
-    """What a node tells its neighbours: broadcast alone, or as a part of data."""
+    """What a node tells its neighbours: alone in a frame, or as a part of data."""
 
     role: ClassVar[Role] = "beacon"
 
     degree: Number
     """How many neighbours it has."""
     interval: Number
-    """Milliseconds until its next hello."""
+    """Until its next hello, ms."""
     ways: Annotated[dict[int, Entries], Meta(max_length=MAX_LISTED)]
-    """By filter: the distances to subscribers that want it."""
+    """By filter: the distances to the subscribers that want it."""
     filters: Annotated[dict[int, Filter], Meta(max_length=MAX_LISTED)]
-    """Some of these filters: its own always, and others in turn."""
+    """Some of these filters: its own, and others in turn."""
     received: Annotated[tuple[Received, ...], Meta(max_length=MAX_PUBLISHERS)] | None
-    """What it has received; None: it does not tell."""
+    """Its digest: what it has received; None: it does not tell."""
+
+    # What follows is worked out once for all receivers that share the object.
 
     @cached_property
     def distances(self) -> list[tuple[int, list[Claim]]]:
-        return [(filter, unpacked(entries)) for filter, entries in self.ways.items()]
+        return [(filter, unpack(entries)) for filter, entries in self.ways.items()]
 
     @cached_property
-    def digest(self) -> dict[int, tuple[int, int, int]]:
-        """By publisher: the highest serial, the mask, and its length."""
-        return {
-            part.publisher: (part.top, int.from_bytes(part.mask, "little"), 8 * len(part.mask))
-            for part in self.received or ()
-        }
+    def nearest(self) -> dict[Key, float]:
+        """The distance to each subscriber."""
+        return {key: distance for _, claims in self.distances for key, distance, _ in claims}
 
-    def lacks(self, event_id: EventId) -> bool:
-        part = self.digest.get(event_id >> 32)
-        if part is None:
-            return len(self.digest) < MAX_PUBLISHERS
-        top, mask, length = part
-        behind = top - (event_id & 0xFFFFFFFF)
-        return behind < 0 or not mask >> behind & 1 if behind < 256 else length < 256
+    @cached_property
+    def digest(self) -> Digest:
+        return {part.publisher: (part.top, int.from_bytes(part.mask, "little")) for part in self.received or ()}
 
 
 class Data(Message, frozen=True, tag="roam", dict=True):
-    """An event on its way, with the subscribers that its sender knows to want it."""
+    """An event on its way, with the subscribers known to want it, and how near somebody who sent it is to each."""
 
     role: ClassVar[Role] = "data"
 
     event: Event
     hops: Annotated[int, Meta(ge=0, le=MAX_HOPS)]
+    """How many times it was transmitted before, 0 from its publisher."""
     life: Number
     """How long it may still be delivered, ms."""
     claims: Entries
@@ -125,4 +123,9 @@ class Data(Message, frozen=True, tag="roam", dict=True):
 
     @cached_property
     def claimed(self) -> list[Claim]:
-        return unpacked(self.claims)
+        return unpack(self.claims)
+
+    @cached_property
+    def own(self) -> list[Claim]:
+        """The distances of the sender itself."""
+        return [claim for claim in self.claimed if claim.own]

@@ -1,6 +1,6 @@
-"""The store: the events that a node carries until their lifetime ends, on disk too; and what it has received.
+"""The store: the events that a node carries until their lives end, also on disk, and what it has received.
 
-Both are bounded: the oldest make room. What was received is remembered for a while after its lifetime, so that a
+Both are bounded, and the oldest make room. What was received is remembered a little longer than it lives, so that a
 neighbour whose clock is behind does not send it again.
 """
 
@@ -14,12 +14,13 @@ from roamcast.bounded import put
 from roamcast.content.event import Event, EventId
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Port
-from roamcast.protocols.roam.messages import MAX_PUBLISHERS, Claim, Key, Received
+from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Claim, Digest, Key, Received
 from roamcast.units import SECOND
 
 _KEPT: Final = "carried/"
 _MARGIN: Final = 10 * SECOND
-_WIDEST: Final = 256
+_UNMERGED: Final = 8
+_MAX_CLAIMS: Final = 1024
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
@@ -40,21 +41,32 @@ class Held:
     hops: int
     """How often it was transmitted on its way here."""
     expires: int
-    heard: int
-    """When the node got it."""
-    claims: dict[Key, float] = field(default_factory=dict)
-    """The least distance to each subscriber that a sender of the event has claimed."""
-    copies: int = 0
-    due: int | None = None
-    """When the node will send it, unless it hears it before."""
+    arrived: int
     jitter: int = 0
+    """A random part of the wait before it is forwarded."""
+    due: int | None = None
+    """When it will be sent, unless somebody else makes that needless."""
     repair: bool = False
+    """Whether that is for a neighbour that lacks it."""
+    _claims: dict[Key, float] = field(default_factory=dict)
+    _heard: list[list[Claim]] = field(default_factory=list)  # copies' claims that are not merged yet
 
-    def merge(self, claims: list[Claim]) -> None:
-        mine = self.claims
-        for key, distance, _ in claims:
-            if distance < mine.get(key, 1e9):
-                mine[key] = distance
+    def hear(self, claims: list[Claim]) -> None:
+        """Notes the claims of a copy. Most are never looked at, so they are merged when somebody asks."""
+        self._heard.append(claims)
+        if len(self._heard) >= _UNMERGED:
+            _ = self.claims
+
+    @property
+    def claims(self) -> dict[Key, float]:
+        """The shortest distance to each subscriber that a sender of the event has claimed."""
+        claims = self._claims
+        for heard in self._heard:
+            for key, distance, _ in heard:
+                if distance < claims.get(key, 1e9) and (key in claims or len(claims) < _MAX_CLAIMS):
+                    claims[key] = distance
+        self._heard.clear()
+        return claims
 
 
 class Store:
@@ -62,9 +74,10 @@ class Store:
         self._port = port
         self._capacity = capacity
         self._window = window
-        self._held: dict[EventId, Held] = {}  # oldest first
-        self._received: dict[EventId, int] = {}  # until when it is remembered
-        self._summary: tuple[Received, ...] | None = None
+        self._held: dict[EventId, Held] = {}  # in order of arrival
+        self._received: dict[EventId, int] = {}  # until when each is remembered
+        self.digest: Digest = {}
+        """What was received, the publisher heard last at the end."""
 
     def get(self, id: EventId) -> Held | None:
         return self._held.get(id)
@@ -72,19 +85,31 @@ class Store:
     def received(self, id: EventId) -> bool:
         return id in self._received
 
-    def remember(self, id: EventId, expires: int) -> None:
-        put(self._received, id, expires + _MARGIN, self._window)
-        self._summary = None
-
     def put(self, held: Held) -> EventId | None:
-        """Carries an event; returns the one that had to make room."""
+        """Carries a new event; returns the one that had to make room."""
         evicted = put(self._held, held.event.id, held, self._capacity)
         if evicted is not None:
             self._port.forget(f"{_KEPT}{evicted}")
         self._port.keep(f"{_KEPT}{held.event.id}", _encode(_Record(held.event, held.hops, held.expires)))
+        self._remember(held)
         return evicted
 
+    def _remember(self, held: Held) -> None:
+        put(self._received, held.event.id, held.expires + _MARGIN, self._window)
+        self._enter(held.event.id)
+
+    def _enter(self, id: EventId) -> None:
+        """Enters an event into the digest, its publisher as the newest."""
+        publisher, serial = id >> 32, id & 0xFFFFFFFF
+        top, mask = self.digest.get(publisher, (serial, 0))
+        if serial > top:
+            top, mask = serial, (mask << min(serial - top, MAX_BEHIND)) & (1 << MAX_BEHIND) - 1
+        if top - serial < MAX_BEHIND:
+            mask |= 1 << top - serial
+        put(self.digest, publisher, (top, mask), MAX_PUBLISHERS)
+
     def restore(self, now: int, kept: Mapping[str, bytes]) -> None:
+        """Restores what was carried before a restart; forgets what has expired or cannot be read any more."""
         found = []
         for key, value in kept.items():
             if not key.startswith(_KEPT):
@@ -92,14 +117,16 @@ class Store:
             try:
                 record = _decode(value)
             except (msgspec.MsgspecError, ContentError):
-                record = None
-            if record is None or record.expires <= now:
+                self._port.forget(key)
+                continue
+            if record.expires <= now:
                 self._port.forget(key)
             else:
                 found.append(record)
         for record in sorted(found, key=lambda record: (record.expires, record.event.id)):
-            self._held[record.event.id] = Held(record.event, record.hops, record.expires, now)
-            self.remember(record.event.id, record.expires)
+            held = Held(record.event, record.hops, record.expires, now)
+            put(self._held, held.event.id, held, self._capacity)
+            self._remember(held)
 
     def expire(self, now: int) -> None:
         for id in [id for id, held in self._held.items() if held.expires <= now]:
@@ -109,21 +136,41 @@ class Store:
         for id in gone:
             del self._received[id]
         if gone:
-            self._summary = None
+            self.digest.clear()
+            for id in self._received:
+                self._enter(id)
 
     def summary(self) -> tuple[Received, ...]:
-        """What was received, by publisher, those heard last first."""
-        if self._summary is None:
-            serials: dict[int, list[int]] = {}
-            for id in reversed(self._received):
-                serials.setdefault(id >> 32, []).append(id & 0xFFFFFFFF)
-            parts = list(serials.items())[:MAX_PUBLISHERS]
-            self._summary = tuple(_received(publisher, numbers) for publisher, numbers in parts)
-        return self._summary
+        """The digest as a hello has it."""
+        return tuple(
+            [
+                Received(publisher, top, mask.to_bytes((mask.bit_length() + 7) // 8, "little"))
+                for publisher, (top, mask) in self.digest.items()
+            ]
+        )
+
+    def missing(self, theirs: Digest) -> Iterator[Held]:
+        """The events carried here that a neighbour with this digest lacks, latest first by publisher."""
+        for publisher, (top, mask) in self.digest.items():
+            if publisher in theirs:
+                their_top, their_mask = theirs[publisher]
+                lacking = mask & ~_shifted(their_mask, top - their_top)
+            elif len(theirs) < MAX_PUBLISHERS:
+                lacking = mask
+            else:  # the digest was too small for it
+                continue
+            serial = top
+            while lacking:
+                skipped = (lacking & -lacking).bit_length() - 1
+                serial, lacking = serial - skipped, lacking >> skipped + 1
+                held = self._held.get(publisher << 32 | serial)
+                serial -= 1
+                if held is not None:
+                    yield held
 
     def __iter__(self) -> Iterator[Held]:
-        """Newest first."""
-        return reversed(self._held.values())
+        """In order of arrival."""
+        return iter(self._held.values())
 
     def __len__(self) -> int:
         return len(self._held)
@@ -133,10 +180,8 @@ class Store:
         return len(self._received)
 
 
-def _received(publisher: int, serials: list[int]) -> Received:
-    top = max(serials)
-    mask = 0
-    for serial in serials:
-        if top - serial < _WIDEST:
-            mask |= 1 << top - serial
-    return Received(publisher, top, mask.to_bytes((mask.bit_length() + 7) // 8, "little"))
+def _shifted(mask: int, ahead: int) -> int:
+    """The mask for a highest serial that is so much greater. What is too old for a mask counts as received."""
+    if ahead >= 0:
+        return mask << min(ahead, MAX_BEHIND)
+    return mask >> min(-ahead, MAX_BEHIND) | -1 << max(0, MAX_BEHIND + ahead)
