@@ -43,6 +43,8 @@ FEW: Final = 5
 """Neighbours: with fewer, anybody may be the one who meets a subscriber next."""
 SOME: Final = 8
 """Neighbours: with more, a node that wants nothing does not tell what it has received."""
+NEXT: Final = 1.5
+"""Hops: who is nearer to a subscriber is next to it."""
 REPAIRS: Final = 32
 """Most events sent in answer to one hello."""
 _FAREWELLS: Final = 3
@@ -170,7 +172,7 @@ class RoamBroker(Broker[Roam]):
         for held in self._store.missing(hello.digest):
             if held.due is not None or held.expires <= now:
                 continue
-            if few or self._ways.wants(sender, held.event) or self._leads(hello, held):
+            if self._ways.wants(sender, held.event) or self._leads(hello, held) or (few and self._open(held)):
                 held.repair = True
                 self._set_due(held, now + round(self.rng.random() * ANSWER))
                 count += 1
@@ -181,6 +183,17 @@ class RoamBroker(Broker[Roam]):
         """Whether a neighbour is nearer to a subscriber than all who have sent the event."""
         claims, near = held.claims, hello.nearest
         return any(near.get(key, 99) + 0.5 <= claims.get(key, 99) for key in self._ways.wanting(held.event))
+
+    def _open(self, held: Held) -> bool:
+        """Whether somebody may still have to get an event: not if all who are known to want it were next to a sender.
+
+        A node that knows of no subscriber at all cannot tell.
+        """
+        claims = held.claims
+        wanting = self._ways.wanting(held.event)
+        if not wanting:
+            return self._ignorant
+        return any(claims.get(key, 99) >= NEXT for key in wanting)
 
     # --- Events -----------------------------------------------------------------------------------------------------
 
@@ -228,14 +241,19 @@ class RoamBroker(Broker[Roam]):
             self.port.decide(held.event.id, "no route")
 
     def _gained(self, now: Time, held: Held) -> int:
-        """How many subscribers would be brought nearer."""
-        if not self._ways:
+        """How many subscribers are nearer from here; 1 if nobody on the way knew of any."""
+        if self._ignorant and not held.claims:
             return 1
         return self._ways.gained(now, held.event, held.claims)
 
+    @property
+    def _ignorant(self) -> bool:
+        """Whether this node knows of no subscriber, itself included."""
+        return not self._ways and self._wanted == NOBODY
+
     def _reconsider(self, now: Time, held: Held) -> None:
         """Somebody has sent an event that is to be sent here."""
-        gained = 0 if held.repair or not self._ways else self._gained(now, held)
+        gained = 0 if held.repair or self._ignorant else self._gained(now, held)
         if gained:
             held.due = held.arrived + WAIT // gained + held.jitter
         else:
@@ -260,10 +278,9 @@ class RoamBroker(Broker[Roam]):
         if held.repair:
             self.port.note("repair")
         held.due, held.repair = None, False
-        claims = self._ways.claims(now, held.event, held.claims)
         if self.local.matches(held.event):
-            claims.insert(0, Claim(self._key, 0))
-        claims = claims[:MAX_LISTED]
+            held.hear([Claim(self._key, 0)])
+        claims = self._ways.claims(now, held.event, held.claims)[:MAX_LISTED]
         held.hear(claims)
         hello = None
         if self._due - now < self._interval // 2:
