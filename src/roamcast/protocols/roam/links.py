@@ -84,7 +84,7 @@ class Links:
         """
         crowd = max(1.0, self.degree / CROWD)
         wish = PER_ROOT * math.sqrt(self.life) * crowd ** (SUBSCRIBER if subscriber else RELAY)
-        return seconds(min(max(wish, LEAST), MOST))
+        return seconds(min(max(wish, LEAST), max(MOST, self.life / 15)))
 
     def __len__(self) -> int:
         return len(self._links)
@@ -92,5 +92,5 @@ class Links:
 
 CROWD: Final = 6.0
 PER_ROOT: Final = 0.5
-LEAST, MOST = 1.0, 60.0
+LEAST, MOST = 1.0, 30.0
 SUBSCRIBER, RELAY = 0.75, 2.0
