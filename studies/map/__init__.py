@@ -4,18 +4,21 @@ The rules this file owns:
 
 * An experiment's file has the whole design (`--full`); `usual` in it is the part whose results are in the repository,
   `quick` a preview.
-* The core has the protocols and the measures; an experiment that names none has the core's.
+* The core has the protocols and the measures; an experiment that names none has the core's. Context needs positions and
+  stays out where there are only links.
 * `tuned` comes in two steps, since the second depends on the first (`tuning.py`).
 """
 
 import dataclasses
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
-from roamcast.campaign.define.experiment import Experiment, load_experiment
+from roamcast.campaign.define.experiment import Experiment, Variant, load_experiment
 from roamcast.papers import part
+from roamcast.protocols.catalogue import find
 
 EXPERIMENTS: Final = Path(__file__).parent / "experiments"
 Level = Literal["quick", "usual", "full"]
@@ -26,6 +29,11 @@ PARTS: Final = {
     "slices": ("map-rate", "map-subscribers"),
     "tuned": ("map-tuning",),
     "streets": ("map-streets", "map-streets-random"),
+    "worlds": (
+        "map-streets",
+        *(f"map-worlds-{name}" for name in ("subscribers", "filters", "rate", "loss", "hot-spots", "buildings")),
+        *(f"map-worlds-{name}" for name in ("contacts", "changing", "thousand")),
+    ),
     "causes": ("map-causes-links", "map-causes-trees", "map-causes-carrying"),
 }
 """What `python -m studies.map PART` runs: names of experiments."""
@@ -40,8 +48,14 @@ def _completed(one: Experiment) -> Experiment:
     core = load_experiment(_file(_CORE)).spec
     spec = msgspec.structs.replace(one.spec, measures=one.spec.measures or core.measures)
     if not spec.variants:
-        spec = msgspec.structs.replace(spec, variants=core.variants, baseline=core.baseline)
+        able = tuple(variant for variant in core.variants if _can_run(variant, one.scenario))
+        spec = msgspec.structs.replace(spec, variants=able, baseline=core.baseline)
     return dataclasses.replace(one, spec=spec)
+
+
+def _can_run(variant: Variant, scenario: Mapping[str, Any]) -> bool:
+    """Recorded contacts have no positions: a protocol that needs them stays out."""
+    return scenario["radio"]["propagation"] != "links" or "positions" not in find(variant.set["protocol.name"]).needs
 
 
 def _file(name: str) -> Path:

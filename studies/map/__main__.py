@@ -51,6 +51,7 @@ def map_networks(
       slices   over the rate and the number of subscribers, in four cells of the core
       tuned    with the best of six settings of each protocol, in the same four cells
       streets  among vehicles in streets, and at random waypoint of the same degree and speed
+      worlds   in worlds that nothing was tuned on: few and many subscribers, filters, loss, streets, 1,000 nodes, …
       causes   what surprised us, with its supposed causes taken away one by one
 
     Prints who wins each cell, and writes tables, figures and a report. Run the same command again to continue an
