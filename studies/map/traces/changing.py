@@ -3,9 +3,9 @@
     python studies/map/traces/changing.py > out/changing.tcl
     roamcast traces import out/changing.tcl --format ns2 --out studies/map/traces/changing.trace
 
-300 nodes, of which the seed of a run draws 100 (`subset = "drawn"`). Until 200 s they walk at 1 m/s between random places
-in a square of 655 m, where 100 nodes have about 13 neighbours each. Then they give up their trips, and drive at 20 m/s
-between random places in the square of 1,521 m around it, where 100 have about 4.
+300 nodes, of which the seed of a run draws 100 (`subset = "drawn"`). Until 200 s they walk at 1 m/s between random
+places in a square of 655 m, where 100 nodes have about 13 neighbours each. Then they give up their trips, and drive at
+20 m/s between random places in the square of 1,521 m around it, where 100 have about 4.
 """
 
 from collections.abc import Iterator
