@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
 
 FORMATS: Final = ("pdf", "svg", "png", "pgf")
@@ -39,8 +40,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 @click.option(
     "--out",
     "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="The file to write.  [default: MEASURE.FORMAT]",
 )
 def figure(

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.cli.screen import plain_console, table
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, estimate, value_text
 from roamcast.report.plans import drawn_measures
@@ -27,27 +27,21 @@ def print_table(console: Console, title: str, head: Sequence[str], rows: Body, k
     """The first `keys` columns are always shown; `where` says where to find the missing ones."""
     count = min(len(head), keys + _MOST)
     endless = Console(width=10_000)  # a console measures no table as wider than itself
-    while count > keys + 1 and endless.measure(_table(title, head, rows, count)).maximum > console.width:
+
+    def cut(count: int) -> Table:
+        return table(head[:count], [row[:count] for row in rows], head[1:], title=title)
+
+    while count > keys + 1 and endless.measure(cut(count)).maximum > console.width:
         count -= 1
-    console.print(_table(title, head, rows, count))
+    console.print(cut(count))
     if left := head[count:]:
         names = ", ".join(left[:_NAMED]) + (f" and {len(left) - _NAMED} more" if len(left) > _NAMED else "")
         console.print(f"Not shown, for want of width: {names}; {where}.", soft_wrap=True)
 
 
-def _table(title: str, head: Sequence[str], rows: Body, count: int) -> Table:
-    """Cells that are still too wide are folded, not cut."""
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for at, name in enumerate(head[:count]):
-        table.add_column(name, justify="right" if at else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row[:count])
-    return table
-
-
 def show_measures(results: Results, report: Path) -> None:
     """A table for each experiment: its points in the order of its variants, its measures as columns."""
-    console = Console(markup=False, highlight=False)
+    console = plain_console()
     for experiment in results.campaign.experiments:
         mine = [row for row in results.rows if row.experiment == experiment.name]
         labels = [axis.label for axis in experiment.axes]

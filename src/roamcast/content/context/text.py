@@ -53,16 +53,9 @@ def parse_context(text: str) -> Context:
     """Parses a context. Raises `SyntaxProblem` at the first character that cannot be read."""
     parser = _Parser(text)
     expression = parser.alternatives()
-    parser.end("'and', 'or' or the end of the text")
+    if parser.token.kind != "end":
+        raise parser.problem("'and', 'or' or the end of the text")
     return Context(expression)
-
-
-def parse_region(text: str) -> Region:
-    """Parses a region, as `str(region)` writes it."""
-    parser = _Parser(text)
-    region = parser.region()
-    parser.end("the end of the text")
-    return region
 
 
 class _Parser(TokenReader):
@@ -83,10 +76,6 @@ class _Parser(TokenReader):
         super().__init__(text)
         self.size = 0
         self.in_where = False
-
-    def end(self, expected: str) -> None:
-        if self.token.kind != "end":
-            raise self.problem(expected)
 
     def count(self, amount: int, place: Token) -> None:
         self.size += amount

@@ -24,7 +24,6 @@ from roamcast.content.summary.bloom import MAX_BITS, MAX_HASHES
 from roamcast.content.summary.columns import BY_NAME, Columns
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.element import Condition, condition_of
-from roamcast.content.summary.encoding import decoded
 from roamcast.content.summary.entry import Entry, EntryBuilder
 from roamcast.content.summary.hashing import type_hash
 from roamcast.content.summary.params import DEFAULTS, SummaryParams, check_budget
@@ -65,17 +64,10 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
                 builder.entry(None if name is None else type_hash(name)).add(_conditions(conjunction, keys, params))
         return builder.build(columns.fingerprint, params.budget)
 
-    @classmethod
-    def decode(cls, encoded: bytes) -> "Summary":
-        return decoded(_DECODER, encoded)
-
-    def encode(self) -> bytes:
-        return msgspec.msgpack.encode(self)
-
     @property
     def size(self) -> int:
         """Bytes that the summary adds to a message."""
-        return len(self.encode())
+        return len(msgspec.msgpack.encode(self))
 
     @property
     def affixes(self) -> Affixes:
@@ -104,9 +96,6 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
             return bool(entries)
         values = digest.elements
         return any(entry.passes(values, digest.more, self.hashes) for entry in entries)
-
-
-_DECODER: Final = msgspec.msgpack.Decoder(Summary)
 
 
 class _Builder:
