@@ -22,7 +22,7 @@ from roamcast.content.summary.bloom import MAX_BITS, VectorBuilder, contains
 from roamcast.content.summary.columns import BY_NAME, MAX_COLUMNS, Columns
 from roamcast.content.summary.digest import MAX_ELEMENTS, MAX_VALUES, Affixes, Digest
 from roamcast.content.summary.element import Element
-from roamcast.content.summary.entry import MAX_ROWS, Entry
+from roamcast.content.summary.entry import MAX_ROWS, TypeEntry
 from roamcast.content.summary.params import DEFAULTS, MAX_BUDGET, SummaryParams
 from roamcast.content.summary.strings import Strings, Text
 from roamcast.content.summary.summary import MAX_TYPES, Summary
@@ -235,7 +235,7 @@ def test_a_filter_without_a_type_applies_to_every_type() -> None:
     summary = Summary.of([parse_filter('type = "a" and p = 1'), parse_filter("p = 2")])
     passing = [(name, p) for name in "ab" for p in (1, 2) if summary.passes(Digest.of(Event.of(name, {"p": p})))]
     assert passing == [("a", 1), ("a", 2), ("b", 2)]
-    assert Summary.of([parse_filter('type = "a" and p = 1'), EVERYTHING]).entries == (Entry(None),)
+    assert Summary.of([parse_filter('type = "a" and p = 1'), EVERYTHING]).entries == (TypeEntry(None),)
 
 
 def test_affixes_that_a_digest_does_not_carry_pass() -> None:
@@ -400,9 +400,9 @@ def test_different_columns_compare_by_type() -> None:
     assert wanted("R1").passes(digest)
     assert not Summary.of([parse_filter('type = "LP"')]).passes(digest)
     union = wanted("R1").union(wanted("R1", columns=CD_COLUMNS))
-    assert union == Summary((Entry(CD),))
+    assert union == Summary((TypeEntry(CD),))
     # Without elements there is nothing that columns could mean.
-    assert wanted("R1").union(union).entries == (Entry(CD),)
+    assert wanted("R1").union(union).entries == (TypeEntry(CD),)
     assert wanted("R1", columns=CD_COLUMNS).union(Summary.of([parse_filter('type = "LP"')])).columns == (
         CD_COLUMNS.fingerprint
     )
@@ -464,7 +464,7 @@ def test_elements_that_few_rows_name_are_left_out() -> None:
     assert summary.passes(Digest.of(Event.of("t", {"common": 1})))
     assert not summary.passes(Digest.of(Event.of("t", {"common": 2, "n1": 1})))
     assert Summary.of([Filter.where(f"n{number}", "=", 1) for number in range(MAX_ELEMENTS + 1)]).entries == (
-        Entry(None),
+        TypeEntry(None),
     )
 
 
@@ -477,7 +477,7 @@ def test_a_budget_costs_the_largest_types_first() -> None:
     assert not summary.passes(Digest.of(Event.of("small")))
     assert Summary.of(large).union(Summary.of([small]), budget=200) == summary
     many = [parse_filter(f'type = "{number}"') for number in range(MAX_TYPES + 1)]
-    assert Summary.of(many).entries == (Entry(None),)
+    assert Summary.of(many).entries == (TypeEntry(None),)
     assert len(Summary.of(many[:MAX_TYPES]).entries) == MAX_TYPES
 
 
@@ -529,20 +529,20 @@ WHOLE = b"four"
         lambda: Element(1, None, Strings()),
         lambda: Element(-1),
         lambda: Element(2**32),
-        lambda: Entry(2**32),
-        lambda: Entry(1, (), b"\x01"),
-        lambda: Entry(1, (Element(1),), b"\x02"),
-        lambda: Entry(1, (Element(1),), b"\x00"),
-        lambda: Entry(1, (Element(1),), b"\x01" * (MAX_ROWS + 1)),
-        lambda: Entry(1, (Element(1),), b"\x01\x02", b""),
-        lambda: Entry(1, (Element(1),), b"\x01\x01\x01", b""),
-        lambda: Entry(1, (Element(1),), b"\x01", b"abc"),
-        lambda: Entry(1, (Element(2), Element(1))),
-        lambda: Entry(1, (Element(1), Element(1))),
-        lambda: Entry(1, tuple(Element(key) for key in range(MAX_ELEMENTS + 1))),
-        lambda: Summary((Entry(1), Entry(1))),
-        lambda: Summary((Entry(1), Entry(None))),
-        lambda: Summary(tuple(map(Entry, range(MAX_TYPES + 1)))),
+        lambda: TypeEntry(2**32),
+        lambda: TypeEntry(1, (), b"\x01"),
+        lambda: TypeEntry(1, (Element(1),), b"\x02"),
+        lambda: TypeEntry(1, (Element(1),), b"\x00"),
+        lambda: TypeEntry(1, (Element(1),), b"\x01" * (MAX_ROWS + 1)),
+        lambda: TypeEntry(1, (Element(1),), b"\x01\x02", b""),
+        lambda: TypeEntry(1, (Element(1),), b"\x01\x01\x01", b""),
+        lambda: TypeEntry(1, (Element(1),), b"\x01", b"abc"),
+        lambda: TypeEntry(1, (Element(2), Element(1))),
+        lambda: TypeEntry(1, (Element(1), Element(1))),
+        lambda: TypeEntry(1, tuple(Element(key) for key in range(MAX_ELEMENTS + 1))),
+        lambda: Summary((TypeEntry(1), TypeEntry(1))),
+        lambda: Summary((TypeEntry(1), TypeEntry(None))),
+        lambda: Summary(tuple(map(TypeEntry, range(MAX_TYPES + 1)))),
         lambda: Summary((), 0),
         lambda: Summary((), 3, -1),
         lambda: Text(b"abc"),

@@ -29,7 +29,7 @@ def say(line: str) -> None:
 def shown(console: Console) -> Iterator[OnProgress]:
     """Gives a function that shows states, in the way the console allows."""
     if not console.is_terminal:
-        yield Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+        yield ProgressLines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
         return
     columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -39,7 +39,7 @@ def shown(console: Console) -> Iterator[OnProgress]:
         )
 
 
-class Lines:
+class ProgressLines:
     """Prints the first state of every start, the last, every tenth of the work, each failure, and a sign of life."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:

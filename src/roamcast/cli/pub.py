@@ -112,7 +112,7 @@ def pub(
             "--xml takes the event from a document and cannot be combined with other options about the event"
         )
     if document is None and (schema or carry):
-        raise click.UsageError("--schema and --carry go with --xml")
+        raise click.UsageError("--schema and --carry need --xml")
     if lines and (described or any(value is not None for value in options.values())):
         raise click.UsageError(
             "--lines reads whole events from stdin and cannot be combined with other options about the event"

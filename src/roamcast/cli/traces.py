@@ -12,9 +12,9 @@ from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
-from roamcast.sim.mobility.export import How, taken
+from roamcast.sim.mobility.export import ExportOptions, taken
 from roamcast.sim.mobility.samples import NAMES
-from roamcast.sim.mobility.trace import About, read_about
+from roamcast.sim.mobility.trace import TraceDescription, read_about
 from roamcast.sim.scenario.scenario import load
 
 IMPORTS: Final = (
@@ -137,12 +137,12 @@ def import_(
     as well; FILE may be a folder of such files.
     """
     from roamcast.pipeline.traces.importing import Options, import_trace  # Spark takes a second to import
-    from roamcast.pipeline.traces.samples import Cut
+    from roamcast.pipeline.traces.samples import Selection
     from roamcast.pipeline.traces.verdict import doubts, refused_share
 
     options = Options(
         form,
-        Cut(gap, tolerance, start, end, _box(box)),
+        Selection(gap, tolerance, start, end, _box(box)),
         geo,
         scan,
         observers_only,
@@ -195,13 +195,13 @@ def _columns(text: str | None) -> dict[str, str]:
     return named
 
 
-def _show(out: Path, about: About) -> None:
+def _show(out: Path, about: TraceDescription) -> None:
     what = f"{about.rows} legs" if about.kind == "positions" else f"{about.rows} contacts"
     place = f", {about.width:.0f} m × {about.height:.0f} m" if about.kind == "positions" else ""
     click.echo(f"{out}: {about.nodes} nodes, {about.span:g} s{place}, {what}")
 
 
-def _scenario(out: Path, about: About) -> str:
+def _scenario(out: Path, about: TraceDescription) -> str:
     """The lines to copy into a scenario."""
     if about.kind == "contacts":
         return f'\n[radio]\npropagation = "links"\n\n[links]\nfile = "{out}"'
@@ -329,6 +329,8 @@ def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float, 
     walks = one.moving.walks(one.area, one.nodes, one.seed if seed is None else seed, scenario.parent)
     draft = out.with_name(f".{out.name}.draft")
     with draft.open("w", encoding="ascii") as file:
-        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, How(tick, corner)))
+        file.writelines(
+            f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, ExportOptions(tick, corner))
+        )
     draft.replace(out)
     click.echo(f"{out}: {one.nodes} nodes, {one.duration:g} s")

@@ -6,11 +6,11 @@ from typing import Any, NamedTuple
 
 from roamcast.content.subscription import Publication
 from roamcast.facts.recorder import Recorder
-from roamcast.sim.agenda import Agenda, Priority
 from roamcast.sim.core.interface import Core
 from roamcast.sim.mobility import Leg, Recorded
 from roamcast.sim.scenario.away import Switch
 from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.schedule import Priority, Schedule
 
 
 class Absence(NamedTuple):
@@ -29,7 +29,7 @@ class Absences:
     """`restart` is called for a node whose broker begins again."""
 
     def __init__(
-        self, scenario: Scenario, facts: Recorder, agenda: Agenda, core: Core, restart: Callable[[int], None]
+        self, scenario: Scenario, facts: Recorder, agenda: Schedule, core: Core, restart: Callable[[int], None]
     ) -> None:
         self.away: dict[int, Absence] = {}
         self._facts = facts

@@ -24,7 +24,6 @@ from roamcast.protocols.facts import Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim import collector
 from roamcast.sim.absences import Absences
-from roamcast.sim.agenda import Agenda, Priority
 from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
 from roamcast.sim.inflight import MessagesInFlight
@@ -36,6 +35,7 @@ from roamcast.sim.scenario.away import switches
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario, parameters
 from roamcast.sim.scenario.workload import Act
+from roamcast.sim.schedule import Priority, Schedule
 from roamcast.sim.service import Cpus
 from roamcast.units import SECOND
 
@@ -77,7 +77,7 @@ class World:
         self._overhears = settings.overhear
         self.core = make_core(settings)
         self.now = 0
-        self._agenda = Agenda()
+        self._agenda = Schedule()
         self._plan = self._agenda.plan
         self._at_once = 0, 0  # an instant, and how many timers were set at it for it or earlier
 

@@ -51,14 +51,14 @@ _EXAMPLE: Final = "a property such as speed < 20 or within(rect(0, 0, 100, 100))
 
 def parse_context(text: str) -> Context:
     """Parses a context. Raises `SyntaxProblem` at the first character that cannot be read."""
-    parser = _Parser(text)
+    parser = _ContextParser(text)
     expression = parser.alternatives()
     if parser.token.kind != "end":
         raise parser.problem("'and', 'or' or the end of the text")
     return Context(expression)
 
 
-class _Parser(TokenReader):
+class _ContextParser(TokenReader):
     """Recursive descent, one token ahead. Counts size and depth on the way, to say where they become too large."""
 
     KEYWORDS: ClassVar[frozenset[str]] = RESERVED.union(_REGIONS, Function, Scope, ("within", "where"))

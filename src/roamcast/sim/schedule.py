@@ -24,7 +24,7 @@ class Priority(enum.IntEnum):
     CPU = 9  # is done with something
 
 
-class Agenda:
+class Schedule:
     """A heap by time, priority and the order of planning."""
 
     def __init__(self) -> None:
