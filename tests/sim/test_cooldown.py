@@ -17,8 +17,7 @@ from roamcast.cli.campaign_options import concerns
 from roamcast.facts.schema import DATA_ROLE
 from roamcast.facts.sinks import MemorySink
 from roamcast.report.ending import cut_short
-from roamcast.report.source import Experiment as ReportedExperiment
-from roamcast.report.source import Row
+from roamcast.report.source import ReportedExperiment, SummaryRow
 from roamcast.sim.core import reference
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.run import run
@@ -213,7 +212,7 @@ def test_a_report_warns_by_the_delays_that_were_measured(tmp_path: Path) -> None
     variant = rows[0]["variant"]
 
     def told(delay: float | None, measures: list[str] | None = None) -> list[str]:
-        measured = [Row("e", variant, {}, "delay_p95", 2, delay, None, None, None)]
+        measured = [SummaryRow("e", variant, {}, "delay_p95", 2, delay, None, None, None)]
         return cut_short(tmp_path, ReportedExperiment("e", [1, 2], measures=measures), measured)
 
     (text,) = told(12.0)

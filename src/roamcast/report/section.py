@@ -10,7 +10,7 @@ from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import is_even
-from roamcast.report.source import Experiment, Row
+from roamcast.report.source import ReportedExperiment, SummaryRow
 from roamcast.report.titles import first_upper
 
 
@@ -39,9 +39,9 @@ class DrawnCauses:
 class DrawnExperiment:
     """An experiment with its figures."""
 
-    experiment: Experiment
+    experiment: ReportedExperiment
     figures: list[DrawnFigure]
-    rows: list[Row]
+    rows: list[SummaryRow]
     files: dict[str, str]
     answers: list[str] = field(default_factory=list)
     """The answers of an experiment without axes, which has no figures."""
@@ -175,7 +175,7 @@ def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
 # --- The scenario ---------------------------------------------------------------------------------------------------
 
 
-def _scenario(experiment: Experiment) -> Markup:
+def _scenario(experiment: ReportedExperiment) -> Markup:
     """The fields that all runs share, and what each variant and axis sets."""
     axes = {
         axis.field or axis.label: ", ".join(json.dumps(value, ensure_ascii=False) for value in axis.values)
