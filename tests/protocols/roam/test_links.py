@@ -1,8 +1,6 @@
 """The life of links, by hand, and what follows for hellos."""
 
-import pytest
-
-from roamcast.protocols.roam.links import CROWD, LEAST, MOST, Links
+from roamcast.protocols.roam.links import LEAST, MOST, Links
 from roamcast.units import SECOND
 
 
@@ -39,25 +37,39 @@ def test_neighbours_whose_hellos_are_rarer_than_links_live_do_not_count() -> Non
     assert (len(links), links.life) == (0, 60)
 
 
-def test_a_neighbour_counts_less_the_longer_it_is_silent() -> None:
+def test_a_neighbour_whose_hello_is_late_does_not_count_and_later_it_is_gone() -> None:
     links = Links(8)
-    heard(links, 0, 1, 30 * SECOND)
-    heard(links, 60 * SECOND, 2, 30 * SECOND)
-    links.update(60 * SECOND)
-    assert links.degree == pytest.approx(1 + 2.718281828**-1)
+    heard(links, 0, 1, 10 * SECOND)
+    seen = []
+    for second in (12, 13, 25, 26):
+        links.update(second * SECOND)
+        seen.append((links.degree, len(links)))
+    assert seen == [(1, 1), (0, 1), (0, 1), (0, 0)]
 
 
 def test_hellos_follow_the_root_of_the_life_and_the_crowd() -> None:
     links = Links(64)
-    links.life = 36.0
-    assert links.interval(subscriber=True) == links.interval(subscriber=False) == 3 * SECOND
-    links.degree = 4 * CROWD
-    assert links.interval(subscriber=False) == 48 * SECOND
-    assert 3 * SECOND < links.interval(subscriber=True) < 12 * SECOND
+    heard(links, 0, 1, SECOND)
+    links.life, links.degree = 36.0, 1
+    assert links.interval(0, subscriber=True) == links.interval(0, subscriber=False) == 3 * SECOND
+    links.degree = 18
+    assert links.interval(0, subscriber=False) == 27 * SECOND
+    links.degree = 24
+    assert links.interval(0, subscriber=False) == MOST * SECOND
+    assert 3 * SECOND < links.interval(0, subscriber=True) < 12 * SECOND
+    links.life = 180.0
+    assert links.interval(0, subscriber=False) == MOST * SECOND
     links.life = 900.0
-    assert links.interval(subscriber=False) == MOST * SECOND
-    links.life, links.degree = 1.0, 0.0
-    assert links.interval(subscriber=True) == LEAST * SECOND
+    assert links.interval(0, subscriber=False) == 60 * SECOND, "a fifteenth of the life"
+    links.life, links.degree = 1.0, 0
+    assert links.interval(0, subscriber=True) == LEAST * SECOND
+
+
+def test_a_node_that_hears_nobody_waits_for_an_eighth_of_that_time() -> None:
+    links = Links(64)
+    links.life = 36.0
+    heard(links, 100 * SECOND, 1, SECOND)
+    assert [links.interval(at * SECOND, subscriber=True) / SECOND for at in (100, 124, 180, 1000)] == [3, 3, 10, 30]
 
 
 def test_it_is_bounded_and_the_one_silent_for_longest_makes_room() -> None:

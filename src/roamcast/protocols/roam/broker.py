@@ -28,7 +28,7 @@ from roamcast.protocols.roam.links import Links
 from roamcast.protocols.roam.messages import MAX_LISTED, Claim, Data, Hello, key_of, pack
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store
-from roamcast.protocols.roam.ways import NOBODY, Ways, filter_key
+from roamcast.protocols.roam.ways import GAIN, NOBODY, Ways, filter_key
 from roamcast.units import SECOND, seconds
 
 WAIT: Final = SECOND // 5
@@ -43,8 +43,8 @@ FEW: Final = 5
 """Neighbours: with fewer, anybody may be the one who meets a subscriber next."""
 SOME: Final = 8
 """Neighbours: with more, a node that wants nothing does not tell what it has received."""
-NEXT: Final = 1.5
-"""Hops: who is nearer to a subscriber is next to it."""
+SETTLED: Final = WAIT + SPREAD
+"""A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
 """Most events sent in answer to one hello."""
 _FAREWELLS: Final = 3
@@ -66,7 +66,7 @@ class RoamBroker(Broker[Roam]):
         self._filter: Filter = NOTHING
         self._wanted = NOBODY  # the key of the filter
         self._farewells = 0
-        self._interval = self._links.interval(False)
+        self._interval = self._links.interval(0, False)
         self._due = 0  # when the next hello is sent
         self._told = 0  # when the last hello was sent
 
@@ -145,7 +145,7 @@ class RoamBroker(Broker[Roam]):
         self._store.expire(now)
         self._ways.age(now, self._links.life)
         subscriber = self._wanted != NOBODY or self._farewells > 0
-        self._interval = min(self._links.interval(subscriber), 2 * self._interval)
+        self._interval = min(self._links.interval(now, subscriber), 2 * self._interval)
         self._told = now
         self._set_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
         ways = self._ways.listed(now, without)
@@ -156,7 +156,7 @@ class RoamBroker(Broker[Roam]):
             filters[self._wanted] = self._filter
         tells = subscriber or self._links.degree < SOME
         received = self._store.summary() if tells else None
-        return Hello(round(self._links.degree), self._interval // _MILLISECOND, ways, filters, received)
+        return Hello(self._links.degree, self._interval // _MILLISECOND, ways, filters, received)
 
     def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
         self._ways.learn_filters(hello.filters)
@@ -172,7 +172,10 @@ class RoamBroker(Broker[Roam]):
         for held in self._store.missing(hello.digest):
             if held.due is not None or held.expires <= now:
                 continue
-            if self._ways.wants(sender, held.event) or self._leads(hello, held) or (few and self._open(held)):
+            settled = now - held.arrived >= SETTLED
+            if self._ways.wants(sender, held.event) or (
+                settled and (self._leads(hello, held) or (few and self._worth_carrying(held)))
+            ):
                 held.repair = True
                 self._set_due(held, now + round(self.rng.random() * ANSWER))
                 count += 1
@@ -182,18 +185,11 @@ class RoamBroker(Broker[Roam]):
     def _leads(self, hello: Hello, held: Held) -> bool:
         """Whether a neighbour is nearer to a subscriber than all who have sent the event."""
         claims, near = held.claims, hello.nearest
-        return any(near.get(key, 99) + 0.5 <= claims.get(key, 99) for key in self._ways.wanting(held.event))
+        return any(near.get(key, 99) + GAIN <= claims.get(key, 99) for key in self._ways.wanting(held.event))
 
-    def _open(self, held: Held) -> bool:
-        """Whether somebody may still have to get an event: not if all who are known to want it were next to a sender.
-
-        A node that knows of no subscriber at all cannot tell.
-        """
-        claims = held.claims
-        wanting = self._ways.wanting(held.event)
-        if not wanting:
-            return self._ignorant
-        return any(claims.get(key, 99) >= NEXT for key in wanting)
+    def _worth_carrying(self, held: Held) -> bool:
+        """Whether somebody is known to want an event. A node that knows of no subscriber at all cannot tell."""
+        return self._ignorant or bool(self._ways.wanting(held.event)) or self.local.matches(held.event)
 
     # --- Events -----------------------------------------------------------------------------------------------------
 

@@ -20,6 +20,8 @@ _MEMORY: Final = 16
 """Links that ended, after which older ones count half."""
 _PATIENCE: Final = 2.5
 """Intervals without a frame, after which a neighbour is gone."""
+_LATE: Final = 1.2
+"""Intervals without a frame, after which a neighbour does not count until it is heard again."""
 _SLACK: Final = SECOND // 2
 
 
@@ -38,14 +40,16 @@ class Links:
         self._links: dict[int, Link] = {}
         self._observed = 0.0  # s
         self._ended = 0.0
+        self._last = 0  # when anybody was heard
         self.life = _ASSUMED
         """The mean life of a link, s."""
-        self.degree = 0.0
-        """Neighbours; each counts less the longer it was silent."""
+        self.degree = 0
+        """Neighbours that were heard when their hellos were due. Some have left since, and others came unheard."""
 
     def hear(self, now: int, node: int) -> Link | None:
         """A node was heard; None if it is not known yet."""
         link = self._links.get(node)
+        self._last = now
         if link is not None:
             silence, link.last = now - link.last, now
             if link.interval <= self._trackable:
@@ -73,17 +77,18 @@ class Links:
             self._observed /= 2
         self._observed = min(self._observed, _LONGEST * (self._ended + 1))
         self.life = min((self._observed + _ASSUMED) / (self._ended + 1), _LONGEST)
-        self.degree = sum([math.exp((link.last - now) / SECOND / self.life) for link in self._links.values()])
+        self.degree = sum([now - link.last <= _LATE * link.interval + _SLACK for link in self._links.values()])
 
-    def interval(self, subscriber: bool) -> int:
+    def interval(self, now: int, subscriber: bool) -> int:
         """How long to wait until the next hello, ns.
 
         Twice as many hellos make knowledge twice as fresh. What that is worth falls with the life of a link, and what
         it costs does not: so the interval goes with the root. In a crowd each node says less, and less still if nobody
-        has to find it.
+        has to find it. A node that has heard nobody for long waits for a part of that time.
         """
         crowd = max(1.0, self.degree / CROWD)
         wish = PER_ROOT * math.sqrt(self.life) * crowd ** (SUBSCRIBER if subscriber else RELAY)
+        wish = max(wish, ALONE * (now - self._last) / SECOND)
         return seconds(min(max(wish, LEAST), max(MOST, self.life / 15)))
 
     def __len__(self) -> int:
@@ -94,3 +99,4 @@ CROWD: Final = 6.0
 PER_ROOT: Final = 0.5
 LEAST, MOST = 1.0, 30.0
 SUBSCRIBER, RELAY = 0.75, 2.0
+ALONE: Final = 0.125
