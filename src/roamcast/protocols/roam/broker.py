@@ -5,9 +5,9 @@ The rules this file owns; `docs/protocols/roam.md` explains them and shows what 
 * **Forwarding.** An event travels by broadcast, with claims: how near somebody who sent it is to each subscriber that
   wants it. A node that hears it and is nearer to some of them than claimed, by half a hop, sends it too: the more of
   them, the sooner. Copies that it hears meanwhile bring more claims, and if none is left to improve on, it is silent.
-* **Repair.** Hellos of subscribers, and of all nodes where it is not dense, tell what was received. A node that carries
-  an event which a neighbour lacks sends it if the neighbour wants it, or is nearer to a subscriber than anybody
-  claimed, or if both have few neighbours, so that the other may meet somebody. A copy heard meanwhile cancels that.
+* **Repair and carrying.** Hellos of subscribers, and of nodes with few neighbours, tell what was received. A node that
+  carries an event which a neighbour lacks sends it if the neighbour wants it; or if both have few neighbours and
+  somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that.
 * **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
   can. A node with few neighbours answers a new one with a hello.
 * Where nothing is known about anybody's interests, an event is forwarded by every node that has not heard it twice.
@@ -28,7 +28,7 @@ from roamcast.protocols.roam.links import Links
 from roamcast.protocols.roam.messages import MAX_LISTED, Claim, Data, Hello, key_of, pack
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store
-from roamcast.protocols.roam.ways import GAIN, NOBODY, Ways, filter_key
+from roamcast.protocols.roam.ways import NOBODY, Ways, filter_key
 from roamcast.units import SECOND, seconds
 
 WAIT: Final = SECOND // 5
@@ -39,10 +39,8 @@ HURRY: Final = SECOND // 5
 """The longest wait before a hello that cannot wait for its turn, and the shortest time between two such."""
 ANSWER: Final = SECOND // 10
 """The longest wait before an event is sent to a neighbour that lacks it."""
-FEW: Final = 5
-"""Neighbours: with fewer, anybody may be the one who meets a subscriber next."""
-SOME: Final = 8
-"""Neighbours: with more, a node that wants nothing does not tell what it has received."""
+FEW: Final = 6
+"""Neighbours: with fewer, a node tells what it has received, and anybody may be the one to meet a subscriber next."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
@@ -154,7 +152,7 @@ class RoamBroker(Broker[Roam]):
             self._farewells = max(0, self._farewells - 1)
             ways[self._wanted] = pack([Claim(self._key, 0)]) + ways.get(self._wanted, b"")
             filters[self._wanted] = self._filter
-        tells = subscriber or self._links.degree < SOME
+        tells = subscriber or self._links.degree < FEW
         received = self._store.summary() if tells else None
         return Hello(self._links.degree, self._interval // _MILLISECOND, ways, filters, received)
 
@@ -173,19 +171,12 @@ class RoamBroker(Broker[Roam]):
             if held.due is not None or held.expires <= now:
                 continue
             settled = now - held.arrived >= SETTLED
-            if self._ways.wants(sender, held.event) or (
-                settled and (self._leads(hello, held) or (few and self._worth_carrying(held)))
-            ):
+            if self._ways.wants(sender, held.event) or (few and settled and self._worth_carrying(held)):
                 held.repair = True
                 self._set_due(held, now + round(self.rng.random() * ANSWER))
                 count += 1
                 if count == REPAIRS:
                     return
-
-    def _leads(self, hello: Hello, held: Held) -> bool:
-        """Whether a neighbour is nearer to a subscriber than all who have sent the event."""
-        claims, near = held.claims, hello.nearest
-        return any(near.get(key, 99) + GAIN <= claims.get(key, 99) for key in self._ways.wanting(held.event))
 
     def _worth_carrying(self, held: Held) -> bool:
         """Whether somebody is known to want an event. A node that knows of no subscriber at all cannot tell."""

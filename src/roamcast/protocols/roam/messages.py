@@ -99,11 +99,6 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
         return [(filter, unpack(entries)) for filter, entries in self.ways.items()]
 
     @cached_property
-    def nearest(self) -> dict[Key, float]:
-        """The distance to each subscriber."""
-        return {key: distance for _, claims in self.distances for key, distance, _ in claims}
-
-    @cached_property
     def digest(self) -> Digest:
         return {part.publisher: (part.top, int.from_bytes(part.mask, "little")) for part in self.received or ()}
 
