@@ -54,7 +54,7 @@ def test_an_event_leaves_when_its_life_ends_and_is_remembered_a_little_longer() 
     assert [key for key in port.kept if key.startswith("carried/")] == [f"carried/{event_id(1, 1)}"]
     store.expire(5 * SECOND)
     assert (len(store), port.kept, store.received(event_id(1, 1))) == (0, {}, True)
-    store.expire(15 * SECOND)
+    store.expire(16 * SECOND)
     assert (store.received(event_id(1, 1)), store.digest) == (False, {})
 
 

@@ -103,10 +103,10 @@ def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
     assert len(some) == 1, "nothing is remembered about who wants nothing and never did"
 
 
-def test_gained_counts_those_who_are_nearer_by_half_a_hop() -> None:
+def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
     some = ways()
     some.learn(0, [Claim(1, 0), Claim(2, 0), Claim(3, 0)], ALL)
-    assert some.gained(0, DEAR, {1: 1.5, 2: 1.25}) == 2  # 1, by half a hop, and 3, whom nobody has claimed
+    assert some.gains(0, DEAR, {1: 1.5, 2: 1.25}) == {1: 1.5, 3: 1.5}, "3 is claimed by nobody"
 
 
 def test_claims_are_the_shortest_known_and_say_whose_they_are() -> None:

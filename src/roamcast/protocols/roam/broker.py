@@ -205,8 +205,7 @@ class RoamBroker(Broker[Roam]):
             self.port.note("duplicate")
             held.hear(message.claimed)
             if held.due is not None:
-                self._ways.renew(now, message.own)
-                self._reconsider(now, held)
+                self._reconsider(held, message)
         elif self._store.received(event.id) or not message.life:
             self.port.note("duplicate")
         else:
@@ -216,33 +215,29 @@ class RoamBroker(Broker[Roam]):
             held.hear(message.claimed)
             self.local.deliver(event, held.hops, "roam")
             self._hold(held)
-            self._consider(now, held)
+            self._consider(now, held, message)
 
-    def _consider(self, now: Time, held: Held) -> None:
+    def _consider(self, now: Time, held: Held, message: Data) -> None:
         """Decides whether to forward a new event, and when."""
-        gained = self._gained(now, held)
-        if gained:
+        held.gains = self._ways.gains(now, held.event, message.nearest)
+        if held.gains or (self._ignorant and not message.claims):
             self.port.decide(held.event.id, "forwarded")
-            self._set_due(held, held.arrived + WAIT // gained + held.jitter)
+            self._set_due(held, held.arrived + WAIT // max(1, len(held.gains)) + held.jitter)
         else:
             self.port.decide(held.event.id, "no route")
-
-    def _gained(self, now: Time, held: Held) -> int:
-        """How many subscribers are nearer from here; 1 if nobody on the way knew of any."""
-        if self._ignorant and not held.claims:
-            return 1
-        return self._ways.gained(now, held.event, held.claims)
 
     @property
     def _ignorant(self) -> bool:
         """Whether this node knows of no subscriber, itself included."""
         return not self._ways and self._wanted == NOBODY
 
-    def _reconsider(self, now: Time, held: Held) -> None:
+    def _reconsider(self, held: Held, message: Data) -> None:
         """Somebody has sent an event that is to be sent here."""
-        gained = 0 if held.repair or self._ignorant else self._gained(now, held)
-        if gained:
-            held.due = held.arrived + WAIT // gained + held.jitter
+        claims = message.nearest
+        for key in [key for key, limit in held.gains.items() if claims.get(key, limit) < limit]:
+            del held.gains[key]
+        if held.gains and not held.repair:
+            held.due = held.arrived + WAIT // len(held.gains) + held.jitter
         else:
             held.due, held.repair = None, False
             self.port.decide(held.event.id, "suppressed")

@@ -41,6 +41,7 @@ class Links:
         self._observed = 0.0  # s
         self._ended = 0.0
         self._last = 0  # when anybody was heard
+        self._tracked = _ASSUMED * SECOND / 2  # the longest interval of neighbours that count
         self.life = _ASSUMED
         """The mean life of a link, s."""
         self.degree = 0
@@ -52,7 +53,7 @@ class Links:
         self._last = now
         if link is not None:
             silence, link.last = now - link.last, now
-            if link.interval <= self._trackable:
+            if link.interval <= self._tracked:
                 self._observed += min(silence, 3 * link.interval // 2) / SECOND
         return link
 
@@ -63,20 +64,17 @@ class Links:
         self.degree += 1
         return link
 
-    @property
-    def _trackable(self) -> float:
-        return self.life * SECOND / 2
-
     def update(self, now: int) -> None:
         """Removes neighbours that are gone, and estimates again."""
         gone = [node for node, link in self._links.items() if now - link.last > _PATIENCE * link.interval + _SLACK]
         for node in gone:
-            self._ended += self._links.pop(node).interval <= self._trackable
+            self._ended += self._links.pop(node).interval <= self._tracked
         if self._ended > _MEMORY:
             self._ended /= 2
             self._observed /= 2
         self._observed = min(self._observed, _LONGEST * (self._ended + 1))
         self.life = min((self._observed + _ASSUMED) / (self._ended + 1), _LONGEST)
+        self._tracked = self.life * SECOND / 2
         self.degree = sum([now - link.last <= _LATE * link.interval + _SLACK for link in self._links.values()])
 
     def interval(self, now: int, subscriber: bool) -> int:

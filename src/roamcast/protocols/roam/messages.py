@@ -121,6 +121,11 @@ class Data(Message, frozen=True, tag="roam", dict=True):
         return unpack(self.claims)
 
     @cached_property
+    def nearest(self) -> dict[Key, float]:
+        """The shortest distance to each subscriber."""
+        return {key: distance for key, distance, _ in self.claimed}
+
+    @cached_property
     def own(self) -> list[Claim]:
         """The distances of the sender itself."""
         return [claim for claim in self.claimed if claim.own]

@@ -46,6 +46,8 @@ class Held:
     """A random part of the wait before it is forwarded."""
     due: int | None = None
     """When it will be sent, unless somebody else makes that needless."""
+    gains: dict[Key, float] = field(default_factory=dict)
+    """For which subscribers that is: a claim below this distance takes one away."""
     repair: bool = False
     """Whether that is for a neighbour that lacks it."""
     _claims: dict[Key, float] = field(default_factory=dict)
@@ -76,6 +78,7 @@ class Store:
         self._window = window
         self._held: dict[EventId, Held] = {}  # in order of arrival
         self._received: dict[EventId, int] = {}  # until when each is remembered
+        self._next_purge = 0
         self.digest: Digest = {}
         """What was received, the publisher heard last at the end."""
 
@@ -132,6 +135,9 @@ class Store:
         for id in [id for id, held in self._held.items() if held.expires <= now]:
             del self._held[id]
             self._port.forget(f"{_KEPT}{id}")
+        if now < self._next_purge:
+            return
+        self._next_purge = now + _MARGIN
         gone = [id for id, until in self._received.items() if until <= now]
         for id in gone:
             del self._received[id]

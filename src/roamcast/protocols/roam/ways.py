@@ -108,13 +108,15 @@ class Ways:
         for key in [key for key, value in self._distances.items() if value > limit]:
             self._remove(key)
 
-    def gained(self, now: int, event: Event, claims: Mapping[Key, float]) -> int:
-        """The number of subscribers that want an event, and that are nearer than claimed by `GAIN` or more."""
+    def gains(self, now: int, event: Event, claims: Mapping[Key, float]) -> dict[Key, float]:
+        """The subscribers that want an event and are nearer than claimed, by `GAIN` or more; with that limit."""
         offset = now * self._growth + GAIN
         distances = self._distances
-        return len(
-            [key for key in self._interests.match(event) if distances[key] + offset <= claims.get(key, _UNCLAIMED)]
-        )
+        return {
+            key: limit
+            for key in self._interests.match(event)
+            if (limit := distances[key] + offset) <= claims.get(key, _UNCLAIMED)
+        }
 
     def wanting(self, event: Event) -> list[Key]:
         """The subscribers that want an event."""
