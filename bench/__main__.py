@@ -30,6 +30,7 @@ from bench import (
     opportunistic_choices,
     opportunistic_memory,
     replay,
+    roam,
     simulator,
     traces,
     trees,
@@ -55,6 +56,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "traces": traces.run,
     "judge": judge.run,
     "replay": replay.run,
+    "roam": roam.run,
     "live": live.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
