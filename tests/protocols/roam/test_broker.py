@@ -69,21 +69,39 @@ def test_nothing_is_forwarded_for_those_who_do_not_want_it() -> None:
     assert (senders(mesh), got(mesh, 4)) == ([0, 0, 1, 2, 3], [2])
 
 
-def test_one_of_several_nodes_that_are_as_near_forwards() -> None:
-    """Nodes 1 to 4 hear the publisher, each other and the subscriber."""
-    middle = range(1, 5)
-    links = [(0, node) for node in middle] + [(node, 5) for node in middle]
-    mesh = Mesh(ENTRY, range(6), links + [(a, b) for a in middle for b in middle if a < b])
-    mesh[5].subscribe(0, Subscription(1, EVERYTHING))
+def between(subscribers: int) -> Mesh:
+    """Nodes 1 to 4 hear the publisher, each other and all subscribers, which are numbered from 5."""
+    middle, ends = range(1, 5), range(5, 5 + subscribers)
+    links = [(0, node) for node in middle] + [(node, end) for node in middle for end in ends]
+    mesh = Mesh(ENTRY, range(5 + subscribers), links + [(a, b) for a in middle for b in middle if a < b])
+    for node in ends:
+        mesh[node].subscribe(0, Subscription(1, EVERYTHING))
     mesh.run(KNOWN)
     mesh[0].publish(mesh.now, publication())
-    mesh.run(mesh.now + SECOND)
+    mesh.run(mesh.now + SECOND // 2)
+    assert all(got(mesh, node) == [1] for node in ends)
+    return mesh
+
+
+def test_one_of_several_nodes_that_are_as_near_forwards() -> None:
+    mesh = between(subscribers=4)
     first, second = senders(mesh)
-    assert (first, second in middle, got(mesh, 5)) == (0, True, [1])
+    assert (first, second in range(1, 5)) == (0, True)
     decided = Counter(
         fact.decision for port in mesh.ports.values() for _, fact in port.facts if isinstance(fact, Decision)
     )
     assert decided["suppressed"] == 3
+
+
+def test_an_event_that_few_want_is_forwarded_by_all_who_are_as_near() -> None:
+    assert sorted(senders(between(subscribers=1))) == [0, 1, 2, 3, 4]
+
+
+def test_an_event_that_many_want_goes_to_everybody_without_a_list_of_them() -> None:
+    mesh = between(subscribers=41)
+    data = [message for _, _, message in mesh.log if isinstance(message, Data)]
+    assert [message.claims for message in data[1:]] == [b""] * (len(data) - 1)
+    assert [node for node in senders(mesh) if node < 5] == senders(mesh)[:3], "the publisher, and two of the four"
 
 
 def test_who_reaches_more_subscribers_goes_first() -> None:

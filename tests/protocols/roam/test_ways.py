@@ -105,8 +105,14 @@ def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
 
 def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 0), Claim(2, 0), Claim(3, 0)], ALL)
-    assert some.gains(0, DEAR, {1: 1.5, 2: 1.25}) == {1: 1.5, 3: 1.5}, "3 is claimed by nobody"
+    some.learn(0, [Claim(key, 0) for key in range(1, 5)], ALL)
+    assert some.gains(0, [1, 2, 3, 4], {1: 1.5, 2: 1.25, 4: 0.0}) == {1: 1.5, 3: 1.5}, "3 is claimed by nobody"
+
+
+def test_for_few_subscribers_half_a_hop_farther_is_enough() -> None:
+    some = ways()
+    some.learn(0, [Claim(1, 0), Claim(2, 0)], ALL)
+    assert some.gains(0, [1, 2], {1: 0.5, 2: 0.25}) == {1: 0.5}
 
 
 def test_claims_are_the_shortest_known_and_say_whose_they_are() -> None:

@@ -10,7 +10,8 @@ The rules this file owns; `docs/protocols/roam.md` explains them and shows what 
   somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that.
 * **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
   can. A node with few neighbours answers a new one with a hello.
-* Where nothing is known about anybody's interests, an event is forwarded by every node that has not heard it twice.
+* **Counting.** Where more than 40 subscribers are known to want an event, or nobody on the way has heard of any, a node
+  forwards it unless it hears three copies, as in `counter`.
 """
 
 from collections.abc import Container, Hashable, Mapping
@@ -41,6 +42,10 @@ ANSWER: Final = SECOND // 10
 """The longest wait before an event is sent to a neighbour that lacks it."""
 FEW: Final = 6
 """Neighbours: with fewer, a node tells what it has received, and anybody may be the one to meet a subscriber next."""
+MANY: Final = 40
+"""Subscribers: an event that more want goes to everybody, and listing them would only make it longer."""
+COPIES: Final = 3
+"""Heard copies, the first included, at which a node stays silent then."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
@@ -204,6 +209,7 @@ class RoamBroker(Broker[Roam]):
         if held is not None:
             self.port.note("duplicate")
             held.hear(message.claimed)
+            held.copies += 1
             if held.due is not None:
                 self._reconsider(held, message)
         elif self._store.received(event.id) or not message.life:
@@ -219,12 +225,17 @@ class RoamBroker(Broker[Roam]):
 
     def _consider(self, now: Time, held: Held, message: Data) -> None:
         """Decides whether to forward a new event, and when."""
-        held.gains = self._ways.gains(now, held.event, message.nearest)
-        if held.gains or (self._ignorant and not message.claims):
+        wanting = self._ways.wanting(held.event)
+        held.counting = len(wanting) > MANY or (self._ignorant and not message.claims)
+        held.gains = {} if held.counting else self._ways.gains(now, wanting, message.nearest)
+        if held.counting or held.gains:
             self.port.decide(held.event.id, "forwarded")
-            self._set_due(held, held.arrived + WAIT // max(1, len(held.gains)) + held.jitter)
+            self._set_due(held, held.arrived + self._wait(held))
         else:
             self.port.decide(held.event.id, "no route")
+
+    def _wait(self, held: Held) -> Time:
+        return 3 * held.jitter if held.counting else WAIT // len(held.gains) + held.jitter
 
     @property
     def _ignorant(self) -> bool:
@@ -236,8 +247,8 @@ class RoamBroker(Broker[Roam]):
         claims = message.nearest
         for key in [key for key, limit in held.gains.items() if claims.get(key, limit) < limit]:
             del held.gains[key]
-        if held.gains and not held.repair:
-            held.due = held.arrived + WAIT // len(held.gains) + held.jitter
+        if not held.repair and (held.copies < COPIES if held.counting else held.gains):
+            held.due = held.arrived + self._wait(held)
         else:
             held.due, held.repair = None, False
             self.port.decide(held.event.id, "suppressed")
@@ -262,7 +273,7 @@ class RoamBroker(Broker[Roam]):
         held.due, held.repair = None, False
         if self.local.matches(held.event):
             held.hear([Claim(self._key, 0)])
-        claims = self._ways.claims(now, held.event, held.claims)[:MAX_LISTED]
+        claims = [] if held.counting else self._ways.claims(now, held.event, held.claims)[:MAX_LISTED]
         held.hear(claims)
         hello = None
         if self._due - now < self._interval // 2:

@@ -48,6 +48,10 @@ class Held:
     """When it will be sent, unless somebody else makes that needless."""
     gains: dict[Key, float] = field(default_factory=dict)
     """For which subscribers that is: a claim below this distance takes one away."""
+    copies: int = 1
+    """How often it was heard."""
+    counting: bool = False
+    """Whether it is forwarded unless enough copies are heard, whoever wants it."""
     repair: bool = False
     """Whether that is for a neighbour that lacks it."""
     _claims: dict[Key, float] = field(default_factory=dict)

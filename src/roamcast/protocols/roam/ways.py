@@ -108,15 +108,14 @@ class Ways:
         for key in [key for key, value in self._distances.items() if value > limit]:
             self._remove(key)
 
-    def gains(self, now: int, event: Event, claims: Mapping[Key, float]) -> dict[Key, float]:
-        """The subscribers that want an event and are nearer than claimed, by `GAIN` or more; with that limit."""
-        offset = now * self._growth + GAIN
+    def gains(self, now: int, wanting: list[Key], claims: Mapping[Key, float]) -> dict[Key, float]:
+        """Those of the subscribers that are nearer than claimed, by a margin; with the limit below which they are not.
+
+        For few subscribers there are few paths, which may break: even nodes that are a little farther go on then.
+        """
+        offset = now * self._growth + (GAIN if len(wanting) > RARE else -GAIN)
         distances = self._distances
-        return {
-            key: limit
-            for key in self._interests.match(event)
-            if (limit := distances[key] + offset) <= claims.get(key, _UNCLAIMED)
-        }
+        return {key: limit for key in wanting if (limit := distances[key] + offset) <= claims.get(key, _UNCLAIMED)}
 
     def wanting(self, event: Event) -> list[Key]:
         """The subscribers that want an event."""
@@ -158,5 +157,7 @@ class Ways:
 
 GAIN: Final = 0.5
 """Hops by which a node must be nearer to a subscriber than whoever has sent an event, to send it too."""
+RARE: Final = 3
+"""Subscribers: an event that so few want, or fewer, is forwarded more generously."""
 HOPS_PER_LIFE: Final = 4.0
 """Hops by which a distance grows in the mean life of a link."""
