@@ -98,10 +98,10 @@ def test_an_event_that_few_want_is_forwarded_by_all_who_are_as_near() -> None:
 
 
 def test_an_event_that_many_want_goes_to_everybody_without_a_list_of_them() -> None:
-    mesh = between(subscribers=41)
+    mesh = between(subscribers=60)
     data = [message for _, _, message in mesh.log if isinstance(message, Data)]
     assert [message.claims for message in data[1:]] == [b""] * (len(data) - 1)
-    assert [node for node in senders(mesh) if node < 5] == senders(mesh)[:3], "the publisher, and two of the four"
+    assert len(data) <= 4, "every subscriber has heard three copies by then"
 
 
 def test_who_reaches_more_subscribers_goes_first() -> None:
