@@ -13,6 +13,8 @@ from roamcast.content.filter import EVERYTHING, Filter
 
 MAX_IN_FRAME: Final = 256
 """Constraints; `content.filter.MAX_CONSTRAINTS` is the limit for a local filter."""
+MAX_OCTETS: Final = 8192
+"""Bytes of the encoding of a filter that an application's is widened to."""
 
 
 def length(filter: Filter) -> int:
@@ -27,7 +29,7 @@ def too_long(filter: Filter) -> bool:
 def widened(filter: Filter) -> Filter:
     """The filter, or one that covers it and is short enough to send."""
     budget = len(msgspec.msgpack.encode(filter))
-    while too_long(filter):
-        budget //= 2
+    while too_long(filter) or budget > MAX_OCTETS:
+        budget = min(budget // 2, MAX_OCTETS)
         filter = summarise([filter], budget) if budget >= MIN_BUDGET else EVERYTHING
     return filter

@@ -28,6 +28,7 @@ from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
+from roamcast.content.structure import Decoder, Limits, check
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.content.widening import widened
@@ -61,6 +62,9 @@ PATIENCE: Final = 10.0
 
 MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
+
+
+_PUBLICATION: Final = Decoder[Publication](Publication, Limits(MAX_EVENT))
 
 
 class Busy(RoamcastError):
@@ -110,7 +114,7 @@ class Host:
         self._ended = False
         self.port = LivePort(
             entry.name,
-            lambda message: self._codec.encode(self._framed.sendable(message)),
+            lambda message: self._codec.sendable(self._framed.sendable(message)),
             clock,
             store,
             facts,
@@ -143,7 +147,7 @@ class Host:
         self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
         for stored in self._store.unhanded():
-            publication = msgspec.msgpack.decode(stored.publication, type=Publication)
+            publication = _PUBLICATION.decode(stored.publication)
             log.info("published again: the broker had not got it", id=publication.event.id)
             size, published = len(stored.publication), stored.time - self._clock.epoch
             self._hand_over(stored.serial, publication, size, published)
@@ -163,7 +167,7 @@ class Host:
             recorded = max(recorded, written)
         for stored in self._store.publications():
             if stored.serial > recorded:
-                publication = msgspec.msgpack.decode(stored.publication, type=Publication)
+                publication = _PUBLICATION.decode(stored.publication)
                 self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
@@ -267,6 +271,7 @@ class Host:
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
+        check(encoded, Limits(MAX_EVENT))
         self._serial += 1
         now = self._clock.now()
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)

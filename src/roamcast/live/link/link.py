@@ -230,8 +230,9 @@ class Link:
 
     def _put(self, letter: Letter) -> None:
         count = count_fragments(letter.payload, self._settings.room)
-        if self._loop is None or count > MAX_FRAGMENTS:
-            self.counters["too-long" if count > MAX_FRAGMENTS else "closed"] += 1
+        too_long = len(letter.payload) > self._settings.longest_message
+        if self._loop is None or too_long:
+            self.counters["too-long" if too_long else "closed"] += 1
             self._finish(letter, False)
             return
         letter.fragments = count

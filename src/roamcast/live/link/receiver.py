@@ -57,7 +57,9 @@ class Receiver:
         a node at an address; `answered` gets acknowledgements from others, and returns whether one was useful; `skip`
         tells a node which of its counters we refuse; `failed` gets errors of the store. None of them may raise."""
         self.neighbours = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
-        self.reassembly = Reassembly(settings.partials, settings.partial_octets, settings.partial_lifetime, counters)
+        self.reassembly = Reassembly(
+            settings.partials, settings.partial_octets, settings.partial_lifetime, counters, settings.longest
+        )
         self.foreign: dict[int, tuple[int, float]] = {}
         """Nodes that run another protocol: its number, and when they were last heard. Longest silent first."""
         self._sealer = sealer
