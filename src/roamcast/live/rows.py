@@ -63,6 +63,23 @@ def sum_of(*values: object) -> int:
         return -1
 
 
+def health(connection: sqlite3.Connection, application: int, version: int) -> str:
+    """What is wrong with a file's structure; "ok" if nothing is, or if it is not a store of this version."""
+    try:
+        found = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
+        marks = [connection.execute(f"PRAGMA {name}").fetchone()[0] for name in ("application_id", "user_version")]
+        tables = {sql for (sql,) in connection.execute("SELECT sql FROM sqlite_schema WHERE sql IS NOT NULL")}
+    except DAMAGE as problem:
+        return str(problem)
+    if (
+        found == "ok"
+        and marks == [application, version]
+        and tables != {one.strip() for one in SCHEMA.split(";")} - {""}
+    ):
+        return "its tables are not those of a store"
+    return str(found)
+
+
 def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
     """Removes the rows whose checksum is wrong, and names each."""
     connection.text_factory = _text
@@ -72,7 +89,7 @@ def damaged_rows(connection: sqlite3.Connection) -> Iterator[str]:
             rows = connection.execute(f"SELECT {', '.join(columns)}, sum FROM {table}")
             wrong = [row[:place] for row in rows if sum_of(*row[:-1]) != row[-1]]
             for key in wrong:
-                same = " AND ".join(f"CAST({column} AS BLOB) = CAST(? AS BLOB)" for column in _KEYS[table])
+                same = " AND ".join(f"CAST({column} AS BLOB) IS CAST(? AS BLOB)" for column in _KEYS[table])
                 connection.execute(f"DELETE FROM {table} WHERE {same}", [_octets(part) for part in key])
                 yield f"{table} {' '.join(map(_name, key))}"
     finally:

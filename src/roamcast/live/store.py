@@ -35,7 +35,7 @@ from typing import Any, Final, Literal, NamedTuple
 from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.link.replay import Session
-from roamcast.live.rows import DAMAGE, SCHEMA, damaged_rows, salvage, sum_of
+from roamcast.live.rows import DAMAGE, SCHEMA, damaged_rows, health, salvage, sum_of
 
 VERSION: Final = 6
 APPLICATION: Final = 0x726F616D
@@ -243,18 +243,15 @@ class Store:
 
     def _check_file(self) -> None:
         """If SQLite finds its file damaged, copies what can be read to a new one."""
-        try:
-            health = self._connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        except DAMAGE as problem:
-            health = str(problem)
-        if health == "ok":
+        found = health(self._connection, APPLICATION, VERSION)
+        if found == "ok":
             return
         aside = salvage(self._connection, self.path, APPLICATION, VERSION)
         if aside is None:  # not one of ours, or nothing is left of it
-            raise _unusable(self.path, health)
+            raise _unusable(self.path, found)
         self._connection.close()
         self._connection = _connect(self.path, self._sync)
-        self._tell_damage(f"the file itself ({health}): what could be read is in the store, the file is now {aside}")
+        self._tell_damage(f"the file itself ({found}): what could be read is in the store, the file is now {aside}")
 
     def _tell_damage(self, what: str) -> None:
         self.damaged.append(what)
