@@ -4,6 +4,7 @@ A node's work on a neighbour's filter costs the neighbour nothing. So nodes igno
 `MAX_IN_FRAME` constraints, and no honest node sends one: a longer filter is widened before it is sent.
 """
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -24,6 +25,12 @@ def length(filter: Filter) -> int:
 
 def too_long(filter: Filter) -> bool:
     return length(filter) > MAX_IN_FRAME
+
+
+@lru_cache(maxsize=1024)
+def is_widened(filter: Filter) -> bool:
+    """Whether `widened` gives another filter: one that lets through more."""
+    return too_long(filter) or len(msgspec.msgpack.encode(filter)) > MAX_OCTETS
 
 
 def widened(filter: Filter) -> Filter:

@@ -17,7 +17,7 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -41,7 +41,7 @@ from roamcast.live.filters import FramedFilters
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
-from roamcast.live.store import NOTHING_RECORDED, Store
+from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication
 from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import FrameError
@@ -146,8 +146,7 @@ class Host:
             self._begin(mailbox.subscription)
         self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
-        for stored in self._store.unhanded():
-            publication = _PUBLICATION.decode(stored.publication)
+        for stored, publication in _readable(self._store.unhanded()):
             log.info("published again: the broker had not got it", id=publication.event.id)
             size, published = len(stored.publication), stored.time - self._clock.epoch
             self._hand_over(stored.serial, publication, size, published)
@@ -165,9 +164,8 @@ class Host:
         written = self._facts.last_published - event_id(self.node, 1) + 1
         if written <= self._serial:  # otherwise the part belongs to another store
             recorded = max(recorded, written)
-        for stored in self._store.publications():
+        for stored, publication in _readable(self._store.publications()):
             if stored.serial > recorded:
-                publication = _PUBLICATION.decode(stored.publication)
                 self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
@@ -428,6 +426,15 @@ class Host:
         """The number of entries in the tables of the broker, of the port and of publications."""
         publishing = {"publications under way": len(self._under_way), "publications waiting": len(self._waiting)}
         return self.broker.tables() | self.port.tables | publishing
+
+
+def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[StoredPublication, Publication]]:
+    """Stored publications, decoded; those that this version refuses are told by name."""
+    for stored in publications:
+        try:
+            yield stored, _PUBLICATION.decode(stored.publication)
+        except ContentError as problem:
+            log.error("a stored publication cannot be used", serial=stored.serial, reason=str(problem))
 
 
 def _context(text: str | None) -> Context | None:

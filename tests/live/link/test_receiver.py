@@ -322,9 +322,14 @@ def test_a_flood_of_invented_senders_does_not_keep_out_who_shows_a_signature() -
 
 
 def test_signatures_of_newcomers_are_checked_so_often_and_no_more() -> None:
-    asked = []
+    asked: list[int] = []
     ear = Ear(LinkSettings(air=AIR, neighbours=1))
-    ear.receiver._vouch = lambda sender, payload: bool(asked.append(sender))
+
+    def refuse(sender: int, payload: bytes) -> bool:
+        asked.append(sender)
+        return False
+
+    ear.receiver._vouch = refuse
     for number in range(100, 500):
         ear.hear(node(number).seal(BROADCAST_DATA, BROADCAST, b"?"), now=5.0)
     assert len(asked) == 100

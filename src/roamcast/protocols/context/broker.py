@@ -119,6 +119,7 @@ class ContextBroker(Broker[ContextParams]):
     # --- Own events and subscriptions -------------------------------------------------------------------------------
 
     def publish(self, now: Time, publication: Publication) -> None:
+        self._matching.begin()
         own = Own(publication, now, publication.lifetime or 0)
         self._add_event(own)
         if own.expires > now:
@@ -134,6 +135,7 @@ class ContextBroker(Broker[ContextParams]):
 
     def subscribe(self, now: Time, subscription: Subscription) -> None:
         super().subscribe(now, subscription)
+        self._matching.begin()
         former = self._domains.own_subscriptions.get(subscription.id)
         if former is not None and former.what.interest != subscription.interest:
             self._withdraw(now, former)
@@ -218,11 +220,13 @@ class ContextBroker(Broker[ContextParams]):
             if host.around.hear(now, sender, message.presence):
                 self._digests.watch(now, sender, message.presence)
             if heard is not Heard.COPY:
+                self._matching.begin()
                 _ACTIONS[kind](self, now, message, heard is Heard.INSIDE)
         elif isinstance(message, Beacon | Digest):
             if host.around.hear(now, sender, message.presence):
                 self._digests.watch(now, sender, message.presence)
             if isinstance(message, Digest):
+                self._matching.begin()
                 self._digests.hear(now, message)
 
     # The node that a message names takes it wherever it is; others only if they are in its region.
@@ -294,6 +298,7 @@ class ContextBroker(Broker[ContextParams]):
         """Drops what is over or left behind, refreshes what is due, and matches what this host has moved into."""
         if not self._checking:
             return
+        self._matching.begin()
         self._matching.drop(now)
         due = self._refresh_own(now)
         self._matching.again(now)
