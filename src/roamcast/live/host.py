@@ -164,9 +164,9 @@ class Host:
         written = self._facts.last_published - event_id(self.node, 1) + 1
         if written <= self._serial:  # otherwise the part belongs to another store
             recorded = max(recorded, written)
-        for stored, publication in _readable(self._store.publications()):
-            if stored.serial > recorded:
-                self._facts.published(stored.time - self._clock.epoch, publication)
+        missing = (stored for stored in self._store.publications() if stored.serial > recorded)
+        for stored, publication in _readable(missing):
+            self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
         """Stops calling the broker."""

@@ -15,8 +15,8 @@ _FEW: Final = 4
 """Filters up to which asking each is faster than the index."""
 _SHORT: Final = 64
 """Constraints up to which it takes no longer than it may."""
-MATCH_EFFORT: Final = 150_000
-"""Tests for one event: some 30 ms. Only an attacker's filters and events need more."""
+MATCH_EFFORT: Final = 80_000
+"""Tests for one event: some 20 ms. Only an attacker's filters and events need more."""
 
 
 class Interests:

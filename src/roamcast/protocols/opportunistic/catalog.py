@@ -156,6 +156,7 @@ class Catalog:
         self._expiring = 0  # how many documents here expire
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
+        self._first = 0  # which of the profiles that take turns is the next
 
     # --- What there is ----------------------------------------------------------------------------------------------
 
@@ -231,17 +232,33 @@ class Catalog:
     def _asked(self, profiles: Iterable[_Profile]) -> Iterator[_Profile]:
         """The profiles, one after the other matched with what is new to it, as far as one announce may."""
         waiting = dict.fromkeys(profiles)
-        left = float(MAX_TESTS)
+        left, dear = float(MAX_TESTS), list[_Profile]()
         for position, profile in enumerate(waiting):
-            if profile.asked < self._latest:
-                share = left / (len(waiting) - position)  # what one does not need is left for the others
-                effort = Effort(share)
-                self._ask(profile, effort)
-                left -= share - max(0.0, effort.left)
+            new = self._new_to(profile)
+            share = left / (len(waiting) - position)  # what one does not need is left for the others
+            if new and profile.constraints * new[-1].held > share:
+                dear.append(profile)
+                continue
+            left -= self._ask(profile, new, share)
+            yield profile
+        # One content with a long profile may take more than its share: these take turns, one content each.
+        first = self._first % len(dear) if dear else 0
+        for position, profile in enumerate(dear[first:] + dear[:first]):
+            new = self._new_to(profile)
+            least = profile.constraints * new[-1].held
+            if least > left:
+                self._first = first + position
+                break
+            left -= self._ask(profile, new, least)
             yield profile
 
-    def _ask(self, profile: _Profile, effort: Effort) -> None:
-        new = list(takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())))
+    def _new_to(self, profile: _Profile) -> list[_Content]:
+        """The contents that a profile was not matched with, the newest first."""
+        return list(takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())))
+
+    def _ask(self, profile: _Profile, new: list[_Content], share: float) -> float:
+        """Matches a profile with new contents; returns the comparisons that it took, at most `share`."""
+        effort = Effort(share)
         try:
             while new:
                 if profile.wants(new[-1], effort):
@@ -249,7 +266,8 @@ class Catalog:
                 profile.asked = new.pop().number
             profile.asked = self._latest
         except EffortSpent:
-            pass
+            return share
+        return share - effort.left
 
     def _contents_of(self, bits: int) -> list[_Content]:
         """In the order in which they came."""

@@ -23,8 +23,8 @@ from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS
 Origin = Node | None
 """A neighbour; None for the node's own applications."""
 
-MATCH_EFFORT: Final = 150_000
-"""Tests for one event: some 30 ms. Only an attacker's filters and events need more."""
+MATCH_EFFORT: Final = 80_000
+"""Tests for one event: some 20 ms. Only an attacker's filters and events need more."""
 _COMPARISON: Final = 1
 """Units of effort for comparing two filters, beside those for their alternatives."""
 
