@@ -25,8 +25,8 @@ Origin = Node | None
 
 MATCH_EFFORT: Final = 80_000
 """Tests for one event: some 20 ms. Only an attacker's filters and events need more."""
-_COMPARISON: Final = 1
-"""Units of effort for comparing two filters, beside those for their alternatives."""
+_AT_ONCE: Final = 8
+"""Constraints that are compared in the time that it takes to begin a comparison of two filters."""
 
 MESSAGE_BYTES: Final = 1200
 """Bytes of filters in one message: with its header it fits into one frame without fragments."""
@@ -43,12 +43,16 @@ class Interest:
     """The length of the filter's encoding."""
     weight: int
     """How many constraints it has; an empty alternative or filter counts as one."""
+    compared: int
+    """How many of its constraints one constraint may have to be compared with, to tell whether it is covered."""
     origins: dict[Origin, None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, filter: Filter) -> "Interest":
         weight = max(1, sum(max(1, len(conjunction)) for conjunction in filter.alternatives))
-        return cls(filter, clauses_of([filter]), len(msgspec.msgpack.encode(filter)), weight)
+        clauses = clauses_of([filter])
+        compared = sum(max(1, clause.depth) for clause in clauses)
+        return cls(filter, clauses, len(msgspec.msgpack.encode(filter)), weight, compared)
 
     def covers(self, other: "Interest") -> bool:
         """Like `covering.covers`: whether this visibly matches everything that the other matches."""
@@ -62,7 +66,7 @@ class Interest:
 
     def covers_within(self, other: "Interest", effort: Effort) -> bool:
         """The same. Raises `EffortSpent` if it takes more than the effort."""
-        effort.spend(_COMPARISON + len(self.clauses) * len(other.clauses))
+        effort.spend(1 + self.weight * other.compared // _AT_ONCE)
         return self.covers(other)
 
     def applies_to(self, neighbour: Node) -> bool:
