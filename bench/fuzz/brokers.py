@@ -16,6 +16,7 @@ from bench.fuzz.messages import NODE, Maker
 from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
+from roamcast.live.filters import FramedFilters
 from roamcast.protocols.api import Broker
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
@@ -74,6 +75,7 @@ class Target:
         params = msgspec.convert(dict(settings), entry.parameters)
         self._broker: Broker[Any] = entry.broker(NODE, params, self.port, random.Random(1))
         self._codec = entry.codec()
+        self._framed = FramedFilters(entry.messages)
         self._timers: dict[Any, None] = {}
         self._published = 0
         self.said: list[Message] = []
@@ -95,7 +97,8 @@ class Target:
             message = self._codec.decode(payload)
         except FrameError:
             return
-        self._broker.receive(self.port.now, sender, message)
+        if self._framed.acceptable(message):
+            self._broker.receive(self.port.now, sender, message)
 
     def publish(self, event: Event) -> None:
         self._published += 1
