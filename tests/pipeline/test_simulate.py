@@ -142,7 +142,7 @@ def test_a_campaign_grows_by_variants_axes_and_measures_and_only_they_are_done(
 
     original = _Measuring._of_families
 
-    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         chosen.extend(todo)
         return original(self, families, todo)
 

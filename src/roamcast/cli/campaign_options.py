@@ -15,6 +15,7 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.analysis import compilation
 from roamcast.analysis.measures.measure import counts_to_the_end
 from roamcast.campaign.decide.until import Stopping
 from roamcast.campaign.define import limits
@@ -114,6 +115,7 @@ class CampaignOptions(NamedTuple):
         announce(planned, found, console, self.retry_failed, "at most " if goal is not None else "")
         if len(found.ok) < len(planned.distinct) and master.startswith("local"):
             compile_if_needed(say)  # before the clock starts: compiling says nothing about how long runs take
+            compilation.compile_if_needed(say)
         try:
             with shown(console) as report:
                 return run_campaign(

@@ -2,8 +2,10 @@
 
 import click
 
+from roamcast.analysis.compilation import compile_if_needed
 from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.paths import Folder
+from roamcast.cli.progress import say
 from roamcast.storage import Store
 
 
@@ -24,6 +26,7 @@ def measure(out: Store, measures: tuple[str, ...], master: str | None, settings:
 
     names = measures or None
     if out.local is None or not is_current(out.local, names):
+        compile_if_needed(say)
         with session.session(master or LOCAL, dict(map(setting, settings)), name="roamcast measure") as spark:
             by(spark, out, names)
     click.echo(f"{out}/measures")
