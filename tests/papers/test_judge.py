@@ -621,5 +621,5 @@ def test_values_are_read_from_the_tables_of_runs_and_measures(tmp_path: Path) ->
 
 
 def test_a_folder_without_measures(tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match="has no measures to judge by"):
+    with pytest.raises(RoamcastError, match="has no measures yet"):
         read_values(tmp_path)

@@ -1,7 +1,6 @@
 """The map: who wins a cell, who is not separated, who is dominated; by hand, on few seeds."""
 
 import csv
-import json
 import math
 import re
 from collections import Counter
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from studies.map import EXPERIMENTS, PARTS, causes, load_part, page, tables
 from studies.map.cells import Cell, Setting, cells, setting_of
@@ -173,15 +173,13 @@ def test_settings_of_variants() -> None:
 
 
 def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() -> None:
-    runs: list[dict[str, Any]] = [
-        {"axes": json.dumps({"speed": 1}), "variant": variant, "seed": seed, "run": f"{variant}{seed}"}
+    rows = [
+        {"axes": '{"speed": 1}', "variant": variant, "seed": seed, DELIVERED: 1.0}
+        | {COST: None if (variant, seed) == ("flooding", 3) else 2.0}
         for variant, seeds in (("flooding", (1, 2, 3)), ("hint credits=0", (2, 3, 4)))
         for seed in seeds
     ]
-    values: dict[str, dict[str, float | None]] = {
-        str(row["run"]): {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs
-    }
-    (found,) = cells([FLOODING, HINT[0]], runs, values)
+    (found,) = cells([FLOODING, HINT[0]], pa.Table.from_pylist(rows))
     assert found.seeds == (2, 3)
     assert found.column(FLOODING, COST).tolist() == [2.0, math.inf]
 

@@ -52,28 +52,40 @@ def described(plan: pa.Table, measured: pa.Table, floors: Mapping[str, float]) -
     rows without a run, which only name a measure; `floors` are by measure.
     """
     runs = plan["run"].unique()
-    grid = _Grid(measured, runs)
+    grid = Grid(measured, runs)
     least = np.array([floors.get(name, -np.inf) for name in grid.measures.to_pylist()])
     for experiment in plan["experiment"].unique():
         yield from _Sweep(plan.filter(pc.field("experiment") == experiment), runs, grid).described(least)
 
 
-class _Grid:
+class Grid:
     """Values by run and measure."""
 
     def __init__(self, measured: pa.Table, runs: pa.Array) -> None:
         self.measures = measured["measure"].unique().sort()
         measured = measured.filter(measured["run"].is_valid())
-        at = _index(measured["run"], runs), _index(measured["measure"], self.measures)
+        self._runs = runs
+        at = self.index(measured["run"]), _index(measured["measure"], self.measures)
         shape = len(runs), len(self.measures)
         self.values, self.known = np.zeros(shape), np.zeros(shape, bool)
         self.values[at], self.known[at] = measured["value"].fill_null(0.0), measured["value"].is_valid()
+
+    def index(self, runs: pa.ChunkedArray) -> Ints:
+        """Where these runs are."""
+        return _index(runs, self._runs)
+
+    def column(self, measure: str, at: Ints) -> pa.Array:
+        """The values of a measure in the runs at these places."""
+        where = pc.index(self.measures, measure).as_py()
+        if where < 0:
+            return pa.nulls(len(at), pa.float64())
+        return pa.array(self.values[at, where], mask=~self.known[at, where])
 
 
 class _Sweep:
     """One experiment: its values by seed, point, variant and measure."""
 
-    def __init__(self, plan: pa.Table, runs: pa.Array, grid: _Grid) -> None:
+    def __init__(self, plan: pa.Table, runs: pa.Array, grid: Grid) -> None:
         self._experiment, self._measures = plan["experiment"][0], grid.measures
         self._points, first, point = np.unique(plan["point"], return_index=True, return_inverse=True)
         self._axes = plan["axes"].take(first)
@@ -160,7 +172,7 @@ def pooled(plan: pa.Table, measured: pa.Table, name: str, part: str, whole: str)
     runs = (
         plan.filter(pc.is_in(plan["run"], measured["run"])).group_by("run").aggregate([("same", "min")]).sort_by("run")
     )
-    grid = _Grid(measured, runs["run"].combine_chunks())
+    grid = Grid(measured, runs["run"].combine_chunks())
     groups, group = np.unique(runs["same_min"], return_inverse=True)
     values, sums, counts = [], [], []
     for column in _index(pa.array([part, whole]), grid.measures):
