@@ -18,7 +18,8 @@ from typing import Any, Final
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE
+from roamcast.campaign.define.described import Variant
+from roamcast.campaign.folder.layout import read_campaign
 from roamcast.campaign.folder.results import measures_in, read_results
 from roamcast.statistics.bootstrap import Array
 
@@ -70,15 +71,14 @@ def named(axes: Mapping[str, Any]) -> str:
     return ", ".join(f"{label} {value:g}" for label, value in axes.items())
 
 
-def setting_of(variant: Mapping[str, Any]) -> Setting:
-    """From a variant, as `campaign.json` has it."""
-    changed = variant["set"]
+def setting_of(variant: Variant) -> Setting:
+    changed = variant.set
     parameters = changed.get("protocol.parameters", {})
     numbers = {key: value for key, value in parameters.items() if _is_number(value)}
     words = [parameters["mode"]] if "mode" in parameters else []
     knob = next(iter(numbers.values())) if len(numbers) == 1 else None
-    protocol = " ".join((changed.get("protocol.name", variant["name"]), *words))
-    return Setting(variant["name"], protocol, knob, isinstance(knob, float))
+    protocol = " ".join((changed.get("protocol.name", variant.name), *words))
+    return Setting(variant.name, protocol, knob, isinstance(knob, float))
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401  # any value of JSON
@@ -88,8 +88,7 @@ def _is_number(value: Any) -> bool:  # noqa: ANN401  # any value of JSON
 def read_cells(out: Path, experiment: str) -> list[Cell]:
     """The cells of an experiment of a measured campaign."""
     results = read_results(out)
-    about = json.loads((out / CAMPAIGN_FILE).read_bytes())
-    variants = next(one["variants"] for one in about["experiments"] if one["name"] == experiment)
+    variants = read_campaign(out).experiment(experiment).variants
     mine = results.filter(pc.and_(pc.equal(results["experiment"], experiment), results["error"].is_null()))
     return cells([setting_of(variant) for variant in variants], mine)
 

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from roamcast.analysis.measures.measure import Measure, Measures
+from roamcast.campaign.define.described import Axis, Experiment, FigurePlan, Variant
 from roamcast.report.chart import Chart, make_chart
-from roamcast.report.source import Axis, Experiment, FigurePlan, Row, Variant
+from roamcast.report.source import Row
 
 ABOUT = [Measure(name="delay_p95", title="delay, 95th percentile (s)"), Measure(name="overhead")]
 

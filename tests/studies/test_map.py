@@ -19,6 +19,7 @@ from studies.map.tuning import is_shown, picks, tuned
 from studies.map.winners import judge
 from studies.map.words import compared, sentences
 
+from roamcast.campaign.define.described import Variant
 from roamcast.campaign.define.experiment import load_experiment
 from roamcast.campaign.define.plan import plan
 from roamcast.protocols.catalogue import CATALOGUE
@@ -157,14 +158,14 @@ def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers
 
 def test_the_budget_of_tuning_is_equal() -> None:
     (tuning,) = load_part("tuned", "usual")
-    by_protocol = Counter(setting_of({"name": one.name, "set": one.set}).protocol for one in tuning.variants)
+    by_protocol = Counter(setting_of(Variant(one.name, set=one.set)).protocol for one in tuning.variants)
     assert set(by_protocol.values()) == {6}
     assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE)
 
 
 def test_settings_of_variants() -> None:
     def made(name: str, **parameters: Any) -> Setting:  # noqa: ANN401  # any value of TOML
-        return setting_of({"name": "x", "set": {"protocol.name": name, "protocol.parameters": parameters}})
+        return setting_of(Variant("x", set={"protocol.name": name, "protocol.parameters": parameters}))
 
     assert made("gossip", p=0.5) == Setting("x", "gossip", 0.5, continuous=True)
     assert made("hint", credits=2) == Setting("x", "hint", 2, continuous=False)

@@ -227,7 +227,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
 def concerns(planned: Plan) -> list[str]:
     """What is known to mislead before anything is run: a sentence for each experiment and variant."""
     found: dict[tuple[str, str], str] = {}
-    asked = {one["name"]: one["measures"] for one in planned.experiments}
+    asked = {one.name: one.measures for one in planned.experiments}
     for (experiment, variant, _), rows in by_point(planned.rows):
         if not counts_to_the_end(asked[experiment]):
             continue

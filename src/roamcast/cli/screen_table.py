@@ -10,10 +10,11 @@ from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.define.described import Experiment
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, estimate, value_text
 from roamcast.report.plans import drawn_measures
-from roamcast.report.source import Experiment, Results, Row
+from roamcast.report.source import Results, Row
 
 _NAMED: Final = 8
 """How many of the missing columns are named."""

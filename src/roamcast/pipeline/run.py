@@ -88,7 +88,7 @@ def _until(
     """Looks again and again, with more seeds for the points that have not reached the goal. A continued campaign looks
     again at what it had looked at, and runs nothing for that."""
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
-    most = max(len(one["seeds"]) for one in planned.experiments)
+    most = max(len(one.seeds) for one in planned.experiments)
     if most < LEAST:
         raise ConfigError(f"seeds: {most}: adding seeds until something is known needs --seeds of at least {LEAST}")
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from roamcast.analysis.measures.measure import Measure, Measures
+from roamcast.campaign.define.described import Axis, Experiment, FigurePlan
 from roamcast.report.compare import Question
-from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, key
+from roamcast.report.source import Results, Row, key
 
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
 """The measures that people look at first."""

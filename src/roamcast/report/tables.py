@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from roamcast.campaign.define.described import Experiment
+from roamcast.papers.verdict import JudgedClaim
 from roamcast.report.chart import Chart, Curve, variants_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import ABSENT, estimate_parts, value_text
-from roamcast.report.source import Claim, Experiment, Row, key
+from roamcast.report.source import Row, key
 from roamcast.report.titles import first_upper
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")
@@ -158,7 +160,7 @@ def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
     )
 
 
-def claims_csv(claims: Iterable[Claim]) -> str:
+def claims_csv(claims: Iterable[JudgedClaim]) -> str:
     names = (
         *("id", "paper", "figure", "text", "verdict", "held", "of", "main"),
         *("measured", "reading", "explanation", "tested"),
