@@ -36,7 +36,7 @@ from roamcast.campaign.folder.survey import look
 from roamcast.campaign.folder.verify import orphans
 from roamcast.campaign.progress import State
 from roamcast.cli.main import main
-from roamcast.cli.progress import Lines, duration, in_words, shown
+from roamcast.cli.progress import ProgressLines, duration, in_words, shown
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
@@ -716,12 +716,12 @@ def test_progress_in_words() -> None:
 
 def test_without_a_terminal_there_are_few_lines() -> None:
     lines: list[str] = []
-    tell = Lines(lines.append)
+    tell = ProgressLines(lines.append)
     for hundredth in range(101):
         tell(State(100, hundredth, 0, 0, hundredth / 100, hundredth / 10, 1))
     assert len(lines) == 11
     assert lines[-1] == "100 of 100 runs done"
-    tell = Lines(lines.append)
+    tell = ProgressLines(lines.append)
     lines.clear()
     for second in (0, 10, 29, 30, 59, 60):
         tell(State(2, 0, 0, 2, 0, second, 1))
@@ -731,7 +731,7 @@ def test_without_a_terminal_there_are_few_lines() -> None:
 
 def test_a_campaign_that_adds_seeds_tells_of_its_further_starts() -> None:
     lines: list[str] = []
-    tell = Lines(lines.append)
+    tell = ProgressLines(lines.append)
     for state in (State(4, 0, 0, 2, 0, 0, 9), State(4, 4, 0, 0, 1, 50, 0), State(6, 4, 0, 2, 0, 1, 5)):
         tell(state)
     assert [line.split(",")[0] for line in lines] == [

@@ -19,7 +19,7 @@ from studies.map.tuning import is_shown, picks, tuned
 from studies.map.winners import judge
 from studies.map.words import compared, sentences
 
-from roamcast.campaign.define.described import Variant
+from roamcast.campaign.define.described import ComparedVariant
 from roamcast.campaign.define.experiment import load_experiment
 from roamcast.campaign.define.plan import plan
 from roamcast.protocols.catalogue import CATALOGUE
@@ -158,14 +158,14 @@ def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers
 
 def test_the_budget_of_tuning_is_equal() -> None:
     (tuning,) = load_part("tuned", "usual")
-    by_protocol = Counter(setting_of(Variant(one.name, set=one.set)).protocol for one in tuning.variants)
+    by_protocol = Counter(setting_of(ComparedVariant(one.name, set=one.set)).protocol for one in tuning.variants)
     assert set(by_protocol.values()) == {6}
     assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE)
 
 
 def test_settings_of_variants() -> None:
     def made(name: str, **parameters: Any) -> Setting:  # noqa: ANN401  # any value of TOML
-        return setting_of(Variant("x", set={"protocol.name": name, "protocol.parameters": parameters}))
+        return setting_of(ComparedVariant("x", set={"protocol.name": name, "protocol.parameters": parameters}))
 
     assert made("gossip", p=0.5) == Setting("x", "gossip", 0.5, continuous=True)
     assert made("hint", credits=2) == Setting("x", "hint", 2, continuous=False)
@@ -244,15 +244,15 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "studies" / "map" / "results"
 
 def test_the_page_and_its_figures_say_what_the_tables_say() -> None:
     found = tables.read(RESULTS)
-    written = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    assert page.page(written) == written, "run python -m studies.map.page"
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert page.page() == written, "run python -m studies.map.page"
     for name, drawing in drawings(found).items():
         assert (DOCS / "pictures" / f"map-{name}.svg").read_text(encoding="utf-8") == drawing
 
 
 def test_intervals_written_by_hand_are_in_the_tables() -> None:
-    text = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    by_hand = " ".join(re.sub(r"<!-- (map[a-z-]*) -->.*?<!-- /\1 -->", "", text, flags=re.DOTALL).split())
+    pages = DOCS / "choose.md", page.PAGE.with_name("README.md")
+    by_hand = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in pages)
     measured = [triple for file in RESULTS.rglob("*.csv") for triple in _intervals(file)]
     claimed = re.findall(r"([\d.]+)(?: times)?(?: as much)? \[([\d.]+), ([\d.]+)\]", by_hand)
     assert len(claimed) >= 8

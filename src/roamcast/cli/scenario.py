@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from roamcast.cli.options import FILE
 from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.outside import is_file_name
@@ -55,8 +56,7 @@ attributes.price = { low = 1, high = 40 } # drawn for every event
 @click.option(
     "--check",
     "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Check FILE, and the recordings and documents it names, without simulating it. If its protocol is in a Python "
     "file (file.py:NAME), that file is executed: its code says which parameters are valid.",
 )

@@ -9,7 +9,7 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from roamcast.lab.ether import Air
+from roamcast.lab.ether import Medium
 from roamcast.sim.mobility import Leg, Recorded, ScenarioError, position
 from roamcast.sim.scenario.away import Switch, switches
 from roamcast.sim.scenario.scenario import Scenario
@@ -18,7 +18,7 @@ Fact = tuple[str, tuple[Any, ...]]
 """A table and a row of it."""
 
 
-def air_of(scenario: Scenario, folder: Path) -> Air:
+def air_of(scenario: Scenario, folder: Path) -> Medium:
     """The air; `folder` is where the scenario's relative file names start."""
     return LinkedAir(scenario) if scenario.links is not None else PlacedAir(scenario, folder)
 

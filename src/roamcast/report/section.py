@@ -5,13 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
-from roamcast.campaign.define.described import Experiment
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.report import svg, tables
 from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import is_even
-from roamcast.report.source import Row
+from roamcast.report.source import SummaryRow
 from roamcast.report.titles import first_upper
 
 
@@ -40,9 +40,9 @@ class DrawnCauses:
 class DrawnExperiment:
     """An experiment with its figures."""
 
-    experiment: Experiment
+    experiment: ReportedExperiment
     figures: list[DrawnFigure]
-    rows: list[Row]
+    rows: list[SummaryRow]
     files: dict[str, str]
     answers: list[str] = field(default_factory=list)
     """The answers of an experiment without axes, which has no figures."""
@@ -176,7 +176,7 @@ def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
 # --- The scenario ---------------------------------------------------------------------------------------------------
 
 
-def _scenario(experiment: Experiment) -> Markup:
+def _scenario(experiment: ReportedExperiment) -> Markup:
     """The fields that all runs share, and what each variant and axis sets."""
     axes = {
         axis.field or axis.label: ", ".join(json.dumps(value, ensure_ascii=False) for value in axis.values)

@@ -35,7 +35,7 @@ _RELATIVE: Final = "relative_"
 
 
 @dataclass(frozen=True)
-class Row:
+class SummaryRow:
     """One measure of one variant at one point, over seeds; with a baseline, the differences from it."""
 
     experiment: str
@@ -66,13 +66,13 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Results:
+class ReportData:
     """Everything that a report shows."""
 
     campaign: Campaign
-    rows: list[Row]
-    paired: list[Row]
-    relative: list[Row]
+    rows: list[SummaryRow]
+    paired: list[SummaryRow]
+    relative: list[SummaryRow]
     """The differences again, in per cent."""
     runs: int
     failures: list[Failure]
@@ -81,7 +81,7 @@ class Results:
     curves: Curves
     """Every value of every seed."""
 
-    def drawn(self, plan: FigurePlan) -> list[Row]:
+    def drawn(self, plan: FigurePlan) -> list[SummaryRow]:
         """The rows that a figure is made of, among others."""
         return self.rows if plan.against is None else self.relative
 
@@ -95,14 +95,14 @@ def key(value: Any) -> str:  # noqa: ANN401
     return json.dumps(float(value) if is_number(value) else value)
 
 
-def read_results(out: Path) -> Results:
+def read_results(out: Path) -> ReportData:
     """Everything in the folder; a `RoamcastError` names what is missing and how to get it."""
     campaign = read_campaign(out)
     summary = _table(out, SUMMARY_FILE, campaign)
     manifest = _table(out, MANIFEST_FILE, campaign, ["run", "status", "error", "protocol"])
     paired = _table(out, PAIRED_FILE, campaign) if (out / PAIRED_FILE).exists() else None
     measured = read_about(out)
-    return Results(
+    return ReportData(
         campaign=campaign,
         rows=[_clipped(row) for row in _rows(summary, measured)],
         paired=[] if paired is None else _rows(paired, measured),
@@ -125,22 +125,24 @@ def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None =
         raise RoamcastError(f"{file}: cannot be read: {arrow_says(problem)}: repeat the campaign's command") from None
 
 
-def _clipped(row: Row) -> Row:
+def _clipped(row: SummaryRow) -> SummaryRow:
     """An interval ends where the measure does: a share of 0.98 ± 0.05 reaches up to 1."""
     low, high = (None if end is None else row.about.clipped(end) for end in (row.low, row.high))
     return replace(row, low=low, high=high)
 
 
-def _rows(table: pa.Table, measured: Measures) -> list[Row]:
-    names = [name for name in Row.__dataclass_fields__ if name in table.column_names]
+def _rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
+    names = [name for name in SummaryRow.__dataclass_fields__ if name in table.column_names]
     records = table.sort_by("point").select(names).to_pylist()
     return [
-        Row(**{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]])
+        SummaryRow(
+            **{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]]
+        )
         for record in records
     ]
 
 
-def _relative_rows(table: pa.Table, measured: Measures) -> list[Row]:
+def _relative_rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
     """Rows with the statistics in per cent; none if the campaign was measured by a version without them."""
     found = [name for name in table.column_names if name.startswith(_RELATIVE)]
     plain = table.drop_columns([name.removeprefix(_RELATIVE) for name in found])

@@ -5,7 +5,7 @@ from typing import Any
 import msgspec
 
 
-class Axis(msgspec.Struct, frozen=True):
+class SweptAxis(msgspec.Struct, frozen=True):
     """A swept field, or several."""
 
     label: str
@@ -17,7 +17,7 @@ class Axis(msgspec.Struct, frozen=True):
     puts: list[Any] = []
 
 
-class Variant(msgspec.Struct, frozen=True):
+class ComparedVariant(msgspec.Struct, frozen=True):
     """A curve; a fixed one is the same at every point."""
 
     name: str
@@ -40,15 +40,15 @@ class FigurePlan(msgspec.Struct, frozen=True):
     """Whether the experiment did not ask for it: the page folds it away, and it gets no file of its own."""
 
 
-class Experiment(msgspec.Struct, frozen=True):
+class ReportedExperiment(msgspec.Struct, frozen=True):
     """One sweep, as `campaign.json` describes it."""
 
     name: str
     seeds: list[int]
     title: str | None = None
     paper: str | None = None
-    axes: list[Axis] = []
-    variants: list[Variant] = []
+    axes: list[SweptAxis] = []
+    variants: list[ComparedVariant] = []
     baseline: str | None = None
     """The variant that the others are compared with; none: no differences are shown."""
     measures: list[str] | None = None
@@ -71,11 +71,11 @@ class Campaign(msgspec.Struct, frozen=True):
 
     version: int
     command: str
-    experiments: list[Experiment]
+    experiments: list[ReportedExperiment]
     versions: dict[str, str] = {}
     date: str = ""
     """When it was last run, as text."""
     machine: str = ""
 
-    def experiment(self, name: str) -> Experiment:
+    def experiment(self, name: str) -> ReportedExperiment:
         return next(one for one in self.experiments if one.name == name)

@@ -42,7 +42,7 @@ class Run:
 class Plan:
     """The planned runs of a campaign."""
 
-    experiments: tuple[described.Experiment, ...]
+    experiments: tuple[described.ReportedExperiment, ...]
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the table RUNS: one per experiment, variant, point and seed."""
     distinct: list[Run] = field(default_factory=list)
@@ -108,10 +108,10 @@ def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple
                 )
 
 
-def _description(one: Experiment, seeds: list[int]) -> described.Experiment:
+def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperiment:
     spec = one.spec
     axes = [
-        described.Axis(
+        described.SweptAxis(
             label=axis.name,
             field=None if axis.puts else axis.targets[0],
             fields=list(axis.targets),
@@ -129,14 +129,14 @@ def _description(one: Experiment, seeds: list[int]) -> described.Experiment:
         },
         "variants": {variant.name: canonical_hash(msgspec.to_builtins(variant)) for variant in one.variants},
     }
-    return described.Experiment(
+    return described.ReportedExperiment(
         name=one.name,
         title=spec.title,
         paper=spec.paper,
         seeds=seeds,
         mode=spec.mode,
         axes=axes,
-        variants=[described.Variant(variant.name, variant.fixed, variant.set) for variant in one.variants],
+        variants=[described.ComparedVariant(variant.name, variant.fixed, variant.set) for variant in one.variants],
         baseline=spec.baseline,
         measures=None if spec.measures is None else list(spec.measures),
         figures=[described.FigurePlan(**msgspec.structs.asdict(figure)) for figure in spec.figures],

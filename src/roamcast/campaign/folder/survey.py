@@ -15,7 +15,7 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.campaign.define.described import Experiment
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.define.plan import CampaignError, Plan
 from roamcast.campaign.folder.layout import (
     CAMPAIGN_FILE,
@@ -84,7 +84,7 @@ def compare(plan: Plan, out: Path) -> list[str]:
     return [addition for one in plan.experiments for addition in _additions(former[one.name], one)]
 
 
-def _check_same(plan: Plan, former: Mapping[str, Experiment], out: Path) -> None:
+def _check_same(plan: Plan, former: Mapping[str, ReportedExperiment], out: Path) -> None:
     names = {one.name for one in plan.experiments}
     if names != set(former):
         raise CampaignError(
@@ -110,7 +110,7 @@ def _check_same(plan: Plan, former: Mapping[str, Experiment], out: Path) -> None
                 )
 
 
-def _additions(former: Experiment, now: Experiment) -> Iterator[str]:
+def _additions(former: ReportedExperiment, now: ReportedExperiment) -> Iterator[str]:
     gains = [("seeds", _new(former.seeds, now.seeds))]
     gains.append(("variants", _new([one.name for one in former.variants], [one.name for one in now.variants])))
     before = {axis.label: axis.values for axis in former.axes}

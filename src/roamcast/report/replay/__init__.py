@@ -16,7 +16,7 @@ from roamcast.report.page import page_head
 from roamcast.report.replay.beside import labels_of, refuse_other_movement
 from roamcast.report.replay.events import add_events, numbered
 from roamcast.report.replay.links import add_links
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.report.replay.scene import add_scene
 from roamcast.report.replay.traffic import add_traffic
 
@@ -78,7 +78,7 @@ def asset(name: str) -> Markup:
 
 
 def _data(run: RecordedRun, label: str) -> str:
-    pack, scenario = Pack(), run.scenario
+    pack, scenario = ColumnPack(), run.scenario
     event_number = numbered(run)
     about = {
         "name": scenario.name,

@@ -5,14 +5,14 @@ from collections import defaultdict
 import numpy as np
 
 from roamcast.campaign.folder.recorded import RecordedRun
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.units import SECOND
 
 Row = tuple[int, int, int, int]
 """Two numbers (nodes, or a node and an event), begin and end in ns."""
 
 
-def add_links(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> None:
+def add_links(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> None:
     """Each kind as four columns: one, other, from, until."""
     end = run.scenario.end
     network = run.record.contacts
@@ -35,11 +35,11 @@ def add_links(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> Non
     _add(pack, "away", _switched(gone, end))
 
 
-def _add(pack: Pack, name: str, rows: list[Row]) -> None:
+def _add(pack: ColumnPack, name: str, rows: list[Row]) -> None:
     _add_columns(pack, name, *np.array(rows, np.int64).reshape(-1, 4).T)
 
 
-def _add_columns(pack: Pack, name: str, one: object, other: object, begin: object, until: object) -> None:
+def _add_columns(pack: ColumnPack, name: str, one: object, other: object, begin: object, until: object) -> None:
     pack.add(f"{name}.one", np.asarray(one), "i4")
     pack.add(f"{name}.other", np.asarray(other), "i4")
     pack.add(f"{name}.from", np.asarray(begin) / SECOND, "f8")
