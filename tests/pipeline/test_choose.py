@@ -120,7 +120,7 @@ def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
     measured: list[str] = []
     original = _Measuring._of_families
 
-    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         measured.extend(todo)
         return original(self, families, todo)
 

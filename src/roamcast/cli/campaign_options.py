@@ -11,6 +11,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from roamcast.analysis import compilation
 from roamcast.analysis.measures.measure import counts_to_the_end
 from roamcast.campaign.decide.until import Stopping
 from roamcast.campaign.define import limits
@@ -68,6 +69,7 @@ class CampaignOptions(NamedTuple):
         announce(planned, found, console, self.retry_failed, "at most " if goal is not None else "")
         if len(found.ok) < len(planned.distinct) and master.startswith("local"):
             compile_if_needed(say)  # before the clock starts: compiling says nothing about how long runs take
+            compilation.compile_if_needed(say)
         try:
             with shown(console) as report:
                 return run_campaign(
@@ -182,7 +184,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
 def concerns(planned: Plan) -> list[str]:
     """What is known to mislead before anything is run: a sentence for each experiment and variant."""
     found: dict[tuple[str, str], str] = {}
-    asked = {one["name"]: one["measures"] for one in planned.experiments}
+    asked = {one.name: one.measures for one in planned.experiments}
     for (experiment, variant, _), rows in by_point(planned.rows):
         if not counts_to_the_end(asked[experiment]):
             continue

@@ -9,11 +9,12 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.cli.screen import plain_console, table
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, estimate, value_text
 from roamcast.report.plans import drawn_measures
-from roamcast.report.source import ReportData, ReportedExperiment, SummaryRow
+from roamcast.report.source import ReportData, SummaryRow
 
 _NAMED: Final = 8
 """How many of the missing columns are named."""

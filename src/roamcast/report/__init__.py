@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
 from roamcast.report import tables
@@ -22,7 +23,7 @@ from roamcast.report.page import page
 from roamcast.report.plans import question, single_questions
 from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
 from roamcast.report.sketch import sketch_of
-from roamcast.report.source import ReportData, ReportedExperiment, read_results
+from roamcast.report.source import ReportData, read_results
 from roamcast.storage import Store
 
 __all__ = ["answers", "draw", "write_report"]

@@ -5,12 +5,13 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.report import svg, tables
 from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import is_even
-from roamcast.report.source import ReportedExperiment, SummaryRow
+from roamcast.report.source import SummaryRow
 from roamcast.report.titles import first_upper
 
 
