@@ -143,7 +143,7 @@ def _tell_cells(cells: Sequence[Cell], folder: Path) -> None:
     for figure, drawing in drawings(found).items():
         (folder / f"{figure}.svg").write_text(drawing, encoding="utf-8")
     words = "\n".join(sentences(found))
-    (folder / "choosing.md").write_text(f"{words}\n", encoding="utf-8")
+    (folder / "sentences.md").write_text(f"{words}\n", encoding="utf-8")
     click.echo(words)
     click.echo(f"tables and figures: {folder}")
 

@@ -245,15 +245,15 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "studies" / "map" / "results"
 
 def test_the_page_and_its_figures_say_what_the_tables_say() -> None:
     found = tables.read(RESULTS)
-    written = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    assert page.page(written) == written, "run python -m studies.map.page"
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert page.page() == written, "run python -m studies.map.page"
     for name, drawing in drawings(found).items():
         assert (DOCS / "pictures" / f"map-{name}.svg").read_text(encoding="utf-8") == drawing
 
 
 def test_intervals_written_by_hand_are_in_the_tables() -> None:
-    text = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    by_hand = " ".join(re.sub(r"<!-- (map[a-z-]*) -->.*?<!-- /\1 -->", "", text, flags=re.DOTALL).split())
+    pages = DOCS / "choose.md", page.PAGE.with_name("README.md")
+    by_hand = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in pages)
     measured = [triple for file in RESULTS.rglob("*.csv") for triple in _intervals(file)]
     claimed = re.findall(r"([\d.]+)(?: times)?(?: as much)? \[([\d.]+), ([\d.]+)\]", by_hand)
     assert len(claimed) >= 8
