@@ -24,6 +24,7 @@ from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, say, shown
 from roamcast.cli.screen import plain_console, screen_width, table
 from roamcast.config.explain import as_text, explain
+from roamcast.config.fields import leaves
 from roamcast.report.numbers import ABSENT
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.ending import warning_before
@@ -242,20 +243,8 @@ def explain_experiments(experiments: Sequence[Experiment]) -> None:
             first = one.points(variant)[0]
             click.echo(f"{one.name}, {variant.name}, {point(json.dumps(first))}")
             scenario = completed(one.at(variant, first), one.folder)
-            for name, value in _flat(msgspec.to_builtins(scenario)):
+            for name, value in leaves(msgspec.to_builtins(scenario)):
                 click.echo(f"    {name} = {json.dumps(value, ensure_ascii=False)}")
-
-
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # any value of JSON
-    """The fields of a scenario with their full names."""
-    if isinstance(value, dict) and value:
-        for key, part in value.items():
-            yield from _flat(part, f"{name}.{key}" if name else key)
-    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
-        for number, part in enumerate(value):
-            yield from _flat(part, f"{name}[{number}]")
-    else:
-        yield name, value
 
 
 def tell_failures(planned: Plan, failures: Sequence[dict[str, Any]], command: str) -> None:

@@ -37,7 +37,7 @@ def print_table(console: Console, title: str, head: Sequence[str], rows: Body, k
     console.print(cut(count))
     if left := head[count:]:
         names = ", ".join(left[:_NAMED]) + (f" and {len(left) - _NAMED} more" if len(left) > _NAMED else "")
-        console.print(f"Not shown, for want of width: {names}; {where}.", soft_wrap=True)
+        console.print(f"Not shown, as the screen is too narrow: {names}; {where}.", soft_wrap=True)
 
 
 def show_measures(results: ReportData, report: Path) -> None:
