@@ -41,15 +41,16 @@ def explore_papers(
             continue
         cost = campaigns.cost()
         _check_cost(name, cost.hours)
-        out = (options.out or Path("out")) / (f"{name}-readings" + ("-quick" if quick else ""))
+        folder = f"{name}-readings" + ("-quick" if quick else "")
+        out = options.out if options.out and len(names) == 1 else (options.out or Path("out")) / folder
         words = ["papers", name, "--readings", *(["--quick"] if quick else [])]
         explored = _Explored(campaigns, options, out, words)
         found = explored.run()
         succeeded = succeeded and not explored.failed
-        out.mkdir(parents=True, exist_ok=True)
         (out / FILE).write_text(json.dumps(found, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-        click.echo(json.dumps(found, ensure_ascii=False) if as_json else "", nl=as_json)
-        if not as_json:
+        if as_json:
+            click.echo(json.dumps(found, ensure_ascii=False))
+        else:
             _show(found)
             click.echo(f"all of it: {out / FILE}")
     return succeeded
@@ -210,7 +211,7 @@ def _lines(found: dict[str, Any], of: int) -> Iterator[str]:
     spread = ", ".join(f"{count} meet {met}" for met, count in found["distribution"].items())
     yield f"{len(found['tried'])} readings tried, of {of} main points: {spread}"
     for name, other in found["same"].items():
-        yield f"the same as {other}: {name}"
+        yield f"{name}: every number as under {other!r}"
     for key, words in (("open", "open settings only"), ("departure", "with departures")):
         best = found["best"][key]
         fitted = next(one["met"] for one in found["tried"] if one["reading"] == best)

@@ -29,7 +29,6 @@ from roamcast.papers.readings import (
     needs,
     numbered,
     only_needed,
-    together,
     under,
 )
 from roamcast.papers.terms import ClaimedCurves
@@ -55,12 +54,13 @@ class Campaigns:
         self._whole = {one.name: one for one in papers.load([found.paper])}
         self._confirmed_in_full = not quick
 
-    def exploring(self, tried: Sequence[tuple[int, Reading]]) -> list[Experiment]:
-        return self._under(tried, needs(self.claims, main_checks), self.readings.exploring, papers.quick)
+    def exploring(self, tried: Sequence[tuple[int, Reading]], seeds: int | None = None) -> list[Experiment]:
+        chosen = self.readings.exploring[:seeds]
+        return self._under(tried, needs(self.claims, main_checks), chosen, papers.quick)
 
-    def confirming(self, chosen: Sequence[tuple[int, Reading]]) -> list[Experiment]:
+    def confirming(self, chosen: Sequence[tuple[int, Reading]], seeds: int | None = None) -> list[Experiment]:
         part = (lambda one: one) if self._confirmed_in_full else papers.quick
-        return self._under(chosen, needs(self.claims, judged_checks), self.readings.confirming, part)
+        return self._under(chosen, needs(self.claims, judged_checks), self.readings.confirming[:seeds], part)
 
     def _under(
         self,
@@ -77,14 +77,22 @@ class Campaigns:
         return found
 
     def cost(self) -> "Cost":
-        """An upper bound: the dearest readings may be the ones that are combined and confirmed."""
+        """An upper bound: the dearest readings may be the ones that are combined and confirmed.
+
+        One seed is planned, and counted as often as there are seeds.
+        """
         singles = list(enumerate(alone(self.readings.settings)))
-        explored = plan(self.exploring(singles))
-        each = [_cpu(plan(self.exploring([one]))) for one in singles]
-        confirmed = max(_cpu(plan(self.confirming([one]))) for one in singles)
-        possible = len(together(self.readings.settings))
+        explored = [plan(self.exploring([one], seeds=1)) for one in singles]
+        distinct = {run.run: run.estimate for planned in explored for run in planned.distinct}
+        confirmed = max(_cpu(plan(self.confirming([one], seeds=1))) for one in singles)
+        seeds = len(self.readings.exploring)
         return Cost(
-            len(singles), len(explored.distinct), _cpu(explored), min(MOST_TOGETHER, possible), max(each), confirmed
+            len(singles),
+            len(distinct) * seeds,
+            sum(distinct.values()) * seeds,
+            MOST_TOGETHER,
+            max(map(_cpu, explored)) * seeds,
+            confirmed * len(self.readings.confirming),
         )
 
 
