@@ -88,6 +88,7 @@ def test_a_reading_is_chosen_and_confirmed_on_fresh_seeds(stage: Stage) -> None:
     lines = answer.stdout.splitlines()
     assert "best, open settings only: suppressed by a covering copy" in lines
     assert "no capture: every number as under 'as in the ledger'" in lines
+    assert "H2 under no reading; misses by 0.5 under 'suppressed by a covering copy'" in lines
 
 
 def test_the_plan_says_how_long_it_takes() -> None:

@@ -210,6 +210,7 @@ def _mark(point: dict[str, Any]) -> str:
 def _lines(found: dict[str, Any], of: int) -> Iterator[str]:
     spread = ", ".join(f"{count} meet {met}" for met, count in found["distribution"].items())
     yield f"{len(found['tried'])} readings tried, of {of} main points: {spread}"
+    yield from filter(None, (_under_none(found["tried"], claim) for claim in found["tried"][0]["points"]))
     for name, other in found["same"].items():
         yield f"{name}: every number as under {other!r}"
     for key, words in (("open", "open settings only"), ("departure", "with departures")):
@@ -222,3 +223,15 @@ def _lines(found: dict[str, Any], of: int) -> Iterator[str]:
         yield f"best, {words}: {best}"
         yield f"    {fitted} of {of} met by the exploring seeds; {without} if each is left out of the choice"
         yield f"    confirmed by the judge on fresh seeds: {len(holding)} of {of} hold ({', '.join(holding) or 'none'})"
+
+
+def _under_none(tried: Sequence[dict[str, Any]], claim: str) -> str:
+    """What is said of a main point that no reading meets; empty for any other."""
+    points = {one["reading"]: one["points"][claim] for one in tried}
+    misses = {name: point["miss"] for name, point in points.items() if point["miss"] is not None}
+    if any(point["met"] for point in points.values()):
+        return ""
+    if not misses:
+        return f"{claim} was measured under no reading"
+    nearest = min(misses, key=misses.__getitem__)
+    return f"{claim} under no reading; misses by {misses[nearest]:.3g} under {nearest!r}"
