@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
+import msgspec
 from rich import box
 from rich.console import Console
 from rich.table import Table
@@ -174,7 +175,9 @@ class _Explored:
             "left_out": {claim: one._asdict() for claim, one in left_out(points).items()},
             "left_out_open": {claim: one._asdict() for claim, one in left_out(open_ones).items()},
             "best": best,
-            "confirmed": {name: [one.as_dict() for one in found] for name, found in verdicts.items()},
+            "confirmed": {
+                name: [msgspec.to_builtins(one.record()) for one in found] for name, found in verdicts.items()
+            },
         }
 
     def _confirm(self, chosen: Mapping[str, _Tried]) -> "dict[str, list[Verdict]]":
