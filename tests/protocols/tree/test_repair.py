@@ -112,7 +112,7 @@ def test_outside_of_the_subtree_a_request_goes_up_once() -> None:
     for sender in (OTHER, CHILD, 8):
         tree.receive(0, sender, REQUEST)
     ((to, onward),) = [(sent.to, sent.message) for sent in port.sent.values()]
-    assert (to, onward) == (PARENT, msgspec.structs.replace(REQUEST, hops=1, on_tree=True))
+    assert (to, onward) == (PARENT, msgspec.structs.replace(REQUEST, ttl=126, on_tree=True))
     tree.receive(0, PARENT, msgspec.structs.replace(REQUEST, serial=2, on_tree=True))
     assert len(port.sent) == 1, "downstream it would be of no use"
 
