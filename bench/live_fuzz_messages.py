@@ -16,7 +16,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-from bench.fuzz.brokers import SETTINGS, Outcome, throw
+from protocols.strangers import SETTINGS, Outcome, throw
 from roamcast.protocols.catalogue import CATALOGUE
 
 SEED: Final = 1

@@ -4,6 +4,7 @@ from pathlib import Path
 
 import click
 
+from roamcast.cli.options import FILE
 from roamcast.live.key import NetworkKey
 
 
@@ -13,7 +14,7 @@ def key() -> None:
 
 
 @key.command()
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument("file", type=FILE)
 def new(file: Path) -> None:
     """Write a new key to FILE, and print its fingerprint.
 
@@ -26,7 +27,7 @@ def new(file: Path) -> None:
 
 
 @key.command()
-@click.argument("file", type=click.Path(path_type=Path), metavar="FILE")
+@click.argument("file", type=FILE)
 def show(file: Path) -> None:
     """Print the fingerprint of the key in FILE.
 

@@ -54,7 +54,7 @@ class _Entry:
 
     constraint: Constraint
     value: Any  # the constraint's value; it is of the table's kind, which a type checker cannot know
-    table: "_Table"
+    table: "_ConstraintTable"
     holders: int = 0
     groups: dict["_Entry", dict["_Filed", None]] = field(default_factory=dict)  # the inner one is an ordered set
     verified_in: int = 0  # the match in which it was last verified:
@@ -71,7 +71,7 @@ class _Filed:
     others: list[_Entry]
 
 
-class _Table:
+class _ConstraintTable:
     """The constraints with one attribute, one operator and one kind of value.
 
     `values` are the event's values of the attribute that are of this kind. This class tries every access, for the
@@ -111,14 +111,14 @@ class _Table:
         return len(self._accesses) * _tests(values)
 
 
-class _Unequal(_Table):
+class _Unequal(_ConstraintTable):
     """`!=`: almost every value satisfies it, so trying each wastes nothing, and it is a bad access."""
 
     def share(self, entry: _Entry) -> float:
         return 1.0
 
 
-class _Equal(_Table):
+class _Equal(_ConstraintTable):
     """`=`; and `exists`, as equality with a None that stands for the attribute's presence."""
 
     def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
@@ -155,7 +155,7 @@ class _Affixes(_Equal):
         return len(self._lengths) * _tests(values)
 
 
-class _Bounds(_Table):
+class _Bounds(_ConstraintTable):
     """One ordering: bounds are sorted, so that the satisfied ones are all after (upper) or all before one place."""
 
     def __init__(self, test: _Test, place: Callable[[list[Any], Any], int], *, upper: bool) -> None:
@@ -194,7 +194,7 @@ def _tests(values: Sequence[Any]) -> int:
     return len(values) + sum([len(value) // _CHARACTERS for value in values if type(value) is str])
 
 
-_TABLES: Final[dict[Operator, Callable[[], _Table]]] = {
+_TABLES: Final[dict[Operator, Callable[[], _ConstraintTable]]] = {
     Operator.EQ: lambda: _Equal(operator.eq),
     Operator.NE: lambda: _Unequal(operator.ne),
     Operator.LT: lambda: _Bounds(operator.lt, bisect_right, upper=True),
@@ -203,7 +203,7 @@ _TABLES: Final[dict[Operator, Callable[[], _Table]]] = {
     Operator.GE: lambda: _Bounds(operator.ge, bisect_right, upper=False),
     Operator.PREFIX: lambda: _Affixes(str.startswith, lambda text, length: text[:length]),
     Operator.SUFFIX: lambda: _Affixes(str.endswith, lambda text, length: text[len(text) - length :]),
-    Operator.CONTAINS: lambda: _Table(operator.contains),
+    Operator.CONTAINS: lambda: _ConstraintTable(operator.contains),
     Operator.EXISTS: lambda: _Equal(operator.eq),
 }
 
@@ -226,7 +226,7 @@ class FilterIndex(Generic[K]):
         self._match = 0
         self._entries: dict[Constraint, _Entry] = {}
         self._holders = 0  # constraints of all conjunctions
-        self._tables: dict[str, dict[tuple[Operator, Kind], _Table]] = {}
+        self._tables: dict[str, dict[tuple[Operator, Kind], _ConstraintTable]] = {}
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -284,14 +284,14 @@ class FilterIndex(Generic[K]):
                             found.add(filed.serial)
         return [self._keys[serial] for serial in sorted(found)]
 
-    def _may_exceed(self, effort: Effort, present: dict[_Table, list[Any]]) -> bool:
+    def _may_exceed(self, effort: Effort, present: dict[_ConstraintTable, list[Any]]) -> bool:
         """Whether a match may take more than the effort; mostly not, and then nothing needs to be counted."""
         if len(self._entries) * _MOST_TESTS + self._holders < effort.left:
             return False
         tests = sum([table.holders * _tests(values) for table, values in present.items()])
         return tests + self._holders >= effort.left
 
-    def _matched_within(self, effort: Effort, present: dict[_Table, list[Any]]) -> list[K]:
+    def _matched_within(self, effort: Effort, present: dict[_ConstraintTable, list[Any]]) -> list[K]:
         """The same, every test counted."""
         match, found = self._match, set[int]()
         tests = {table: _tests(values) for table, values in present.items()}
@@ -308,7 +308,12 @@ class FilterIndex(Generic[K]):
         return [self._keys[serial] for serial in sorted(found)]
 
     def _holds(
-        self, entry: _Entry, match: int, present: dict[_Table, list[Any]], tests: dict[_Table, int], effort: Effort
+        self,
+        entry: _Entry,
+        match: int,
+        present: dict[_ConstraintTable, list[Any]],
+        tests: dict[_ConstraintTable, int],
+        effort: Effort,
     ) -> bool:
         if entry.verified_in != match:
             effort.spend(tests.get(entry.table, 1))
@@ -316,7 +321,7 @@ class FilterIndex(Generic[K]):
             entry.held = entry.table.holds(entry, present.get(entry.table, ()))
         return entry.held
 
-    def _present(self, event: Event) -> dict[_Table, list[Any]]:
+    def _present(self, event: Event) -> dict[_ConstraintTable, list[Any]]:
         """The tables that the event has values for, with those values."""
         present = {}
         for attribute in (TYPE, *event.attributes):

@@ -1,4 +1,4 @@
-"""A broker alone among strangers: messages that `messages.Maker` makes, timers, and now and then a publication.
+"""A broker alone among strangers: messages of `stranger_messages.Maker`, timers, and now and then a publication.
 
 No message may raise. What a call costs is its CPU time: decoding and the broker's work on a message, what it does when
 a timer rings or its node publishes among all that strangers have left behind; and encoding what it sends.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bench.fuzz.messages import NODE, Maker
+from protocols.stranger_messages import NODE, Maker
 from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
