@@ -23,6 +23,9 @@ SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "coman.t
 SEEDS: Final = range(1, 4)
 T_95: Final = 4.303
 """The quantile of Student's distribution with two degrees of freedom."""
+PAIRED: Final = range(11, 19)
+PAIRED_T_95: Final = 2.365
+DOUBTFUL: Final = ("all replies", "links to children break", "updates by unicast")
 DURATION, WARMUP, SIDES, SPEED = 260.0, 60.0, (750.0, 2000.0), 5.0
 
 CHANGES: Final[dict[str, dict[str, Any]]] = {
@@ -78,6 +81,7 @@ def measured(side: float, protocol: str, parameters: dict[str, Any], seed: int) 
 def run() -> None:
     for side in SIDES:
         table(side)
+    differences()
 
 
 def table(side: float) -> None:
@@ -91,8 +95,21 @@ def table(side: float) -> None:
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def _cell(values: list[float]) -> str:
-    return f"{mean(values):.3g} ± {T_95 * stdev(values) / math.sqrt(len(values)):.2g}"
+def differences() -> None:
+    """By seed, which shows more with as many runs: of changes that the tables leave in doubt."""
+    print(f"COMAN, side {SIDES[0]:.0f} m: differences from the first by seed, {len(PAIRED)} others")
+    first = [measured(SIDES[0], "coman", {}, seed) for seed in PAIRED]
+    for name in DOUBTFUL:
+        changed = [measured(SIDES[0], "coman", CHANGES[name], seed) for seed in PAIRED]
+        cells = (
+            _cell([after[column] - before[column] for after, before in zip(changed, first, strict=True)], PAIRED_T_95)
+            for column in COLUMNS
+        )
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(values: list[float], t_95: float = T_95) -> str:
+    return f"{mean(values):.3g} ± {t_95 * stdev(values) / math.sqrt(len(values)):.2g}"
 
 
 if __name__ == "__main__":
