@@ -5,16 +5,22 @@ nine pairs in ten are delivered and one delivery in twenty is repeated. `python 
 deliveries instead of 5. `python -m bench measures --duckdb` measures a few things of 0.2, 1 and 5 million in DuckDB
 too, checks that both say the same, and prints the ratios. Starting Spark, and the first campaign that a fresh JVM
 measures, are counted apart.
+
+`python -m bench.measures --campaign OUT` measures a real campaign, a copy of OUT, from a fresh process each: an empty
+session, one that also counts to one, the measures that its experiments ask for, and all.
 """
 
 import math
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -22,7 +28,8 @@ from pyspark.sql import SparkSession
 
 from bench import duckdb_measures
 from bench.cpu import cpu_seconds
-from roamcast.campaign.folder.layout import digest_of, facts_file
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.folder.layout import digest_of, facts_file, read_campaign, read_commit
 from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
@@ -30,6 +37,7 @@ from roamcast.content.rows import filter_rows
 from roamcast.facts.schema import COUNTERS
 from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import session
+from roamcast.sim.scenario.scenario import check
 from roamcast.units import SECOND
 
 RUNS: Final = 200
@@ -37,6 +45,13 @@ SEEDS: Final = 10
 NODES: Final = 100
 DURATION: Final = 1000
 WARMUP: Final = 60
+SCENARIO: Final = {
+    "nodes": NODES,
+    "duration": DURATION,
+    "warmup": WARMUP,
+    "area": {"width": 1000, "height": 1000},
+    "protocol": {"name": "flooding"},
+}
 CATEGORIES: Final = 4
 BOUNDS: Final = (10, 20, 30, 40, 50)
 """Prices are below 50, so a filter on one category and a bound matches 0.15 of the events on average."""
@@ -95,6 +110,28 @@ def check_same(out: Path, theirs: dict[str, dict[str, float]]) -> None:
             raise SystemExit(f"{row['run']}: {row['measure']} is {row['value']} in Spark and {expected} in DuckDB")
 
 
+def run_real(out: Path) -> None:
+    """What measuring a campaign costs, beyond a session that does nothing."""
+    print(f"measures: {read_commit(out)[1].num_rows} runs of {out}, each from a fresh process")
+    empty = 0.0
+    for what in ("empty session", "one query", "its own measures", "all measures"):
+        before = cpu_seconds()
+        subprocess.run([sys.executable, "-m", "bench.measures", "--once", str(out), what], check=True)
+        spent = cpu_seconds() - before
+        empty = empty or spent
+        print(f"  {what}: {spent:.1f} CPU s, {spent - empty:.1f} beyond an empty session")
+
+
+def run_once(out: Path, what: str) -> None:
+    own = {name for one in read_campaign(out).experiments for name in one.measures or CATALOGUE}
+    with session() as spark, tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder:
+        if what == "one query":
+            spark.range(1).count()
+        elif what != "empty session":
+            copy = shutil.copytree(out, Path(folder) / "copy", ignore=shutil.ignore_patterns("measures", "report"))
+            measure(spark, copy, sorted(own) if what == "its own measures" else None)
+
+
 # --- Facts ----------------------------------------------------------------------------------------------------------
 
 
@@ -110,7 +147,8 @@ def write_campaign(out: Path, millions: float) -> int:
         deliveries += dict(rows)["deliver"]
         variant, seed = divmod(number, SEEDS)
         place = {"experiment": "bench", "variant": f"v{variant}", "point": 0, "axes": "{}", "seed": seed}
-        planned.append({"run": name, **place, "scenario": "{}", "folder": ".", "estimate": 1.0})
+        scenario = msgspec.json.encode(check({**SCENARIO, "seed": number}, "bench", Path())).decode()
+        planned.append({"run": name, **place, "scenario": scenario, "folder": ".", "estimate": 1.0})
         described = {"simulated": float(DURATION), "warmup": float(WARMUP), "nodes": NODES, "protocol": "none"}
         files = {table: facts_file(out, table, name) for table, _ in rows}
         described |= {"digest": digest_of(files)}
@@ -224,6 +262,12 @@ def traffic(rng: np.random.Generator) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if "--campaign" in sys.argv:
+        run_real(Path(sys.argv[-1]))
+        sys.exit()
+    if "--once" in sys.argv:
+        run_once(Path(sys.argv[-2]), sys.argv[-1])
+        sys.exit()
     sizes = [float(word) for word in sys.argv[1:] if word != "--duckdb"]
     if "--duckdb" in sys.argv:
         run_duckdb(*sizes)

@@ -7,11 +7,11 @@ A section is an experiment, whose tables are in the folder of its name; those of
 same tables give the same bytes: the tests compare.
 """
 
-import json
 import sys
 from pathlib import Path
 from typing import Final
 
+from roamcast.campaign.folder.layout import read_campaign
 from studies.map import PARTS, causes, tables
 from studies.map.cells import read_cells
 from studies.map.drawings import drawings
@@ -65,10 +65,10 @@ def _section(name: str) -> str:
 
 def take(out: Path) -> None:
     """The tables of a measured part of the map."""
-    for one in json.loads((out / "campaign.json").read_bytes())["experiments"]:
-        name = one["name"]
+    for one in read_campaign(out).experiments:
+        name = one.name
         if name in PARTS["causes"]:
-            causes.write(causes.rows(read_cells(out, name), one["measures"]), HERE / name)
+            causes.write(causes.rows(read_cells(out, name), one.measures or ()), HERE / name)
         elif name == TUNED:  # with the settings that were best in each cell alone, as they were written
             tables.write(tables.read(out / "map" / name), HERE / name)
         else:

@@ -96,6 +96,24 @@ def test_one_seed_says_nothing_about_the_interval() -> None:
     assert result("rises", rising, term("a_delivery"), exact=False).outcome == OPEN
 
 
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        ((0.68, 0.68), HOLDS),  # 15 % below 0.8
+        ((0.72, 0.72), HOLDS),  # 10 %: the border counts
+        ((0.73, 0.73), FAILS),
+        ((0.63, 0.63), FAILS),
+        ((0.8, 0.8), FAILS),
+        ((0.67, 0.69), OPEN),  # 15 % ± 12.706 · 1.25 %
+    ],
+)
+def test_a_fall_by_about_a_share_of_the_first_point(last: Seeds, outcome: str) -> None:
+    """Within 0.05 of 0.15, relative to the first."""
+    values = table(a_delivery={1: (0.8, 0.8), 24: last})
+    found = result("falls by about", values, term("a_delivery"), value=0.15)
+    assert found.outcome == outcome
+
+
 # --- Against a value ------------------------------------------------------------------------------------------------
 
 
@@ -479,7 +497,7 @@ def test_a_cause_that_was_removed_explains_what_then_holds(check: dict[str, Any]
     without = check | {"judged": False, "cause": "the weather"}
     raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    said = verdict.as_dict()
+    said = msgspec.to_builtins(verdict.record())
     assert (said["verdict"], said["held"], said["of"]) == ("does not hold", 0, 1), "it has no say"
     assert [one["explains"] for one in said["checks"]] == ["", words]
     assert said["tested"] is True
@@ -490,7 +508,7 @@ def test_an_explanation_stays_a_guess_while_its_cause_was_not_measured() -> None
     without = ABSENT | {"judged": False, "cause": "the weather"}
     raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    assert verdict.as_dict()["tested"] is False
+    assert msgspec.to_builtins(verdict.record())["tested"] is False
 
 
 def test_a_verdict_as_json() -> None:
@@ -504,7 +522,7 @@ def test_a_verdict_as_json() -> None:
     }
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
     shown = "x = 0: 0.7 (0.699 to 0.701)"
-    said = verdict.as_dict()
+    said = msgspec.to_builtins(verdict.record())
     assert json.loads(json.dumps(said)) == {
         "id": "T1",
         "paper": "p",
@@ -621,5 +639,5 @@ def test_values_are_read_from_the_tables_of_runs_and_measures(tmp_path: Path) ->
 
 
 def test_a_folder_without_measures(tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match="has no measures to judge by"):
+    with pytest.raises(RoamcastError, match="has no measures yet"):
         read_values(tmp_path)

@@ -5,8 +5,9 @@ from typing import Any
 import pytest
 
 from roamcast.analysis.measures.measure import Measure, Measures
+from roamcast.campaign.define.described import ComparedVariant, FigurePlan, ReportedExperiment, SweptAxis
 from roamcast.report.chart import Chart, make_chart
-from roamcast.report.source import ComparedVariant, FigurePlan, ReportedExperiment, SummaryRow, SweptAxis
+from roamcast.report.source import SummaryRow
 
 ABOUT = [Measure(name="delay_p95", title="delay, 95th percentile (s)"), Measure(name="overhead")]
 

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from roamcast.campaign.define.described import FigurePlan
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.scale import (
     YScale,
@@ -18,7 +19,7 @@ from roamcast.report.scale import (
     y_scales,
     zero_ticks,
 )
-from roamcast.report.source import FigurePlan, SummaryRow
+from roamcast.report.source import SummaryRow
 from roamcast.report.svg import drawing, views
 
 

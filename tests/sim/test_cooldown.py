@@ -9,6 +9,7 @@ import pytest
 
 from roamcast.analysis.run import Run
 from roamcast.analysis.summary import summarise
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.define.experiment import experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.campaign.folder.layout import RUNS_FILE
@@ -17,7 +18,7 @@ from roamcast.cli.campaign_options import concerns
 from roamcast.facts.schema import DATA_ROLE
 from roamcast.facts.sinks import MemorySink
 from roamcast.report.ending import cut_short
-from roamcast.report.source import ReportedExperiment, SummaryRow
+from roamcast.report.source import SummaryRow
 from roamcast.sim.core import reference
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.run import run

@@ -36,7 +36,7 @@ from roamcast.units import seconds
     metavar="N",
     help="What was possible: hops that a transfer may take at one instant, through nodes that carry nothing.",
 )
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the curves, too.")
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg", help="Also draw the curves.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
 def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path | None, as_json: bool) -> None:
     """Show how much arrived by each age, and how much could have.
@@ -75,7 +75,7 @@ def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path
         return
     _show(found, scenario.name)
     if contexts:
-        click.echo("By filters alone: contexts decide here, too, and the table does not look at them.")
+        click.echo("By filters alone: the contexts of this run are left out of the table.")
 
 
 def _ages(text: str, duration: float) -> list[int]:

@@ -11,6 +11,7 @@ import click
 import msgspec
 from rich.console import Console
 
+from roamcast.analysis import compilation
 from roamcast.analysis.measures.measure import counts_to_the_end
 from roamcast.campaign.decide.until import Stopping
 from roamcast.campaign.define import limits
@@ -23,6 +24,7 @@ from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, say, shown
 from roamcast.cli.screen import plain_console, screen_width, table
 from roamcast.config.explain import as_text, explain
+from roamcast.config.fields import leaves
 from roamcast.report.numbers import ABSENT
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.ending import warning_before
@@ -68,6 +70,7 @@ class CampaignOptions(NamedTuple):
         announce(planned, found, console, self.retry_failed, "at most " if goal is not None else "")
         if len(found.ok) < len(planned.distinct) and master.startswith("local"):
             compile_if_needed(say)  # before the clock starts: compiling says nothing about how long runs take
+            compilation.compile_if_needed(say)
         try:
             with shown(console) as report:
                 return run_campaign(
@@ -182,7 +185,7 @@ def print_plan(planned: Plan, out: Path, as_json: bool) -> None:
 def concerns(planned: Plan) -> list[str]:
     """What is known to mislead before anything is run: a sentence for each experiment and variant."""
     found: dict[tuple[str, str], str] = {}
-    asked = {one["name"]: one["measures"] for one in planned.experiments}
+    asked = {one.name: one.measures for one in planned.experiments}
     for (experiment, variant, _), rows in by_point(planned.rows):
         if not counts_to_the_end(asked[experiment]):
             continue
@@ -240,20 +243,8 @@ def explain_experiments(experiments: Sequence[Experiment]) -> None:
             first = one.points(variant)[0]
             click.echo(f"{one.name}, {variant.name}, {point(json.dumps(first))}")
             scenario = completed(one.at(variant, first), one.folder)
-            for name, value in _flat(msgspec.to_builtins(scenario)):
+            for name, value in leaves(msgspec.to_builtins(scenario)):
                 click.echo(f"    {name} = {json.dumps(value, ensure_ascii=False)}")
-
-
-def _flat(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # any value of JSON
-    """The fields of a scenario with their full names."""
-    if isinstance(value, dict) and value:
-        for key, part in value.items():
-            yield from _flat(part, f"{name}.{key}" if name else key)
-    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
-        for number, part in enumerate(value):
-            yield from _flat(part, f"{name}[{number}]")
-    else:
-        yield name, value
 
 
 def tell_failures(planned: Plan, failures: Sequence[dict[str, Any]], command: str) -> None:

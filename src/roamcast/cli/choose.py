@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from roamcast.analysis import compilation
 from roamcast.campaign.decide.choice import COST_UNITS, TIME_IS_UP, Choice
 from roamcast.campaign.define.around_trace import around_trace, in_words
 from roamcast.campaign.define.candidates import (
@@ -112,6 +113,7 @@ def choose(
     out = out or Path("out") / f"choose-{network.stem}"
     if spark.master.startswith("local"):
         compile_if_needed(say)
+        compilation.compile_if_needed(say)
     _say_who(fit, refused)
     until = time.monotonic() + 60 * minutes
     choice = _race(with_candidates(made, fit), wanted, out, until, spark)

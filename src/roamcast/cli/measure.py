@@ -2,8 +2,10 @@
 
 import click
 
+from roamcast.analysis.compilation import compile_if_needed
 from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import Folder
+from roamcast.cli.progress import say
 from roamcast.storage import Store
 
 
@@ -22,6 +24,7 @@ def measure(out: Store, measures: tuple[str, ...], spark: SparkOptions) -> None:
 
     names = measures or None
     if out.local is None or not is_current(out.local, names):
+        compile_if_needed(say)
         with spark.session("roamcast measure") as session:
             by(session, out, names)
     click.echo(f"{out}/measures")

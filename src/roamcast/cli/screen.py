@@ -1,7 +1,8 @@
-"""What is printed on a terminal: its width, and tables whose cells are folded, never cut."""
+"""What is printed on a terminal: its width, tables whose cells are folded, never cut, and files to start from."""
 
 import shutil
 from collections.abc import Collection, Iterable, Sequence
+from importlib import resources
 from typing import Final
 
 from rich import box
@@ -15,6 +16,11 @@ WIDEST: Final = 120
 def screen_width() -> int:
     """The terminal's width, limited to what reads well; the minimum without a terminal."""
     return min(WIDEST, max(NARROWEST, shutil.get_terminal_size((NARROWEST, 24)).columns))
+
+
+def example(name: str) -> str:
+    """A small, commented file to start from, which `--example` prints."""
+    return (resources.files("roamcast.cli") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
 
 
 def plain_console() -> Console:

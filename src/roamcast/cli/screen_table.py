@@ -9,11 +9,12 @@ from typing import Final
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.cli.screen import plain_console, table
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, estimate, value_text
 from roamcast.report.plans import drawn_measures
-from roamcast.report.source import ReportData, ReportedExperiment, SummaryRow
+from roamcast.report.source import ReportData, SummaryRow
 
 _NAMED: Final = 8
 """How many of the missing columns are named."""
@@ -36,7 +37,7 @@ def print_table(console: Console, title: str, head: Sequence[str], rows: Body, k
     console.print(cut(count))
     if left := head[count:]:
         names = ", ".join(left[:_NAMED]) + (f" and {len(left) - _NAMED} more" if len(left) > _NAMED else "")
-        console.print(f"Not shown, for want of width: {names}; {where}.", soft_wrap=True)
+        console.print(f"Not shown, as the screen is too narrow: {names}; {where}.", soft_wrap=True)
 
 
 def show_measures(results: ReportData, report: Path) -> None:

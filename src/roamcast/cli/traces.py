@@ -104,7 +104,7 @@ def _tick(verb: F) -> F:
     metavar="ZONE",
     help="For CSV: the time zone of dates and times without an offset, such as Europe/Rome.  [default: UTC]",
 )
-@click.option("--force", is_flag=True, help="Make a trace of an implausible recording, too, with a warning.")
+@click.option("--force", is_flag=True, help="Make a trace even of an implausible recording, with a warning.")
 @spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def import_(

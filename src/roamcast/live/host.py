@@ -17,7 +17,7 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +28,7 @@ from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
+from roamcast.content.structure import Decoder, Limits, check
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.content.widening import widened
@@ -40,7 +41,7 @@ from roamcast.live.filters import FramedFilters
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
-from roamcast.live.store import NOTHING_RECORDED, Store
+from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication
 from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import FrameError
@@ -61,6 +62,9 @@ PATIENCE: Final = 10.0
 
 MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
+
+
+_PUBLICATION: Final = Decoder[Publication](Publication, Limits(MAX_EVENT))
 
 
 class Busy(RoamcastError):
@@ -110,7 +114,7 @@ class Host:
         self._ended = False
         self.port = LivePort(
             entry.name,
-            lambda message: self._codec.encode(self._framed.sendable(message)),
+            lambda message: self._codec.sendable(self._framed.sendable(message)),
             clock,
             store,
             facts,
@@ -142,8 +146,7 @@ class Host:
             self._begin(mailbox.subscription)
         self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
-        for stored in self._store.unhanded():
-            publication = msgspec.msgpack.decode(stored.publication, type=Publication)
+        for stored, publication in _readable(self._store.unhanded()):
             log.info("published again: the broker had not got it", id=publication.event.id)
             size, published = len(stored.publication), stored.time - self._clock.epoch
             self._hand_over(stored.serial, publication, size, published)
@@ -161,10 +164,9 @@ class Host:
         written = self._facts.last_published - event_id(self.node, 1) + 1
         if written <= self._serial:  # otherwise the part belongs to another store
             recorded = max(recorded, written)
-        for stored in self._store.publications():
-            if stored.serial > recorded:
-                publication = msgspec.msgpack.decode(stored.publication, type=Publication)
-                self._facts.published(stored.time - self._clock.epoch, publication)
+        missing = (stored for stored in self._store.publications() if stored.serial > recorded)
+        for stored, publication in _readable(missing):
+            self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
         """Stops calling the broker."""
@@ -267,6 +269,7 @@ class Host:
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
+        check(encoded, Limits(MAX_EVENT))
         self._serial += 1
         now = self._clock.now()
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
@@ -423,6 +426,15 @@ class Host:
         """The number of entries in the tables of the broker, of the port and of publications."""
         publishing = {"publications under way": len(self._under_way), "publications waiting": len(self._waiting)}
         return self.broker.tables() | self.port.tables | publishing
+
+
+def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[StoredPublication, Publication]]:
+    """Stored publications, decoded; those that this version refuses are told by name."""
+    for stored in publications:
+        try:
+            yield stored, _PUBLICATION.decode(stored.publication)
+        except ContentError as problem:
+            log.error("a stored publication cannot be used", serial=stored.serial, reason=str(problem))
 
 
 def _context(text: str | None) -> Context | None:

@@ -1,7 +1,7 @@
 """The answer of a figure in words: how the variants compare, who leads where, and what the seeds do not decide.
 
 The rule this file owns: a sentence claims only what `compare.py` found. It states an order only if that is decided;
-otherwise it says that the seeds do not decide it.
+otherwise it says that the seeds are too few.
 """
 
 import itertools
@@ -75,7 +75,7 @@ def _overall(found: FigureComparison) -> Iterator[str]:
         if len(shown) > _MANY + 1:
             shown[_MANY:] = [f"{len(shown) - _MANY} more"]
         lead = "" if told else f"{over}in {name}, "
-        yield f"{lead}{_these(found)} do not tell {_listed(shown)} from {than}."
+        yield f"{lead}{_these(found)} are too few to tell {_listed(shown)} from {than}."
 
 
 def _outermost(told: Sequence[Compared]) -> list[Compared]:
@@ -178,7 +178,7 @@ def _where(found: FigureComparison) -> Iterator[str]:
         names = _listed(map(quoted, between))
         yield f"the {best} {name}{_at(leads, found)} is that of {names}, the same in every seed."
     if undecided:
-        yield f"{_these(found)} do not decide which is {best}{_open(undecided, found)}."
+        yield f"{_these(found)} are too few to say which is {best}{_open(undecided, found)}."
 
 
 def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: FigureComparison) -> str:
@@ -237,7 +237,7 @@ def _alone(question: Question, change: Difference | None) -> str:
     if change.same:
         return first_upper(f"{name} is the same at {question.axis} {first} and {last} in every seed.")
     if not change.order:
-        return first_upper(f"these seeds do not decide whether {name} changes {between}{_aside(change)}.")
+        return first_upper(f"the seeds are too few to say whether {name} changes {between}{_aside(change)}.")
     way, size = ("rises" if change.order > 0 else "falls"), _size(change)
     by = f"to {size} {'times' if change.order > 0 else 'of'} what it was" if change.ratio else f"by {size}"
     return first_upper(f"{name}{',' if ',' in name else ''} {way} {by} {between}.")
@@ -252,7 +252,7 @@ def _short(title: str) -> str:
 
 
 def _these(found: FigureComparison) -> str:
-    return f"these {found.seeds} seeds"
+    return f"{found.seeds} seeds"
 
 
 def _listed(words: Iterable[str], last: str = "and") -> str:

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.report.chart import variants_of, x_values
 from roamcast.report.looks import colour_of
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, tick_texts, value_text
 from roamcast.report.plans import CAUSE, swept_axes
 from roamcast.report.scale import Place, linear, nice_step
-from roamcast.report.source import ReportedExperiment, SummaryRow, key
+from roamcast.report.source import SummaryRow, key
 
 OTHER: Final = "other causes"
 TITLE: Final = "Why events were missed"

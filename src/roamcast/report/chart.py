@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from roamcast.analysis.measures.measure import Measures
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
 from roamcast.report.numbers import value_text
 from roamcast.report.plans import follows, planned_figures
-from roamcast.report.source import FigurePlan, ReportData, ReportedExperiment, SummaryRow, SweptAxis, is_number, key
+from roamcast.report.source import ReportData, SummaryRow, is_number, key
 from roamcast.report.titles import axis_title, difference_title, first_upper
 
 

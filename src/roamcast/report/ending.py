@@ -10,9 +10,10 @@ import msgspec
 import pyarrow.parquet as pq
 
 from roamcast.analysis.measures.measure import counts_to_the_end
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.folder.layout import RUNS_FILE
 from roamcast.report.numbers import value_text
-from roamcast.report.source import ReportedExperiment, SummaryRow
+from roamcast.report.source import SummaryRow
 from roamcast.sim.scenario.ending import hurried, warning, warning_before
 from roamcast.sim.scenario.scenario import Scenario
 

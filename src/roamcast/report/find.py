@@ -2,12 +2,13 @@
 
 from typing import Final
 
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment
 from roamcast.config.errors import suggestion
 from roamcast.errors import RoamcastError
 from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import Chart, all_charts, make_chart
 from roamcast.report.plans import drawn_measures, swept_axes
-from roamcast.report.source import FigurePlan, ReportData, ReportedExperiment
+from roamcast.report.source import ReportData
 
 CAUSES: Final = "causes"
 

@@ -4,8 +4,8 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from roamcast.papers.verdict import JudgedCheck, JudgedClaim
 from roamcast.report.markup import Markup, join, tag
-from roamcast.report.source import JudgedCheck, JudgedClaim
 
 VERDICTS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 """In the order in which they are counted, each with its symbol."""
@@ -33,7 +33,7 @@ def ledger(claims: list[JudgedClaim], file: str | None) -> Markup:
 
 
 def _claims_table(claims: list[JudgedClaim]) -> Markup:
-    head = ("Id", "Figure", "JudgedClaim", "Measured", "Verdict", "Explanation")
+    head = ("Id", "Figure", "Claim", "Measured", "Verdict", "Explanation")
     return tag(
         "table",
         tag("thead", tag("tr", *(tag("th", name, scope="col") for name in head))),

@@ -8,11 +8,12 @@ import base64
 import hashlib
 from typing import Final
 
+from roamcast.campaign.define.described import Campaign
 from roamcast.report import svg, tables
 from roamcast.report.ledger import counted, ledger
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.section import DrawnExperiment, section
-from roamcast.report.source import Campaign, Failure, ReportData
+from roamcast.report.source import Failure, ReportData
 from roamcast.report.titles import first_upper
 
 _MANY_ANSWERS: Final = 12

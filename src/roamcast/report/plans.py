@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from roamcast.analysis.measures.measure import Measure, Measures
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
 from roamcast.report.compare import Question
-from roamcast.report.source import FigurePlan, ReportData, ReportedExperiment, SummaryRow, SweptAxis, key
+from roamcast.report.source import ReportData, SummaryRow, key
 
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
 """The measures that people look at first."""

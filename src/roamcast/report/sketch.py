@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from roamcast.analysis.network import reach_of
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
 from roamcast.campaign.folder.recorded import RecordedRun, open_run
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, value_text
-from roamcast.report.source import ReportedExperiment
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store
 from roamcast.units import SECOND

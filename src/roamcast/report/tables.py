@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from roamcast.campaign.define.described import ReportedExperiment
+from roamcast.papers.verdict import JudgedClaim
 from roamcast.report.chart import Chart, Curve, variants_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import ABSENT, estimate_parts, value_text
-from roamcast.report.source import JudgedClaim, ReportedExperiment, SummaryRow, key
+from roamcast.report.source import SummaryRow, key
 from roamcast.report.titles import first_upper
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")

@@ -57,9 +57,11 @@ def test_the_pieces_make_the_document(event: Event, size: int) -> None:
 def test_the_first_pieces_tell_what_it_is_about_and_fewer_do_not(event: Event, size: int) -> None:
     document = Document(event)
     head = document.head_pieces(Cut(document.length, size)).bit_length()
-    whole = document.octets(0, document.length)
-    assert described(7, whole[: head * size], document.length) == document.descriptor
-    assert described(7, whole[: (head - 1) * size], document.length) is None
+    pieces = [bulk[number] for bulk in bulks(document, size) for number in range(len(bulk))]
+    assert described(7, put_together(pieces[:head])) == document.descriptor
+    if head > 1:
+        assert described(7, put_together(pieces[: head - 1])) is None
+        assert described(7, put_together(pieces[1:])) is None
     assert document.descriptor.event == Event(event.type, event.attributes, b"", 7)
 
 

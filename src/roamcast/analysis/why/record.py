@@ -87,6 +87,13 @@ class Record:
         self.has_decisions = settings.decisions or self._has("decision")
         self.has_tree = self._has("tree")
 
+    @property
+    def missing(self) -> list[str]:
+        """What the run did not record, as fields of its scenario."""
+        wanted = {"record.movement": self.contacts is None, "record.frames": not self.has_frames}
+        wanted["record.decisions"] = not self.has_decisions
+        return [field for field, lacks in wanted.items() if lacks]
+
     def _has(self, table: str) -> bool:
         return table in self.tables and self.tables[table].num_rows > 0
 

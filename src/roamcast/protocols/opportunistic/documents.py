@@ -9,12 +9,13 @@ Bytes of a payload are copied only for pieces that are really sent.
 """
 
 from functools import cached_property
-from typing import Annotated, Any, Final
+from typing import Annotated, Final
 
 import msgspec
 from msgspec import Meta
 
-from roamcast.content.event import Event, EventId
+from roamcast.content.event import Event, EventId, Scalar
+from roamcast.content.structure import Decoder, Limits
 from roamcast.errors import ContentError
 from roamcast.protocols.pieces import Cut, Partial
 
@@ -23,7 +24,11 @@ _WORD: Final = 4
 _TIMES: Final = 12
 """Most bytes that a document's age and life take in an announce."""
 
-_decode_head: Final = msgspec.msgpack.Decoder(tuple[str, dict[str, tuple[str | int | float | bool, ...]]]).decode
+MAX_HEAD: Final = 80 * 1024
+"""Bytes of a descriptor: as many as the type and attributes of an event can have, or more."""
+_HEAD: Final = Decoder[tuple[str, dict[str, tuple[Scalar, ...]]]](
+    tuple[str, dict[str, tuple[Scalar, ...]]], Limits(MAX_HEAD)
+)
 
 
 class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
@@ -73,10 +78,14 @@ class Document:
         return head[start:end] + payload[: max(0, end - len(head))]
 
 
-def described(id: EventId, prefix: bytes, length: int) -> Descriptor | None:
-    """The descriptor in the first bytes of a document; None if it is incomplete or not a descriptor."""
-    head = _head_of(id, prefix)
-    return None if head is None else Descriptor(head[0], length)
+def described(id: EventId, partial: Partial[Document]) -> Descriptor | None:
+    """The descriptor in the first pieces of a document that came as bytes; None while one of these is missing. Raises
+    `ContentError` if it is not a descriptor: that is found out once, when the last of them has come."""
+    cut, beginning = partial.cut, partial.beginning(_WORD)
+    if beginning is None:
+        return None
+    octets = partial.beginning(min(cut.length, _WORD + min(int.from_bytes(beginning[:_WORD], "big"), MAX_HEAD)))
+    return None if octets is None else Descriptor(_head_of(id, octets)[0], cut.length)
 
 
 def assembled(id: EventId, partial: Partial[Document]) -> Document | None:
@@ -84,21 +93,17 @@ def assembled(id: EventId, partial: Partial[Document]) -> Document | None:
     if partial.whole is not None:
         return partial.whole
     octets = partial.prefix()
-    head = _head_of(id, octets)
-    if head is None:
+    try:
+        bare, length = _head_of(id, octets)
+    except ContentError:
         return None
-    bare, length = head
     return Document(Event(bare.type, bare.attributes, octets[length:], id))
 
 
-def _head_of(id: EventId, octets: bytes) -> tuple[Event, int] | None:
-    """The event without its payload, and the length of the head."""
+def _head_of(id: EventId, octets: bytes) -> tuple[Event, int]:
+    """The event without its payload, and the length of the head. Raises `ContentError` if there is none."""
     length = _WORD + int.from_bytes(octets[:_WORD], "big")
     if len(octets) < max(_WORD, length):
-        return None
-    try:
-        type, attributes = _decode_head(octets[_WORD:length])
-        named: dict[str, Any] = attributes
-        return Event(type, named, b"", id), length
-    except (msgspec.MsgspecError, ContentError, UnicodeDecodeError, RecursionError):
-        return None
+        raise ContentError("a document ends before its descriptor does")
+    type, attributes = _HEAD.decode(octets[_WORD:length])
+    return Event(type, attributes, b"", id), length

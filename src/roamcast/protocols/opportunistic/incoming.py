@@ -8,6 +8,7 @@ from typing import Final
 
 from roamcast.bounded import put
 from roamcast.content.event import EventId
+from roamcast.errors import ContentError
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS
@@ -127,7 +128,11 @@ class Incoming:
         if id in self._kept:
             return True
         if partial.whole is None:
-            listed = described(id, partial.prefix(), partial.cut.length)
+            try:
+                listed = described(id, partial)
+            except ContentError:  # and not the document's fault: whoever sent these pieces may not be its publisher
+                self._port.note("malformed")
+                return False
         else:
             head = partial.whole.head_pieces(partial.cut)
             listed = partial.whole.descriptor if partial.have & head == head else None

@@ -20,7 +20,7 @@ from roamcast.report.replay.pack import ColumnPack
 from roamcast.report.replay.scene import add_scene
 from roamcast.report.replay.traffic import add_traffic
 
-__all__ = ["missing", "write_replay"]
+__all__ = ["write_replay"]
 
 SCRIPTS: Final = (
     *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock", "lines", "sprites"),
@@ -28,14 +28,6 @@ SCRIPTS: Final = (
     *("player", "main"),
 )
 """The script's files, in the order of their dependencies; together they are one script."""
-
-
-def missing(run: RecordedRun) -> list[str]:
-    """What the run did not record, as fields of its scenario; the page shows less without it."""
-    record = run.record
-    wanted = {"record.movement": record.contacts is None, "record.frames": not record.has_frames}
-    wanted["record.decisions"] = not record.has_decisions
-    return [field for field, lacks in wanted.items() if lacks]
 
 
 def write_replay(run: RecordedRun, beside: RecordedRun | None = None, *, place: Path | None = None) -> Path:
@@ -88,7 +80,7 @@ def _data(run: RecordedRun, label: str) -> str:
         "nodes": scenario.nodes,
         "duration": scenario.duration,
         "warmup": scenario.warmup,
-        "missing": missing(run),
+        "missing": run.record.missing,
         **add_scene(pack, run, event_number),
         **add_traffic(pack, run, event_number),
         **add_events(pack, run, event_number),

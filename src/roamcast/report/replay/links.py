@@ -15,19 +15,13 @@ Row = tuple[int, int, int, int]
 def add_links(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> None:
     """Each kind as four columns: one, other, from, until."""
     end = run.scenario.end
-    network = run.record.contacts
-    if network is not None:
-        once = network.sender < network.receiver
-        columns = (network.sender[once], network.receiver[once], network.begin[once], network.until[once])
-        _add_columns(pack, "contact", *columns)
-    else:
-        _add(pack, "contact", [])
     tree = run.record.tree if run.record.has_tree else None
-    if tree is not None:
-        once = tree.sender < tree.receiver
-        _add_columns(pack, "tree", tree.sender[once], tree.receiver[once], tree.begin[once], tree.until[once])
-    else:
-        _add(pack, "tree", [])
+    for name, found in (("contact", run.record.contacts), ("tree", tree)):
+        if found is None:
+            _add(pack, name, [])
+        else:
+            once = found.sender < found.receiver
+            _add_columns(pack, name, found.sender[once], found.receiver[once], found.begin[once], found.until[once])
     _add(pack, "relay", _relays(run, end))
     _add(pack, "forwarder", _switched(run.record.rows("mesh", "time", "node", "group", "forwards"), end))
     _add(pack, "kept", _kept(run, event_number, end))

@@ -166,7 +166,7 @@ class Scenario(ScenarioTable, frozen=True, kw_only=True):
     mac: Mac = Mac()
     background: Background | None = None
     service: Annotated[Service | None, Meta(description="how long nodes compute; none: no time")] = None
-    attributes: Annotated[tuple[Attributes, ...], Meta(description="what nodes say of themselves")] = ()
+    attributes: Annotated[tuple[Attributes, ...], Meta(description="attributes of nodes, such as their kind")] = ()
     away: Annotated[tuple[Away, ...], Meta(description="nodes that are not always there")] = ()
     workload: Workload = Workload()
     protocol: ProtocolChoice = ProtocolChoice()
