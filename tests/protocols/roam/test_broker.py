@@ -93,8 +93,9 @@ def test_one_of_several_nodes_that_are_as_near_forwards() -> None:
     assert decided["suppressed"] == 3
 
 
-def test_an_event_that_few_want_is_forwarded_by_all_who_are_as_near() -> None:
-    assert sorted(senders(between(subscribers=1))) == [0, 1, 2, 3, 4]
+def test_an_event_that_few_want_is_forwarded_by_all_who_are_as_near_up_to_the_fourth_copy() -> None:
+    first, *others = senders(between(subscribers=1))
+    assert (first, len(others), set(others) <= {1, 2, 3, 4}) == (0, 3, True)
 
 
 def test_an_event_that_many_want_is_forwarded_by_two_without_a_list_of_them() -> None:

@@ -46,6 +46,8 @@ MANY: Final = 40
 """Subscribers: an event that more want goes to everybody, and listing them would only make it longer."""
 COPIES: Final = 3
 """Heard copies, the first included, at which a node stays silent then."""
+MOST_COPIES: Final = 4
+"""Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
@@ -247,7 +249,8 @@ class RoamBroker(Broker[Roam]):
         claims = message.nearest
         for key in [key for key, limit in held.gains.items() if claims.get(key, limit) < limit]:
             del held.gains[key]
-        if not held.repair and (held.copies < COPIES if held.counting else held.gains):
+        enough = held.copies >= COPIES if held.counting else not held.gains or held.copies >= MOST_COPIES
+        if not (held.repair or enough):
             held.due = held.arrived + self._wait(held)
         else:
             held.due, held.repair = None, False
