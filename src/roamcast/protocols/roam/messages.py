@@ -80,6 +80,7 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     """What a node tells its neighbours: alone in a frame, or as a part of data."""
 
     role: ClassVar[Role] = "beacon"
+    longest: ClassVar[int | None] = 2**14  # five filters of the largest summary, and full lists
 
     degree: Number
     """How many neighbours it has."""

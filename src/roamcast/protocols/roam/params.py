@@ -6,6 +6,7 @@ from msgspec import Meta
 
 from roamcast.content.covering import MIN_BUDGET
 from roamcast.protocols.api import Parameters
+from roamcast.protocols.roam.ways import MAX_SUMMARY
 
 
 class Roam(Parameters, frozen=True, kw_only=True):
@@ -18,4 +19,6 @@ class Roam(Parameters, frozen=True, kw_only=True):
     window: Annotated[int, Meta(ge=1, description="how many events a node remembers having received")] = 4096
     neighbours: Annotated[int, Meta(ge=1, description="most nodes in the table of neighbours")] = 256
     table: Annotated[int, Meta(ge=1, description="most subscribers in the table of distances")] = 512
-    summary: Annotated[int, Meta(ge=MIN_BUDGET, le=1024, description="most bytes of a node's filter in a hello")] = 256
+    summary: Annotated[
+        int, Meta(ge=MIN_BUDGET, le=MAX_SUMMARY, description="most bytes of a node's filter in a hello")
+    ] = 256

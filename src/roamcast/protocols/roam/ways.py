@@ -20,6 +20,8 @@ from roamcast.units import SECOND
 
 NOBODY: Final = 0
 """The key of the filter that matches nothing: that of a subscriber that has unsubscribed."""
+MAX_SUMMARY: Final = 1024
+"""Most bytes of a filter."""
 _FILTERS: Final = 256
 """Most filters that are known by their key."""
 _UNCLAIMED: Final = 2 * FARTHEST
@@ -91,6 +93,8 @@ class Ways:
     def learn_filters(self, filters: Mapping[int, Filter]) -> None:
         for key, filter in filters.items():
             if key in self._filters or key != filter_key(filter):
+                continue
+            if len(msgspec.msgpack.encode(filter)) > MAX_SUMMARY:  # hellos with it would be too long
                 continue
             put(self._filters, key, filter, _FILTERS)
             for subscriber, wanted in self._wanted.items():
