@@ -80,7 +80,7 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     """What a node tells its neighbours: alone in a frame, or as a part of data."""
 
     role: ClassVar[Role] = "beacon"
-    longest: ClassVar[int | None] = 2**14  # five filters of the largest summary, and full lists
+    longest: ClassVar[int | None] = 2**16  # five filters and full lists have a sixth of that
 
     degree: Number
     """How many neighbours it has."""
@@ -88,7 +88,7 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     """Until its next hello, ms."""
     ways: Annotated[dict[int, Entries], Meta(max_length=MAX_LISTED)]
     """By filter: the distances to the subscribers that want it."""
-    filters: Annotated[dict[int, Filter], Meta(max_length=MAX_LISTED)]
+    filters: Annotated[dict[int, Filter], Meta(max_length=8)]
     """Some of these filters: its own, and others in turn."""
     received: Annotated[tuple[Received, ...], Meta(max_length=MAX_PUBLISHERS)] | None
     """Its digest: what it has received; None: it does not tell."""
