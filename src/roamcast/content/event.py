@@ -7,6 +7,8 @@ The rules this file owns, for every value that an event or a constraint may hold
 * A str is any sequence of Unicode scalar values, empty and control characters included. Lone surrogates are refused:
   they have no UTF-8 form, so they could neither be sent nor stored. Nothing is normalised.
 * An attribute has a non-empty name and one or more values, of any mixture of types.
+
+An event may carry its author's signature beside its payload (`signed.py`). It changes neither the id nor what matches.
 """
 
 import math
@@ -15,6 +17,7 @@ from typing import Final, cast
 
 import msgspec
 
+from roamcast.content.signed import Signed, leaves_of, root_of
 from roamcast.errors import ContentError
 
 type_ = type  # `type` is a field's name below
@@ -87,7 +90,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
 
     type: str
     attributes: dict[str, tuple[Scalar, ...]] = {}
-    payload: bytes = b""
+    body: bytes | Signed = b""
+    """The payload, alone or signed: an event without a signature takes no byte more for it."""
     id: EventId = 0
 
     def __post_init__(self) -> None:
@@ -100,8 +104,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
                 raise ContentError(f"attribute {name!r} needs a tuple of one or more values, not {values!r}")
             for value in values:
                 check_scalar(value, f"attribute {name!r}")
-        if not isinstance(self.payload, bytes):
-            raise ContentError(f"an event's payload must be bytes, not {type_(self.payload).__name__}")
+        if not isinstance(self.body, bytes | Signed):
+            raise ContentError(f"an event's payload must be bytes, not {type_(self.body).__name__}")
         if not INT_MIN <= self.id <= INT_MAX:
             raise ContentError(f"an event's id is an integer beyond 64 bits: {self.id}")
 
@@ -127,6 +131,28 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
         if attribute == TYPE:
             return (self.type,)
         return self.attributes.get(attribute, ())
+
+    @property
+    def payload(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else self.body.payload
+
+    @property
+    def signed(self) -> Signed | None:
+        """Its author's signature, if it has one."""
+        return None if isinstance(self.body, bytes) else self.body
+
+    def without_payload(self) -> "Event":
+        """The event that stands for this one where its payload is left out. A signature stays, and can be checked."""
+        body = self.body
+        if isinstance(body, Signed):
+            root = root_of(len(body.payload), leaves_of(body.payload, body.block))
+            return Event(self.type, self.attributes, msgspec.structs.replace(body, payload=b"", root=root), self.id)
+        return Event(self.type, self.attributes, b"", self.id) if body else self
+
+    @property
+    def author(self) -> int:
+        """The number of the node that published it, as its id says."""
+        return self.id >> 32
 
     @property
     def size(self) -> int:

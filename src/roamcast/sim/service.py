@@ -186,6 +186,9 @@ class ServedPort:
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
         self._cpu.then(partial(self._port.decide, event, decision, to))
 
+    def authentic(self, event: Event) -> bool:
+        return self._port.authentic(event)
+
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Ignored: a copy waits for the CPU like anything else."""
 

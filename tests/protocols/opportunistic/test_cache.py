@@ -21,7 +21,7 @@ def held(
     expires: int | None = None,
     size: int = 0,
 ) -> Held:
-    return Held(Document(Event("t", payload=bytes(size), id=id)), published, arrived, arrived, wanted, expires, 0)
+    return Held(Document(Event.of("t", payload=bytes(size), id=id)), published, arrived, arrived, wanted, expires, 0)
 
 
 def ids(documents: Iterable[Held] | None) -> list[int] | None:

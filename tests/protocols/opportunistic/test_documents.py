@@ -72,7 +72,7 @@ def test_a_descriptor_takes_about_50_bytes_and_its_document_what_the_event_takes
 
 
 def test_a_bulk_of_some_pieces_says_which_have_arrived() -> None:
-    document = Document(Event("t", payload=bytes(200 * 10), id=7))
+    document = Document(Event.of("t", payload=bytes(200 * 10), id=7))
     bulk = Chunk(header(document, 10, chunk=1, sent=0b101100), document)
     assert [bulk[number].number for number in range(len(bulk))] == [2, 3, 5]
     assert bulk.pieces(0b111) == 0b101100 << MAX_PIECES
@@ -81,7 +81,7 @@ def test_a_bulk_of_some_pieces_says_which_have_arrived() -> None:
 
 
 def test_all_pieces_of_a_bulk_but_the_last_are_equally_long() -> None:
-    document = Document(Event("t", payload=bytes(1000 * 10), id=7))
+    document = Document(Event.of("t", payload=bytes(1000 * 10), id=7))
     for bulk in bulks(document, 10):
         sizes = {len(str(bulk[number].header)) + len(bulk[number].octets) for number in range(len(bulk) - 1)}
         assert len(sizes) <= 1
@@ -91,7 +91,7 @@ def test_all_pieces_of_a_bulk_but_the_last_are_equally_long() -> None:
 @pytest.mark.parametrize(("first", "sent"), [(0, 0b1), (0, 0b111), (0, 0b1010), (1, 0b11)])
 def test_a_bulk_knows_the_length_of_its_pieces_encodings(size: int, first: int, sent: int) -> None:
     octets = (first * MAX_PIECES + sent.bit_length()) * size - 70  # the last piece is shorter
-    document = Document(Event("t", payload=bytes(octets - len(Document(Event("t")).octets(0, 99))), id=7))
+    document = Document(Event.of("t", payload=bytes(octets - len(Document(Event("t")).octets(0, 99))), id=7))
     bulk = Chunk(header(document, size, first, sent), document)
     codec = ENTRY.codec()
     assert bulk.sizes(codec.size) == (len(codec.encode(bulk[0])), len(codec.encode(bulk[len(bulk) - 1])))

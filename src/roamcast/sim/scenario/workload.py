@@ -248,7 +248,7 @@ class Publishers(_Group, frozen=True, kw_only=True):
         # grows, two or three sizes are impossible; the event is then that much smaller.
         room = self.size - bare.size
         room -= 0 if room < 256 else 1 if room < 65537 else 3
-        return msgspec.structs.replace(bare, payload=_zeros(max(0, room)))
+        return msgspec.structs.replace(bare, body=_zeros(max(0, room)))
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
