@@ -17,7 +17,7 @@ from typing import Final, cast
 
 import msgspec
 
-from roamcast.content.signed import Signed, leaves_of, root_of
+from roamcast.content.signed import Signed
 from roamcast.errors import ContentError
 
 type_ = type  # `type` is a field's name below
@@ -140,14 +140,6 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     def signed(self) -> Signed | None:
         """Its author's signature, if it has one."""
         return None if isinstance(self.body, bytes) else self.body
-
-    def without_payload(self) -> "Event":
-        """The event that stands for this one where its payload is left out. A signature stays, and can be checked."""
-        body = self.body
-        if isinstance(body, Signed):
-            root = root_of(len(body.payload), leaves_of(body.payload, body.block))
-            return Event(self.type, self.attributes, msgspec.structs.replace(body, payload=b"", root=root), self.id)
-        return Event(self.type, self.attributes, b"", self.id) if body else self
 
     @property
     def author(self) -> int:

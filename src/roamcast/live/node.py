@@ -10,6 +10,7 @@ import random
 import secrets
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
@@ -146,13 +147,7 @@ class Node:
         if path is None:
             path = default_store(settings.node)
         if settings.store is None or settings.control is None:
-            folder = default_store(settings.node).parent
-            try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as problem:
-                raise StoreError(
-                    f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
-                ) from None
+            _make_folder(settings.node)
         # A node that has lost its store has forgotten its events' ids. Others drop an id that they have seen, so a new
         # store begins at a random serial: with n events before the loss and m after it, the probability of repeating
         # one is (n + m) / 2^31.
@@ -330,6 +325,36 @@ class Node:
             },
             "store": {"commits": self.store.commits, "sync": self.settings.sync},
         }
+
+
+def _make_folder(node: int) -> None:
+    """Makes the folder of the default store and of the default address."""
+    folder = default_store(node).parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise StoreError(
+            f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
+        ) from None
+
+
+def identity_of(node: int, path: Path | None) -> bytes:
+    """The public key of a node that does not run; it is made if its store is new."""
+
+    async def look() -> bytes:
+        if path is None:
+            _make_folder(node)
+        store = Store(
+            default_store(node) if path is None else path, node, first_serial=secrets.randbelow(FIRST_SERIALS)
+        )
+        try:
+            found = Identity.of(store).public
+            await store.committed()
+        finally:
+            await store.close()
+        return found
+
+    return asyncio.run(look())
 
 
 @lru_cache(64)

@@ -131,7 +131,7 @@ def read_token(path: Path) -> str:
 
 def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
     """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; anything else is text."""
-    raw: dict[str, Any] = {}
+    raw: dict[str, Any] = dict(entry.on_devices)
     known = {field.encode_name: field.type for field in msgspec.structs.fields(entry.parameters)}
     for change in changes:
         name, equals, text = change.partition("=")

@@ -108,8 +108,8 @@ class Port(Protocol):
         """The node's attributes, such as its battery's charge; empty if there are none."""
 
     def authentic(self, event: Event) -> bool:
-        """Whether an event that the broker has put together, such as from pieces, is its author's; the payload may be
-        left out (`Event.without_payload`). Events that come whole in messages have been checked by the host."""
+        """Whether an event that the broker has put together, such as from pieces, is its author's, with its payload or
+        with the root that stands for it. Events that come whole in messages have been checked by the host."""
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Allows the host to withhold further copies of an event from the broker, and to count them as `note` itself.

@@ -12,7 +12,13 @@ from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS
 from roamcast.protocols.opportunistic.cache import Held
-from roamcast.protocols.opportunistic.documents import Document, assembled, described
+from roamcast.protocols.opportunistic.documents import (
+    Document,
+    assembled,
+    described,
+    false_pieces,
+    pieces_of_head,
+)
 from roamcast.protocols.opportunistic.holdings import Holdings
 from roamcast.protocols.opportunistic.interest import Interest
 from roamcast.protocols.opportunistic.messages import MILLISECOND, Header, clipped
@@ -86,10 +92,23 @@ class Incoming:
             if passed is None or passed.done:
                 self._partials.pop(key)
         elif partial.complete:
+            whole = assembled(id, partial)
+            if whole is not None and not self._port.authentic(whole.event):
+                self._drop_forged(key, partial)
+                return
             self._partials.pop(key)
-            self._complete(now, header, assembled(id, partial))
-        elif not self._may_be_wanted(id, partial) and (passed is None or passed.done):
+            self._complete(now, header, whole)
+        elif not self._may_be_wanted(key, partial) and (passed is None or passed.done):
             self._partials.pop(key)
+
+    def _drop_forged(self, key: Key, partial: Partial[Document]) -> None:
+        """Drops the pieces of a complete document that are not its author's: the others are worth keeping."""
+        id = key[0]
+        listed = described(id, partial.prefix(), partial.cut.length)
+        is_head_true = listed is not None and self._port.authentic(listed.event)
+        self._partials.drop(key, false_pieces(id, partial) if is_head_true else pieces_of_head(id, partial))
+        self._wishes.forget(id)
+        self._port.note("forged")
 
     def timer(self, now: Time, key: Gather) -> None:
         """Handles the timer of a broadcast that this node passes on: no more pieces may come."""
@@ -122,8 +141,9 @@ class Incoming:
     def _key(self, header: Header) -> Key:
         return (header.document, header.source, header.serial) if self._whole else (header.document, 0, 0)
 
-    def _may_be_wanted(self, id: EventId, partial: Partial[Document]) -> bool:
+    def _may_be_wanted(self, key: Key, partial: Partial[Document]) -> bool:
         """Whether a partial document is worth keeping; true also if that cannot be told yet."""
+        id = key[0]
         if id in self._kept:
             return True
         if partial.whole is None:
@@ -132,6 +152,10 @@ class Incoming:
             head = partial.whole.head_pieces(partial.cut)
             listed = partial.whole.descriptor if partial.have & head == head else None
         if listed is None:
+            return True
+        if not self._port.authentic(listed.event):
+            self._partials.drop(key, pieces_of_head(id, partial))
+            self._port.note("forged")
             return True
         _, kept = self._interest.judge(listed)
         if kept:
