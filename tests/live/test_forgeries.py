@@ -1,7 +1,8 @@
 """What a member with the network's key cannot do: publish in another node's name.
 
 The attacker's messages are given to the host as the link gives them: it has the key, so its frames are authentic. Every
-attack is also tried on nodes that do not check signatures, where it must succeed: a test that cannot fail shows nothing.
+attack is also tried on nodes that do not check signatures, where it must succeed: a test that cannot fail shows
+nothing.
 """
 
 import asyncio
@@ -190,5 +191,104 @@ def test_without_signatures_the_same_forgeries_silence_them(tmp_path: Path, prot
     async def test() -> None:
         got, _ = await ten_forged_then_ten_true(tmp_path, protocol, unsigned=True)
         assert TRUE not in got
+
+    run(test)
+
+
+# --- Documents in pieces --------------------------------------------------------------------------------------------
+
+LONG = bytes(range(256)) * 40
+"""A payload of nine pieces."""
+
+
+def chunk_of(document: Document, numbers: list[int], size: int, source: int = VICTIM, serial: int = 77) -> list[bytes]:
+    """Pieces of a document, as frames."""
+    pieces = -(-document.length // size)
+    header = Header(
+        source, serial, 1, (), document.id, document.length, size, 0, (1 << pieces) - 1, 0, None, 0
+    )  # fmt: skip
+    found = [document.octets(number * size, min(document.length, (number + 1) * size)) for number in numbers]
+    made = [Piece(header, number, octets) for number, octets in zip(numbers, found, strict=True)]
+    return [b"\x01" + msgspec.msgpack.encode(piece) for piece in made]
+
+
+async def one_forged_piece(folder: Path, number: int, **changes: Any) -> tuple[bytes, int]:  # noqa: ANN401  # of NodeSettings
+    """The payload that a subscriber gets of a true document after one forged piece of it had come, and how many pieces
+    of the true document are sent."""
+    async with (
+        network(folder, 2, protocol="opportunistic", changes=("interval=0.2", "patience=0.1"), **changes) as (one, two),
+        Client(address(one)) as here,
+        Client(address(two)) as victim,
+        here.subscribe('type = "t"') as events,
+    ):
+        number_of_event = event_id(VICTIM, 1)
+        template = two.host.admission.signed(
+            Publication(Event.of("t", {"n": 1}, LONG, number_of_event)), 10**18, two.host.broker.block
+        )
+        document = Document(template.event)
+        (piece,) = chunk_of(document, [number], 1250)
+        decoded = msgspec.msgpack.decode(piece[1:])
+        decoded[3] = decoded[3][:-10] + b"forged!!!!"
+        one.host.receive(ATTACKER, b"\x01" + msgspec.msgpack.encode(decoded))
+        await victim.publish({"n": 1}, "t", payload=LONG)
+        event = await anext(events)
+        return event.payload, two.facts.counted["piece"]["packets"]
+
+
+@pytest.mark.parametrize("number", [0, 1, 4, 8])
+def test_a_forged_piece_costs_only_itself_and_its_neighbours(tmp_path: Path, number: int) -> None:
+    async def test() -> None:
+        payload, pieces = await one_forged_piece(tmp_path, number)
+        assert payload == LONG
+        # Nine pieces, and then again at most three: the forged one and those that share a block with it.
+        assert 9 <= pieces <= 12
+
+    run(test)
+
+
+def test_without_signatures_one_forged_piece_puts_a_forged_payload_under_another_name(tmp_path: Path) -> None:
+    async def test() -> None:
+        payload, _ = await one_forged_piece(tmp_path, 4, unsigned=True)
+        assert b"forged!!!!" in payload
+
+    run(test)
+
+
+# --- The cache ------------------------------------------------------------------------------------------------------
+
+
+async def flooded(folder: Path, documents: int, **changes: Any) -> int:  # noqa: ANN401  # of NodeSettings
+    """How many of its own 50 acknowledged publications a node still has after `documents` newer ones of a member, who
+    signs them properly with its own identity."""
+    names = ("interval=1000", "capacity=400", 'carry="everything"', *changes.pop("changes", ()))
+    async with (
+        network(folder, 1, protocol="opportunistic", changes=names, **changes) as (node,),
+        Client(address(node)) as client,
+    ):
+        mine = [await client.publish({"n": number}) for number in range(50)]
+        assert node.authors is not None
+        member = Authors(ATTACKER, Identity.new(), None, _Nowhere())
+        assert member.own is not None
+        node.authors.take(member.own)
+        signer = Signatures(member)
+        for serial in range(1, documents + 1):
+            event = Event.of("t", {"n": serial % 7}, b"", event_id(ATTACKER, serial))
+            document = Document(signer.signed(Publication(event), 10**18, 0).event)
+            for payload in chunk_of(document, [0], 1250, ATTACKER, serial):
+                node.host.receive(ATTACKER, payload)
+        assert node.host.broker.tables()["documents"] == 400
+        return sum(node.host.broker.holds(number) for number in mine)
+
+
+def test_documents_of_others_do_not_push_out_what_this_node_has_acknowledged(tmp_path: Path) -> None:
+    async def test() -> None:
+        assert await flooded(tmp_path, 450) == 50
+
+    run(test)
+
+
+def test_without_a_reserve_they_do(tmp_path: Path) -> None:
+    async def test() -> None:
+        assert await flooded(tmp_path, 450, changes=("reserved=0",)) == 0
 
     run(test)

@@ -67,7 +67,7 @@ def test_a_document_goes_in_pieces_that_are_frames_of_their_own(tmp_path: Path) 
 
     run(test)
     sent = [row for row in facts(tmp_path / "facts1")["transmit"] if row["kind"] == "piece"]
-    assert sum(row["packets"] for row in sent) == 40  # 49,949 bytes in pieces of 1250
+    assert sum(row["packets"] for row in sent) == 41  # 49,949 bytes, and 729 of signature and hashes, in pieces of 1250
     (entered,) = facts(tmp_path / "facts2")["cache"]
     assert (entered["change"], entered["documents"]) == ("received", 1)
 

@@ -1,5 +1,6 @@
 """`roamcast key`: makes the keys of a network, and says who its members are."""
 
+import asyncio
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -73,7 +74,7 @@ def identity(node: int, store: Path | None) -> None:
     """
     from roamcast.live.node import identity_of
 
-    click.echo(identity_of(node, store).hex())
+    click.echo(asyncio.run(identity_of(node, store)).hex())
 
 
 def _by_owner(command: Callable[..., Any]) -> Callable[..., Any]:

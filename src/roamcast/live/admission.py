@@ -128,8 +128,8 @@ class Admission:
             return publication
         if self.authors.own is None:
             raise NotCertified(
-                f"node {self.authors.node} has no certificate of the network's owner, so nobody would believe its "
-                f"events: have the owner run 'roamcast key add MEMBERS {self.authors.node} "
+                f"node {self.authors.node} has no valid certificate of the network's owner, and nobody would believe "
+                f"its events: have the owner run 'roamcast key add MEMBERS {self.authors.node} "
                 f"{self.authors.identity.public.hex()} --owner FILE', and give the result to this node with --members"
             )
         return self._signatures.signed(publication, wall, block)

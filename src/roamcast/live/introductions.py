@@ -83,6 +83,7 @@ class Introductions:
         self._appeared = 1  # how many newcomers there were, this node included
         self._introduced: dict[Node, int] = {}  # by author: how many newcomers there were when it was last introduced
         self._greeting = False
+        self._greeted: Time = -_PAUSE
         self._asked: dict[Node, Time] = {}
         self._answered: dict[Node, Time] = {}
         self._told: Time = -_PAUSE  # when this node last sent its list of revocations
@@ -102,15 +103,13 @@ class Introductions:
         """Introduces this node soon, once for all who have just appeared."""
         if not self._greeting:
             self._greeting = True
-            self._agenda.plan(now + round(self._rng.random() * _PAUSE / 4), self._greet)
+            due = max(now, self._greeted + _PAUSE)
+            self._agenda.plan(due + round(self._rng.random() * _PAUSE / 4), self._greet)
 
     def _greet(self, now: Time) -> None:
+        self._greeting, self._greeted = False, now
         own = self._authors.own
         self._send(None, self._made(() if own is None else (own,)))
-        self._agenda.plan(now + _PAUSE, self._may_greet)
-
-    def _may_greet(self, now: Time) -> None:
-        self._greeting = False
 
     def ahead_of(self, authors: Iterable[Node]) -> list[Introduction]:
         """What must be sent before a message with events of these authors."""

@@ -338,23 +338,18 @@ def _make_folder(node: int) -> None:
         ) from None
 
 
-def identity_of(node: int, path: Path | None) -> bytes:
+async def identity_of(node: int, path: Path | None) -> bytes:
     """The public key of a node that does not run; it is made if its store is new."""
-
-    async def look() -> bytes:
-        if path is None:
-            _make_folder(node)
-        store = Store(
-            default_store(node) if path is None else path, node, first_serial=secrets.randbelow(FIRST_SERIALS)
-        )
-        try:
-            found = Identity.of(store).public
-            await store.committed()
-        finally:
-            await store.close()
-        return found
-
-    return asyncio.run(look())
+    if path is None:
+        _make_folder(node)
+        path = default_store(node)
+    store = Store(path, node, first_serial=secrets.randbelow(FIRST_SERIALS))
+    try:
+        found = Identity.of(store).public
+        await store.committed()
+    finally:
+        await store.close()
+    return found
 
 
 @lru_cache(64)

@@ -32,7 +32,7 @@ from roamcast.live.parts import Parts
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
-from roamcast.protocols.messages import kind_of
+from roamcast.protocols.messages import Message, kind_of
 from roamcast.units import SECOND
 
 MAX_ROWS: Final = 50_000
@@ -55,7 +55,7 @@ class WrittenFacts(Facts):
         self._folder = folder
         self._node = node
         self._tables = tables_of(entry.facts)
-        kinds = (*entry.messages, Introduction)
+        kinds: tuple[type[Message], ...] = (*entry.messages, Introduction)
         self._roles = {kind_of(message): message.role for message in kinds} | {"ack": ACK_ROLE}
         self._rows: dict[str, list[Row]] = {table: [] for table in self._tables}
         self._sensed: dict[str, Scalar] = {}
