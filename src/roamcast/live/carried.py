@@ -16,7 +16,7 @@ import msgspec
 
 from roamcast.content.event import Event
 from roamcast.content.signed import LEAF
-from roamcast.live.signatures import hashed
+from roamcast.content.subscription import hash_of
 from roamcast.protocols.messages import Message
 
 _CONTEXTS: Final = ("relevance", "subscription_domain")
@@ -36,7 +36,7 @@ class Carried(NamedTuple):
         contexts = signed.contexts or bytes(2 * LEAF)
         for number, name in enumerate(_CONTEXTS):
             if hasattr(self.holder, name) and (
-                hashed(getattr(self.holder, name)) != contexts[number * LEAF : (number + 1) * LEAF]
+                hash_of(getattr(self.holder, name)) != contexts[number * LEAF : (number + 1) * LEAF]
             ):
                 return False
         return True

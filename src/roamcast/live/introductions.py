@@ -81,7 +81,7 @@ class Introductions:
         self._judge = judge
         self._met: dict[Node, Time] = {}
         self._appeared = 1  # how many newcomers there were, this node included
-        self._introduced: dict[Node, int] = {}  # by author: how many newcomers there were when it was last introduced
+        self._introduced: dict[Certificate, int] = {}  # how many newcomers there were when it was last sent
         self._greeting = False
         self._greeted: Time = -_PAUSE
         self._asked: dict[Node, Time] = {}
@@ -113,13 +113,12 @@ class Introductions:
 
     def ahead_of(self, authors: Iterable[Node]) -> list[Introduction]:
         """What must be sent before a message with events of these authors."""
-        missing = [node for node in dict.fromkeys(authors) if self._introduced.get(node) != self._appeared]
         found = []
-        for node in missing:
+        for node in dict.fromkeys(authors):
             certificate = self._authors.certificate(node)
-            if certificate is not None:
+            if certificate is not None and self._introduced.get(certificate) != self._appeared:
                 found.append(certificate)
-                put(self._introduced, node, self._appeared, MAX_NEIGHBOURS)
+                put(self._introduced, certificate, self._appeared, MAX_NEIGHBOURS)
         return [
             self._made(tuple(found[start : start + MAX_CERTIFICATES]))
             for start in range(0, len(found), MAX_CERTIFICATES)

@@ -18,9 +18,8 @@ from typing import Final
 import msgspec
 
 from roamcast.bounded import put
-from roamcast.content.context.expression import Context
 from roamcast.content.event import Event
-from roamcast.content.signed import LEAF, SIGNATURE, Signed, leaves_of, root_of
+from roamcast.content.signed import SIGNATURE, Signed, leaves_of, root_of
 from roamcast.content.subscription import Publication
 from roamcast.live.authors import Authors
 
@@ -36,11 +35,6 @@ class Verdict(enum.Enum):
     """It cannot be told yet: the author's certificate is not here."""
 
 
-def hashed(context: Context | None) -> bytes:
-    """What stands for a context in a signature."""
-    return bytes(LEAF) if context is None else sha256(str(context).encode()).digest()[:LEAF]
-
-
 class Signatures:
     def __init__(self, authors: Authors) -> None:
         self._authors = authors
@@ -49,22 +43,15 @@ class Signatures:
         """How many signatures were really checked."""
 
     def signed(self, publication: Publication, wall: int, block: int) -> Publication:
-        """The publication with this node's signature; `wall` is its clock, in ns since 1970. The payload is hashed in
-        blocks of `block` bytes; 0: as a whole."""
-        event, contexts = publication.event, (publication.relevance, publication.subscription_domain)
-        body = Signed(
-            event.payload,
-            bytes(SIGNATURE),
-            wall // 1_000_000,
-            publication.lifetime,
-            b"".join(map(hashed, contexts)) if any(context is not None for context in contexts) else b"",
-            block if len(event.payload) > block else 0,
-        )
+        """The publication with this node's signature; `wall` is its clock, in ns since 1970."""
+        prepared = publication.to_be_signed(wall // 1_000_000, block)
+        event, body = prepared.event, prepared.event.signed
+        assert body is not None
         statement = self._statement(event, body)
         signature = self._authors.identity.sign(statement)
         self._remember(self._authors.identity.public, signature, statement)
         body = msgspec.structs.replace(body, signature=signature)
-        return msgspec.structs.replace(publication, event=msgspec.structs.replace(event, body=body))
+        return msgspec.structs.replace(prepared, event=msgspec.structs.replace(event, body=body))
 
     def check(self, event: Event) -> Verdict:
         signed = event.signed

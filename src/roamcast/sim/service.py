@@ -120,6 +120,7 @@ class ServedBroker(Broker[Any]):
         self._call = cpu.call
         self.node, self.params, self.port, self.rng = broker.node, broker.params, broker.port, broker.rng
         self.local = broker.local
+        self.block = broker.block
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         self._call(now, self._broker.start, kept)

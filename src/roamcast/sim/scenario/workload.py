@@ -299,6 +299,10 @@ class Workload(_Part, frozen=True, kw_only=True):
     subscribers: Annotated[tuple[Subscribers, ...], Meta(description="groups of subscribing nodes")] = ()
     publishers: Annotated[tuple[Publishers, ...], Meta(description="groups of publishing nodes")] = ()
     disjoint: Annotated[bool, Meta(description="whether nodes drawn to publish must not subscribe")] = True
+    signed: Annotated[
+        bool,
+        Meta(description="whether events carry a signature, as on devices: its bytes are counted, nothing is checked"),
+    ] = False
 
     @property
     def placed(self) -> bool:
