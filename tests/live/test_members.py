@@ -88,7 +88,7 @@ def test_a_node_without_a_certificate_cannot_publish_and_says_what_to_do(tmp_pat
         async with Network(tmp_path / "net") as network, network.node(1) as node, Client(address(node)) as client:
             with pytest.raises(ClientError, match=r"roamcast key add MEMBERS 1 [0-9a-f]{64} --owner FILE"):
                 await client.publish({})
-            assert (await client.status())["certified"] is False
+            assert (await client.status())["authors"]["certified"] is False
 
     run(test)
 
@@ -220,7 +220,10 @@ def test_without_an_owner_the_first_to_speak_under_a_number_keeps_it(tmp_path: P
                 relay.members.append(node.link.own_address)
                 assert not await heard(node, second, 3)
                 assert node.authors is not None
-                assert node.authors.forget(2)  # the device was replaced, and its user says so
+                async with Client(address(node)) as client:
+                    await client.forget_author(2)  # the device was replaced, and its user says so
+                    with pytest.raises(ClientError, match="no other node 2 is known here"):
+                        await client.forget_author(2)
                 assert await heard(node, second, 4)
         finally:
             relay.close()

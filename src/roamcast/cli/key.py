@@ -7,6 +7,7 @@ from typing import Any
 
 import click
 
+from roamcast.cli.connection import Connection, connecting, with_node
 from roamcast.content.event import MAX_NODE
 from roamcast.live.certificates import Members
 from roamcast.live.identity import PUBLIC, Identity
@@ -111,6 +112,17 @@ def revoke(members: Path, node: int, owner: Path) -> None:
     an event of NODE, not even one from before. It still has the network's key: to keep it from listening, change that.
     """
     Members.load(members).revoke(node, Identity(load_owner(owner))).save(members)
+
+
+@key.command()
+@click.argument("author", type=_NODE)
+@connecting
+def forget(author: int, connection: Connection) -> None:
+    """Have the node on this machine forget whom it trusts under the number AUTHOR.
+
+    For networks without an owner, when a device was replaced: the next one to speak under this number keeps it.
+    """
+    with_node(connection, lambda client: client.forget_author(author))
 
 
 def _is_hex(text: str) -> bool:

@@ -9,7 +9,7 @@ The rules this file owns:
   one nobody makes room, or a member could have a node forget whom it trusts.
 """
 
-from typing import Final, Literal
+from typing import Any, Final, Literal
 
 import msgspec
 
@@ -113,6 +113,18 @@ class Authors:
             return False
         self._store.forget(SECTION, f"{_NODE}{node}")
         return True
+
+    @property
+    def status(self) -> dict[str, Any]:
+        return {
+            "identity": self.identity.public.hex(),
+            "trust": self.trust,
+            "certified": self.own is not None,
+            "known": len(self),
+            "conflicts": self.conflicts,
+            "revocations": self.revocations.number,
+            "revoked": sorted(node for node in self.revocations.void if self.is_revoked(node)),
+        }
 
     def __len__(self) -> int:
         return len(self._known)

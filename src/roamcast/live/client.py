@@ -315,6 +315,10 @@ class Client:
     async def unsubscribe(self, id: int) -> None:
         await self._request("DELETE", f"/subscriptions/{id}")
 
+    async def forget_author(self, node: int) -> None:
+        """Forgets whom the node trusts under a number, so that another device can have it."""
+        await self._request("DELETE", f"/authors/{node}")
+
     async def status(self) -> dict[str, Any]:
         answer: dict[str, Any] = msgspec.json.decode(await self._request("GET", "/status"))
         return answer
