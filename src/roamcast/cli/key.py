@@ -10,7 +10,7 @@ import click
 from roamcast.cli.connection import Connection, connecting, with_node
 from roamcast.content.event import MAX_NODE
 from roamcast.live.certificates import Members
-from roamcast.live.identity import PUBLIC, Identity
+from roamcast.live.identity import PUBLIC, Identity, PublicKey
 from roamcast.live.key import KeyProblem, NetworkKey, load_owner, save_owner
 
 _FILE = click.Path(path_type=Path)
@@ -95,9 +95,10 @@ def add(members: Path, node: int, identity: str, owner: Path) -> None:
     A node that was revoked, or lost its store, is added again in the same way. Nodes learn certificates from each
     other: only the new node needs the file.
     """
-    public = bytes.fromhex(identity) if len(identity) == 2 * PUBLIC and _is_hex(identity) else None
-    if public is None:
-        raise KeyProblem(f"an identity is {2 * PUBLIC} hex digits, as 'roamcast key identity' prints it")
+    try:
+        public = PublicKey(bytes.fromhex(identity)).octets
+    except ValueError:
+        raise KeyProblem(f"an identity is {2 * PUBLIC} hex digits, as 'roamcast key identity' prints it") from None
     listed = Members.load(members) if members.exists() else Members()
     listed.add(node, public, Identity(load_owner(owner))).save(members)
 
@@ -123,7 +124,3 @@ def forget(author: int, connection: Connection) -> None:
     For networks without an owner, when a device was replaced: the next one to speak under this number keeps it.
     """
     with_node(connection, lambda client: client.forget_author(author))
-
-
-def _is_hex(text: str) -> bool:
-    return all(letter in "0123456789abcdefABCDEF" for letter in text)

@@ -15,6 +15,14 @@ _SECRET: Final = "secret"
 PUBLIC: Final = 32
 """Bytes of a public key."""
 
+_P: Final = 2**255 - 19
+_EIGHTH: Final = int.from_bytes(
+    bytes.fromhex("26e8958fc2b227b045c3f489f2ef98f0d5dfac05d3c63339b13802886d53fc05"), "little"
+)
+_SMALL: Final = frozenset((0, 1, _P - 1, _P, _P + 1, _EIGHTH, _P - _EIGHTH))
+"""The y coordinates of the points of order 1, 2, 4 and 8. As keys they accept signatures that nobody has made, and the
+library does not refuse them."""
+
 
 class Keeper(Protocol):
     """The part of a store that is needed here."""
@@ -60,7 +68,9 @@ class PublicKey:
     __slots__ = ("_key", "octets")
 
     def __init__(self, octets: bytes) -> None:
-        """Raises `ValueError` if these bytes are not a public key."""
+        """Raises `ValueError` if these bytes are not a public key that can be trusted."""
+        if int.from_bytes(octets, "little") % 2**255 in _SMALL:
+            raise ValueError("a point of small order is not a key")
         self.octets = octets
         self._key = Ed25519PublicKey.from_public_bytes(octets)
 

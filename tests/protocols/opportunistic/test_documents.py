@@ -1,14 +1,22 @@
 """Documents: cut into pieces and put together again, however they come."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Publication
 from roamcast.protocols.messages import MAX_PIECES
 from roamcast.protocols.opportunistic.broker import ENTRY
-from roamcast.protocols.opportunistic.documents import Document, assembled, described
+from roamcast.protocols.opportunistic.documents import (
+    Document,
+    assembled,
+    described,
+    false_pieces,
+    pieces_of_head,
+)
 from roamcast.protocols.opportunistic.messages import Announce, Chunk, Header, Piece, chunks, joined, masks
 from roamcast.protocols.pieces import Cut, Partial, Partials
 
@@ -120,3 +128,70 @@ def test_an_announce_knows_the_length_of_its_encoding(listed: int) -> None:
     announce = Announce(1, 0, 2, (), (5,), EVERYTHING, (1, 2), (), catalog, tuple(range(listed)), ())
     codec = ENTRY.codec()
     assert codec.size(announce) == len(codec.encode(announce))
+
+
+# --- Signed documents -----------------------------------------------------------------------------------------------
+
+
+def signed(payload: bytes, block: int) -> Event:
+    return Publication(Event.of("t", {"a": 1}, payload, 7)).to_be_signed(5, block).event
+
+
+def pieces_of(document: Document, size: int, changed: dict[int, bytes] | None = None) -> Partial[Document]:
+    """All pieces of a document, some of them changed."""
+    partial: Partial[Document] = Partial(Cut(document.length, size))
+    for number in range(partial.cut.pieces):
+        partial.octets[number] = (changed or {}).get(number) or document.octets(*partial.cut.span(number))
+    partial.have = partial.cut.all
+    return partial
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 1000])
+def test_a_signed_document_is_put_together_as_it_was_and_its_head_says_its_root(length: int) -> None:
+    event = signed(bytes(range(256))[:1] * length, 100)
+    document = Document(event)
+    partial = pieces_of(document, 100)
+    whole = assembled(7, partial)
+    assert whole is not None
+    assert whole.event == event
+    listed = described(7, partial.prefix(), document.length)
+    assert listed == document.descriptor
+    assert listed is not None
+    bare = listed.event.signed
+    assert bare is not None
+    assert (bare.payload, len(bare.root)) == (b"", 32)
+    assert false_pieces(7, partial) == 0
+
+
+def test_a_false_piece_is_found_with_those_that_share_a_block_with_it() -> None:
+    document = Document(signed(bytes(1000), 100))
+    cut = Cut(document.length, 100)
+    for number in range(cut.pieces):
+        octets = document.octets(*cut.span(number))
+        false = pieces_of(document, 100, {number: octets[:-1] + b"!"})
+        head = false.prefix()[: 4 + int.from_bytes(false.prefix()[:4], "big")]
+        found = false_pieces(7, false)
+        if number * 100 + 99 < len(head):
+            continue  # the head itself is false: its signature shows that
+        assert found >> number & 1
+        assert found.bit_count() <= 3
+        assert found & ~(0b111 << max(0, number - 1)) == 0
+
+
+def test_the_pieces_of_a_head() -> None:
+    document = Document(signed(bytes(1000), 100))
+    partial = pieces_of(document, 100)
+    head = 4 + int.from_bytes(partial.prefix()[:4], "big")
+    assert pieces_of_head(7, partial) == document.head_pieces(partial.cut) == (1 << -(-head // 100)) - 1
+    partial.octets[0] = b"\xff" * 100
+    assert pieces_of_head(7, partial) == partial.cut.all  # there is no head
+
+
+def test_a_head_has_neither_payload_nor_root() -> None:
+    event = signed(b"payload", 0)
+    assert event.signed is not None
+    for change in ({"payload": b"x"}, {"root": bytes(32)}):
+        body = msgspec.structs.replace(event.signed, **({"payload": b""} | change))
+        described_as = msgspec.msgpack.encode(("t", {"a": (1,)}, body, bytes(16)))
+        octets = len(described_as).to_bytes(4, "big") + described_as
+        assert described(7, octets, len(octets)) is None
