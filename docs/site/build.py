@@ -30,7 +30,7 @@ PARTS: Final = {
     "How to": (
         *("docs/choosing", "docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/analysis"),
         *("docs/traces", "docs/papers", "docs/ledger", "docs/writing-a-protocol", "docs/cluster", "docs/live"),
-        *("docs/installation", "docs/lab", "docs/troubleshooting"),
+        *("docs/security", "docs/installation", "docs/lab", "docs/troubleshooting"),
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),
