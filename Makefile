@@ -26,15 +26,16 @@ demo: install
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
 # one worker (loadfile): what they share, such as a measured campaign or a browser, is made once; so is Spark's session
-# (tests/scheduling.py). Three workers on two cores: those of Spark and of the lab wait a lot.
+# (tests/scheduling.py). Three workers on two cores: those of Spark and of the lab wait a lot. Some tests use real sockets
+# and processes: a machine that stands still for a second fails them, so what fails is run once more, with nothing beside it.
+AGAIN := --last-failed --last-failed-no-failures none
 test: install
 	$(MAKE) --no-print-directory -j3 check compile-core compile-facts
-	$(BIN)/pytest -n 3 --dist loadfile --durations=15 -m "not slow"
+	$(BIN)/pytest -n 3 --dist loadfile --durations=15 -m "not slow" || $(BIN)/pytest -m "not slow" $(AGAIN)
 
-# One after another, with nothing beside them: real nodes in real time, and clusters whose workers are killed. A machine
-# that stands still for a second fails such a test, so what fails is run once more.
+# One after another: real nodes in real time, and clusters whose workers are killed.
 test-slow: install
-	$(BIN)/pytest --durations=15 -m slow || $(BIN)/pytest -m slow --last-failed
+	$(BIN)/pytest --durations=15 -m slow || $(BIN)/pytest -m slow $(AGAIN)
 
 compile-core: install
 	$(BIN)/python -m roamcast run examples/line.toml --out $(VENV)/compiled --force --json > /dev/null

@@ -8,7 +8,7 @@ import asyncio
 import sys
 from typing import Final
 
-from bench.chaos import ChaosReport, chaos, ring
+from lab.chaos import ChaosReport, chaos, ring
 from roamcast.protocols.catalogue import CATALOGUE
 
 NODES: Final = 8

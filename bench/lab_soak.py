@@ -13,7 +13,7 @@ from random import Random
 from statistics import median
 from typing import Any, Final
 
-from bench.chaos import ChaosReport, listen_for_ever, publish_for_ever, ring
+from lab.chaos import ChaosReport, listen_for_ever, publish_for_ever, ring
 from roamcast.lab.lab import Lab, work_folder
 from roamcast.protocols.catalogue import CATALOGUE
 

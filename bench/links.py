@@ -19,7 +19,7 @@ import pyarrow.parquet as pq
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.core import kernel, reference
-from roamcast.sim.mobility.trace import ABOUT_FILE, LINKS, VERSION, About
+from roamcast.sim.mobility.trace import ABOUT_FILE, LINKS, VERSION, TraceDescription
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario.scenario import check
 from roamcast.sim.world import CoreMaker
@@ -59,7 +59,7 @@ def write_trace(place: Path, nodes: int) -> int:
     (place / "links").mkdir(parents=True)
     table = pa.table([pa.array(column[met], field.type) for column, field in zip(columns, LINKS, strict=True)], LINKS)
     pq.write_table(table, place / "links" / "part-00000.parquet")
-    about = About(
+    about = TraceDescription(
         version=VERSION, kind="contacts", format="contacts", source="made up", nodes=nodes, begins=0, span=SPAN,
         rows=table.num_rows,
     )  # fmt: skip

@@ -17,7 +17,7 @@ from pathlib import Path
 from time import process_time
 from typing import Any, Final
 
-from bench.fuzz.brokers import SETTINGS, Outcome, throw
+from protocols.strangers import SETTINGS, Outcome, throw
 from roamcast.protocols.catalogue import CATALOGUE
 
 SEED: Final = 1

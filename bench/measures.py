@@ -5,10 +5,15 @@ nine pairs in ten are delivered and one delivery in twenty is repeated. `python 
 deliveries instead of 5. `python -m bench measures --duckdb` measures a few things of 0.2, 1 and 5 million in DuckDB
 too, checks that both say the same, and prints the ratios. Starting Spark, and the first campaign that a fresh JVM
 measures, are counted apart.
+
+`python -m bench.measures --campaign OUT` measures a real campaign, a copy of OUT, from a fresh process each: an empty
+session, one that also counts to one, the measures that its experiments ask for, and all.
 """
 
 import math
 import os
+import shutil
+import subprocess
 import sys
 import tempfile
 import time
@@ -22,7 +27,8 @@ from pyspark.sql import SparkSession
 
 from bench import duckdb_measures
 from bench.cpu import cpu_seconds
-from roamcast.campaign.folder.layout import digest_of, facts_file
+from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.campaign.folder.layout import digest_of, facts_file, read_campaign, read_commit
 from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
@@ -93,6 +99,28 @@ def check_same(out: Path, theirs: dict[str, dict[str, float]]) -> None:
         expected = theirs[row["run"]][row["measure"]]
         if not math.isclose(row["value"], expected, rel_tol=1e-9):
             raise SystemExit(f"{row['run']}: {row['measure']} is {row['value']} in Spark and {expected} in DuckDB")
+
+
+def run_real(out: Path) -> None:
+    """What measuring a campaign costs, beyond a session that does nothing."""
+    print(f"measures: {read_commit(out)[1].num_rows} runs of {out}, each from a fresh process")
+    empty = 0.0
+    for what in ("empty session", "one query", "its own measures", "all measures"):
+        before = cpu_seconds()
+        subprocess.run([sys.executable, "-m", "bench.measures", "--once", str(out), what], check=True)
+        spent = cpu_seconds() - before
+        empty = empty or spent
+        print(f"  {what}: {spent:.1f} CPU s, {spent - empty:.1f} beyond an empty session")
+
+
+def run_once(out: Path, what: str) -> None:
+    own = {name for one in read_campaign(out).experiments for name in one.measures or CATALOGUE}
+    with session() as spark, tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder:
+        if what == "one query":
+            spark.range(1).count()
+        elif what != "empty session":
+            copy = shutil.copytree(out, Path(folder) / "copy", ignore=shutil.ignore_patterns("measures", "report"))
+            measure(spark, copy, sorted(own) if what == "its own measures" else None)
 
 
 # --- Facts ----------------------------------------------------------------------------------------------------------
@@ -224,6 +252,12 @@ def traffic(rng: np.random.Generator) -> dict[str, Any]:
 
 
 if __name__ == "__main__":
+    if "--campaign" in sys.argv:
+        run_real(Path(sys.argv[-1]))
+        sys.exit()
+    if "--once" in sys.argv:
+        run_once(Path(sys.argv[-2]), sys.argv[-1])
+        sys.exit()
     sizes = [float(word) for word in sys.argv[1:] if word != "--duckdb"]
     if "--duckdb" in sys.argv:
         run_duckdb(*sizes)

@@ -20,9 +20,9 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from bench.cpu import cpu_seconds
 from roamcast.pipeline.session import session
 from roamcast.pipeline.traces.importing import Options, import_trace
-from roamcast.pipeline.traces.samples import Cut
+from roamcast.pipeline.traces.samples import Selection
 from roamcast.sim.mobility.base import Area
-from roamcast.sim.mobility.trace import About, leg_walks
+from roamcast.sim.mobility.trace import TraceDescription, leg_walks
 from roamcast.storage import spark_uri
 
 SIZES: Final = (1.0, 10.0)
@@ -44,7 +44,7 @@ def run(*millions: float, tolerance: float = 0.0, heap: str = "") -> None:
         for size in millions or SIZES:
             log, trace = write_log(spark, Path(folder) / f"log-{size:g}.parquet", size), Path(folder) / "log.trace"
             begin, before = time.perf_counter(), cpu_seconds()
-            about = import_trace(spark, log, trace, Options(cut=Cut(gap=10, tolerance=tolerance)))
+            about = import_trace(spark, log, trace, Options(cut=Selection(gap=10, tolerance=tolerance)))
             wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
             growth = "" if former is None else f", {cpu / former[1]:.2f} × for {size / former[0]:.2g} × as many"
             print(
@@ -56,7 +56,7 @@ def run(*millions: float, tolerance: float = 0.0, heap: str = "") -> None:
             print(f"    of which a run takes {TAKEN} nodes for {WINDOW} s in {window(trace, about):.1f} CPU s")
 
 
-def window(trace: Path, about: About) -> float:
+def window(trace: Path, about: TraceDescription) -> float:
     """CPU seconds to draw the movement of a run from the trace."""
     area, before = Area(width=about.width + 1, height=about.height + 1), time.process_time()
     for walk in leg_walks(trace, area, TAKEN, 1, WINDOW, "drawn"):

@@ -29,9 +29,34 @@ ROOT = Path(__file__).parents[1]
 WRITING = ROOT / "docs/writing-a-protocol.md"
 ARCHITECTURE = ROOT / "docs/architecture.md"
 PICTURES = ROOT / "docs/pictures"
-PAGES = sorted(page.relative_to(ROOT).as_posix() for page in [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")])
+FOUND = (*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("studies/**/*.md"))
+PAGES = sorted(page.relative_to(ROOT).as_posix() for page in FOUND)
 LINK = re.compile(r"\]\(([^)\s]+)\)")
 CODE = re.compile(r"^```.*?^```$", re.DOTALL | re.MULTILINE)
+
+
+MADE = ("docs/ledger/verdicts.md", "docs/measures/table.md", "studies/map/tables.md")
+"""Pages that a command makes from data: linked to, not read through."""
+
+
+def test_the_pages_to_read_stay_within_60000_words() -> None:
+    """Everything that somebody has to read, and keep true. Cut before you add."""
+    read = [name for name in PAGES if name.startswith(("docs/", "studies/")) and name not in MADE]
+    assert len(read) > 25
+    assert sum(len((ROOT / name).read_text(encoding="utf-8").split()) for name in read) <= 60_000
+
+
+@pytest.mark.parametrize("name", MADE)
+def test_a_made_page_says_what_makes_it(name: str) -> None:
+    head = (ROOT / name).read_text(encoding="utf-8").split("\n## ")[0]
+    command = re.search(r"Made by `python (?:-m (\S+)|(\S+))`", head)
+    assert command is not None
+    assert (ROOT / (command[2] or f"{command[1].replace('.', '/')}.py")).is_file()
+
+
+def test_readme_fits_on_two_screens_before_the_protocols() -> None:
+    before = (ROOT / "README.md").read_text(encoding="utf-8").split("\n## Protocols\n")[0]
+    assert before.count("\n") <= 100
 
 
 def anchors(page: Path) -> set[str]:

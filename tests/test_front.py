@@ -50,7 +50,7 @@ def test_what_is_wrong_is_refused_as_in_a_file() -> None:
     with pytest.raises(RoamcastError, match=r"line\.toml"):
         roamcast.run("examples/line.toml", changes={"nodes": -1})
     one = roamcast.scenario("examples/line.toml")
-    with pytest.raises(RoamcastError, match="changes go with a file"):
+    with pytest.raises(RoamcastError, match="changes need a file"):
         roamcast.run(one, changes={"nodes": 3})
     with pytest.raises(RoamcastError, match=r"the experiment: axes"):
         roamcast.experiment(scenario=one, axes={"radio..range": [1]})

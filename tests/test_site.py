@@ -48,6 +48,15 @@ def test_pages_link_to_the_reference_and_to_files(tmp_path: Path) -> None:
     assert "class " in (tmp_path / "files/examples/my_gossip.py.md").read_text()
 
 
+def test_every_page_has_a_place_in_the_contents(tmp_path: Path) -> None:
+    build = loaded("build")
+    build.lay_out(tmp_path)
+    listed = {name for names in build.PARTS.values() for name in names}
+    files = tmp_path / "files"
+    pages = (page for page in tmp_path.rglob("*.md") if not page.is_relative_to(files))
+    assert {page.relative_to(tmp_path).with_suffix("").as_posix() for page in pages} - listed == {"index"}
+
+
 def test_every_command_is_in_the_reference() -> None:
     page = loaded("build").commands_page()
     for heading in ("## roamcast run", "### roamcast traces import"):

@@ -72,7 +72,7 @@ def _movement(scenario: Scenario, folder: Path) -> Path:
     assert scenario.area is not None
     walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
     file = folder / "movement.tcl"
-    lines = export.ns2(export.taken(walks, scenario.end), scenario.end, export.How())
+    lines = export.ns2(export.taken(walks, scenario.end), scenario.end, export.ExportOptions())
     file.write_text("".join(f"{line}\n" for line in lines))
     return file
 

@@ -1,4 +1,4 @@
-"""Makes docs/ledger.md, and README's column of verdicts, from the verdicts in this folder.
+"""Makes verdicts.md, and README's column of verdicts, from the verdicts in this folder.
 
     python docs/ledger/make.py                         from the verdicts as they are
     python docs/ledger/make.py out/hint out/coman      from measured papers, whose verdicts are written here first
@@ -21,7 +21,7 @@ import pyarrow.parquet as pq
 from roamcast.papers import PAPERS
 
 HERE: Final = Path(__file__).parent
-PAGE: Final = HERE.parent / "ledger.md"
+PAGE: Final = HERE / "verdicts.md"
 README: Final = HERE.parents[1] / "README.md"
 WORDS: Final = {
     "holds": ("holds", "hold"),
@@ -33,10 +33,10 @@ WORDS: Final = {
 HEAD: Final = """\
 # The ledger: what the papers claim, and what we measured
 
-Made from the verdicts in [`docs/ledger`](ledger), which `roamcast papers` wrote. [papers.md](papers.md) says how claims
-are judged. A preview has shorter runs, fewer points and fewer seeds: it shows where things are going, and decides
-nothing. In the tables, the main point of a claim is in bold, and an arrow is an experiment without the supposed cause
-of a miss.
+Made by `python docs/ledger/make.py` from the verdicts in this folder, which `roamcast papers` wrote;
+[papers.md](../papers.md) says how claims are judged. A preview has shorter runs, fewer points and fewer seeds: it shows
+a tendency, and decides nothing. In the tables, the main point of a claim is in bold, and an arrow is an experiment
+without the supposed cause of a miss.
 """
 
 
@@ -96,7 +96,7 @@ def _how(ledger: dict[str, Any]) -> str:
 def page(ledgers: dict[str, dict[str, Any]]) -> str:
     lines = [HEAD]
     if missing := [paper for paper in PAPERS if paper not in ledgers]:
-        lines += [f"Not here yet: {_listed(missing)}, of which README has the verdicts of previews.", ""]
+        lines += [f"Not here yet: {_listed(missing)}; README has the verdicts of previews.", ""]
     for paper, ledger in ledgers.items():
         lines += [f"## {paper}: {PAPERS[paper]}", "", f"{_how(ledger)}; {ledger['date']}.", ""]
         lines += [f"{in_short(ledger['claims'])}.", ""]

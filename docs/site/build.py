@@ -28,15 +28,14 @@ LINK: Final = re.compile(r"(?<=\]\()([^)\s#]+)(#[^)\s]*)?(?=\))")
 PARTS: Final = {
     "Start": ("docs/tutorial", "docs/scenario", "docs/campaigns", "docs/glossary", "docs/index"),
     "How to": (
-        *("docs/choosing", "docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/analysis"),
-        *("docs/traces", "docs/papers", "docs/ledger", "docs/writing-a-protocol", "docs/cluster", "docs/live"),
-        *("docs/security", "docs/installation", "docs/lab", "docs/troubleshooting"),
+        *("docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/data-and-clusters", "docs/python"),
+        *("docs/traces", "docs/papers", "docs/writing-a-protocol", "docs/live", "docs/installation", "docs/lab"),
+        *("docs/security", "docs/troubleshooting"),
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),
-    "Protocols": tuple(
-        f"docs/protocols/{name}" for name in ("hint", "odmrp", "coman", "maodv", "opportunistic", "context")
-    ),
+    "Protocols": tuple(sorted(f"docs/protocols/{page.stem}" for page in ROOT.glob("docs/protocols/*.md"))),
+    "Made from data": ("docs/ledger/verdicts", "docs/measures/table", "studies/map/README", "studies/map/tables"),
 }
 ORPHAN: Final = "---\norphan: true\n---\n\n"
 """Before a page that stands in no table of contents."""
@@ -75,7 +74,7 @@ def build(out: Path) -> None:
 
 def lay_out(source: Path) -> None:
     """Copies the pages and pictures of the repository, with links to its other files turned to pages of their own."""
-    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md")]
+    pages = [*ROOT.glob("*.md"), *ROOT.glob("docs/**/*.md"), *ROOT.glob("studies/**/*.md")]
     for page in pages:
         target = source / page.relative_to(ROOT)
         target.parent.mkdir(parents=True, exist_ok=True)

@@ -17,8 +17,9 @@ from roamcast.cli.campaign_options import (
     print_plan,
     tell_failures,
 )
+from roamcast.errors import RoamcastError
 from roamcast.report import write_report
-from studies.map import PARTS, Level, causes, load_part, tables
+from studies.map import PARTS, Level, causes, load_part, tables, with_only
 from studies.map.cells import Cell, read_cells
 from studies.map.drawings import drawings
 from studies.map.tuning import TUNED, is_shown, picks, tuned
@@ -35,12 +36,16 @@ TUNED_SEEDS: Final = 5
 @click.option("--quick", "level", flag_value="quick", help="A preview: fewer cells and seeds, shorter runs.")
 @click.option("--full", "level", flag_value="full", help="All cells, ten seeds, 600 s measured: hours.")
 @campaign_options
+@click.option(
+    "--only", multiple=True, metavar="PROTOCOL", help="Run only this protocol. May be repeated. [default: all]"
+)
 @click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
 def map_networks(
     part: str,
     level: Level | None,
     options: CampaignOptions,
+    only: tuple[str, ...],
     task: str | None,
 ) -> None:
     """Compare all protocols on the same networks.
@@ -51,13 +56,20 @@ def map_networks(
       slices   over the rate and the number of subscribers, in four cells of the core
       tuned    with the best of six settings of each protocol, in the same four cells
       streets  among vehicles in streets, and at random waypoint of the same degree and speed
+      worlds   in worlds that nothing was tuned on: few and many subscribers, filters, loss, streets, 1,000 nodes, …
       causes   what surprised us, with its supposed causes taken away one by one
+
+    With --only, the rest can be run later into the same folder: a protocol that is new on the map costs its own runs
+    alone.
 
     Prints who wins each cell, and writes tables, figures and a report. Run the same command again to continue an
     interrupted campaign. The exit code is 1 if a run failed.
     """
     level = level or "usual"
-    experiments = load_part(part, level)
+    try:
+        experiments = with_only(load_part(part, level), only)
+    except RoamcastError as problem:
+        raise click.BadParameter(str(problem), param_hint="--only") from None
     if task == "explain":
         explain_experiments(experiments)
         return
@@ -65,7 +77,8 @@ def map_networks(
     if task == "plan":
         print_plan(plan(experiments, options.seeds), out, as_json=False)
         return
-    run = Run(options, options.command([part, *([] if level == "usual" else [f"--{level}"])], out, PROGRAM))
+    chosen = [word for name in only for word in ("--only", name)]
+    run = Run(options, options.command([part, *([] if level == "usual" else [f"--{level}"]), *chosen], out, PROGRAM))
     failed = _tuned(experiments, out, run) if part == "tuned" else _plain(part, experiments, out, run)
     if failed:
         sys.exit(1)
@@ -97,7 +110,7 @@ def _plain(part: str, experiments: Sequence[Experiment], out: Path, run: Run) ->
     if (out / "measures").is_dir() and part == "causes":
         _tell_causes(experiments, out)
     elif (out / "measures").is_dir():
-        tell(part, out)
+        tell([one.name for one in experiments], out)
     return bool(failures)
 
 
@@ -118,10 +131,10 @@ def _tuned(experiments: Sequence[Experiment], out: Path, run: Run) -> bool:
     return bool(failures)
 
 
-def tell(part: str, out: Path) -> None:
+def tell(names: Sequence[str], out: Path) -> None:
     """Prints who wins; writes tables, figures and sentences as files, and the campaign's report."""
 
-    for name in PARTS[part]:
+    for name in names:
         _tell_cells(read_cells(out, name), out / RESULTS / name)
     click.echo(f"report: {write_report(out)}")
 
@@ -143,7 +156,7 @@ def _tell_cells(cells: Sequence[Cell], folder: Path) -> None:
     for figure, drawing in drawings(found).items():
         (folder / f"{figure}.svg").write_text(drawing, encoding="utf-8")
     words = "\n".join(sentences(found))
-    (folder / "choosing.md").write_text(f"{words}\n", encoding="utf-8")
+    (folder / "sentences.md").write_text(f"{words}\n", encoding="utf-8")
     click.echo(words)
     click.echo(f"tables and figures: {folder}")
 

@@ -10,16 +10,17 @@ The rules this file owns:
 
 import json
 import math
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
-import pyarrow.parquet as pq
+import pyarrow as pa
+import pyarrow.compute as pc
 
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE, RUNS_FILE
-from roamcast.errors import RoamcastError
+from roamcast.campaign.define.described import ComparedVariant
+from roamcast.campaign.folder.layout import read_campaign
+from roamcast.campaign.folder.results import measures_in, read_results
 from roamcast.statistics.bootstrap import Array
 
 COSTS: Final = frozenset({"overhead", "bits_per_delivery", "airtime_per_delivery"})
@@ -70,15 +71,14 @@ def named(axes: Mapping[str, Any]) -> str:
     return ", ".join(f"{label} {value:g}" for label, value in axes.items())
 
 
-def setting_of(variant: Mapping[str, Any]) -> Setting:
-    """From a variant, as `campaign.json` has it."""
-    changed = variant["set"]
+def setting_of(variant: ComparedVariant) -> Setting:
+    changed = variant.set
     parameters = changed.get("protocol.parameters", {})
     numbers = {key: value for key, value in parameters.items() if _is_number(value)}
     words = [parameters["mode"]] if "mode" in parameters else []
     knob = next(iter(numbers.values())) if len(numbers) == 1 else None
-    protocol = " ".join((changed.get("protocol.name", variant["name"]), *words))
-    return Setting(variant["name"], protocol, knob, isinstance(knob, float))
+    protocol = " ".join((changed.get("protocol.name", variant.name), *words))
+    return Setting(variant.name, protocol, knob, isinstance(knob, float))
 
 
 def _is_number(value: Any) -> bool:  # noqa: ANN401  # any value of JSON
@@ -87,44 +87,29 @@ def _is_number(value: Any) -> bool:  # noqa: ANN401  # any value of JSON
 
 def read_cells(out: Path, experiment: str) -> list[Cell]:
     """The cells of an experiment of a measured campaign."""
-    try:
-        about = json.loads((out / CAMPAIGN_FILE).read_bytes())
-        runs = pq.read_table(out / RUNS_FILE, partitioning=None).to_pylist()
-        measured = pq.read_table(out / "measures" / "run.parquet", partitioning=None).to_pylist()
-    except OSError as problem:
-        raise RoamcastError(f"{out}: is not a measured campaign: {problem}") from None
-    variants = next(one["variants"] for one in about["experiments"] if one["name"] == experiment)
-    values: dict[str, dict[str, float | None]] = {}
-    for row in measured:
-        values.setdefault(row["run"], {})[row["measure"]] = row["value"]
-    mine = [row for row in runs if row["experiment"] == experiment and row["run"] in values]
-    return cells([setting_of(variant) for variant in variants], mine, values)
+    results = read_results(out)
+    variants = read_campaign(out).experiment(experiment).variants
+    mine = results.filter(pc.and_(pc.equal(results["experiment"], experiment), results["error"].is_null()))
+    return cells([setting_of(variant) for variant in variants], mine)
 
 
-def cells(
-    settings: Sequence[Setting], runs: Iterable[Mapping[str, Any]], values: Mapping[str, Mapping[str, float | None]]
-) -> list[Cell]:
-    """From rows of `runs.parquet`, and the values of each run by measure."""
-    by_cell: dict[str, dict[str, dict[int, str]]] = {}
-    for row in runs:
-        by_cell.setdefault(row["axes"], {}).setdefault(row["variant"], {})[row["seed"]] = row["run"]
+def cells(settings: Sequence[Setting], results: pa.Table) -> list[Cell]:
+    """From the results of an experiment's runs."""
+    by_cell: dict[str, dict[str, dict[int, int]]] = {}
+    places = (results[name].to_pylist() for name in ("axes", "variant", "seed"))
+    for row, (axes, variant, seed) in enumerate(zip(*places, strict=True)):
+        by_cell.setdefault(axes, {}).setdefault(variant, {})[seed] = row
+    columns = {measure: _column(measure, results[measure]) for measure in measures_in(results)}
     found = []
     for axes, by_setting in by_cell.items():
         there = tuple(setting for setting in settings if setting.name in by_setting)
         seeds = sorted(set.intersection(*(set(by_setting[setting.name]) for setting in there)))
-        measures = values[by_setting[there[0].name][seeds[0]]] if seeds else {}
-        table = {
-            setting.name: {
-                measure: np.array([_value(measure, values[by_setting[setting.name][seed]][measure]) for seed in seeds])
-                for measure in measures
-            }
-            for setting in there
-        }
+        rows = {setting.name: [by_setting[setting.name][seed] for seed in seeds] for setting in there}
+        table = {name: {measure: column[at] for measure, column in columns.items()} for name, at in rows.items()}
         found.append(Cell(json.loads(axes), tuple(seeds), there, table))
     return found
 
 
-def _value(measure: str, value: float | None) -> float:
-    if value is None:
-        return math.inf if measure in COSTS else math.nan
-    return value
+def _column(measure: str, values: pa.ChunkedArray) -> Array:
+    column: Array = values.fill_null(math.inf if measure in COSTS else math.nan).to_numpy()
+    return column

@@ -9,7 +9,7 @@ The rules this file owns:
 * It *surely* dominates if that holds by paired one-sided t-tests: surely not worse by more than what does not matter in
   any, and surely better by more than that in one, with the level divided by three for the choice of which. Holm's
   procedure corrects for the rivals of a setting: that one is called dominated and is not happens to 2.5 % of settings
-  at most. Values that are the same for all seeds are no certainty: their spread counts as half of what matters.
+  at most. Values that are the same for all seeds are not certain: their spread counts as half of what matters.
 """
 
 import math

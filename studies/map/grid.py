@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from typing import Final
 
 from roamcast.report.markup import Markup, join, tag
-from roamcast.report.paint import NOBODY, colour, picture, text
+from studies.map.paint import NOBODY, colour, picture, text
 from studies.map.tables import AND, Atlas, Row
 from studies.map.winners import THRESHOLD
 

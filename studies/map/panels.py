@@ -6,7 +6,7 @@ from dataclasses import dataclass
 from typing import Final
 
 from roamcast.report.markup import Markup, join, tag
-from roamcast.report.paint import COLOURS, colour, legend, mark, picture, text
+from studies.map.paint import COLOURS, colour, legend, mark, picture, text
 from studies.map.tables import Atlas, Row
 from studies.map.winners import COST, THRESHOLD
 

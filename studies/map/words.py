@@ -66,7 +66,7 @@ def compared(best: Atlas, usual: Atlas, deadline: int = 10) -> Iterator[str]:
 
 
 _DEFAULTS: Final = {
-    **{"gossip": "gossip p=0.5", "hint": "hint credits=0"},
+    **{"gossip": "gossip p=0.5", "counter": "counter copies=3", "hint": "hint credits=0"},
     **{"odmrp extended": "odmrp mode=extended", "odmrp one-channel": "odmrp mode=one-channel"},
 }
 """By protocol: its setting in the core that is the first of those tuned; else it has the protocol's name."""

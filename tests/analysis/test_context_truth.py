@@ -8,13 +8,13 @@ import pyarrow as pa
 from hypothesis import example, given, settings
 from hypothesis import strategies as st
 
+from content.conditions import ContextualEvent, ContextualSubscription, Lifetime, matches
 from facts.rows import complete
 from roamcast.analysis.context_truth import Configuration, Outcome, Pair, ideal, outcome
 from roamcast.content.context.host import HostView, Situation
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
-from roamcast.content.matching import ContextualEvent, ContextualSubscription, Lifetime, matches
 from roamcast.content.rows import typed
 from roamcast.facts.schema import TABLES
 from roamcast.units import SECOND as S

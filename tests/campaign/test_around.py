@@ -13,7 +13,7 @@ import pytest
 from roamcast.campaign.define.around_trace import around_trace, in_words
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.mobility.presence import least_present
-from roamcast.sim.mobility.trace import LEGS, LINKS, About
+from roamcast.sim.mobility.trace import LEGS, LINKS, TraceDescription
 from roamcast.sim.scenario.recordings import check_recordings
 from roamcast.sim.scenario.scenario import check
 
@@ -44,7 +44,7 @@ def _written(
     part = place / ("legs" if kind == "positions" else "links")
     part.mkdir(parents=True)
     pq.write_table(rows, part / "part-00000.parquet")
-    about = About(
+    about = TraceDescription(
         version=1, kind=kind, format="csv", source="x", nodes=nodes, begins=0, span=span, width=width, rows=len(rows)
     )
     (place / "trace.json").write_bytes(msgspec.json.encode(about))

@@ -17,7 +17,7 @@ from roamcast.campaign.define.candidates import (
     race_experiment,
     usual,
 )
-from roamcast.config.document import document
+from roamcast.config.toml_file import toml_file
 from roamcast.errors import ConfigError
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.scenario.scenario import check, load
@@ -97,4 +97,4 @@ def test_toml_comes_back() -> None:
         "none": [],
         "table": {"x": 1, "inner": {"y": [1, 2]}, "many": [{"z": 1}, {"z": {"deep": "q"}}]},
     }
-    assert tomllib.loads(document(values)) == values
+    assert tomllib.loads(toml_file(values)) == values

@@ -1,12 +1,9 @@
 """Goals: what is understood, when a point has reached one, and how many seeds come next."""
 
-import json
-from pathlib import Path
-
 import pyarrow as pa
-import pyarrow.parquet as pq
 import pytest
 
+from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.decide.until import Goal, first_look, next_look, parse_goal
 from roamcast.errors import ConfigError
 
@@ -23,34 +20,36 @@ def test_looks_grow_by_half_up_to_the_most() -> None:
     assert (first_look(50), first_look(3), next_look(5, 50), next_look(8, 50), next_look(40, 50)) == (5, 3, 8, 12, 50)
 
 
-def written(out: Path, values: dict[tuple[str, str], list[float]]) -> None:
+def results(values: dict[tuple[str, str], list[float | None]]) -> pa.Table:
     """By axes and variant."""
-    (out / "measures").mkdir(parents=True, exist_ok=True)
-    runs, measured = [], []
-    for (axes, variant), known in values.items():
-        for seed, value in enumerate(known):
-            name = json.dumps([axes, variant, seed])
-            runs.append({"run": name, "experiment": "e", "axes": axes, "variant": variant})
-            measured.append({"run": name, "measure": "delivery", "value": value})
-    pq.write_table(pa.Table.from_pylist(runs), out / "runs.parquet")
-    pq.write_table(pa.Table.from_pylist(measured), out / "measures" / "run.parquet")
+    return pa.Table.from_pylist(
+        [
+            {"experiment": "e", "axes": axes, "variant": variant, "delivery": value}
+            for (axes, variant), known in values.items()
+            for value in known
+        ]
+    )
 
 
-def test_a_point_is_open_until_all_its_variants_are_known_well_enough(tmp_path: Path) -> None:
-    narrow, wide = [0.5, 0.501, 0.499, 0.5, 0.5], [0.1, 0.9, 0.5, 0.3, 0.7]
-    written(tmp_path, {("a", "v"): narrow, ("a", "w"): narrow, ("b", "v"): narrow, ("b", "w"): wide})
+def test_a_point_is_open_until_all_its_variants_are_known_well_enough() -> None:
+    narrow: list[float | None] = [0.5, 0.501, 0.499, 0.5, 0.5]
+    wide: list[float | None] = [0.1, 0.9, 0.5, 0.3, 0.7]
+    found = results({("a", "v"): narrow, ("a", "w"): narrow, ("b", "v"): narrow, ("b", "w"): wide})
     seeds = {("e", "a"): 5, ("e", "b"): 5}
     none = dict.fromkeys(seeds, 0)
-    assert Goal("delivery", 0.02).waiting(tmp_path, seeds, none, 50) == [("e", "b")]
-    assert Goal("delivery", 5.0).waiting(tmp_path, seeds, none, 50) == []
+    assert Goal("delivery", 0.02).waiting(found, Measures(), seeds, none, 50) == [("e", "b")]
+    assert Goal("delivery", 5.0).waiting(found, Measures(), seeds, none, 50) == []
     # A point that was decided at an earlier look is not looked at again.
-    assert Goal("delivery", 1e-9).waiting(tmp_path, seeds, {("e", "a"): 5, ("e", "b"): 0}, 50) == [("e", "b")]
+    assert Goal("delivery", 1e-9).waiting(found, Measures(), seeds, {("e", "a"): 5, ("e", "b"): 0}, 50) == [("e", "b")]
+    # A variant of which no run has a value is not known well enough.
+    nothing = results({("a", "v"): narrow, ("a", "w"): [None] * 5})
+    assert Goal("delivery", 5.0).waiting(nothing, Measures(), seeds, none, 50) == [("e", "a")]
 
 
-def test_the_level_of_a_look_is_stricter_than_a_single_one(tmp_path: Path) -> None:
+def test_the_level_of_a_look_is_stricter_than_a_single_one() -> None:
     # 5 of 50 seeds may spend (5/50)² of 5 %: t for 99.95 % and 4 degrees of freedom is 10.3 where 95 % has 2.78.
-    values = [0.50, 0.51, 0.49, 0.52, 0.48]  # sd 0.0158, so half the 95 % interval is 0.0196
-    written(tmp_path, {("a", "v"): values})
+    values: list[float | None] = [0.50, 0.51, 0.49, 0.52, 0.48]  # sd 0.0158, so half the 95 % interval is 0.0196
+    found = results({("a", "v"): values})
     seeds, none = {("e", "a"): 5}, {("e", "a"): 0}
-    assert Goal("delivery", 0.02).waiting(tmp_path, seeds, none, 50) == [("e", "a")]
-    assert Goal("delivery", 0.02).waiting(tmp_path, seeds, none, 5) == []
+    assert Goal("delivery", 0.02).waiting(found, Measures(), seeds, none, 50) == [("e", "a")]
+    assert Goal("delivery", 0.02).waiting(found, Measures(), seeds, none, 5) == []

@@ -24,7 +24,7 @@ def printed(width: int) -> str:
 def test_every_value_is_whole_or_its_column_is_named_as_left_out(width: int) -> None:
     text = printed(width)
     assert "…" not in text
-    head, _, missing = text.partition("Not shown, for want of width: ")
+    head, _, missing = text.partition("Not shown, as the screen is too narrow: ")
     for at, name in enumerate(HEAD[2:], 2):
         if name in missing:
             assert all(row[at] not in head for row in ROWS_OF_TEXT if len(row[at]) > 3)
@@ -34,7 +34,7 @@ def test_every_value_is_whole_or_its_column_is_named_as_left_out(width: int) -> 
 
 def test_a_wide_screen_shows_all_and_a_narrow_one_says_what_it_does_not() -> None:
     assert "Not shown" not in printed(80)
-    assert "Not shown, for want of width: overhead, delay; all are in the report." in printed(40)
+    assert "Not shown, as the screen is too narrow: overhead, delay; all are in the report." in printed(40)
 
 
 def test_variants_are_in_the_order_of_the_experiment(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:

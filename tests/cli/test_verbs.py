@@ -10,7 +10,7 @@ import pytest
 from click.testing import CliRunner, Result
 
 from roamcast.cli.main import VERBS, main
-from roamcast.cli.scenario import EXAMPLE
+from roamcast.cli.screen import example
 from roamcast.facts.schema import tables_of
 from roamcast.protocols.catalogue import CATALOGUE
 
@@ -265,7 +265,7 @@ def test_the_example_runs() -> None:
     summary = json.loads(result.stdout)["summary"]
     assert summary["events"] == 50  # 2 publishers, one event in 2 s, for 50 s
     assert summary["pairs_delivered"] > 0
-    assert all(len(line) <= 80 for line in EXAMPLE.splitlines())
+    assert all(len(line) <= 80 for line in example("scenario").splitlines())
 
 
 def test_explain_fits_without_a_terminal() -> None:

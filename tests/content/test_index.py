@@ -14,7 +14,7 @@ from content.strategies import constraints, events, filters, scalars
 from examples import examples
 from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import EVERYTHING, NOTHING, STRING_ONLY, Constraint, Filter, Operator
-from roamcast.content.index import FilterIndex, _Entry, _Table
+from roamcast.content.index import FilterIndex, _ConstraintTable, _Entry
 
 where = Filter.where
 
@@ -212,9 +212,9 @@ def test_what_all_filters_have_in_common_is_not_an_access(
 ) -> None:
     """Of 500 filters one matches; a handful that came before anything was known may be verified in vain."""
     verified = 0
-    holds = _Table.holds
+    holds = _ConstraintTable.holds
 
-    def counting(table: _Table, entry: _Entry, values: Sequence[Scalar]) -> bool:
+    def counting(table: _ConstraintTable, entry: _Entry, values: Sequence[Scalar]) -> bool:
         nonlocal verified
         verified += 1
         return holds(table, entry, values)
@@ -222,7 +222,7 @@ def test_what_all_filters_have_in_common_is_not_an_access(
     index: FilterIndex[int] = FilterIndex()
     for key in range(500):
         index.add(key, common & own(key))
-    monkeypatch.setattr(_Table, "holds", counting)
+    monkeypatch.setattr(_ConstraintTable, "holds", counting)
     assert index.match(Event.of("t", {"a": 400, "b": "b400b"})) == [400]
     assert verified <= 10
 

@@ -6,11 +6,19 @@ import pytest
 
 from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Scalar
 from roamcast.content.filter import ORDERING, STRING_ONLY, Constraint, Operator
-from roamcast.content.intervals import following, implies, prefix_end
+from roamcast.content.intervals import following, prefix_end, region_of
 
 LAST = "\U0010ffff"
 BIG = 2**53
 TINY = 5e-324
+
+
+def implies(given: Constraint, wanted: Constraint) -> bool:
+    """Whether `wanted` holds for every event for which `given` holds."""
+    narrow, wide = region_of(given), region_of(wanted)
+    if not narrow.intervals or (wanted.attribute == TYPE and wide.is_all_strings):
+        return True
+    return given.attribute == wanted.attribute and narrow.within(wide)
 
 
 def p(operator: str, value: Scalar | None = None, attribute: str = "p") -> Constraint:

@@ -5,6 +5,7 @@ from typing import Final
 
 import pytest
 
+from content.conditions import ContextualEvent, ContextualSubscription, Lifetime, matches
 from roamcast.content.context.expression import Context
 from roamcast.content.context.host import HostView, Situation
 from roamcast.content.context.rules import (
@@ -16,7 +17,6 @@ from roamcast.content.context.rules import (
 )
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event
-from roamcast.content.matching import ContextualEvent, ContextualSubscription, Lifetime, matches
 from roamcast.content.text import parse_filter
 
 # The freeway runs east along y = 0; x is in metres, the paper gives miles.

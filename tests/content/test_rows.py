@@ -9,7 +9,7 @@ from content.strategies import constraints, events, filters
 from examples import examples
 from roamcast.content.event import INT_MAX, INT_MIN, TYPE, Event, Scalar
 from roamcast.content.filter import EVERYTHING, NOTHING, Constraint, Filter, Operator
-from roamcast.content.rows import EventRow, Row, event_rows, filter_rows
+from roamcast.content.rows import EventRow, FilterRow, event_rows, filter_rows
 
 TYPES = {"int": int, "float": float, "str": str, "bool": bool}
 COMPARE: dict[str, Callable[..., bool]] = {
@@ -26,7 +26,7 @@ COMPARE: dict[str, Callable[..., bool]] = {
 BIG = 2**53
 
 
-def cell(row: Row | EventRow) -> Scalar:
+def cell(row: FilterRow | EventRow) -> Scalar:
     """The value of the column of the row's kind, which must be the only one that is set."""
     cells = {"int": row.integer, "float": row.real, "str": row.text, "bool": row.flag}
     value = cells[row.kind]
@@ -36,7 +36,7 @@ def cell(row: Row | EventRow) -> Scalar:
     return value
 
 
-def satisfied(row: Row, value: EventRow) -> bool:
+def satisfied(row: FilterRow, value: EventRow) -> bool:
     """One pair of the join: the same attribute, the same machine type, and the comparison."""
     if row.attribute != value.attribute or row.kind not in ("any", value.kind):
         return False
@@ -131,7 +131,7 @@ def test_the_rows_of_one_constraint(comparison: str, value: Scalar | None, expec
 
 
 def test_a_zero_has_no_sign() -> None:
-    rows: list[Row | EventRow] = [
+    rows: list[FilterRow | EventRow] = [
         *filter_rows(1, Filter.where("p", "=", -0.0)),
         *event_rows(Event.of("t", {"p": -0.0})),
     ]
@@ -141,10 +141,10 @@ def test_a_zero_has_no_sign() -> None:
 def test_the_rows_of_a_filter_and_of_an_event() -> None:
     filter = Filter.where("p", "<", 2.5) & Filter.where("q", "exists") | Filter.where("a", "=", "x")
     assert list(filter_rows(3, filter)) == [
-        Row(3, 0, 1, 0, "a", "=", "str", text="x"),
-        Row(3, 1, 2, 0, "p", "<=", "int", integer=2),
-        Row(3, 1, 2, 0, "p", "<", "float", real=2.5),
-        Row(3, 1, 2, 1, "q", "exists", "any"),
+        FilterRow(3, 0, 1, 0, "a", "=", "str", text="x"),
+        FilterRow(3, 1, 2, 0, "p", "<=", "int", integer=2),
+        FilterRow(3, 1, 2, 0, "p", "<", "float", real=2.5),
+        FilterRow(3, 1, 2, 1, "q", "exists", "any"),
     ]
     assert list(event_rows(Event.of("alarm", {"p": [1, 2.5], "q": True}, id=9))) == [
         EventRow(9, TYPE, "str", text="alarm"),
@@ -155,7 +155,7 @@ def test_the_rows_of_a_filter_and_of_an_event() -> None:
 
 
 def test_always_and_never() -> None:
-    assert list(filter_rows(3, EVERYTHING)) == [Row(3, 0, 1, 0, TYPE, "exists", "any")]
+    assert list(filter_rows(3, EVERYTHING)) == [FilterRow(3, 0, 1, 0, TYPE, "exists", "any")]
     assert list(filter_rows(3, NOTHING)) == []
     impossible = Filter.where("p", "=", 1) & Filter.where("q", ">", math.inf)
     assert {row.needed for row in filter_rows(3, impossible)} == {2}

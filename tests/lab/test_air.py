@@ -69,7 +69,8 @@ def test_a_range_drawn_for_each_frame_varies() -> None:
 
 def test_indoors_the_lesser_range_counts() -> None:
     air = PlacedAir(placed(radio={"range": 300, "indoor_range": 20}), Path())
-    air._legs[2] = air._legs[2]._replace(indoor=True)
+    inside = air._places.leg(2, 0)._replace(indoor=True)
+    air._places._legs[2] = [inside]
     assert air.hears(0, 0) == [(1, 0.0)]
     assert air.hears(0, 2) == []
 

@@ -1,7 +1,8 @@
 """Power cuts, for a few seconds; `bench/lab_chaos.py` has them for a minute."""
 
 import pytest
-from bench.chaos import WINDOW, ChaosReport, chaos, ring
+
+from lab.chaos import WINDOW, ChaosReport, chaos, ring
 
 
 @pytest.mark.parametrize("protocol", ["flooding", pytest.param("hint", marks=pytest.mark.slow)])

@@ -34,7 +34,8 @@ class Homes:
         for node, one in enumerate(self.sockets):
             one.setblocking(False)
             one.bind(("127.0.0.1", 0))
-            ether.meet(node, one.getsockname())
+            one.sendto(b"", ether.address(node))
+            ether._arrived(node)
 
     def send(self, node: int, datagram: bytes) -> None:
         self.sockets[node].sendto(datagram, self.ether.address(node))

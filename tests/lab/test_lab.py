@@ -12,8 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from lab.twins import LINE, Facts, delivered, linked, reported, simulated
+from roamcast.config.toml_file import toml_value
 from roamcast.facts.sinks import MemorySink
-from roamcast.lab.lab import Death, Lab, LabReport, _as_toml, work_folder
+from roamcast.lab.lab import Death, Lab, LabReport, work_folder
 from roamcast.lab.processes import LabError
 from roamcast.units import SECOND
 
@@ -30,7 +31,7 @@ VALUES = st.recursive(
 
 @given(VALUES)
 def test_a_parameter_reaches_its_node_as_it_is(value: object) -> None:
-    assert tomllib.loads(f"value = {_as_toml(value)}")["value"] == value
+    assert tomllib.loads(f"value = {toml_value(value)}")["value"] == value
 
 
 def test_a_death_is_told_in_words() -> None:

@@ -24,6 +24,7 @@ HERE, THERE = parse_context("within(rect(0, 0, 1, 1))"), parse_context("x > 3")
 CARRYING = {
     "flooding": {"data"},
     "gossip": {"data"},
+    "counter": {"data"},
     "hint": {"hinted"},
     "maodv": {"routed"},
     "coman": {"routed"},

@@ -28,6 +28,7 @@ from roamcast.protocols.opportunistic.messages import Header, Piece
 PROTOCOLS = {
     "flooding": (),
     "gossip": ("p=1",),
+    "counter": (),
     "hint": ("interval=0.1",),
     "maodv": ("hello=0.1", "group_hello=0.2"),
     "coman": ("hello=0.1", "group_hello=0.2"),

@@ -4,9 +4,10 @@ import random
 from pathlib import Path
 
 import pytest
-from bench.power.cuts import cut_power
-from bench.power.file import File
-from bench.power.mount import lacking, mounted
+
+from live.power.cuts import cut_power
+from live.power.file import File
+from live.power.mount import lacking, mounted
 
 WHY_NOT = lacking()
 

@@ -479,7 +479,7 @@ def test_a_cause_that_was_removed_explains_what_then_holds(check: dict[str, Any]
     without = check | {"judged": False, "cause": "the weather"}
     raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    said = verdict.as_dict()
+    said = msgspec.to_builtins(verdict.record())
     assert (said["verdict"], said["held"], said["of"]) == ("does not hold", 0, 1), "it has no say"
     assert [one["explains"] for one in said["checks"]] == ["", words]
     assert said["tested"] is True
@@ -490,7 +490,7 @@ def test_an_explanation_stays_a_guess_while_its_cause_was_not_measured() -> None
     without = ABSENT | {"judged": False, "cause": "the weather"}
     raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    assert verdict.as_dict()["tested"] is False
+    assert msgspec.to_builtins(verdict.record())["tested"] is False
 
 
 def test_a_verdict_as_json() -> None:
@@ -504,7 +504,7 @@ def test_a_verdict_as_json() -> None:
     }
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
     shown = "x = 0: 0.7 (0.699 to 0.701)"
-    said = verdict.as_dict()
+    said = msgspec.to_builtins(verdict.record())
     assert json.loads(json.dumps(said)) == {
         "id": "T1",
         "paper": "p",
@@ -621,5 +621,5 @@ def test_values_are_read_from_the_tables_of_runs_and_measures(tmp_path: Path) ->
 
 
 def test_a_folder_without_measures(tmp_path: Path) -> None:
-    with pytest.raises(RoamcastError, match="has no measures to judge by"):
+    with pytest.raises(RoamcastError, match="has no measures yet"):
         read_values(tmp_path)

@@ -1,4 +1,4 @@
-"""The verdicts in the repository: docs/ledger.md and README say what they say."""
+"""The verdicts in the repository: docs/ledger/verdicts.md and README say what they say."""
 
 import json
 import runpy
@@ -22,7 +22,7 @@ def claim(name: str, verdict: str, **changes: Any) -> dict[str, Any]:  # noqa: A
 def test_page_and_readme_say_what_the_verdicts_say() -> None:
     made = runpy.run_path(str(MAKE))
     ledgers = made["read"]()
-    assert (DOCS / "ledger.md").read_text(encoding="utf-8") == made["page"](ledgers), "run python docs/ledger/make.py"
+    assert MAKE.with_name("verdicts.md").read_text(encoding="utf-8") == made["page"](ledgers), "run docs/ledger/make.py"
     written = (DOCS.parent / "README.md").read_text(encoding="utf-8")
     assert made["readme"](written, ledgers) == written, "run python docs/ledger/make.py"
 

@@ -1,9 +1,9 @@
 """Seeds until claims are decided: which experiments get more, and what a verdict is worth."""
 
-from pathlib import Path
 from typing import Any
 
 import msgspec
+import pyarrow as pa
 import pytest
 
 from papers.known import MEASURED
@@ -25,8 +25,7 @@ def claim(id: str, variant: str) -> Claim:
 @pytest.fixture
 def values(monkeypatch: pytest.MonkeyPatch) -> dict[str, Any]:
     shown: dict[str, Any] = {}
-    monkeypatch.setattr("roamcast.papers.until.read_values", lambda _: table(**shown))
-    monkeypatch.setattr("roamcast.papers.until.read_about", lambda _: MEASURED)
+    monkeypatch.setattr("roamcast.papers.until.values_of", lambda _: table(**shown))
     return shown
 
 
@@ -34,20 +33,20 @@ def test_only_the_experiments_of_open_claims_get_more(values: dict[str, Any]) ->
     values |= {"a_delivery": {0: CLEAR}, "b_delivery": {0: VAGUE}}
     none = dict.fromkeys(PLACES, 0)
     both = Decided([claim("A", "a"), claim("B", "b")])
-    assert both.waiting(Path(), PLACES, none, 20) == [("e", '{"x": 0}'), ("e", '{"x": 1}')]
+    assert both.waiting(pa.table({}), MEASURED, PLACES, none, 20) == [("e", '{"x": 0}'), ("e", '{"x": 1}')]
     assert {name: str(verdict.outcome) for name, verdict in both.verdicts.items()} == {
         "A": "holds",
         "B": "inconclusive",
     }
-    assert Decided([claim("A", "a")]).waiting(Path(), PLACES, none, 20) == []
+    assert Decided([claim("A", "a")]).waiting(pa.table({}), MEASURED, PLACES, none, 20) == []
 
 
 def test_a_verdict_stands_whatever_comes_later(values: dict[str, Any]) -> None:
     values |= {"a_delivery": {0: CLEAR}}
     waiter = Decided([claim("A", "a")])
-    waiter.waiting(Path(), PLACES, dict.fromkeys(PLACES, 0), 20)
+    waiter.waiting(pa.table({}), MEASURED, PLACES, dict.fromkeys(PLACES, 0), 20)
     values |= {"a_delivery": {0: VAGUE}}
-    waiter.waiting(Path(), dict.fromkeys(PLACES, 8), PLACES, 20)
+    waiter.waiting(pa.table({}), MEASURED, dict.fromkeys(PLACES, 8), PLACES, 20)
     assert str(waiter.verdicts["A"].outcome) == "holds"
 
 
@@ -57,8 +56,8 @@ def test_an_early_look_asks_for_more_than_a_single_one(values: dict[str, Any]) -
     values |= {"a_delivery": {0: (0.66, 0.74, 0.70, 0.68, 0.72)}}
     none = dict.fromkeys(PLACES, 0)
     single, early = Decided([claim("A", "a")]), Decided([claim("A", "a")])
-    single.waiting(Path(), PLACES, none, 5)
-    early.waiting(Path(), PLACES, none, 50)
+    single.waiting(pa.table({}), MEASURED, PLACES, none, 5)
+    early.waiting(pa.table({}), MEASURED, PLACES, none, 50)
     assert (str(single.verdicts["A"].outcome), str(early.verdicts["A"].outcome)) == ("holds", "inconclusive")
 
 
@@ -66,5 +65,5 @@ def test_a_claim_without_checks_is_not_waited_for(values: dict[str, Any]) -> Non
     values |= {"a_delivery": {0: CLEAR}}
     bare = msgspec.convert({"id": "N", "paper": "p", "figure": "1", "text": "t"}, Claim)
     waiter = Decided([bare])
-    assert waiter.waiting(Path(), PLACES, dict.fromkeys(PLACES, 0), 20) == []
+    assert waiter.waiting(pa.table({}), MEASURED, PLACES, dict.fromkeys(PLACES, 0), 20) == []
     assert str(waiter.verdicts["N"].outcome) == "not measured"

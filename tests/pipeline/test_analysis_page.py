@@ -14,7 +14,8 @@ from roamcast.cli.main import main
 from roamcast.pipeline.run import run_campaign
 
 ROOT = Path(__file__).parents[2]
-BLOCKS = re.findall(r"^```python( \w+)?\n(.*?)^```$", (ROOT / "docs/analysis.md").read_text(), re.DOTALL | re.MULTILINE)
+PAGE = (ROOT / "docs/data-and-clusters.md").read_text()
+BLOCKS = re.findall(r"^```python( \w+)?\n(.*?)^```$", PAGE, re.DOTALL | re.MULTILINE)
 
 
 def test_the_blocks_run(
@@ -25,11 +26,13 @@ def test_the_blocks_run(
     one = CliRunner().invoke(main, ["run", str(ROOT / "examples/line.toml"), "--out", "out/one"])
     assert one.exit_code == 0, one.output
     names: dict[str, Any] = {"spark": spark}
-    assert len(BLOCKS) == 6
+    assert len(BLOCKS) == 7
     for needs, block in BLOCKS:
+        if needs.strip() == "connect":
+            continue  # tests/pipeline/test_connect.py has a server
         if needs.strip() == "duckdb" and importlib.util.find_spec("duckdb") is None:
             continue  # no dependency of roamcast; the block is then not tried
-        exec(compile(block, "analysis.md", "exec"), names)
+        exec(compile(block, "data-and-clusters.md", "exec"), names)
     told = capsys.readouterr().out
     for word in ("flooding", "gossip 0.6", "hint", "receptions were lost in collisions"):
         assert word in told

@@ -21,7 +21,7 @@ from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import CampaignError
 from roamcast.campaign.progress import State
 from roamcast.cli.main import main
-from roamcast.config.document import document
+from roamcast.config.toml_file import toml_file
 from roamcast.pipeline.choose import FRESH_SEED, Chooser
 from roamcast.pipeline.goal import goal
 from roamcast.pipeline.measure import _Measuring
@@ -120,7 +120,7 @@ def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
     measured: list[str] = []
     original = _Measuring._of_families
 
-    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         measured.extend(todo)
         return original(self, families, todo)
 
@@ -192,7 +192,7 @@ def verb(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -
     """`roamcast choose` in this process's session, on four nodes in a row."""
     monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_: contextlib.nullcontext(spark))
     monkeypatch.chdir(tmp_path)
-    Path("line.toml").write_text(document(LINE))
+    Path("line.toml").write_text(toml_file(LINE))
     two = ("--candidate", "flooding", "--candidate", "gossip p=0.01", "--at-least", "delivery=0.9", "--out", "out")
     return lambda *options: CliRunner().invoke(main, ("choose", "line.toml", *two, *options))
 
@@ -213,4 +213,4 @@ def test_too_little_time_is_no_error_and_the_same_command_goes_on(verb: Callable
     assert told["node"]["flooding"].startswith("roamcast node --id 1")
     assert "5 seeds: flooding 1.000 at " in result.stderr
     assert load(Path("out/winner.toml")).protocol.name == "flooding"
-    assert Path("out/choice.svg").read_text().startswith("<svg")
+    assert Path("out/choice.svg").read_text().startswith("<?xml")

@@ -146,7 +146,7 @@ def measured_now(monkeypatch: pytest.MonkeyPatch) -> list[tuple[str, str]]:
     seen: list[tuple[str, str]] = []
     original = measuring._Measuring._of_families
 
-    def noted(self: Any, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:  # noqa: ANN401
+    def noted(self: Any, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:  # noqa: ANN401
         seen.extend((run, families[number].measures[0].name) for run, numbers in todo.items() for number in numbers)
         return original(self, families, todo)
 

@@ -25,9 +25,10 @@ from rich.console import Console
 from pipeline.tiny import done, made, odd, planned, raw, results
 from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import Family, read_about
+from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.define.limits import Limits
 from roamcast.campaign.define.plan import Plan, Run, plan
-from roamcast.campaign.folder.layout import done_file
+from roamcast.campaign.folder.layout import done_file, write_json
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import RunFile, read_blocks
 from roamcast.campaign.folder.stored import Stored
@@ -35,7 +36,7 @@ from roamcast.campaign.folder.survey import look
 from roamcast.campaign.folder.verify import orphans
 from roamcast.campaign.progress import State
 from roamcast.cli.main import main
-from roamcast.cli.progress import Lines, duration, in_words, shown
+from roamcast.cli.progress import ProgressLines, duration, in_words, shown
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
@@ -142,7 +143,7 @@ def test_a_campaign_grows_by_variants_axes_and_measures_and_only_they_are_done(
 
     original = _Measuring._of_families
 
-    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+    def noted(self: _Measuring, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         chosen.extend(todo)
         return original(self, families, todo)
 
@@ -314,7 +315,7 @@ def test_an_axis_may_gain_values_and_those_it_had_must_not_change(tmp_path: Path
 
     out = tmp_path / "out"
     out.mkdir()
-    (out / "campaign.json").write_text(json.dumps({"version": 2, "experiments": over([4, 8], [947, 650]).experiments}))
+    write_json(out / "campaign.json", Campaign(2, "", list(over([4, 8], [947, 650]).experiments)))
     assert look(over([4, 8, 12], [947, 650, 530]), out).added == ["tiny: degree 12"]
     with pytest.raises(RoamcastError, match="'tiny' had another axis value 'degree = 8'"):
         look(over([4, 8], [947, 660]), out)
@@ -337,7 +338,7 @@ def test_other_folders_are_refused(spark: SparkSession, tmp_path: Path) -> None:
         ("mine", "is not empty and no campaign's folder"),
         ("file", "is a file, not a folder"),
         ("file/below", "cannot be written: Not a directory"),
-        ("cut", "cannot be understood"),
+        ("cut", "campaign.json: cannot be read: .* was cut short"),
     ):
         with pytest.raises(RoamcastError, match=said):
             simulate(spark, tiny, tmp_path / place)
@@ -715,12 +716,12 @@ def test_progress_in_words() -> None:
 
 def test_without_a_terminal_there_are_few_lines() -> None:
     lines: list[str] = []
-    tell = Lines(lines.append)
+    tell = ProgressLines(lines.append)
     for hundredth in range(101):
         tell(State(100, hundredth, 0, 0, hundredth / 100, hundredth / 10, 1))
     assert len(lines) == 11
     assert lines[-1] == "100 of 100 runs done"
-    tell = Lines(lines.append)
+    tell = ProgressLines(lines.append)
     lines.clear()
     for second in (0, 10, 29, 30, 59, 60):
         tell(State(2, 0, 0, 2, 0, second, 1))
@@ -730,7 +731,7 @@ def test_without_a_terminal_there_are_few_lines() -> None:
 
 def test_a_campaign_that_adds_seeds_tells_of_its_further_starts() -> None:
     lines: list[str] = []
-    tell = Lines(lines.append)
+    tell = ProgressLines(lines.append)
     for state in (State(4, 0, 0, 2, 0, 0, 9), State(4, 4, 0, 0, 1, 50, 0), State(6, 4, 0, 2, 0, 1, 5)):
         tell(state)
     assert [line.split(",")[0] for line in lines] == [

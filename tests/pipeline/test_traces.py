@@ -27,10 +27,10 @@ from roamcast.pipeline.traces.contacts import contacts, pairs, positions
 from roamcast.pipeline.traces.describe import describe, island_of
 from roamcast.pipeline.traces.formats import tell
 from roamcast.pipeline.traces.importing import Options, contacts_trace, import_trace
-from roamcast.pipeline.traces.samples import Cut
+from roamcast.pipeline.traces.samples import Selection
 from roamcast.pipeline.traces.verdict import doubts
 from roamcast.sim.mobility import Area, Recorded
-from roamcast.sim.mobility.trace import About, Speeds, link_changes, read_about
+from roamcast.sim.mobility.trace import Speeds, TraceDescription, link_changes, read_about
 
 S = 1_000_000_000
 GRID = Path(__file__).parents[2] / "examples" / "traces" / "grid.fcd.xml.gz"
@@ -38,7 +38,7 @@ GRID = Path(__file__).parents[2] / "examples" / "traces" / "grid.fcd.xml.gz"
 Row = tuple[Any, ...]
 
 
-def imported(spark: SparkSession, file: Path, **options: Any) -> tuple[About, list[Row], list[str]]:  # noqa: ANN401
+def imported(spark: SparkSession, file: Path, **options: Any) -> tuple[TraceDescription, list[Row], list[str]]:  # noqa: ANN401
     """What is known of the trace, its legs or links with times in s, and the names of its nodes."""
     out = file.with_name("out.trace")
     about = import_trace(spark, file, out, Options(**options))
@@ -101,15 +101,15 @@ def test_sumo_in_csv_and_parquet_with_their_rows_for_empty_steps(spark: SparkSes
 def test_csv_with_disorder_duplicates_gaps_and_a_cut(spark: SparkSession, tmp_path: Path) -> None:
     text = "time,node,x,y\n20,1,20,0\n0,1,0,0\n10,1,10,0\n10,1,10,0\n300,1,30,0\n310,1,40,0\n,1,5,5\n5,2,x,0\n"
     file = written(tmp_path, "walk.csv", text)
-    about, legs, _ = imported(spark, file, cut=Cut(gap=60))
+    about, legs, _ = imported(spark, file, cut=Selection(gap=60))
     first = [(0, 0, 10, 0, 0, 10, 0), (0, 10, 20, 10, 0, 20, 0)]
     assert legs == [*first, (0, 300, 310, 30, 0, 40, 0)]
     assert about.refused == {"its time is not a time": 1, "x is not a number": 1}
-    assert imported(spark, file, cut=Cut(gap=1000))[1][2] == (0, 20, 300, 20, 0, 30, 0)
-    assert imported(spark, file, cut=Cut(gap=60, end=50))[1] == first
+    assert imported(spark, file, cut=Selection(gap=1000))[1][2] == (0, 20, 300, 20, 0, 30, 0)
+    assert imported(spark, file, cut=Selection(gap=60, end=50))[1] == first
     # From 10 m on it is outside the box, and comes back only in the imagination of a straight line.
-    assert imported(spark, file, cut=Cut(gap=1000, box=(0, -1, 10, 1)))[1] == first[:1]
-    inside = imported(spark, file, cut=Cut(gap=1000, box=(15, -1, 100, 1)))
+    assert imported(spark, file, cut=Selection(gap=1000, box=(0, -1, 10, 1)))[1] == first[:1]
+    inside = imported(spark, file, cut=Selection(gap=1000, box=(15, -1, 100, 1)))
     assert (inside[0].begins, inside[0].corner) == (20, (20, 0))
 
 
@@ -134,7 +134,7 @@ def test_thinning_stays_within_its_tolerance(spark: SparkSession, tmp_path: Path
     round_ = [(t, "a", 100 + 100 * math.cos(t / 16), 100 + 100 * math.sin(t / 16)) for t in range(101)]
     straight = [(t, "b", float(t), 0.0) for t in range(101)]
     text = "\n".join(f"{t},{node},{x},{y}" for t, node, x, y in [*round_, *straight])
-    _, legs, _ = imported(spark, written(tmp_path, "c.csv", "t,id,x,y\n" + text), cut=Cut(tolerance=2.0))
+    _, legs, _ = imported(spark, written(tmp_path, "c.csv", "t,id,x,y\n" + text), cut=Selection(tolerance=2.0))
     curve, line = [leg for leg in legs if leg[0] == 0], [leg for leg in legs if leg[0] == 1]
     assert len(line) <= 101 / 16 + 1
     assert 5 < len(curve) < 60
@@ -309,7 +309,7 @@ def test_parquet_has_the_rules_of_text(spark: SparkSession, tmp_path: Path) -> N
     columns = {"id": ["a"] * 3, "x": [0.0, 1.0, 2.0], "y": [0.0] * 3}
     for name, times in (("local", pa.array(local)), ("text", pa.array([str(one) for one in local]))):
         pq.write_table(pa.table({**columns, "time": times}), tmp_path / f"{name}.parquet")
-        about, legs, _ = imported(spark, tmp_path / f"{name}.parquet", timezone="Europe/Rome", cut=Cut(gap=1e5))
+        about, legs, _ = imported(spark, tmp_path / f"{name}.parquet", timezone="Europe/Rome", cut=Selection(gap=1e5))
         assert (len(legs), legs[0][2], sum(about.refused.values())) == (1, 3 * 3600, 1)
     pq.write_table(
         pa.table({**columns, "time": [1_700_000_000_000 + 1000 * t for t in range(3)]}), tmp_path / "ms.parquet"
@@ -385,7 +385,7 @@ def test_what_is_implausible_is_refused_unless_forced(traces_import: Callable[..
 def test_doubts(changes: dict[str, Any], doubt: str | None) -> None:
     told: dict[str, Any] = {"version": 1, "kind": "positions", "format": "csv", "source": "log.csv", "nodes": 1}
     told |= {"begins": 0.0, "span": 60.0, "rows": 9, "samples": 10} | changes
-    found = doubts(About(**told))
+    found = doubts(TraceDescription(**told))
     assert [one.strip().split(":")[0] for one in found] == ([] if doubt is None else [doubt.split(":")[0]])
     assert doubt is None or doubt in found[0]
 

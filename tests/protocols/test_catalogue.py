@@ -13,6 +13,7 @@ from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import RoamcastError
 from roamcast.protocols.catalogue import CATALOGUE, find
+from roamcast.protocols.counter import Counter, CounterBroker
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
 from roamcast.protocols.gossip import Gossip, GossipBroker
@@ -39,6 +40,7 @@ def refusal(name: str, folder: Path = Path()) -> str:
 def test_ours() -> None:
     assert (find("flooding").parameters, find("flooding").broker) == (Flooding, FloodingBroker)
     assert (find("gossip").parameters, find("gossip").broker) == (Gossip, GossipBroker)
+    assert (find("counter").parameters, find("counter").broker) == (Counter, CounterBroker)
 
 
 def test_every_entry_stands_under_its_name_and_needs_no_parameters() -> None:

@@ -4,8 +4,8 @@ import random
 from time import process_time
 
 import pytest
-from bench.fuzz.brokers import SETTINGS, throw
 
+from protocols.strangers import SETTINGS, throw
 from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.subscription import Subscription
 from roamcast.content.widening import MAX_IN_FRAME

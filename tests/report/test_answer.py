@@ -92,8 +92,8 @@ def test_what_is_not_decided_is_said_with_what_was_found() -> None:
     }
     # 0.1, −0.1, 0.2: mean 0.0667, deviation 0.1528, ± 4.303 · 0.1528 / √3 = 0.3795.
     assert said(values) == (
-        "Averaged over rate 1 and 2, in delivery, these 3 seeds do not tell hint (+0.07 ± 0.38) from gossip. "
-        "They do not decide which is highest at any value of rate (gossip or hint)."
+        "Averaged over rate 1 and 2, in delivery, 3 seeds are too few to tell hint (+0.07 ± 0.38) from gossip. "
+        "They are too few to say which is highest at any value of rate (gossip or hint)."
     )
 
 
@@ -112,7 +112,7 @@ def test_the_correction_is_for_all_variants_and_places() -> None:
     assert "higher than with a" in said(one)
     many = {("a", place): [0.5] * 5 for place in range(4)}
     many |= {("b", place): [0.5 + by for by in differ] for place in range(4)}
-    assert "do not decide which is highest at any value of rate (probably b)." in said(many)
+    assert "are too few to say which is highest at any value of rate (probably b)." in said(many)
 
 
 def test_equal_in_every_seed_is_neither_an_order_nor_undecided() -> None:
@@ -122,7 +122,7 @@ def test_equal_in_every_seed_is_neither_an_order_nor_undecided() -> None:
 
 def test_seeds_that_all_differ_by_the_same_are_no_evidence() -> None:
     values = {("a", None): [0.5, 0.5], ("b", None): [0.75, 0.75]}
-    assert said(values) == "In delivery, these 2 seeds do not tell b (+0.25 in every seed) from a."
+    assert said(values) == "In delivery, 2 seeds are too few to tell b (+0.25 in every seed) from a."
 
 
 def test_one_seed_decides_nothing() -> None:
@@ -182,7 +182,7 @@ def test_one_variant_is_compared_with_itself_along_the_axis() -> None:
     assert said(falling, DELAY) == "Delay, 95th percentile, falls to 0.660 ± 0.025 of what it was between rate 1 and 5."
     unclear = {("a", 1): [0.1, 0.3], ("a", 5): [0.2, 0.2]}
     assert said(unclear).startswith(
-        "These seeds do not decide whether delivery changes between rate 1 and 5 (+0.0 ± 1.0)"
+        "The seeds are too few to say whether delivery changes between rate 1 and 5 (+0.0 ± 1.0)"
     )
 
 
@@ -278,7 +278,7 @@ def test_no_order_is_claimed_that_its_interval_does_not_show(values: Table, abou
     leaders = set(re.findall(r"is (?:lowest|highest) with (\w)", text))
     assert leaders <= {lead.leader for lead in found.leads}
     undecided = [one for one in found.compared if not (one.difference.order or one.difference.same)]
-    assert found.seeds < 2 or ("do not tell" in text) == bool(undecided)
+    assert found.seeds < 2 or ("too few to tell" in text) == bool(undecided)
 
 
 def test_equal_variants_are_told_apart_at_most_one_time_in_twenty() -> None:

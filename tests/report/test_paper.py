@@ -17,7 +17,7 @@ from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import all_charts
 from roamcast.report.find import find_figure
 from roamcast.report.looks import COLOURS, DASHES, MARKERS, PAPER_MARKERS
-from roamcast.report.paper import TEX, Look, length, render
+from roamcast.report.paper import TEX, FigureLook, length, render
 from roamcast.report.source import read_results
 
 SVG = "{http://www.w3.org/2000/svg}"
@@ -53,7 +53,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_an_svg_has_its_colours_in_itself(tmp_path: Path) -> None:
     """Style sheets and variables of a page are black in every program but a browser."""
     write_folder(tmp_path / "out")
-    drawn = render(find_figure(read_results(tmp_path / "out"), "7"), "svg", Look(width=144)).decode()
+    drawn = render(find_figure(read_results(tmp_path / "out"), "7"), "svg", FigureLook(width=144)).decode()
     assert "var(" not in drawn
     assert COLOURS[0] in drawn
     assert COLOURS[1] in drawn

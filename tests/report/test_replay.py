@@ -12,7 +12,6 @@ from report.chromium import Browser
 from report.test_browser import PHONE, PROGRAM, WIDE, middle, open_at, press, shades
 from roamcast.campaign.folder.recorded import open_run
 from roamcast.cli.main import main
-from roamcast.report.replay import missing
 
 pytestmark = pytest.mark.skipif(PROGRAM is None, reason="no Chromium on this machine: the page is not tested in one")
 
@@ -369,7 +368,7 @@ def test_what_was_not_recorded_is_said(run_folder: Path) -> None:
     result = CliRunner().invoke(main, ["replay", str(out)])
     assert (result.exit_code, result.stdout) == (0, f"{out / 'replay.html'}\n")
     assert "--set record.movement=true --set record.frames=true --set record.decisions=true" in result.stderr
-    assert missing(open_run(run_folder)) == []
+    assert open_run(run_folder).record.missing == []
 
 
 def test_a_folder_that_is_no_run_is_refused(tmp_path: Path) -> None:

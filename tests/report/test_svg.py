@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 
+from roamcast.campaign.define.described import FigurePlan
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.scale import (
     YScale,
@@ -18,12 +19,12 @@ from roamcast.report.scale import (
     y_scales,
     zero_ticks,
 )
-from roamcast.report.source import FigurePlan, Row
+from roamcast.report.source import SummaryRow
 from roamcast.report.svg import drawing, views
 
 
-def row(x: Any, mean: float | None, low: float | None = None, high: float | None = None) -> Row:  # noqa: ANN401
-    return Row("e", "v", {"x": x}, "m", 3, mean, None, low, high)
+def row(x: Any, mean: float | None, low: float | None = None, high: float | None = None) -> SummaryRow:  # noqa: ANN401
+    return SummaryRow("e", "v", {"x": x}, "m", 3, mean, None, low, high)
 
 
 def chart_of(*curves: Curve, y: str = "delivery", log: bool = False) -> Chart:
@@ -31,7 +32,7 @@ def chart_of(*curves: Curve, y: str = "delivery", log: bool = False) -> Chart:
     return Chart(FigurePlan("1", "x", y, "T", log=log), "e", "x", y, tuple(values), curves, whole=y == "delivery")
 
 
-def curve(*rows: Row, name: str = "hint", level: bool = False, look: int = 0) -> Curve:
+def curve(*rows: SummaryRow, name: str = "hint", level: bool = False, look: int = 0) -> Curve:
     return Curve(name, level, rows, look)
 
 

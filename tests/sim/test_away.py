@@ -109,5 +109,5 @@ def test_a_subscription_of_a_suspended_node_is_never_skipped(tmp_path: Path) -> 
 def test_a_node_that_restarts_has_no_such_choice(tmp_path: Path, field: dict[str, str]) -> None:
     (tmp_path / "clock.py").write_text(CLOCK)
     raw = SCENARIO | {"away": [{"mode": "restart", "times": [[2, 6]], **field}]}
-    with pytest.raises(ScenarioError, match=rf'away\[0\]\.{next(iter(field))}: goes with mode = "suspended"'):
+    with pytest.raises(ScenarioError, match=rf'away\[0\]\.{next(iter(field))}: needs mode = "suspended"'):
         check(raw, "away", tmp_path)

@@ -9,6 +9,7 @@ import pytest
 
 from roamcast.analysis.run import Run
 from roamcast.analysis.summary import summarise
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.define.experiment import experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.campaign.folder.layout import RUNS_FILE
@@ -17,8 +18,7 @@ from roamcast.cli.campaign_options import concerns
 from roamcast.facts.schema import DATA_ROLE
 from roamcast.facts.sinks import MemorySink
 from roamcast.report.ending import cut_short
-from roamcast.report.source import Experiment as ReportedExperiment
-from roamcast.report.source import Row
+from roamcast.report.source import SummaryRow
 from roamcast.sim.core import reference
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.run import run
@@ -213,7 +213,7 @@ def test_a_report_warns_by_the_delays_that_were_measured(tmp_path: Path) -> None
     variant = rows[0]["variant"]
 
     def told(delay: float | None, measures: list[str] | None = None) -> list[str]:
-        measured = [Row("e", variant, {}, "delay_p95", 2, delay, None, None, None)]
+        measured = [SummaryRow("e", variant, {}, "delay_p95", 2, delay, None, None, None)]
         return cut_short(tmp_path, ReportedExperiment("e", [1, 2], measures=measures), measured)
 
     (text,) = told(12.0)

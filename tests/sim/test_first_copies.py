@@ -7,9 +7,9 @@ import pytest
 
 from roamcast.facts.sinks import MemorySink
 from roamcast.protocols.flooding import FloodingBroker
-from roamcast.sim import world
 from roamcast.sim.core import reference
 from roamcast.sim.first_copies import MAX_EVENTS, FirstCopies
+from roamcast.sim.port import SimulatedPort
 from roamcast.sim.run import run
 from roamcast.sim.scenario.scenario import check
 
@@ -62,7 +62,7 @@ def test_nothing_is_different_but_the_time_it_takes(
     if mode is not None:
         raw["away"] = [{"nodes": [1, 2, 3], "mode": mode, "on": [0.5, 1.0], "off": [0.2, 0.4]}]
     facts, woken = outcome(raw)
-    monkeypatch.setattr(world._Port, "first_copies", lambda *_: None)
+    monkeypatch.setattr(SimulatedPort, "first_copies", lambda *_: None)
     expected, in_all = outcome(raw)
     assert facts == expected
     assert sum(row["count"] for row in facts["note"] if row["fact"] == "duplicate") > 100

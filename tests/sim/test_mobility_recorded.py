@@ -8,7 +8,7 @@ import pytest
 
 from roamcast.sim.mobility import FOREVER, Area, Leg, Recorded, ScenarioError
 from roamcast.sim.mobility.lines import Refused
-from roamcast.sim.mobility.samples import Columns
+from roamcast.sim.mobility.samples import SampleColumns
 from roamcast.units import SECOND
 
 DATA = Path(__file__).parent / "data"
@@ -106,7 +106,7 @@ def test_times_since_1970_are_no_times_of_a_run(tmp_path: Path) -> None:
     ],
 )
 def test_what_a_time_means(time: str, seconds: float | None) -> None:
-    columns = Columns.of_line("id,time,x,y", zone=ZoneInfo("Europe/Rome"))
+    columns = SampleColumns.of_line("id,time,x,y", zone=ZoneInfo("Europe/Rome"))
     if seconds is not None:
         assert columns.parse(f"a,{time},1,2").t == pytest.approx(seconds, abs=1e-6)
     else:

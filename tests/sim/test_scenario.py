@@ -91,11 +91,11 @@ def test_settings_of_everything_set() -> None:
         ),
         (
             {"radio": {"walls": "opaque"}},
-            'file: radio.walls: opaque walls go with movement.model = "buildings"',
+            'file: radio.walls: opaque walls need movement.model = "buildings"',
         ),
         (
             {"radio": {"propagation": "links", "walls": "opaque"}, "links": {"up": [[0, 1]]}},
-            'file: radio.walls: opaque walls go with movement.model = "buildings"',
+            'file: radio.walls: opaque walls need movement.model = "buildings"',
         ),
         ({"mac": {"cca": -1}}, "file: mac.cca: expected a number from 0 to 100; got -1"),
         ({"links": {"up": [[0, 1]]}}, "file: links: needs radio.propagation = \"links\", not 'two-ray'"),

@@ -16,8 +16,8 @@ import pytest
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.core import kernel, reference
 from roamcast.sim.mobility import Area, Leg, RandomWaypoint, Recorded, ScenarioError, position
-from roamcast.sim.mobility.export import How, bonnmotion, gpx, ns2, one, taken
-from roamcast.sim.mobility.trace import LEGS, LINKS, About, leg_walks, link_changes
+from roamcast.sim.mobility.export import ExportOptions, bonnmotion, gpx, ns2, one, taken
+from roamcast.sim.mobility.trace import LEGS, LINKS, TraceDescription, leg_walks, link_changes
 from roamcast.sim.run import run
 from roamcast.sim.scenario.scenario import check
 
@@ -34,7 +34,7 @@ def trace(folder: Path, rows: Sequence[tuple[Any, ...]], span: float, schema: pa
     fixed = [[round(value * S) if at in times else value for at, value in enumerate(row)] for row in rows]
     table = pa.Table.from_pylist([dict(zip(schema.names, row, strict=True)) for row in fixed], schema)
     pq.write_table(table, place / kind / "part-00000.parquet")
-    about = About(
+    about = TraceDescription(
         version=1,
         kind="positions" if schema is LEGS else "contacts",
         format="csv",
@@ -179,7 +179,7 @@ def at(legs: list[Leg], time: int) -> tuple[float, float]:
 
 
 def test_ns2_reads_back_as_the_same_movement(tmp_path: Path) -> None:
-    (tmp_path / "m.tcl").write_text("\n".join(ns2(walks(), 60 * S, How(1.0))))
+    (tmp_path / "m.tcl").write_text("\n".join(ns2(walks(), 60 * S, ExportOptions(1.0))))
     back = taken(Recorded(file="m.tcl").walks(AREA, 5, 1, tmp_path), 60 * S)
     for mine, theirs in zip(walks(), back, strict=True):
         for second in range(60):
@@ -187,7 +187,7 @@ def test_ns2_reads_back_as_the_same_movement(tmp_path: Path) -> None:
 
 
 def test_the_one_gets_a_header_and_a_line_a_tick_and_node() -> None:
-    header, *lines = one(walks(), 60 * S, How(2.0))
+    header, *lines = one(walks(), 60 * S, ExportOptions(2.0))
     assert [float(word) for word in header.split()][:2] == [0, 60]
     assert len(lines) == 31 * 5
     for line in lines:
@@ -196,7 +196,7 @@ def test_the_one_gets_a_header_and_a_line_a_tick_and_node() -> None:
 
 
 def test_bonnmotion_gets_a_line_a_node_of_waypoints() -> None:
-    lines = list(bonnmotion(walks(), 60 * S, How(1.0)))
+    lines = list(bonnmotion(walks(), 60 * S, ExportOptions(1.0)))
     assert len(lines) == 5
     for legs, line in zip(walks(), lines, strict=True):
         numbers = list(map(float, line.split()))
@@ -207,7 +207,7 @@ def test_bonnmotion_gets_a_line_a_node_of_waypoints() -> None:
 
 def test_gpx_has_degrees_and_a_segment_for_each_time_that_a_node_is_there(tmp_path: Path) -> None:
     walks = taken(leg_walks(trace(tmp_path, GAPPY, 60), Area(width=50, height=50), 2, 1, None, "first"), 55 * S)
-    lines = list(gpx(walks, 55 * S, How(corner=(45.0, 7.0))))
+    lines = list(gpx(walks, 55 * S, ExportOptions(corner=(45.0, 7.0))))
     tracks = ElementTree.fromstring("\n".join(lines).encode()).findall("{*}trk")
     found = [[[_place(point) for point in part] for part in track.findall("{*}trkseg")] for track in tracks]
     # At 45 degrees north, a degree of latitude has 111,132 m, and one of longitude 78,847 m.

@@ -15,7 +15,7 @@ from roamcast.content.text import parse_filter
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.scenario.draw import Span
 from roamcast.sim.scenario.scenario import check
-from roamcast.sim.scenario.workload import Act, Publishers, Subscribers, Workload, acts
+from roamcast.sim.scenario.workload import Act, PublisherGroup, SubscriberGroup, Workload, acts
 
 S = 1_000_000_000
 
@@ -30,7 +30,7 @@ def publications(workload: Workload, nodes: int = 2, seed: int = 1, end: int = 1
 
 def published_size(size: int) -> int:
     """Of the first event of node 1: 19 bytes bare (array 1, type 6, attributes 1, payload 2, id 9)."""
-    act = publications(Workload(publishers=(Publishers(nodes=(1,), rate=1, size=size),)))[0]
+    act = publications(Workload(publishers=(PublisherGroup(nodes=(1,), rate=1, size=size),)))[0]
     assert isinstance(act.what, Publication)
     return act.what.event.size
 
@@ -41,8 +41,8 @@ def test_the_same_seed_gives_the_same_acts_in_order_by_whom_was_asked(
     subscribing: list[int], publishing: list[int], timing: Timing, seed: int
 ) -> None:
     workload = Workload(
-        subscribers=tuple(Subscribers(count=count, filter=("a = 1", "a = 2"), stop=3.0) for count in subscribing),
-        publishers=tuple(Publishers(count=count, rate=2, timing=timing) for count in publishing),
+        subscribers=tuple(SubscriberGroup(count=count, filter=("a = 1", "a = 2"), stop=3.0) for count in subscribing),
+        publishers=tuple(PublisherGroup(count=count, rate=2, timing=timing) for count in publishing),
     )
     assert not list(workload.problems(24, 5.0))
     made = list(acts(workload, 24, seed, 5 * S))
@@ -66,20 +66,20 @@ def test_the_same_seed_gives_the_same_acts_in_order_by_whom_was_asked(
 
 
 def test_another_seed_gives_other_acts() -> None:
-    workload = Workload(subscribers=(Subscribers(count=3),), publishers=(Publishers(count=3, rate=1),))
+    workload = Workload(subscribers=(SubscriberGroup(count=3),), publishers=(PublisherGroup(count=3, rate=1),))
     first, second = (list(acts(workload, 100, seed, 10 * S)) for seed in (1, 2))
     assert {act.node for act in first} != {act.node for act in second}
     assert {act.time for act in first} != {act.time for act in second}
 
 
 def test_a_publisher_does_the_same_whoever_else_publishes() -> None:
-    alone = Workload(publishers=(Publishers(nodes=(1,), rate=1, timing="poisson"),))
-    among = Workload(publishers=(Publishers(nodes=(0, 1), rate=1, timing="poisson"),))
+    alone = Workload(publishers=(PublisherGroup(nodes=(1,), rate=1, timing="poisson"),))
+    among = Workload(publishers=(PublisherGroup(nodes=(0, 1), rate=1, timing="poisson"),))
     assert publications(alone) == [act for act in publications(among) if act.node == 1]
 
 
 def test_periodic_is_even_from_within_the_first_interval() -> None:
-    workload = Workload(publishers=(Publishers(nodes=(1,), rate=4, start=10, stop=20),))
+    workload = Workload(publishers=(PublisherGroup(nodes=(1,), rate=4, start=10, stop=20),))
     times = [act.time for act in publications(workload)]
     assert len(times) == 40
     assert 10 * S <= times[0] < 10 * S + S // 4
@@ -88,7 +88,7 @@ def test_periodic_is_even_from_within_the_first_interval() -> None:
 
 def test_poisson_has_its_rate_and_the_spread_of_its_kind() -> None:
     # 5000 expected, standard deviation 71: five of them. Gaps of an exponential have a coefficient of variation of 1.
-    workload = Workload(publishers=(Publishers(nodes=(1,), rate=5, timing="poisson"),))
+    workload = Workload(publishers=(PublisherGroup(nodes=(1,), rate=5, timing="poisson"),))
     times = [act.time for act in publications(workload, end=1000 * S)]
     assert 4650 < len(times) < 5350
     gaps = [b - a for a, b in pairwise(times)]
@@ -111,7 +111,7 @@ def test_where_no_payload_gives_the_size_it_is_a_little_less(size: int) -> None:
 
 
 def test_content_is_drawn_as_described() -> None:
-    described = Publishers(
+    described = PublisherGroup(
         nodes=(1,),
         rate=10,
         type="offer",
@@ -129,7 +129,7 @@ def test_content_is_drawn_as_described() -> None:
 
 
 def test_subscriptions_start_stop_and_have_one_of_the_filters() -> None:
-    group = Subscribers(nodes=(4, 2), filter=("a = 1", "b = 2"), start=1, stop=2)
+    group = SubscriberGroup(nodes=(4, 2), filter=("a = 1", "b = 2"), start=1, stop=2)
     made = list(acts(Workload(subscribers=(group,)), 5, 1, 10 * S))
     assert [(act.time, act.node) for act in made] == [(S, 2), (S, 4), (2 * S, 2), (2 * S, 4)]
     wanted = [act.what.filter for act in made if isinstance(act.what, Subscription)]
@@ -137,7 +137,7 @@ def test_subscriptions_start_stop_and_have_one_of_the_filters() -> None:
 
 
 def test_a_subscription_that_would_stop_after_the_end_just_lasts() -> None:
-    made = list(acts(Workload(subscribers=(Subscribers(nodes=(0,), stop=10),)), 1, 1, 10 * S))
+    made = list(acts(Workload(subscribers=(SubscriberGroup(nodes=(0,), stop=10),)), 1, 1, 10 * S))
     assert len(made) == 1
 
 
@@ -152,7 +152,7 @@ intervals = st.floats(0.5, 20.0)
 def test_a_node_that_changes_has_one_subscription_at_a_time_and_never_the_same_twice(
     change: float, start: float, stop: float | None, seed: int
 ) -> None:
-    group = Subscribers(nodes=(1, 3), filter=FILTERS, change=change, start=start, stop=stop)
+    group = SubscriberGroup(nodes=(1, 3), filter=FILTERS, change=change, start=start, stop=stop)
     made = list(acts(Workload(subscribers=(group,)), 4, seed, 30 * S))
     assert made == list(acts(Workload(subscribers=(group,)), 4, seed, 30 * S))
     ids = [act.what.id for act in made if isinstance(act.what, Subscription)]
@@ -180,17 +180,17 @@ def test_a_node_that_changes_has_one_subscription_at_a_time_and_never_the_same_t
 
 def test_changes_come_as_often_as_asked() -> None:
     """The first within 10 s, then every 10 s up to 100 s: ten, whatever the point of the first interval."""
-    group = Subscribers(nodes=(0,), filter=FILTERS, change=10)
+    group = SubscriberGroup(nodes=(0,), filter=FILTERS, change=10)
     made = list(acts(Workload(subscribers=(group,)), 1, 1, 100 * S))
     assert [type(act.what) for act in made] == [Subscription, *[int, Subscription] * 10]
 
 
 def test_who_changes_does_not_move_what_others_do() -> None:
     """The stable core, the publications and the first subscriptions are the same with and without changes."""
-    publishers = (Publishers(count=2, rate=1),)
+    publishers = (PublisherGroup(count=2, rate=1),)
 
     def of(change: float | None) -> list[tuple[object, ...]]:
-        groups = (Subscribers(count=3, filter=FILTERS, change=change), Subscribers(count=3, filter=FILTERS))
+        groups = (SubscriberGroup(count=3, filter=FILTERS, change=change), SubscriberGroup(count=3, filter=FILTERS))
         made = list(acts(Workload(subscribers=groups, publishers=publishers), 10, 1, 50 * S))
         first = [(act.node, act.what.filter) for act in made if isinstance(act.what, Subscription) and act.time == 0]
         return [*first, *((act.time, act.node, act.what) for act in made if isinstance(act.what, Publication))]
@@ -199,7 +199,9 @@ def test_who_changes_does_not_move_what_others_do() -> None:
 
 
 def test_without_disjoint_a_node_may_do_both() -> None:
-    workload = Workload(subscribers=(Subscribers(count=3),), publishers=(Publishers(count=3, rate=1),), disjoint=False)
+    workload = Workload(
+        subscribers=(SubscriberGroup(count=3),), publishers=(PublisherGroup(count=3, rate=1),), disjoint=False
+    )
     assert not list(workload.problems(3, 10.0))
     made = list(acts(workload, 3, 1, 10 * S))
     assert {act.node for act in made if isinstance(act.what, Publication)} == {0, 1, 2}
@@ -209,58 +211,58 @@ def test_a_scenario_file_may_ask_for_changes() -> None:
     group = {"count": 2, "filter": list(FILTERS), "change": 30}
     raw = {"nodes": 3, "duration": 5, "area": {"width": 9, "height": 9}, "workload": {"subscribers": [group]}}
     checked = check(raw, "here", Path())
-    assert checked.workload.subscribers == (Subscribers(count=2, filter=FILTERS, change=30.0),)
+    assert checked.workload.subscribers == (SubscriberGroup(count=2, filter=FILTERS, change=30.0),)
 
 
 @pytest.mark.parametrize(
     ("workload", "problem"),
     [
-        (Workload(subscribers=(Subscribers(),)), ("subscribers[0].count", "give either count or nodes")),
+        (Workload(subscribers=(SubscriberGroup(),)), ("subscribers[0].count", "give either count or nodes")),
         (
-            Workload(subscribers=(Subscribers(count=1, nodes=(1,)),)),
+            Workload(subscribers=(SubscriberGroup(count=1, nodes=(1,)),)),
             ("subscribers[0].count", "give either count or nodes"),
         ),
-        (Workload(subscribers=(Subscribers(count=0),)), ("subscribers[0].count", "0: at least one node")),
-        (Workload(subscribers=(Subscribers(count=4),)), ("subscribers", "4 of them, but there are only 3 nodes")),
+        (Workload(subscribers=(SubscriberGroup(count=0),)), ("subscribers[0].count", "0: at least one node")),
+        (Workload(subscribers=(SubscriberGroup(count=4),)), ("subscribers", "4 of them, but there are only 3 nodes")),
         (
-            Workload(subscribers=(Subscribers(nodes=(3,)),)),
+            Workload(subscribers=(SubscriberGroup(nodes=(3,)),)),
             ("subscribers[0].nodes", "3: nodes are numbered from 0 to 2"),
         ),
-        (Workload(subscribers=(Subscribers(nodes=(1, 1)),)), ("subscribers", "node 1 is named more than once")),
+        (Workload(subscribers=(SubscriberGroup(nodes=(1, 1)),)), ("subscribers", "node 1 is named more than once")),
         (
-            Workload(subscribers=(Subscribers(count=1, start=10),)),
+            Workload(subscribers=(SubscriberGroup(count=1, start=10),)),
             ("subscribers[0].start", "10 s is not before the end at 10 s"),
         ),
         (
-            Workload(subscribers=(Subscribers(count=1, start=2, stop=2),)),
+            Workload(subscribers=(SubscriberGroup(count=1, start=2, stop=2),)),
             ("subscribers[0].stop", "2 s is not after the start at 2 s"),
         ),
         (
-            Workload(subscribers=(Subscribers(count=1, filter=()),)),
+            Workload(subscribers=(SubscriberGroup(count=1, filter=()),)),
             ("subscribers[0].filter", "an empty list: at least one filter to draw from"),
         ),
         (
-            Workload(subscribers=(Subscribers(count=1, filter=("a = 1", "a=1"), change=5),)),
+            Workload(subscribers=(SubscriberGroup(count=1, filter=("a = 1", "a=1"), change=5),)),
             ("subscribers[0].change", "every 5 s, but there is no other filter to change to"),
         ),
         (
-            Workload(subscribers=(Subscribers(count=1, filter=FILTERS, change=0),)),
+            Workload(subscribers=(SubscriberGroup(count=1, filter=FILTERS, change=0),)),
             ("subscribers[0].change", "0 s: at least 0.001 s between two changes"),
         ),
         (
-            Workload(subscribers=(Subscribers(count=1, filter=FILTERS, change=float("nan")),)),
+            Workload(subscribers=(SubscriberGroup(count=1, filter=FILTERS, change=float("nan")),)),
             ("subscribers[0].change", "nan s: at least 0.001 s between two changes"),
         ),
         (
-            Workload(subscribers=(Subscribers(count=2),), publishers=(Publishers(count=2, rate=1),)),
+            Workload(subscribers=(SubscriberGroup(count=2),), publishers=(PublisherGroup(count=2, rate=1),)),
             ("publishers", "4 publishers and subscribers, but only 3 nodes; disjoint = false lets a node be both"),
         ),
         (
-            Workload(publishers=(Publishers(count=1, rate=1, attributes={"a": Span(low=2, high=1)}),)),
+            Workload(publishers=(PublisherGroup(count=1, rate=1, attributes={"a": Span(low=2, high=1)}),)),
             ("publishers[0].attributes.a", "low 2 is above high 1"),
         ),
         (
-            Workload(publishers=(Publishers(count=1, rate=1, attributes={"a": ()}),)),
+            Workload(publishers=(PublisherGroup(count=1, rate=1, attributes={"a": ()}),)),
             ("publishers[0].attributes.a", "an empty list: at least one value to draw from"),
         ),
     ],
@@ -271,7 +273,7 @@ def test_problems(workload: Workload, problem: tuple[str, str]) -> None:
 
 def test_contents_come_in_turn_over_drawn_attributes() -> None:
     contents: tuple[dict[str, str | int | float | bool], ...] = ({"a": 1}, {"a": 2, "b": "x"})
-    group = Publishers(nodes=(1,), rate=1, attributes={"c": 7}, contents=contents)
+    group = PublisherGroup(nodes=(1,), rate=1, attributes={"c": 7}, contents=contents)
     events = [
         act.what.event
         for act in publications(Workload(publishers=(group,)), end=4 * S)
@@ -284,7 +286,7 @@ def test_contents_come_in_turn_over_drawn_attributes() -> None:
         {"c": (7,), "a": (2,), "b": ("x",)},
     ]
     assert {event.size for event in events} == {256}
-    long = Publishers(nodes=(1,), rate=1, contents=({"a": 1}, {"a": "x" * 300}))
+    long = PublisherGroup(nodes=(1,), rate=1, contents=({"a": 1}, {"a": "x" * 300}))
     assert [field for field, _ in long.problems(2)] == ["size"]
 
 

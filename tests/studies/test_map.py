@@ -1,7 +1,6 @@
 """The map: who wins a cell, who is not separated, who is dominated; by hand, on few seeds."""
 
 import csv
-import json
 import math
 import re
 from collections import Counter
@@ -10,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 from studies.map import EXPERIMENTS, PARTS, causes, load_part, page, tables
 from studies.map.cells import Cell, Setting, cells, setting_of
@@ -19,6 +19,7 @@ from studies.map.tuning import is_shown, picks, tuned
 from studies.map.winners import judge
 from studies.map.words import compared, sentences
 
+from roamcast.campaign.define.described import ComparedVariant
 from roamcast.campaign.define.experiment import load_experiment
 from roamcast.campaign.define.plan import plan
 from roamcast.protocols.catalogue import CATALOGUE
@@ -157,14 +158,15 @@ def test_tuning_takes_the_cheapest_that_delivers_enough_or_the_one_that_delivers
 
 def test_the_budget_of_tuning_is_equal() -> None:
     (tuning,) = load_part("tuned", "usual")
-    by_protocol = Counter(setting_of({"name": one.name, "set": one.set}).protocol for one in tuning.variants)
+    by_protocol = Counter(setting_of(ComparedVariant(one.name, set=one.set)).protocol for one in tuning.variants)
     assert set(by_protocol.values()) == {6}
-    assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE)
+    untuned = {"roam"}  # it has no settings that a user must choose
+    assert {name.partition(" ")[0] for name in by_protocol} == set(CATALOGUE) - untuned
 
 
 def test_settings_of_variants() -> None:
     def made(name: str, **parameters: Any) -> Setting:  # noqa: ANN401  # any value of TOML
-        return setting_of({"name": "x", "set": {"protocol.name": name, "protocol.parameters": parameters}})
+        return setting_of(ComparedVariant("x", set={"protocol.name": name, "protocol.parameters": parameters}))
 
     assert made("gossip", p=0.5) == Setting("x", "gossip", 0.5, continuous=True)
     assert made("hint", credits=2) == Setting("x", "hint", 2, continuous=False)
@@ -173,15 +175,13 @@ def test_settings_of_variants() -> None:
 
 
 def test_only_seeds_that_all_have_count_and_no_delivery_is_an_infinite_cost() -> None:
-    runs: list[dict[str, Any]] = [
-        {"axes": json.dumps({"speed": 1}), "variant": variant, "seed": seed, "run": f"{variant}{seed}"}
+    rows = [
+        {"axes": '{"speed": 1}', "variant": variant, "seed": seed, DELIVERED: 1.0}
+        | {COST: None if (variant, seed) == ("flooding", 3) else 2.0}
         for variant, seeds in (("flooding", (1, 2, 3)), ("hint credits=0", (2, 3, 4)))
         for seed in seeds
     ]
-    values: dict[str, dict[str, float | None]] = {
-        str(row["run"]): {COST: None if row["run"] == "flooding3" else 2.0, DELIVERED: 1.0} for row in runs
-    }
-    (found,) = cells([FLOODING, HINT[0]], runs, values)
+    (found,) = cells([FLOODING, HINT[0]], pa.Table.from_pylist(rows))
     assert found.seeds == (2, 3)
     assert found.column(FLOODING, COST).tolist() == [2.0, math.inf]
 
@@ -245,15 +245,15 @@ DOCS, RESULTS = ROOT / "docs", ROOT / "studies" / "map" / "results"
 
 def test_the_page_and_its_figures_say_what_the_tables_say() -> None:
     found = tables.read(RESULTS)
-    written = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    assert page.page(written) == written, "run python -m studies.map.page"
+    written = page.PAGE.read_text(encoding="utf-8")
+    assert page.page() == written, "run python -m studies.map.page"
     for name, drawing in drawings(found).items():
         assert (DOCS / "pictures" / f"map-{name}.svg").read_text(encoding="utf-8") == drawing
 
 
 def test_intervals_written_by_hand_are_in_the_tables() -> None:
-    text = (DOCS / "choosing.md").read_text(encoding="utf-8")
-    by_hand = " ".join(re.sub(r"<!-- (map[a-z-]*) -->.*?<!-- /\1 -->", "", text, flags=re.DOTALL).split())
+    pages = DOCS / "choose.md", page.PAGE.with_name("README.md")
+    by_hand = " ".join(" ".join(file.read_text(encoding="utf-8").split()) for file in pages)
     measured = [triple for file in RESULTS.rglob("*.csv") for triple in _intervals(file)]
     claimed = re.findall(r"([\d.]+)(?: times)?(?: as much)? \[([\d.]+), ([\d.]+)\]", by_hand)
     assert len(claimed) >= 8

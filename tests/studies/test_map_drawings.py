@@ -4,8 +4,7 @@ import xml.etree.ElementTree as ET
 
 from studies.map import tables
 from studies.map.drawings import drawings
-
-from roamcast.report.paint import NOBODY, colour
+from studies.map.paint import NOBODY, colour
 
 SVG = "{http://www.w3.org/2000/svg}"
 WORLD = dict.fromkeys(tables.WORLD, "1")

@@ -287,7 +287,8 @@ def overlaps(ours: Keyed, theirs: Keyed) -> Keyed:
 
     Intervals of theirs with the same key must not overlap.
     """
-    return kernels.overlaps(*ours, *theirs)
+    # One layout of arrays, so that it is compiled once.
+    return kernels.overlaps(*map(np.ascontiguousarray, (*ours, *theirs)))
 
 
 def _table(facts: Mapping[str, pa.Table], name: str) -> pa.Table:

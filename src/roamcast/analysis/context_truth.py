@@ -2,7 +2,7 @@
 
 The ideal system of Frey and Roman (2007, section 4.2) matches "instantaneously ... based on information about the
 entire system configuration". A pair is *ideal* if there is an instant within both lifetimes at which all five
-conditions of `content/matching.py` hold, with some host in both contexts. It ignores grace periods and radio.
+conditions of `content/subscription.py` hold, with some host in both contexts. It ignores grace periods and radio.
 
 How instants are found, from facts alone (legs, attributes, subscriptions and publications):
 

@@ -11,7 +11,7 @@ import numpy as np
 
 from roamcast.analysis.contacts import READ, Contacts, Drawn, Reach, contacts
 from roamcast.analysis.run import Run, once
-from roamcast.analysis.why.record import Record, Settings
+from roamcast.analysis.why.record import Record, RunSettings
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario
 
@@ -37,7 +37,7 @@ def network(run: Run, *, directed: bool = False, drawn: Drawn = "mean") -> Conta
 def record(run: Run) -> Record:
     """A run's facts, prepared to explain why an event did not arrive."""
     scenario = run.scenario
-    settings = Settings(
+    settings = RunSettings(
         nodes=run.nodes,
         start=run.start,
         end=run.end,

@@ -6,14 +6,12 @@ from pathlib import Path
 
 import click
 import numpy as np
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from roamcast.analysis.arrivals import Arrivals, arrivals
 from roamcast.analysis.context_truth import has_contexts
 from roamcast.analysis.network import network
 from roamcast.campaign.folder.recorded import open_run
+from roamcast.cli.screen import plain_console, table
 from roamcast.errors import RoamcastError
 from roamcast.report.numbers import ABSENT
 from roamcast.units import seconds
@@ -38,7 +36,7 @@ from roamcast.units import seconds
     metavar="N",
     help="What was possible: hops that a transfer may take at one instant, through nodes that carry nothing.",
 )
-@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg", help="Draw the curves, too.")
+@click.option("--figure", type=click.Path(path_type=Path), metavar="FILE.svg", help="Also draw the curves.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
 def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path | None, as_json: bool) -> None:
     """Show how much arrived by each age, and how much could have.
@@ -77,7 +75,7 @@ def ages(run: Path, wanted: str | None, transfer: float, hops: int, figure: Path
         return
     _show(found, scenario.name)
     if contexts:
-        click.echo("By filters alone: contexts decide here, too, and the table does not look at them.")
+        click.echo("By filters alone: the contexts of this run are left out of the table.")
 
 
 def _ages(text: str, duration: float) -> list[int]:
@@ -109,14 +107,11 @@ def _as_dict(found: Arrivals) -> dict[str, object]:
 
 
 def _show(found: Arrivals, name: str) -> None:
-    console = Console(markup=False, highlight=False)
+    console = plain_console()
     console.print(f"{name}: {found.pairs} pairs of an event and a subscription elsewhere that wants it", soft_wrap=True)
-    table = Table(box=box.SIMPLE_HEAD, pad_edge=False)
-    for head in ("by age (s)", "delivered", "of the deliveries", "possible", "by the interested"):
-        table.add_column(head, justify="right", overflow="fold")
-    for age, *shares in zip(found.ages.tolist(), *_columns(found).values(), strict=True):
-        table.add_row(f"{age}", *(ABSENT if share is None else f"{share:.3f}" for share in shares))
-    console.print(table)
+    head = ("by age (s)", "delivered", "of the deliveries", "possible", "by the interested")
+    columns = ([ABSENT if share is None else f"{share:.3f}" for share in shares] for shares in _columns(found).values())
+    console.print(table(head, zip(map(str, found.ages.tolist()), *columns, strict=True), head))
     if found.peak is None:
         console.print(f"Nothing arrived within {found.ages[-1]} s.", soft_wrap=True)
         return

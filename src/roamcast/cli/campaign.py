@@ -4,7 +4,6 @@ import json
 import sys
 from collections import Counter
 from pathlib import Path
-from typing import Final
 
 import click
 import pyarrow.parquet as pq
@@ -20,58 +19,10 @@ from roamcast.cli.campaign_options import (
     print_plan,
     tell_failures,
 )
-from roamcast.cli.screen import screen_width
+from roamcast.cli.screen import example, screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures
 from roamcast.report import answers, write_report
 from roamcast.report.source import read_results
-
-EXAMPLE: Final = """\
-# Two protocols among people in a park, over the range of their radios. Run it:  roamcast campaign this-file.toml
-# Which runs, and how long they will take:    roamcast campaign this-file.toml --plan
-# Every field there is, with its default:     roamcast campaign --explain; of [scenario]: roamcast scenario --explain
-
-name = "park"                           # results go to out/park
-title = "Gossip beside flooding over the range of the radio"
-seeds = 5                               # per point and variant; more seeds, narrower intervals
-measures = ["delivery", "overhead", "delay_p95"]
-baseline = "flooding"                   # the others are compared with it, seed by seed
-
-[scenario]                              # as in a scenario file; or scenario = "file.toml"
-nodes = 30
-duration = 60                           # simulated seconds
-warmup = 10
-
-[scenario.area]                         # metres
-width = 600
-height = 400
-
-[[scenario.workload.subscribers]]
-count = 10
-filter = 'type = "offer" and price < 20'
-
-[[scenario.workload.publishers]]
-count = 2
-rate = 0.5                              # events per second and publisher
-type = "offer"
-attributes.price = { low = 1, high = 40 }
-
-[[axes]]                                # what is swept: any field of the scenario
-field = "radio.range"
-label = "range"
-values = [80, 120, 160]
-
-[[variants]]                            # what is compared
-name = "flooding"
-
-[[variants]]
-name = "gossip 0.7"
-set = { "protocol.name" = "gossip", "protocol.parameters.p" = 0.7 }
-
-[[figures]]                             # of the report: a measure over an axis
-id = "delivery"
-x = "range"
-y = "delivery"
-"""
 
 
 @click.command()
@@ -107,7 +58,7 @@ def campaign(
     same command again to continue an interrupted campaign. The exit code is 1 if a run failed.
     """
     if only_example:
-        click.echo(EXAMPLE, nl=False)
+        click.echo(example("experiment"), nl=False)
         return
     if only_explain:
         explain_experiments([load_experiment(file) for file in files])

@@ -5,12 +5,11 @@ from pathlib import Path
 from typing import Any, Final
 
 import click
-from rich import box
-from rich.console import Console
 from rich.table import Table
 
 from roamcast.campaign.decide.choice import THE_SAME
-from roamcast.cli.campaign_options import ABSENT
+from roamcast.cli.screen import plain_console, table
+from roamcast.report.numbers import ABSENT
 
 RESULT_FILE: Final = "choice.json"
 FIGURE_FILE: Final = "choice.svg"
@@ -22,7 +21,7 @@ _NAME: Final = 30
 
 def show(result: dict[str, Any], out: Path) -> None:
     """`result` is the content of `choice.json`."""
-    Console(markup=False, highlight=False).print(_table(result))
+    plain_console().print(_table(result))
     for one in result["dropped"]:
         click.echo(f"{one['arm']} dropped after {one['seeds']} seeds: {one['reason']}")
     click.echo(answer(result))
@@ -37,23 +36,26 @@ def show(result: dict[str, Any], out: Path) -> None:
 
 
 def _table(result: dict[str, Any]) -> Table:
-    """The candidates left come first, then the others, both by rank. The table fits a screen of 80 columns."""
-    table = Table(
-        box=box.SIMPLE_HEAD, pad_edge=False, caption=f"cost: {result['cost']['words']}", caption_justify="left"
+    """The candidates left come first, then the others, both by rank. The table fits a screen of 80 columns: the column
+    of the goal is folded where there is little room."""
+    goal = result["goal"]["words"]
+    unbroken = ["cost", "seeds", ""]
+    if max(map(len, result["race"]), default=0) <= _NAME:
+        unbroken.append("candidate")
+    return table(
+        ("candidate", goal, "cost", "seeds", ""),
+        [_row(name, result) for name in result["ranking"]],
+        [goal, "cost", "seeds"],
+        unbroken=unbroken,
+        caption=f"cost: {result['cost']['words']}",
     )
-    table.add_column("candidate", overflow="fold", no_wrap=max(map(len, result["race"]), default=0) <= _NAME)
-    # This column is folded where there is little room.
-    table.add_column(result["goal"]["words"], justify="right", overflow="fold")
-    for name in ("cost", "seeds", ""):
-        table.add_column(name, justify="right" if name else "left", no_wrap=True)
-    for name in result["ranking"]:
-        figures = result["fresh"].get(name) or result["race"][name]
-        seeds = f"{figures['seeds']} fresh" if name in result["fresh"] else str(figures["seeds"])
-        state = "" if name in result["left"] else "dropped"
-        table.add_row(
-            name, _interval(figures["goal"]).replace(" ", _UNBROKEN), _interval(figures["cost"]), seeds, state
-        )
-    return table
+
+
+def _row(name: str, result: dict[str, Any]) -> tuple[str, ...]:
+    figures = result["fresh"].get(name) or result["race"][name]
+    seeds = f"{figures['seeds']} fresh" if name in result["fresh"] else str(figures["seeds"])
+    state = "" if name in result["left"] else "dropped"
+    return name, _interval(figures["goal"]).replace(" ", _UNBROKEN), _interval(figures["cost"]), seeds, state
 
 
 def answer(result: dict[str, Any]) -> str:

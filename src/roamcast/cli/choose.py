@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Any
 import click
 from rich.console import Console
 
+from roamcast.analysis import compilation
 from roamcast.campaign.decide.choice import COST_UNITS, TIME_IS_UP, Choice
 from roamcast.campaign.define.around_trace import around_trace, in_words
 from roamcast.campaign.define.candidates import (
@@ -27,8 +28,8 @@ from roamcast.campaign.define.candidates import (
     with_candidates,
 )
 from roamcast.campaign.define.experiment import CampaignError, Experiment, Variant
-from roamcast.cli.campaign_options import LOCAL, master_option, setting
 from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
+from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
 from roamcast.sim.core.compilation import compile_if_needed
@@ -77,8 +78,7 @@ if TYPE_CHECKING:  # it imports Spark
     "protocols']",
 )
 @click.option("--out", type=LocalPath(), help="Folder for the results.  [default: out/choose-NAME]")
-@master_option
-@click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated.")
+@spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: a table]")
 def choose(
     network: Path,
@@ -88,8 +88,7 @@ def choose(
     minutes: float,
     candidates: tuple[str, ...],
     out: Path | None,
-    master: str | None,
-    settings: tuple[str, ...],
+    spark: SparkOptions,
     as_json: bool,
 ) -> None:
     """Find the cheapest protocol that reaches a goal on a network.
@@ -112,12 +111,12 @@ def choose(
         raise CampaignError(f"{network}: cannot be run by {reasons}")
     refuse_nothing_to_deliver(made, fit[0], within)
     out = out or Path("out") / f"choose-{network.stem}"
-    master = master or LOCAL
-    if master.startswith("local"):
+    if spark.master.startswith("local"):
         compile_if_needed(say)
+        compilation.compile_if_needed(say)
     _say_who(fit, refused)
     until = time.monotonic() + 60 * minutes
-    choice = _race(with_candidates(made, fit), wanted, out, until, master, dict(map(setting, settings)))
+    choice = _race(with_candidates(made, fit), wanted, out, until, spark)
     result = _result(choice, wanted, COST_UNITS[cost], out, fit) | {"scenario": made.source, "refused": refused}
     _write(result, made, fit, out)
     if as_json:
@@ -152,20 +151,17 @@ def _say_who(fit: Sequence[Variant], refused: Mapping[str, str]) -> None:
         say(f"left out: {name}: {why}")
 
 
-def _race(
-    experiment: Experiment, wanted: "Goal", out: Path, until: float, master: str, settings: dict[str, str]
-) -> Choice:
+def _race(experiment: Experiment, wanted: "Goal", out: Path, until: float, spark: SparkOptions) -> Choice:
     """Holds the race, with progress on the screen."""
-    from roamcast.pipeline.choose import Chooser  # they import Spark
-    from roamcast.pipeline.session import session
+    from roamcast.pipeline.choose import Chooser  # it imports Spark
 
     console = Console(stderr=True)
 
     def tell(line: str) -> None:
         console.print(line, markup=False, highlight=False, soft_wrap=True)
 
-    with shown(console) as report, session(master, settings) as spark:
-        return Chooser(spark, experiment, wanted, out, until=until, on_progress=report, tell=tell).choose()
+    with shown(console) as report, spark.session() as session:
+        return Chooser(session, experiment, wanted, out, until=until, on_progress=report, tell=tell).choose()
 
 
 def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Sequence[Variant]) -> dict[str, Any]:
@@ -192,14 +188,15 @@ def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Se
 
 def _write(result: dict[str, Any], made: Experiment, candidates: Sequence[Variant], out: Path) -> None:
     """The result, a figure, and the winner as a scenario; of several that are not separated, the first."""
-    from roamcast.report.choice import drawing
+    from roamcast.report.choice import race_figure  # it imports matplotlib
+    from roamcast.report.distribution import as_svg
 
     out.mkdir(parents=True, exist_ok=True)
     for name in (FIGURE_FILE, WINNER_FILE):
         (out / name).unlink(missing_ok=True)  # of an earlier race, with another goal
     (out / RESULT_FILE).write_text(json.dumps(result, indent=2) + "\n", encoding="utf-8")
     if result["race"]:
-        (out / FIGURE_FILE).write_text(drawing(result), encoding="utf-8")
+        (out / FIGURE_FILE).write_text(as_svg(race_figure(result)), encoding="utf-8")
     for one in candidates:
         if one.name in result["run"]:
             (out / WINNER_FILE).write_text(as_scenario(made, one, out), encoding="utf-8")

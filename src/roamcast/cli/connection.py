@@ -1,13 +1,13 @@
 """The connection to a node, and its options, for every verb that talks to one."""
 
 import asyncio
-import functools
 from collections.abc import Callable, Coroutine
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 
 import click
 
+from roamcast.cli.options import FILE, gathered
 from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import MAX_NODE
@@ -17,7 +17,6 @@ if TYPE_CHECKING:
     from roamcast.live.client import Client
 
 T = TypeVar("T")
-F = TypeVar("F", bound=Callable[..., Any])
 
 
 class Connection(NamedTuple):
@@ -38,54 +37,36 @@ class Connection(NamedTuple):
         return Client(address, token, tls_cert=self.tls_cert)
 
 
-def connecting(verb: F) -> F:
-    """Adds the options that say which node to use."""
-    options = (
-        click.option(
-            "--node",
-            type=click.IntRange(0, MAX_NODE),
-            metavar="NUMBER",
-            help="The node's number, if several run on this machine.",
-        ),
-        click.option(
-            "--api",
-            envvar=API_VARIABLE,
-            metavar="HOST:PORT|unix:PATH",
-            help=f"Address of the node's API.  [default: ${API_VARIABLE}, or your only node on this machine]",
-        ),
-        click.option(
-            "--token-file",
-            envvar=TOKEN_VARIABLE,
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help=f"File with the node's token, if it requires one.  [default: ${TOKEN_VARIABLE}, or none]",
-        ),
-        click.option(
-            "--tls-cert",
-            envvar=CERTIFICATE_VARIABLE,
-            type=click.Path(path_type=Path),
-            metavar="FILE",
-            help="Certificate of a node on another machine, or of the authority that signed it.  "
-            f"[default: ${CERTIFICATE_VARIABLE}, or those that this system trusts]",
-        ),
-    )
-
-    @functools.wraps(verb)
-    def connected(
-        *arguments: Any,  # noqa: ANN401  # of the verb
-        node: int | None,
-        api: str | None,
-        token_file: Path | None,
-        tls_cert: Path | None,
-        **others: Any,  # noqa: ANN401  # of the verb
-    ) -> Any:  # noqa: ANN401  # of the verb
-        return verb(*arguments, connection=Connection(node, api, token_file, tls_cert), **others)
-
-    decorated: Any = connected
-    for option in reversed(options):
-        decorated = option(decorated)
-    result: F = decorated
-    return result
+connecting = gathered(
+    "connection",
+    Connection,
+    click.option(
+        "--node",
+        type=click.IntRange(0, MAX_NODE),
+        metavar="NUMBER",
+        help="The node's number, if several run on this machine.",
+    ),
+    click.option(
+        "--api",
+        envvar=API_VARIABLE,
+        metavar="HOST:PORT|unix:PATH",
+        help=f"Address of the node's API.  [default: ${API_VARIABLE}, or your only node on this machine]",
+    ),
+    click.option(
+        "--token-file",
+        envvar=TOKEN_VARIABLE,
+        type=FILE,
+        help=f"File with the node's token, if it requires one.  [default: ${TOKEN_VARIABLE}, or none]",
+    ),
+    click.option(
+        "--tls-cert",
+        envvar=CERTIFICATE_VARIABLE,
+        type=FILE,
+        help="Certificate of a node on another machine, or of the authority that signed it.  "
+        f"[default: ${CERTIFICATE_VARIABLE}, or those that this system trusts]",
+    ),
+)
+"""Adds the options that say which node to use."""
 
 
 def read_context(text: str | None) -> Context | None:

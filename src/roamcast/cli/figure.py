@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
 
 FORMATS: Final = ("pdf", "svg", "png", "pgf")
@@ -39,8 +40,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 @click.option(
     "--out",
     "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="The file to write.  [default: MEASURE.FORMAT]",
 )
 def figure(
@@ -63,14 +63,14 @@ def figure(
     they can be told apart in grey and by colour-blind readers.
     """
     from roamcast.report.find import find_figure
-    from roamcast.report.paper import Look, length, save
+    from roamcast.report.paper import FigureLook, length, save
     from roamcast.report.source import read_results
 
     suffix = file.suffix[1:].lower() if file else ""
     if file and kind is None and suffix not in FORMATS:
         raise RoamcastError(f"--out {file}: ends in none of {', '.join(f'.{one}' for one in FORMATS)}: give --format")
     kind = kind or suffix or "pdf"
-    look = Look(length(width), length(height) if height else None, font_size, style, scale)
+    look = FigureLook(length(width), length(height) if height else None, font_size, style, scale)
     drawn = find_figure(read_results(out), name, experiment, over)
     target = file or Path(f"{name}.{kind}")
     save(drawn, target, kind, look)

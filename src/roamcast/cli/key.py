@@ -8,12 +8,12 @@ from typing import Any
 import click
 
 from roamcast.cli.connection import Connection, connecting, with_node
+from roamcast.cli.options import FILE
 from roamcast.content.event import MAX_NODE
 from roamcast.live.certificates import Members
 from roamcast.live.identity import PUBLIC, Identity, PublicKey
 from roamcast.live.key import KeyProblem, NetworkKey, load_owner, save_owner
 
-_FILE = click.Path(path_type=Path)
 _NODE = click.IntRange(0, MAX_NODE)
 
 
@@ -34,9 +34,9 @@ def key() -> None:
 
 
 @key.command()
-@click.argument("file", type=_FILE, metavar="FILE")
+@click.argument("file", type=FILE, metavar="FILE")
 @click.option(
-    "--owner", type=_FILE, metavar="FILE", help="Also create an owner, and write the owner's key to this file."
+    "--owner", type=FILE, metavar="FILE", help="Also create an owner, and write the owner's key to this file."
 )
 def new(file: Path, owner: Path | None) -> None:
     """Write a new key to FILE, and print its fingerprint.
@@ -53,7 +53,7 @@ def new(file: Path, owner: Path | None) -> None:
 
 
 @key.command()
-@click.argument("file", type=_FILE, metavar="FILE")
+@click.argument("file", type=FILE, metavar="FILE")
 def show(file: Path) -> None:
     """Print the fingerprint of the key in FILE, and the network's owner if it has one.
 
@@ -67,7 +67,7 @@ def show(file: Path) -> None:
 
 @key.command()
 @click.option("--id", "node", type=_NODE, required=True, help="The node's number.")
-@click.option("--store", type=_FILE, metavar="FILE", help="The node's store.  [default: as for 'roamcast node']")
+@click.option("--store", type=FILE, metavar="FILE", help="The node's store.  [default: as for 'roamcast node']")
 def identity(node: int, store: Path | None) -> None:
     """Print the identity of the node on this device, for 'roamcast key add'.
 
@@ -80,9 +80,9 @@ def identity(node: int, store: Path | None) -> None:
 
 def _by_owner(command: Callable[..., Any]) -> Callable[..., Any]:
     owner = click.option(
-        "--owner", type=_FILE, required=True, metavar="FILE", help="The owner's key, made by 'roamcast key new'."
+        "--owner", type=FILE, required=True, metavar="FILE", help="The owner's key, made by 'roamcast key new'."
     )
-    return click.argument("members", type=_FILE, metavar="MEMBERS")(owner(command))
+    return click.argument("members", type=FILE, metavar="MEMBERS")(owner(command))
 
 
 @key.command()

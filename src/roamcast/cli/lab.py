@@ -1,10 +1,7 @@
 """`roamcast lab`: runs a scenario on real node processes, alone or together with its simulated twin."""
 
 import asyncio
-import contextlib
-import importlib.metadata
 import json
-import platform
 import shlex
 import signal
 import sys
@@ -14,27 +11,19 @@ from pathlib import Path
 from typing import Any, Final, TypeVar
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
-from roamcast.analysis.measures.contexts import truth
-from roamcast.analysis.summary import summarise
-from roamcast.campaign.folder.recorded import RUN_FILE, run_in, tables_in
-from roamcast.cli.paths import LocalPath
-from roamcast.cli.progress import say
-from roamcast.cli.run import named_deliveries, progress_bar, show_summary, warnings
-from roamcast.cli.run_folder import file_name, new_folder
+from roamcast.cli.progress import progress_bar, say
+from roamcast.cli.run_folder import RunOptions, run_into, run_options, versions
+from roamcast.cli.screen import plain_console, table
 from roamcast.facts.recorder import Sink
-from roamcast.facts.sinks import ParquetSink
+from roamcast.report.numbers import ABSENT
 from roamcast.sim.core.compilation import compile_if_needed
-from roamcast.sim.scenario.overrides import apply, changed
-from roamcast.sim.scenario.scenario import Scenario, check, parse, read_text
+from roamcast.sim.scenario.overrides import apply
+from roamcast.sim.scenario.scenario import Scenario, check, parse
 from roamcast.units import SECOND
 
 T = TypeVar("T")
 
-ABSENT: Final = "–"
 TWIN_MEASURES: Final[tuple[str, ...]] = (
     "delivery",
     "overhead",
@@ -52,19 +41,7 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
 
 
 @click.command()
-@click.argument("scenario", type=click.Path(path_type=Path), metavar="SCENARIO.toml")
-@click.option("--out", type=LocalPath(), help="Folder for the facts.  [default: out/NAME-lab-SEED]")
-@click.option("--force", is_flag=True, help="Replace the folder of an earlier run.")
-@click.option(
-    "--seed", type=click.IntRange(0, 2**63 - 1), help="Seed of all random numbers.  [default: the scenario's]"
-)
-@click.option(
-    "--set",
-    "changes",
-    multiple=True,
-    metavar="FIELD=VALUE",
-    help="Override a field of the scenario, as in 'run'. May be repeated.",
-)
+@run_options("out/NAME-lab-SEED")
 @click.option(
     "--netns",
     "in_namespaces",
@@ -86,22 +63,7 @@ TWIN_MEASURES: Final[tuple[str, ...]] = (
     metavar="FIELD=V1,V2,…",
     help="With --twin: run both worlds for each of these values of a field.",
 )
-@click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
-@click.option("--quiet", is_flag=True, help="Hide the progress bar.")
-def lab(
-    scenario: Path,
-    out: Path | None,
-    force: bool,
-    seed: int | None,
-    changes: tuple[str, ...],
-    in_namespaces: bool,
-    twin: bool,
-    mac: str,
-    runs: int,
-    axis: str | None,
-    as_json: bool,
-    quiet: bool,
-) -> None:
+def lab(options: RunOptions, in_namespaces: bool, twin: bool, mac: str, runs: int, axis: str | None) -> None:
     """Run a scenario on real node processes, in real time.
 
     Writes facts and prints a summary as 'roamcast run' does. An emulated ether on loopback delivers datagrams
@@ -111,8 +73,6 @@ def lab(
     from roamcast.lab import netns
     from roamcast.lab.air import check_possible
 
-    if seed is not None:
-        changes += (f"seed={seed}",)
     if runs > 1 and not twin:
         raise click.UsageError("--runs needs --twin; without it, start the lab once per seed")
     if axis is not None and not twin:
@@ -121,18 +81,15 @@ def lab(
         raise click.UsageError(
             "--netns excludes --twin: on a bridge every node hears every other, whatever the scenario says"
         )
-    text = read_text(scenario)
-    checked = changed(text, scenario, changes)
-    check_possible(checked, str(scenario))
+    text, checked = options.read()
+    check_possible(checked, str(options.file))
     if in_namespaces:
         netns.check_possible()
-    run_one = _Runner(scenario.parent, in_namespaces, shown=not (quiet or as_json))
+    run_one = _Runner(options.file.parent, in_namespaces, options.shows_progress)
     if twin:
-        out = out or Path("out") / f"{file_name(checked.name)}-twin"
-        _run_twins(scenario, text, changes, out, runs, mac, axis, run_one, as_json)
+        _run_twins(options, text, options.place(checked, "twin"), runs, mac, axis, run_one)
     else:
-        out = out or Path("out") / f"{file_name(checked.name)}-lab-{checked.seed}"
-        _run_once(checked, text, changes, out, force, run_one, as_json)
+        _run_once(options, text, checked, run_one)
     for problem in run_one.problems:
         click.echo(problem, err=True)
     if run_one.problems:
@@ -188,42 +145,17 @@ def _on_a_loop(work: Coroutine[Any, Any, T]) -> T:
         raise KeyboardInterrupt from None
 
 
-def _run_once(
-    checked: Scenario,
-    text: str,
-    changes: tuple[str, ...],
-    out: Path,
-    force: bool,
-    run_one: _Runner,
-    as_json: bool,
-) -> None:
-    with new_folder(out, force) as folder:
-        (folder / "scenario.toml").write_text(text, encoding="utf-8")
-        with contextlib.closing(ParquetSink(folder)) as sink:
-            run_one(checked, sink)
-        recorded = run_in(folder, checked).run
-        summary, contexts = summarise(recorded), truth(recorded)
-        record = {
-            "name": checked.name,
-            "seed": checked.seed,
-            "protocol": checked.protocol.name,
-            "versions": {
-                "roamcast": importlib.metadata.version("roamcast"),
-                "python": platform.python_version(),
-            },
-            "lab": run_one.report,
-            "warmup_s": checked.warmup,
-            "cooldown_s": checked.cooldown,
-            "changes": changes,
-            "tables": sorted(tables_in(folder)),
-            **named_deliveries(recorded, summary),
-            "warnings": list(warnings(checked, summary)),
-        }
-        (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
-    if as_json:
-        click.echo(json.dumps({"out": str(out), **record}))
+def _run_once(options: RunOptions, text: str, checked: Scenario, run_one: _Runner) -> None:
+    def work(sink: Sink) -> dict[str, Any]:
+        run_one(checked, sink)
+        return {"versions": versions(), "lab": run_one.report}
+
+    out = options.place(checked, f"lab-{checked.seed}")
+    finished = run_into(out, options, text, checked, work)
+    if options.as_json:
+        click.echo(json.dumps({"out": str(out), **finished.record}))
         return
-    show_summary(checked, summary, contexts)
+    finished.show()
     ready, late = run_one.report["setting_up_s"], 1000 * run_one.report["latest_act_s"]
     click.echo(
         f"{checked.nodes} nodes ready after {ready:.1f} s, then ran for {checked.duration:g} s; workload at most "
@@ -235,28 +167,21 @@ def _run_once(
 
 
 def _run_twins(
-    file: Path,
-    text: str,
-    changes: tuple[str, ...],
-    out: Path,
-    runs: int,
-    mac: str,
-    axis: str | None,
-    run_one: _Runner,
-    as_json: bool,
+    options: RunOptions, text: str, out: Path, runs: int, mac: str, axis: str | None, run_one: _Runner
 ) -> None:
     from roamcast.pipeline.twins import run_twins, side_by_side, twins
     from roamcast.report import write_report
 
+    file = options.file
     raw = parse(text, str(file))
-    for change in changes:
+    for change in options.changes:
         apply(change, raw)
     check(raw, str(file), file.parent)
     swept = None if axis is None else _axis(axis)
     wanted = twins(raw, str(file), file.parent, runs, ideal=mac == "ideal", axis=swept)
     words = ["roamcast", "lab", str(file), "--twin", "--runs", str(runs), "--mac", mac, "--out", str(out)]
     words += [] if axis is None else ["--axis", axis]
-    for change in changes:
+    for change in options.changes:
         words += ["--set", change]
     compile_if_needed(say)
     failures = run_twins(wanted, out, run_one, shlex.join(words), say)
@@ -265,7 +190,7 @@ def _run_twins(
         return
     found = side_by_side(out)
     report = write_report(out)
-    if as_json:
+    if options.as_json:
         click.echo(json.dumps({"out": str(out), "measures": found, "report": str(report)}))
         return
     for axes, measured in found.items():
@@ -286,14 +211,14 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 
 
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for name in ("measure", "live", "simulated"):
-        table.add_column(name, justify="left" if name == "measure" else "right", overflow="fold")
-    for name in TWIN_MEASURES:
-        cells = [found.get(name, {}).get(variant) for variant in ("live", "simulated")]
-        if any(cell is not None and cell["mean"] is not None for cell in cells):
-            table.add_row(name, *map(_interval, cells))
-    Console(markup=False, highlight=False).print(table)
+    head = ("measure", "live", "simulated")
+    rows = [(name, [found.get(name, {}).get(variant) for variant in head[1:]]) for name in TWIN_MEASURES]
+    known = [
+        (name, *map(_interval, cells))
+        for name, cells in rows
+        if any(cell and cell["mean"] is not None for cell in cells)
+    ]
+    plain_console().print(table(head, known, head[1:], title=title))
 
 
 def _interval(cell: dict[str, Any] | None) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 
 import click
 
+from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
 from roamcast.live.settings import API_VARIABLE, DEFAULT_PORT, NodeSettings, host_and_port
 
@@ -33,14 +34,12 @@ FAILED = 1
 )
 @click.option(
     "--key",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="The network's key, made by 'roamcast key new'. Required unless --insecure is given.",
 )
 @click.option(
     "--old-key",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="The network's former key, accepted too while the network changes its key.",
 )
 @click.option("--insecure", is_flag=True, help="Run without a key: anyone in range can read and forge messages.")
@@ -58,8 +57,7 @@ FAILED = 1
 )
 @click.option(
     "--store",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Database of everything that must survive a crash.  [default: ~/.local/state/roamcast/node-ID.store]",
 )
 @click.option(
@@ -85,17 +83,15 @@ FAILED = 1
 )
 @click.option(
     "--token-file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="File with the token that clients of the API must present. Required if the API listens beyond loopback.",
 )
 @click.option(
     "--tls-cert",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="Certificate of the API, in PEM. Required if the API listens beyond loopback.",
 )
-@click.option("--tls-key", type=click.Path(path_type=Path), metavar="FILE", help="Private key of --tls-cert, in PEM.")
+@click.option("--tls-key", type=FILE, help="Private key of --tls-cert, in PEM.")
 @click.option(
     "--facts", type=click.Path(path_type=Path), metavar="DIR", help="Write facts to this folder.  [default: no facts]"
 )

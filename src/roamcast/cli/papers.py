@@ -1,7 +1,6 @@
 """`roamcast papers`: reproduces the papers' evaluations, and judges their claims."""
 
 import json
-import os
 import sys
 import textwrap
 from collections import Counter
@@ -11,6 +10,8 @@ from typing import Any, Final
 
 import click
 import pyarrow.parquet as pq
+from msgspec import to_builtins
+from msgspec.structs import replace
 
 from roamcast import papers as data
 from roamcast.campaign.define.plan import Experiment, plan
@@ -25,11 +26,11 @@ from roamcast.cli.campaign_options import (
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim, load_claims
 from roamcast.papers.until import Decided
+from roamcast.papers.verdict import JudgedClaim, write_claims
 
 MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 WIDTH: Final = 100
 """Width of the output, in characters."""
-CLAIMS_FILE: Final = "claims.json"
 PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its verdicts do not count."
 
 
@@ -106,15 +107,15 @@ def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | N
         judged = judge(claims, read_values(out), read_about(out))
     else:  # each claim was judged at the look that decided it
         judged = [decided.verdicts[claim.id] for claim in claims]
-    verdicts = [verdict.as_dict() for verdict in judged]
-    for verdict in verdicts if quick else ():
-        verdict |= {"explanation": PREVIEW if verdict["checks"] else "", "tested": None}
-    draft = out / f".{CLAIMS_FILE}.{os.getpid()}"
-    draft.write_text(json.dumps(verdicts, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
-    draft.replace(out / CLAIMS_FILE)
+    verdicts = [verdict.record() for verdict in judged]
+    if quick:
+        verdicts = [replace(one, explanation=PREVIEW if one.checks else "", tested=None) for one in verdicts]
+    write_claims(out, verdicts)
     report = write_report(out)
     if as_json:
-        click.echo(json.dumps({"claims": verdicts, "preview": quick, "report": str(report)}, ensure_ascii=False))
+        click.echo(
+            json.dumps({"claims": to_builtins(verdicts), "preview": quick, "report": str(report)}, ensure_ascii=False)
+        )
         return
     _show(verdicts)
     if quick:
@@ -149,11 +150,11 @@ def _list(listed: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"    claims {ids[0]} to {ids[-1]}, {checked} of them with checks"
 
 
-def _show(verdicts: Sequence[dict[str, Any]]) -> None:
+def _show(verdicts: Sequence[JudgedClaim]) -> None:
     """Prints the ledger: each claim's verdict, what was measured, and why; claims without checks take one line."""
     for verdict in verdicts:
         click.echo("\n".join(_claim(verdict)))
-    counts = Counter(verdict["verdict"] for verdict in verdicts)
+    counts = Counter[str](verdict.verdict for verdict in verdicts)
     click.echo(
         "claims: " + ", ".join(f"{count} {_in_number(word, count)}" for word in MARKS if (count := counts[word]))
     )
@@ -164,25 +165,28 @@ def _in_number(verdict: str, count: int) -> str:
     return verdict if count == 1 else {"holds": "hold", "does not hold": "do not hold"}.get(verdict, verdict)
 
 
-def _claim(verdict: dict[str, Any]) -> Iterator[str]:
-    head = [f"{verdict['id']:<3} {_marked(verdict['verdict'])}"]
-    if verdict["of"]:
-        head += [f"{verdict['held']} of {verdict['of']} checks hold", f"main point (*): {_marked(verdict['main'])}"]
+def _claim(verdict: JudgedClaim) -> Iterator[str]:
+    head = [f"{verdict.id:<3} {_marked(verdict.verdict)}"]
+    if verdict.of:
+        head += [
+            f"{verdict.held} of {verdict.of} checks hold",
+            f"main point (*): {_marked(verdict.main or verdict.verdict)}",
+        ]
     yield " · ".join(head)
-    yield from _wrapped(verdict["text"])
-    for check in verdict["checks"]:
-        if check["judged"]:
-            mark = f"{MARKS[check['verdict']]}{'*' if check['main'] else ' '}"
-            missed = f"; misses by {check['misses']}" if check["misses"] else ""
-            yield from _wrapped(f"{check['says']}: {check['measured']}{missed}", f"{mark} ")
-        elif check["explains"] and verdict["verdict"] != "holds":
-            yield from _wrapped(f"{check['explains']}: {check['says']}: {check['measured']}", "→  ")
-    beside = sum(not check["judged"] and not check["explains"] for check in verdict["checks"])
+    yield from _wrapped(verdict.text)
+    for check in verdict.checks:
+        if check.judged:
+            mark = f"{MARKS[check.verdict]}{'*' if check.main else ' '}"
+            missed = f"; misses by {check.misses}" if check.misses else ""
+            yield from _wrapped(f"{check.says}: {check.measured}{missed}", f"{mark} ")
+        elif check.explains and verdict.verdict != "holds":
+            yield from _wrapped(f"{check.explains}: {check.says}: {check.measured}", "→  ")
+    beside = sum(not check.judged and not check.explains for check in verdict.checks)
     if beside:
         yield from _wrapped(f"{beside} more for comparison only; see the report", "·  ")
-    if verdict["explanation"] and verdict["explanation"] != PREVIEW and verdict["verdict"] != "holds":
-        how = "tested" if verdict["tested"] else "a guess, not tested"
-        yield from _wrapped(f"Explanation ({how}): {verdict['explanation']}")
+    if verdict.explanation and verdict.explanation != PREVIEW and verdict.verdict != "holds":
+        how = "tested" if verdict.tested else "a guess, not tested"
+        yield from _wrapped(f"Explanation ({how}): {verdict.explanation}")
     yield ""
 
 

@@ -1,15 +1,19 @@
-"""Shows the progress of a campaign: a bar on a terminal, otherwise a line now and then."""
+"""Shows the progress of a campaign or a run: a bar on a terminal; of a campaign, otherwise a line now and then."""
 
 import contextlib
+import sys
 import time
 from collections.abc import Callable, Iterator
 from typing import Final
 
 import click
 from rich.console import Console
-from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn
+from rich.progress import BarColumn, Progress, TextColumn, TimeElapsedColumn, TimeRemainingColumn
 
 from roamcast.campaign.progress import OnProgress, State
+from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.world import OnTime
+from roamcast.units import SECOND
 
 QUIET_FOR: Final = 30.0
 """Seconds between two lines while nothing notable happens."""
@@ -25,7 +29,7 @@ def say(line: str) -> None:
 def shown(console: Console) -> Iterator[OnProgress]:
     """Gives a function that shows states, in the way the console allows."""
     if not console.is_terminal:
-        yield Lines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+        yield ProgressLines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
         return
     columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:
@@ -35,7 +39,7 @@ def shown(console: Console) -> Iterator[OnProgress]:
         )
 
 
-class Lines:
+class ProgressLines:
     """Prints the first state of every start, the last, every tenth of the work, each failure, and a sign of life."""
 
     def __init__(self, tell: Callable[[str], None]) -> None:
@@ -80,3 +84,21 @@ def duration(seconds: float) -> str:
     if minutes < 60:
         return f"{minutes} min"
     return f"{minutes // 60} h {minutes % 60} min"
+
+
+@contextlib.contextmanager
+def progress_bar(checked: Scenario, shown: bool) -> Iterator[OnTime | None]:
+    """A bar in simulated time on stderr, if that is a terminal."""
+    if not (shown and sys.stderr.isatty()):
+        yield None
+        return
+    columns = (
+        TextColumn("{task.description}", markup=False),
+        BarColumn(),
+        TextColumn("{task.completed:.0f} of {task.total:g} s"),
+        TimeElapsedColumn(),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=Console(stderr=True), transient=True) as bar:
+        task = bar.add_task(checked.name, total=checked.duration)
+        yield lambda now: bar.update(task, completed=now / SECOND)

@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Any, Final, get_args
 import click
 
 from roamcast.cli.connection import Connection, connecting, read_context, with_node
+from roamcast.cli.options import FILE
 from roamcast.config.values import typed_value
 from roamcast.content.document import Carry
 from roamcast.content.event import Event
@@ -36,8 +37,7 @@ _ALMOST_A_NUMBER: Final = re.compile(r"[+-]?(\d+,\d+|\d+\.|\.\d+)")
 )
 @click.option(
     "--schema",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="With --xml: XML schema that the document must fit and that gives the types.  [default: types by their form]",
 )
 @click.option(
@@ -48,8 +48,7 @@ _ALMOST_A_NUMBER: Final = re.compile(r"[+-]?(\d+,\d+|\d+\.|\.\d+)")
 @click.option(
     "--payload",
     "file",
-    type=click.Path(path_type=Path),
-    metavar="FILE",
+    type=FILE,
     help="File whose bytes the event carries.  [default: none]",
 )
 @click.option(
@@ -113,7 +112,7 @@ def pub(
             "--xml takes the event from a document and cannot be combined with other options about the event"
         )
     if document is None and (schema or carry):
-        raise click.UsageError("--schema and --carry go with --xml")
+        raise click.UsageError("--schema and --carry need --xml")
     if lines and (described or any(value is not None for value in options.values())):
         raise click.UsageError(
             "--lines reads whole events from stdin and cannot be combined with other options about the event"

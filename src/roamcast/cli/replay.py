@@ -24,12 +24,12 @@ def replay(run: Path, beside: Path | None, show: bool) -> None:
 
     With RUN2, the page plays both in step: two protocols, say, on the same movement.
     """
-    from roamcast.report.replay import missing, write_replay
+    from roamcast.report.replay import write_replay
 
     runs = [open_run(place) for place in (run, beside) if place is not None]
     page = write_replay(*runs)
     click.echo(page)
-    tell_missing(list(dict.fromkeys(field for recorded in runs for field in missing(recorded))))
+    tell_missing(list(dict.fromkeys(field for recorded in runs for field in recorded.record.missing)))
     if show:
         webbrowser.open(page.resolve().as_uri())
 

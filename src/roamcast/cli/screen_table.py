@@ -6,14 +6,15 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Final
 
-from rich import box
 from rich.console import Console
 from rich.table import Table
 
+from roamcast.campaign.define.described import ReportedExperiment
+from roamcast.cli.screen import plain_console, table
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, estimate, value_text
 from roamcast.report.plans import drawn_measures
-from roamcast.report.source import Experiment, Results, Row
+from roamcast.report.source import ReportData, SummaryRow
 
 _NAMED: Final = 8
 """How many of the missing columns are named."""
@@ -27,27 +28,21 @@ def print_table(console: Console, title: str, head: Sequence[str], rows: Body, k
     """The first `keys` columns are always shown; `where` says where to find the missing ones."""
     count = min(len(head), keys + _MOST)
     endless = Console(width=10_000)  # a console measures no table as wider than itself
-    while count > keys + 1 and endless.measure(_table(title, head, rows, count)).maximum > console.width:
+
+    def cut(count: int) -> Table:
+        return table(head[:count], [row[:count] for row in rows], head[1:], title=title)
+
+    while count > keys + 1 and endless.measure(cut(count)).maximum > console.width:
         count -= 1
-    console.print(_table(title, head, rows, count))
+    console.print(cut(count))
     if left := head[count:]:
         names = ", ".join(left[:_NAMED]) + (f" and {len(left) - _NAMED} more" if len(left) > _NAMED else "")
-        console.print(f"Not shown, for want of width: {names}; {where}.", soft_wrap=True)
+        console.print(f"Not shown, as the screen is too narrow: {names}; {where}.", soft_wrap=True)
 
 
-def _table(title: str, head: Sequence[str], rows: Body, count: int) -> Table:
-    """Cells that are still too wide are folded, not cut."""
-    table = Table(box=box.SIMPLE_HEAD, title=title, title_justify="left", pad_edge=False)
-    for at, name in enumerate(head[:count]):
-        table.add_column(name, justify="right" if at else "left", overflow="fold")
-    for row in rows:
-        table.add_row(*row[:count])
-    return table
-
-
-def show_measures(results: Results, report: Path) -> None:
+def show_measures(results: ReportData, report: Path) -> None:
     """A table for each experiment: its points in the order of its variants, its measures as columns."""
-    console = Console(markup=False, highlight=False)
+    console = plain_console()
     for experiment in results.campaign.experiments:
         mine = [row for row in results.rows if row.experiment == experiment.name]
         labels = [axis.label for axis in experiment.axes]
@@ -59,23 +54,23 @@ def show_measures(results: Results, report: Path) -> None:
         print_table(console, experiment.title or experiment.name, head, rows, 1 + len(labels), f"all are in {report}")
 
 
-def _points(experiment: Experiment, rows: Sequence[Row]) -> list[list[Row]]:
+def _points(experiment: ReportedExperiment, rows: Sequence[SummaryRow]) -> list[list[SummaryRow]]:
     """The rows of each variant at each point."""
-    points: dict[tuple[str, str], list[Row]] = {}
+    points: dict[tuple[str, str], list[SummaryRow]] = {}
     for row in rows:
         points.setdefault((row.variant, str(row.axes)), []).append(row)
     order = {name: index for index, name in enumerate(variants_of(experiment, list(rows)))}
     return sorted(points.values(), key=lambda point: order[point[0].variant])
 
 
-def _cells(point: Sequence[Row], labels: Sequence[str], measures: Sequence[str]) -> list[str]:
+def _cells(point: Sequence[SummaryRow], labels: Sequence[str], measures: Sequence[str]) -> list[str]:
     axes, by_measure = point[0].axes, {row.measure: row for row in point}
     places = (value_text(axes[label]) if label in axes else ABSENT for label in labels)
     found = (by_measure.get(name) for name in measures)
     return [point[0].variant, *places, *(ABSENT if row is None else _interval(row) for row in found)]
 
 
-def _interval(row: Row) -> str:
+def _interval(row: SummaryRow) -> str:
     """Mean and half the interval's width; shorter than the ends that the report shows for a clipped interval."""
     if row.mean is None or row.low is None or row.high is None:
         return estimate(row.mean, None, None)

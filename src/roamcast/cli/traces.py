@@ -8,13 +8,13 @@ from typing import Any, Final, TypeVar
 
 import click
 
-from roamcast.cli.campaign_options import LOCAL, master_option, setting
+from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
-from roamcast.sim.mobility.export import How, taken
+from roamcast.sim.mobility.export import ExportOptions, taken
 from roamcast.sim.mobility.samples import NAMES
-from roamcast.sim.mobility.trace import About, read_about
+from roamcast.sim.mobility.trace import TraceDescription, read_about
 from roamcast.sim.scenario.scenario import load
 
 IMPORTS: Final = (
@@ -47,16 +47,6 @@ def traces() -> None:
       roamcast traces contacts rides.trace --range 250 --out meetings.trace
       roamcast traces export first.toml --format ns2 --out first.tcl
     """
-
-
-def _spark(verb: F) -> F:
-    """The options of commands that run on Spark."""
-    for option in (
-        click.option("--conf", "settings", multiple=True, metavar="K=V", help="A Spark setting. May be repeated."),
-        master_option,
-    ):
-        verb = option(verb)
-    return verb
 
 
 def _is_large(source: Path) -> bool:
@@ -114,8 +104,8 @@ def _tick(verb: F) -> F:
     metavar="ZONE",
     help="For CSV: the time zone of dates and times without an offset, such as Europe/Rome.  [default: UTC]",
 )
-@click.option("--force", is_flag=True, help="Make a trace of an implausible recording, too, with a warning.")
-@_spark
+@click.option("--force", is_flag=True, help="Make a trace even of an implausible recording, with a warning.")
+@spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def import_(
     source: Path,
@@ -132,8 +122,7 @@ def import_(
     columns: str | None,
     timezone: str | None,
     force: bool,
-    master: str | None,
-    settings: tuple[str, ...],
+    spark: SparkOptions,
     as_json: bool,
 ) -> None:
     """Make a trace from a recording.
@@ -147,14 +136,13 @@ def import_(
     connection events), GPX, CSV with metres or latitude and longitude, contact lists. .gz is read
     as well; FILE may be a folder of such files.
     """
-    from roamcast.pipeline.session import session  # Spark takes a second to import
-    from roamcast.pipeline.traces.importing import Options, import_trace
-    from roamcast.pipeline.traces.samples import Cut
+    from roamcast.pipeline.traces.importing import Options, import_trace  # Spark takes a second to import
+    from roamcast.pipeline.traces.samples import Selection
     from roamcast.pipeline.traces.verdict import doubts, refused_share
 
     options = Options(
         form,
-        Cut(gap, tolerance, start, end, _box(box)),
+        Selection(gap, tolerance, start, end, _box(box)),
         geo,
         scan,
         observers_only,
@@ -162,9 +150,8 @@ def import_(
         timezone,
         force,
     )
-    conf, heavy = dict(map(setting, settings)), _is_large(source)
-    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces import") as spark:
-        about = import_trace(spark, source, out, options)
+    with spark.session("roamcast traces import", heavy=_is_large(source)) as session:
+        about = import_trace(session, source, out, options)
     if as_json:
         import msgspec
 
@@ -208,13 +195,13 @@ def _columns(text: str | None) -> dict[str, str]:
     return named
 
 
-def _show(out: Path, about: About) -> None:
+def _show(out: Path, about: TraceDescription) -> None:
     what = f"{about.rows} legs" if about.kind == "positions" else f"{about.rows} contacts"
     place = f", {about.width:.0f} m × {about.height:.0f} m" if about.kind == "positions" else ""
     click.echo(f"{out}: {about.nodes} nodes, {about.span:g} s{place}, {what}")
 
 
-def _scenario(out: Path, about: About) -> str:
+def _scenario(out: Path, about: TraceDescription) -> str:
     """The lines to copy into a scenario."""
     if about.kind == "contacts":
         return f'\n[radio]\npropagation = "links"\n\n[links]\nfile = "{out}"'
@@ -232,15 +219,14 @@ def _scenario(out: Path, about: About) -> str:
 )
 @_tick
 @click.option("--figure", type=_PATH, help="Draw how long contacts last, and the times between them, as an SVG file.")
-@_spark
+@spark_options
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object.  [default: text]")
 def describe(
     trace: Path,
     reach: float | None,
     tick: float,
     figure: Path | None,
-    master: str | None,
-    settings: tuple[str, ...],
+    spark: SparkOptions,
     as_json: bool,
 ) -> None:
     """Describe a trace.
@@ -248,16 +234,14 @@ def describe(
     Nodes, span and speeds of TRACE; with a range, also degree and islands over time, contacts and the times between
     them.
     """
-    from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.describe import describe as tell
     from roamcast.report.distribution import distribution
 
     if figure is not None and reach is None and read_about(trace).kind == "positions":
         raise ConfigError("--figure needs --range: without it there are no contacts")
     read_about(trace)
-    conf, heavy = dict(map(setting, settings)), _is_large(trace)
-    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces describe") as spark:
-        found = tell(spark, trace, reach, tick)
+    with spark.session("roamcast traces describe", heavy=_is_large(trace)) as session:
+        found = tell(session, trace, reach, tick)
     if figure is not None:
         curves = {"contacts": found["contact"]["longer"], "until the next": found["between_contacts"]["longer"]}
         drawn = distribution(
@@ -306,19 +290,17 @@ def _quantiles(values: dict[str, Any]) -> str:
 @click.argument("trace", type=_PATH, metavar="TRACE")
 @click.option("--range", "reach", type=click.FloatRange(0, min_open=True), required=True, help="Radio range in m.")
 @click.option("--out", type=_PATH, required=True, help="The trace of contacts to make.")
-@_spark
-def contacts(trace: Path, reach: float, out: Path, master: str | None, settings: tuple[str, ...]) -> None:
+@spark_options
+def contacts(trace: Path, reach: float, out: Path, spark: SparkOptions) -> None:
     """Make a trace of contacts from positions.
 
     Who is within a range of whom in TRACE, from when to when.
     """
-    from roamcast.pipeline.session import session
     from roamcast.pipeline.traces.importing import contacts_trace
 
     read_about(trace, "positions")
-    conf, heavy = dict(map(setting, settings)), _is_large(trace)
-    with session(master or LOCAL, conf, heavy=heavy, name="roamcast traces contacts") as spark:
-        about = contacts_trace(spark, trace, reach, out)
+    with spark.session("roamcast traces contacts", heavy=_is_large(trace)) as session:
+        about = contacts_trace(session, trace, reach, out)
     _show(out, about)
     click.echo(_scenario(out, about))
 
@@ -347,6 +329,8 @@ def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float, 
     walks = one.moving.walks(one.area, one.nodes, one.seed if seed is None else seed, scenario.parent)
     draft = out.with_name(f".{out.name}.draft")
     with draft.open("w", encoding="ascii") as file:
-        file.writelines(f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, How(tick, corner)))
+        file.writelines(
+            f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, ExportOptions(tick, corner))
+        )
     draft.replace(out)
     click.echo(f"{out}: {one.nodes} nodes, {one.duration:g} s")

@@ -5,11 +5,9 @@ from pathlib import Path
 from typing import Any
 
 import click
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from roamcast.campaign.folder.recorded import RecordedRun, open_run
+from roamcast.cli.screen import plain_console, table
 from roamcast.content.event import event_name
 from roamcast.errors import RoamcastError
 from roamcast.units import SECOND
@@ -68,13 +66,10 @@ def _explain(recorded: RecordedRun, event: int, node: int, as_json: bool) -> Non
             json.dumps(_as_dict(explanation, text.paragraph(record, explanation), list(text.rows(record, explanation))))
         )
         return
-    console = Console(markup=False, highlight=False)
+    console = plain_console()
     console.print(text.paragraph(record, explanation), soft_wrap=not console.is_terminal)
     if explanation.attempts:
-        table = Table(*text.HEAD, box=box.SIMPLE_HEAD)
-        for row in text.rows(record, explanation):
-            table.add_row(*row)
-        console.print(table)
+        console.print(table(text.HEAD, text.rows(record, explanation)))
 
 
 def _as_dict(explanation: Any, words: str, rows: list[tuple[str, ...]]) -> dict[str, Any]:  # noqa: ANN401  # an Explanation
@@ -104,22 +99,19 @@ def _sum_up(run: Path, recorded: RecordedRun, as_json: bool) -> None:
         by_cause = {str(cause): count for cause, count in counts.most_common()}
         click.echo(json.dumps({"expected": found.expected, "missed": total, "causes": by_cause, "pairs": pairs}))
         return
-    console = Console(markup=False, highlight=False)
+    console = plain_console()
     if not total:
         console.print(f"{found.expected} pairs (event, node) were expected, and none was missed.", soft_wrap=True)
         return
     share = total / found.expected
     console.print(f"{total} of {found.expected} pairs (event, node) were missed, {share:.1%}:", soft_wrap=True)
-    table = Table("cause", box=box.SIMPLE_HEAD)
-    for column in ("pairs", "share"):
-        table.add_column(column, justify="right")
-    table.add_column("meaning")
-    table.add_column("for example", no_wrap=True)
+    rows = []
     for cause, count in counts.most_common():
         one = next(one for one in found.explanations if one.cause is cause)
         example = f"{event_name(one.published.event)} {one.node}"
-        table.add_row(str(cause), str(count), f"{count / total:.1%}", MEANING[cause], example)
-    console.print(table)
+        rows.append((str(cause), str(count), f"{count / total:.1%}", MEANING[cause], example))
+    head = ("cause", "pairs", "share", "meaning", "for example")
+    console.print(table(head, rows, ("pairs", "share"), unbroken=["for example"]))
     console.print(f"One of them in detail: roamcast why {run} EVENT NODE", soft_wrap=True)
     if not found.recorded:
         console.print("What is not recorded needs frames and decisions: roamcast run … --replay", soft_wrap=True)

@@ -42,7 +42,7 @@ class Section:
 
 def explain(struct: type[msgspec.Struct], path: str = "") -> list[Section]:
     """The sections of a struct that is at `path` in a file."""
-    return list(_sections(inspect.type_info(struct), _Place(path, f"[{path}]" if path else "", "")))
+    return list(_sections(inspect.type_info(struct), _StructPlace(path, f"[{path}]" if path else "", "")))
 
 
 def as_text(sections: list[Section], width: int) -> str:
@@ -53,7 +53,7 @@ def as_text(sections: list[Section], width: int) -> str:
 # --- From types to words --------------------------------------------------------------------------------------------
 
 
-class _Place(NamedTuple):
+class _StructPlace(NamedTuple):
     """Where a struct is in a file."""
 
     path: str
@@ -64,7 +64,7 @@ class _Place(NamedTuple):
         return f"{self.path}.{name}" if self.path else name
 
 
-def _sections(info: Any, place: _Place) -> Iterator[Section]:  # noqa: ANN401  # any of msgspec's kinds of type
+def _sections(info: Any, place: _StructPlace) -> Iterator[Section]:  # noqa: ANN401  # any of msgspec's kinds of type
     tagged = f' with {info.tag_field} = "{info.tag}"' if info.tag_field else ""
     described = (" ".join((info.cls.__doc__ or "").split()), place.description)
     own = tuple(_field(field, place) for field in info.fields if not _is_table(field.type))
@@ -74,7 +74,7 @@ def _sections(info: Any, place: _Place) -> Iterator[Section]:  # noqa: ANN401  #
             yield from _sections(struct, inner)
 
 
-def _field(field: inspect.Field, place: _Place) -> Field:
+def _field(field: inspect.Field, place: _StructPlace) -> Field:
     return Field(place.inside(field.encode_name), _values(field.type), _default(field), description(field.type))
 
 
@@ -86,7 +86,7 @@ def _is_table(info: Any) -> bool:  # noqa: ANN401
     )
 
 
-def _structs(field: inspect.Field, place: _Place) -> Iterator[tuple[inspect.StructType, _Place]]:
+def _structs(field: inspect.Field, place: _StructPlace) -> Iterator[tuple[inspect.StructType, _StructPlace]]:
     """The structs in a field's type, each with its place in the file."""
     path = place.inside(field.encode_name)
     table = path.replace("[]", "")
@@ -95,11 +95,11 @@ def _structs(field: inspect.Field, place: _Place) -> Iterator[tuple[inspect.Stru
     for option in options(field.type):
         match option:
             case inspect.StructType():
-                inner, where = option, _Place(path, f"[{table}]", described)
+                inner, where = option, _StructPlace(path, f"[{table}]", described)
             case inspect.VarTupleType():
-                inner, where = option.item_type, _Place(f"{path}[]", f"[[{table}]]", described)
+                inner, where = option.item_type, _StructPlace(f"{path}[]", f"[[{table}]]", described)
             case inspect.DictType():
-                inner, where = option.value_type, _Place(f"{path}.NAME", f"[{table}.NAME]", described)
+                inner, where = option.value_type, _StructPlace(f"{path}.NAME", f"[{table}.NAME]", described)
             case _:
                 continue
         yield from ((struct, where) for struct in options(inner) if isinstance(struct, inspect.StructType))

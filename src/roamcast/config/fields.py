@@ -1,6 +1,7 @@
 """Fields of a scenario by their full names, such as `radio.range` or `workload.publishers[0].rate`."""
 
 import re
+from collections.abc import Iterator
 from typing import Any, Final
 
 from roamcast.errors import ConfigError
@@ -29,3 +30,15 @@ def put(raw: dict[str, Any], name: str, value: Any, source: str) -> None:  # noq
             place[step] = value
         else:
             place = place.setdefault(step, {}) if key else place[step]
+
+
+def leaves(value: Any, name: str = "") -> Iterator[tuple[str, Any]]:  # noqa: ANN401  # any value of TOML
+    """The fields inside a table with their full names: the opposite of `put`."""
+    if isinstance(value, dict) and value:
+        for key, part in value.items():
+            yield from leaves(part, f"{name}.{key}" if name else key)
+    elif isinstance(value, list | tuple) and value and isinstance(value[0], dict):
+        for number, part in enumerate(value):
+            yield from leaves(part, f"{name}[{number}]")
+    else:
+        yield name, value

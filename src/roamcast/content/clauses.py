@@ -60,7 +60,7 @@ class Effort:
 NO_LIMIT: Final = Effort(math.inf)
 
 
-class Term(NamedTuple):
+class ConstraintRegion(NamedTuple):
     """A constraint and the values it accepts."""
 
     constraint: Constraint
@@ -74,7 +74,7 @@ class Clause:
     Compared by identity; `key` orders and equates.
     """
 
-    terms: dict[str, list[Term]]
+    terms: dict[str, list[ConstraintRegion]]
     """By attribute; attributes, and the terms of each, in canonical order."""
     conjunction: Conjunction
     key: tuple[tuple[str, int, Kind, Scalar], ...]
@@ -113,7 +113,7 @@ class Clause:
 
 def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> Clause | None:
     """The clause of a conjunction; None if no event can satisfy it."""
-    kept: dict[str, list[Term]] = {}
+    kept: dict[str, list[ConstraintRegion]] = {}
     for constraint in sorted(map(_canonical, constraints), key=lambda constraint: constraint.key):
         region = region_of(constraint)
         if not region.intervals:
@@ -125,7 +125,7 @@ def clause_of(constraints: Iterable[Constraint], effort: Effort = NO_LIMIT) -> C
         effort.spend(1 + len(near))
         if not any(other.region.within(region) for other in near):
             terms[-MAX_NEAR:] = [other for other in near if not region.within(other.region)]
-            terms.append(Term(constraint, region))
+            terms.append(ConstraintRegion(constraint, region))
     conjunction = tuple(term.constraint for terms in kept.values() for term in terms)
     key = tuple(constraint.key for constraint in conjunction)
     return Clause(kept, conjunction, key, len(msgspec.msgpack.encode(conjunction)))
@@ -226,7 +226,7 @@ def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
     One constraint says the union of two regions of one attribute exactly: some value lies in one of them if and only
     if some value lies in their union.
     """
-    alike: dict[tuple[str, Conjunction], list[tuple[Clause, Term]]] = defaultdict(list)
+    alike: dict[tuple[str, Conjunction], list[tuple[Clause, ConstraintRegion]]] = defaultdict(list)
     for clause in clauses:
         effort.spend(len(clause.conjunction) ** 2)
         for attribute, terms in clause.terms.items():
@@ -247,7 +247,7 @@ def _united(clauses: list[Clause], effort: Effort) -> list[Clause]:
     return [clause for clause in clauses if clause not in gone] + made
 
 
-def _union(one: Term, other: Term) -> Constraint | None:
+def _union(one: ConstraintRegion, other: ConstraintRegion) -> Constraint | None:
     """The constraint that accepts exactly the values that one of the two accepts; None if there is none."""
     first, second = one.region, other.region
     if first.kind is not second.kind or first.kind is Kind.NOTHING or first.text_operator or second.text_operator:
@@ -255,7 +255,7 @@ def _union(one: Term, other: Term) -> Constraint | None:
     return spelt(one.constraint.attribute, joined(first.intervals, second.intervals), _values(one, other))
 
 
-def _values(*terms: Term) -> list[Scalar]:
+def _values(*terms: ConstraintRegion) -> list[Scalar]:
     return [term.constraint.value for term in terms if term.constraint.value is not None]
 
 
@@ -272,7 +272,7 @@ def join(one: Clause, other: Clause, effort: Effort = NO_LIMIT) -> Clause:
     )
 
 
-def _hull(one: Term, other: Term, effort: Effort) -> Iterator[Constraint]:
+def _hull(one: ConstraintRegion, other: ConstraintRegion, effort: Effort) -> Iterator[Constraint]:
     """Constraints that both imply: the tightest of each kind."""
     effort.spend(
         _HULL + (_TEXT_HULL if Operator.CONTAINS in (one.region.text_operator, other.region.text_operator) else 0)
@@ -288,7 +288,7 @@ def _hull(one: Term, other: Term, effort: Effort) -> Iterator[Constraint]:
         yield from _widened(one, other)
 
 
-def _widened(one: Term, other: Term) -> Iterator[Constraint]:
+def _widened(one: ConstraintRegion, other: ConstraintRegion) -> Iterator[Constraint]:
     attribute, kind = one.constraint.attribute, one.region.kind
     if kind is not other.region.kind or kind is Kind.BOOL:
         yield Constraint(attribute, Operator.EXISTS)
@@ -305,7 +305,7 @@ def _widened(one: Term, other: Term) -> Iterator[Constraint]:
         yield Constraint(attribute, Operator.GE, LEAST[kind])
 
 
-def _bounds(one: Term, other: Term) -> Iterator[Constraint]:
+def _bounds(one: ConstraintRegion, other: ConstraintRegion) -> Iterator[Constraint]:
     """The lower of the low ends and the higher of the high ends, where there are such ends."""
     low = min(one.region.intervals[0][0], other.region.intervals[0][0])
     if low != LEAST[one.region.kind]:

@@ -4,7 +4,7 @@
 complete, but for the type, which has a single value: `type >= "a" and type <= "a"` is not seen to imply `type = "a"`,
 nor `type = "a" and type = "b"` to be impossible. (And for one oddity of strings, in `intervals.py`.) What it does not
 see is when only several alternatives of a together cover one of b: `p < 5 or p >= 5` covers `p != 7`, and `covers` says
-no. `merge` finds some of those unions and makes them one alternative.
+no. `summarise` finds some of those unions and makes them one alternative.
 
 Everything here works on clauses; `clauses.py` explains why that is sound.
 """
@@ -69,15 +69,6 @@ def effort_for(filters: Iterable[Filter]) -> Effort:
 
 def _conjunctions(filters: Iterable[Filter]) -> Iterator[Conjunction]:
     return itertools.chain.from_iterable(filter.alternatives for filter in filters)
-
-
-def merge(a: Filter, b: Filter) -> Filter:
-    """A filter that matches exactly what `a` or `b` matches, without what is visibly redundant.
-
-    It drops covered alternatives and constraints that never or always hold, and unites two alternatives that differ in
-    one constraint if one constraint says their union exactly: `p < 5 or p = 5` becomes `p <= 5`.
-    """
-    return _filter(simplified(clauses_of([a, b])))
 
 
 def summarise(filters: Iterable[Filter], budget: int, effort: int | None = None) -> Filter:

@@ -45,7 +45,7 @@ class _Entry:
 
     constraint: Constraint
     value: Any  # the constraint's value; it is of the table's kind, which a type checker cannot know
-    table: "_Table"
+    table: "_ConstraintTable"
     holders: int = 0
     groups: dict["_Entry", dict["_Filed", None]] = field(default_factory=dict)  # the inner one is an ordered set
     verified_in: int = 0  # the match in which it was last verified:
@@ -62,7 +62,7 @@ class _Filed:
     others: list[_Entry]
 
 
-class _Table:
+class _ConstraintTable:
     """The constraints with one attribute, one operator and one kind of value.
 
     `values` are the event's values of the attribute that are of this kind. This class tries every access, for the
@@ -98,14 +98,14 @@ class _Table:
         return [access for access in self._accesses.values() if self.holds(access, values)]
 
 
-class _Unequal(_Table):
+class _Unequal(_ConstraintTable):
     """`!=`: almost every value satisfies it, so trying each wastes nothing, and it is a bad access."""
 
     def share(self, entry: _Entry) -> float:
         return 1.0
 
 
-class _Equal(_Table):
+class _Equal(_ConstraintTable):
     """`=`; and `exists`, as equality with a None that stands for the attribute's presence."""
 
     def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
@@ -136,7 +136,7 @@ class _Affixes(_Equal):
         )
 
 
-class _Bounds(_Table):
+class _Bounds(_ConstraintTable):
     """One ordering: bounds are sorted, so that the satisfied ones are all after (upper) or all before one place."""
 
     def __init__(self, test: _Test, place: Callable[[list[Any], Any], int], *, upper: bool) -> None:
@@ -167,7 +167,7 @@ class _Bounds(_Table):
         return self._sorted[: self._place(self._bounds, max(values))]
 
 
-_TABLES: Final[dict[Operator, Callable[[], _Table]]] = {
+_TABLES: Final[dict[Operator, Callable[[], _ConstraintTable]]] = {
     Operator.EQ: lambda: _Equal(operator.eq),
     Operator.NE: lambda: _Unequal(operator.ne),
     Operator.LT: lambda: _Bounds(operator.lt, bisect_right, upper=True),
@@ -176,7 +176,7 @@ _TABLES: Final[dict[Operator, Callable[[], _Table]]] = {
     Operator.GE: lambda: _Bounds(operator.ge, bisect_right, upper=False),
     Operator.PREFIX: lambda: _Affixes(str.startswith, lambda text, length: text[:length]),
     Operator.SUFFIX: lambda: _Affixes(str.endswith, lambda text, length: text[len(text) - length :]),
-    Operator.CONTAINS: lambda: _Table(operator.contains),
+    Operator.CONTAINS: lambda: _ConstraintTable(operator.contains),
     Operator.EXISTS: lambda: _Equal(operator.eq),
 }
 
@@ -198,7 +198,7 @@ class FilterIndex(Generic[K]):
         self._next_serial = 0
         self._match = 0
         self._entries: dict[Constraint, _Entry] = {}
-        self._tables: dict[str, dict[tuple[Operator, Kind], _Table]] = {}
+        self._tables: dict[str, dict[tuple[Operator, Kind], _ConstraintTable]] = {}
 
     def __len__(self) -> int:
         return len(self._filters)
@@ -253,7 +253,7 @@ class FilterIndex(Generic[K]):
                             found.add(filed.serial)
         return [self._keys[serial] for serial in sorted(found)]
 
-    def _present(self, event: Event) -> dict[_Table, list[Any]]:
+    def _present(self, event: Event) -> dict[_ConstraintTable, list[Any]]:
         """The tables that the event has values for, with those values."""
         present = {}
         for attribute in (TYPE, *event.attributes):

@@ -82,14 +82,6 @@ class Region(NamedTuple):
         return any(high is None and not low.strip("\0") and self.has >= low for low, high in intervals)
 
 
-def implies(given: Constraint, wanted: Constraint) -> bool:
-    """Whether `wanted` holds for every event for which `given` holds."""
-    narrow, wide = region_of(given), region_of(wanted)
-    if not narrow.intervals or (wanted.attribute == TYPE and wide.is_all_strings):
-        return True
-    return given.attribute == wanted.attribute and narrow.within(wide)
-
-
 def following(value: Scalar) -> Bound:
     """The next value of the same kind; None after the greatest."""
     if isinstance(value, str):

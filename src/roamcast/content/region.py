@@ -99,10 +99,6 @@ class Rectangle(msgspec.Struct, frozen=True, array_like=True, tag="rect"):
         return self
 
     @property
-    def centre(self) -> Point:
-        return (self.x0 + self.x1) / 2, (self.y0 + self.y1) / 2
-
-    @property
     def area(self) -> float:
         """Square metres."""
         return (self.x1 - self.x0) * (self.y1 - self.y0)
@@ -168,10 +164,6 @@ class Circle(msgspec.Struct, frozen=True, array_like=True, tag="circle"):
         """The bounding box."""
         r = self.radius
         return Rectangle(_outwards(self.x, -r), _outwards(self.y, -r), _outwards(self.x, r), _outwards(self.y, r))
-
-    @property
-    def centre(self) -> Point:
-        return self.x, self.y
 
     @property
     def area(self) -> float:
@@ -250,11 +242,6 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
         return Rectangle(min(xs), min(ys), max(xs), max(ys))
 
     @property
-    def centre(self) -> Point:
-        """The centre of the bounding box; a concave polygon need not contain it."""
-        return self.box.centre
-
-    @property
     def area(self) -> float:
         """Square metres."""
         return abs(math.fsum(orientation(self.corners[0], a, b) for a, b in self.edges)) / 2
@@ -274,10 +261,7 @@ class Polygon(msgspec.Struct, frozen=True, array_like=True, tag="polygon"):
 
     def distance(self, x: float, y: float) -> float:
         """How far the point is from the region; 0 inside."""
-        return 0.0 if self.contains(x, y) else self.distance_to_border(x, y)
-
-    def distance_to_border(self, x: float, y: float) -> float:
-        return min(distance_to_segment(a, b, (x, y)) for a, b in self.edges)
+        return 0.0 if self.contains(x, y) else min(distance_to_segment(a, b, (x, y)) for a, b in self.edges)
 
     def enlarged(self, by: float) -> Rectangle:
         """A region that contains every point within that distance: the bounding box enlarged, so a good deal more."""
@@ -339,7 +323,7 @@ def may_intersect(a: Region, b: Region) -> bool:
 
 
 def _meets_circle(circle: Circle, other: Region) -> bool:
-    distance = other.distance(*circle.centre)
+    distance = other.distance(circle.x, circle.y)
     box = other.box
     size = distance + circle.radius + math.hypot(box.x1 - box.x0, box.y1 - box.y0)
     return distance <= circle.radius + _ROUNDING * size

@@ -31,7 +31,7 @@ STR: Final = "str"
 BOOL: Final = "bool"
 
 
-class Row(NamedTuple):
+class FilterRow(NamedTuple):
     """One constraint for values of one kind. Of the last four columns, only that of `kind` is set; none for exists."""
 
     subscription: int
@@ -64,13 +64,13 @@ class EventRow(NamedTuple):
 Columns = tuple[str, int | None, float | None, str | None, bool | None]
 
 
-def filter_rows(subscription: int, filter: Filter) -> Iterator[Row]:
+def filter_rows(subscription: int, filter: Filter) -> Iterator[FilterRow]:
     """The rows of a filter; conjunctions and constraints are numbered from 0 in their canonical order."""
     for number, conjunction in enumerate(filter.alternatives):
         constraints = conjunction or (Constraint(TYPE, Operator.EXISTS),)
         for position, constraint in enumerate(constraints):
             for operator, columns in _comparisons(constraint):
-                yield Row(
+                yield FilterRow(
                     subscription, number, len(constraints), position, constraint.attribute, operator.value, *columns
                 )
 

@@ -1,7 +1,15 @@
 """What an application hands to its broker: subscriptions and publications.
 
-The contexts are those of Frey and Roman (2007), section 2.3; `matching.py` says what they mean together. Without
-contexts, a subscription or publication concerns all hosts, publishers and subscribers.
+The contexts are those of Frey and Roman (2007), section 2.3. In the system's configuration at an instant, an event is
+for a subscription if and only if
+
+1. its content matches the filter;
+2. both have been issued, and neither lifetime is over; the instant of expiry is included;
+3. some host is in the event's context of relevance and in the subscription's context of interest;
+4. the publisher is in the subscription's publication domain;
+5. the subscriber is in the event's subscription domain.
+
+A context that is not given holds for every host.
 """
 
 from hashlib import sha256

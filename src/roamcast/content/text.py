@@ -31,7 +31,7 @@ _NO_NEGATION: Final = "there is no negation; write != or the opposite comparison
 
 def parse_filter(text: str) -> Filter:
     """Parses a filter. Raises `SyntaxProblem` at the first character that cannot be read."""
-    return Filter(tuple(_Parser(text).everything()))
+    return Filter(tuple(_FilterParser(text).everything()))
 
 
 def format_filter(filter: Filter) -> str:
@@ -56,7 +56,7 @@ def _format_attribute(name: str) -> str:
     return "`type`" if name == "type" else format_name(name)
 
 
-class _Parser(TokenReader):
+class _FilterParser(TokenReader):
     """Recursive descent, one token ahead.
 
     Each part of the text becomes a list of alternatives; only the whole becomes a `Filter`, since sorting at every

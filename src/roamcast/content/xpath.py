@@ -12,7 +12,7 @@ filter agrees with XPath 1.0 on the document if values and literals are written 
 
 * `=` and `!=` with a quoted literal compare strings in XPath. Here a literal that has the form of a number or a bool
   also equals that number or bool. So `price = "18.0"` finds `18.00`, which XPath proper does not, and `"1"` does not
-  find `001`, which is no number here.
+  find `001`, which is not a number here.
 * `=`, `!=` with a bare number and all orderings compare numbers, the quoted literal of an ordering included; strings,
   such as `001`, have no order here, where XPath would read them as numbers. Integers compare exactly, not as doubles.
 * `!=` holds for a value of any other type, as in XPath: `label != "X"` finds the number 1984, `year != 1984` finds "X".
@@ -127,7 +127,7 @@ def filter_from_xpath(expression: str) -> Filter:
     if len(expression) > MAX_EXPRESSION:
         raise ContentError(f"an XPath expression may have {MAX_EXPRESSION} characters, not {len(expression)}")
     try:
-        return Filter(_Parser(expression).expression())
+        return Filter(_XPathParser(expression).expression())
     except SyntaxProblem:
         raise
     except ContentError as problem:
@@ -173,7 +173,7 @@ def _tokens(text: str) -> Iterator[_Token]:
     yield _Token("end", "", position)
 
 
-class _Parser:
+class _XPathParser:
     """Recursive descent. `prefix` is the path of the element that the current predicate stands on."""
 
     def __init__(self, text: str) -> None:
@@ -275,7 +275,8 @@ class _Parser:
             form = literal.text.strip(" \t\r\n")
             if not _NUMBER.fullmatch(form):
                 self._problem(
-                    f"'{operator}' compares numbers, and {literal.text!r} is none: it can never hold", literal.token
+                    f"'{operator}' compares numbers, and {literal.text!r} is not a number: it can never hold",
+                    literal.token,
                 )
             values.append(_number(form))
         comparisons = [(operator, value) for value in values]

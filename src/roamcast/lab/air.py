@@ -9,16 +9,18 @@ from pathlib import Path
 from random import Random
 from typing import Any
 
-from roamcast.lab.ether import Air
-from roamcast.sim.mobility import Leg, Recorded, ScenarioError, position
+from roamcast.lab.ether import Medium
+from roamcast.sim.mobility import Leg, Recorded, ScenarioError
+from roamcast.sim.places import Places
 from roamcast.sim.scenario.away import Switch, switches
+from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario
 
 Fact = tuple[str, tuple[Any, ...]]
 """A table and a row of it."""
 
 
-def air_of(scenario: Scenario, folder: Path) -> Air:
+def air_of(scenario: Scenario, folder: Path) -> Medium:
     """The air; `folder` is where the scenario's relative file names start."""
     return LinkedAir(scenario) if scenario.links is not None else PlacedAir(scenario, folder)
 
@@ -61,41 +63,34 @@ class PlacedAir:
     def __init__(self, scenario: Scenario, folder: Path) -> None:
         radio = scenario.radio
         assert scenario.area is not None
-        self._walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
-        self._legs: list[Leg] = [next(walk) for walk in self._walks]
+        self._places = Places(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder))
+        self._nodes = range(scenario.nodes)
         self._loss = radio.loss
         self._indoor = radio.indoor_range
         self._lesser = radio.indoor_range is not None or radio.ends == "both"
         self._bounds: tuple[float, float] | None = None
         if isinstance(radio.range, tuple):
             # Drawn as in the simulator for nodes; its draws per frame are the core's own and cannot be repeated here.
-            self._reach = [
-                Random(f"{scenario.seed}/range/{node}").uniform(*radio.range) for node in range(scenario.nodes)
-            ]
+            self._reach = [own_range(radio.range, scenario.seed, node) for node in self._nodes]
             self._bounds = radio.range if radio.drawn == "frame" else None
         else:
             self._reach = [radio.range] * scenario.nodes
         self._chance = Random(f"{scenario.seed}/air")
 
     def hears(self, now: int, sender: int) -> list[tuple[int, float]]:
-        places = [self._place(node, max(now, 0)) for node in range(len(self._legs))]
+        now = max(now, 0)
+        places = [self._places.here(node, now) for node in self._nodes]
         x, y = places[sender]
-        reach = self._chance.uniform(*self._bounds) if self._bounds else self._range(sender)
+        reach = self._chance.uniform(*self._bounds) if self._bounds else self._range(sender, now)
         receivers = []
         for node, (other_x, other_y) in enumerate(places):
-            limit = min(reach, self._range(node)) if self._lesser else reach
+            limit = min(reach, self._range(node, now)) if self._lesser else reach
             if node != sender and (other_x - x) ** 2 + (other_y - y) ** 2 <= limit * limit:
                 receivers.append((node, self._loss))
         return receivers
 
-    def _place(self, node: int, now: int) -> tuple[float, float]:
-        leg = self._legs[node]
-        while leg.end <= now:
-            leg = self._legs[node] = next(self._walks[node])
-        return position(leg, now)
-
-    def _range(self, node: int) -> float:
-        if self._indoor is not None and self._legs[node].indoor:
+    def _range(self, node: int, now: int) -> float:
+        if self._indoor is not None and self._places.leg(node, now).indoor:
             return self._indoor
         return self._reach[node]
 

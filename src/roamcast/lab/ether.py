@@ -5,11 +5,10 @@ there, so answers, even those to "the address that it came from", return to the 
 file owns:
 
 * The door identifies the sender of a datagram, never its content: a frame need not be understood, or be valid, to be
-  forwarded. A node's address is the one it last sent from, or the one set by `meet`. An empty datagram only sets the
-  address.
+  forwarded. A node's address is the one it last sent from. An empty datagram only sets the address.
 * A unicast frame is forwarded only to its receiver, which spares the others a datagram that they would throw away.
-* The `Air` says who hears a datagram, and with what loss, when it arrives: at the start of the transmission, as in the
-  simulator. Receivers are served in the air's order.
+* The `Medium` says who hears a datagram, and with what loss, when it arrives: at the start of the transmission, as in
+  the simulator. Receivers are served in its order.
 * There is no queue and no retry. A datagram that the kernel does not accept is counted and lost.
 
 Losses are drawn from one seeded stream; with real processes the order of datagrams is not repeatable, so neither is
@@ -37,7 +36,7 @@ _RECEIVER: Final = slice(7, 11)
 Address = tuple[str, int]
 
 
-class Air(Protocol):
+class Medium(Protocol):
     """Who hears whom."""
 
     def hears(self, now: int, sender: int) -> Sequence[tuple[int, float]]:
@@ -61,7 +60,7 @@ class Ether:
     def __init__(
         self,
         nodes: int,
-        air: Air,
+        air: Medium,
         clock: Callable[[], int],
         *,
         seed: int = 0,
@@ -105,10 +104,6 @@ class Ether:
         """The address of a node's door, which it sends to."""
         host, port = self._doors[node].getsockname()
         return host, port
-
-    def meet(self, node: int, home: Address) -> None:
-        """Sets a node's address, before it has sent anything."""
-        self._homes[node] = home
 
     def knows(self, node: int) -> bool:
         return self._homes[node] is not None

@@ -6,7 +6,7 @@ attribute changes, and every `INTERVAL` while the node moves. If a node cannot b
 
 import asyncio
 import contextlib
-from collections.abc import Awaitable, Callable, Iterator, Sequence
+from collections.abc import Awaitable, Callable, Sequence
 from pathlib import Path
 from typing import Final
 
@@ -15,7 +15,7 @@ import aiohttp
 from roamcast.content.event import Scalar
 from roamcast.errors import RoamcastError
 from roamcast.live.client import Client
-from roamcast.sim.mobility import Leg, position
+from roamcast.sim.places import Places
 from roamcast.sim.scenario.attributes import attribute_changes
 from roamcast.sim.scenario.scenario import Scenario
 
@@ -30,10 +30,10 @@ class Feeder:
         self._scenario = scenario
         self._clients = clients
         self._clock = clock
-        self._walks: list[Iterator[Leg]] = []
+        self._places: Places | None = None
         if scenario.area is not None and scenario.links is None:
-            self._walks = scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder)
-        self._legs = [next(walk) for walk in self._walks]
+            self._places = Places(scenario.moving.walks(scenario.area, scenario.nodes, scenario.seed, folder))
+        self._told = 0  # when positions were set last
         self._attributes: list[dict[str, Scalar]] = [{} for _ in range(scenario.nodes)]
         self._changes = list(attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end))
 
@@ -54,8 +54,8 @@ class Feeder:
         """Sets everything again for a restarted node."""
         if self._attributes[node]:
             await self._tell(self._clients[node].set_attributes(self._attributes[node]))
-        if self._legs:
-            await self._tell(self._clients[node].set_here(self._place(node, max(0, self._clock()))))
+        if self._places is not None:
+            await self._tell(self._clients[node].set_here(self._places.here(node, max(0, self._clock()))))
 
     async def _tell_attributes(self, now: int) -> None:
         changed: dict[int, None] = {}
@@ -67,20 +67,13 @@ class Feeder:
         await asyncio.gather(*map(self._tell, requests))
 
     async def _tell_places(self, now: int) -> None:
-        moving = [node for node in range(len(self._legs)) if now == 0 or self._moves(node, now)]
-        requests = (self._clients[node].set_here(self._place(node, now)) for node in moving)
-        await asyncio.gather(*map(self._tell, requests))
-
-    def _moves(self, node: int, now: int) -> bool:
-        before = self._legs[node]
-        self._place(node, now)
-        leg = self._legs[node]
-        return leg is not before or (leg.x0, leg.y0) != (leg.x1, leg.y1)
-
-    def _place(self, node: int, now: int) -> tuple[float, float]:
-        while self._legs[node].end <= now:
-            self._legs[node] = next(self._walks[node])
-        return position(self._legs[node], now)
+        places, before = self._places, self._told
+        if places is None:
+            return
+        self._told = now
+        nodes = range(self._scenario.nodes)
+        moved = [node for node in nodes if now == 0 or places.here(node, now) != places.here(node, before)]
+        await asyncio.gather(*(self._tell(self._clients[node].set_here(places.here(node, now))) for node in moved))
 
     @staticmethod
     async def _tell(request: Awaitable[None]) -> None:

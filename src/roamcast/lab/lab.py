@@ -12,7 +12,6 @@ The rules this file owns:
 
 import asyncio
 import contextlib
-import json
 import signal
 import tempfile
 import time
@@ -22,6 +21,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Final
 
+from roamcast.config.toml_file import toml_value
 from roamcast.facts.recorder import Sink
 from roamcast.facts.schema import tables_of
 from roamcast.lab import netns
@@ -203,7 +203,7 @@ class Lab:
         usual = {name: getattr(entry.parameters(), name) for name in entry.on_devices}
         for parameter, value in (usual | protocol.parameters).items():
             if value is not None:  # None is always the default: a file cannot set it
-                args += ["--set", f"{parameter}={_as_toml(value)}"]
+                args += ["--set", f"{parameter}={toml_value(value)}"]
         args += ["--key", str(self._work / "key"), "--store", str(mine / "store")]
         args += ["--facts", str(self._facts(node, self._lives[node])), "--api", self._control(node)]
         if self.scenario.record.decisions:
@@ -307,15 +307,6 @@ class Lab:
         air: Iterable[Fact] = mesh_facts(scenario.nodes) if self._in_namespaces else world_facts(scenario, self._folder)
         tables = tables_of(scenario.entry(self._folder).facts)
         gather(folders, self.names, self._start, scenario.end, air, sink, tables)
-
-
-def _as_toml(value: object) -> str:
-    """A value in TOML: as in JSON, except for tables."""
-    if isinstance(value, dict):
-        return "{" + ", ".join(f"{json.dumps(key)} = {_as_toml(part)}" for key, part in value.items()) + "}"
-    if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_as_toml, value)) + "]"
-    return json.dumps(value, ensure_ascii=False)
 
 
 @contextlib.contextmanager

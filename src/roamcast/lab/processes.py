@@ -13,11 +13,7 @@ from typing import Any, Final
 
 from roamcast.errors import RoamcastError
 
-_PROGRAM: Final = (
-    "import sys; from roamcast.cli.main import main; from roamcast.lab.forkserver import serve; "
-    "serve(main, sys.argv[1:])"
-)
-"""As text: the layer `lab` must not import the command line that it starts."""
+_PROGRAM: Final = "roamcast.lab.node_program"
 _GONE: Final = "the process that starts the nodes has ended"
 _LINE: Final = 1 << 20
 _ONE_THREAD: Final = {"OPENBLAS_NUM_THREADS": "1", "OMP_NUM_THREADS": "1"}
@@ -71,7 +67,7 @@ class Processes:
         self._awake: asyncio.Future[None] | None = None
 
     async def __aenter__(self) -> "Processes":
-        command = [sys.executable, "-c", _PROGRAM, *(["--netns"] if self._netns else [])]
+        command = [sys.executable, "-m", _PROGRAM, *(["--netns"] if self._netns else [])]
         pipe = asyncio.subprocess.PIPE
         self._awake = asyncio.get_running_loop().create_future()
         # Its own session, so that a terminal's interrupt reaches only the lab, which then ends everything cleanly.

@@ -9,11 +9,12 @@ The rules this file owns:
 """
 
 from collections.abc import Collection, Mapping, Sequence
-from pathlib import Path
 
-from roamcast.analysis.measures.measure import read_about
+import pyarrow as pa
+
+from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.decide.until import Place
-from roamcast.campaign.folder.results import read_values
+from roamcast.campaign.folder.results import values_of
 from roamcast.papers.claims import Claim
 from roamcast.papers.conditions import Outcome
 from roamcast.papers.judge import judge
@@ -33,8 +34,15 @@ class Decided:
     def check(self, measures: Collection[str]) -> None:
         """Nothing to check: claims whose measures are missing say so in their verdicts."""
 
-    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
-        values, about, looks = read_values(out), read_about(out), Looks(most)
+    def waiting(
+        self,
+        results: pa.Table,
+        about: Measures,
+        seeds: Mapping[Place, int],
+        before: Mapping[Place, int],
+        most: int,
+    ) -> list[Place]:
+        values, looks = values_of(results), Looks(most)
         still: set[str] = set()
         for claim in self._claims:
             experiments = {term.experiment for check in claim.checks for term in check.terms}

@@ -6,10 +6,63 @@ not hold miss.
 """
 
 from dataclasses import dataclass
-from typing import Any
+from pathlib import Path
+from typing import Literal
 
+import msgspec
+
+from roamcast.campaign.folder.layout import CLAIMS_FILE, read_json, write_json
 from roamcast.papers.claims import Claim
 from roamcast.papers.conditions import Outcome
+
+Word = Literal["holds", "does not hold", "inconclusive", "not measured"]
+
+
+class JudgedCheck(msgspec.Struct, frozen=True):
+    """One condition of a claim; one that is not judged is only reported."""
+
+    says: str
+    verdict: Word
+    measured: str
+    judged: bool = True
+    main: bool = False
+    """The paper's main point."""
+    misses: str = ""
+    """By how much it misses, if it does."""
+    explains: str = ""
+    """What it shows about a supposed cause, for a check that was measured without that cause."""
+
+
+class JudgedClaim(msgspec.Struct, frozen=True):
+    """A sentence of a paper, and its verdict: an entry of `claims.json`."""
+
+    id: str
+    text: str
+    verdict: Word
+    paper: str | None = None
+    figure: str | None = None
+    measured: str | None = None
+    """What `checks` say one by one, in one line."""
+    reading: str | None = None
+    explanation: str | None = None
+    tested: bool | None = None
+    """Whether the explanation was tested; None: there is no explanation, or it does not say."""
+    held: int = 0
+    of: int = 0
+    """Checks that were judged; `held` of them hold."""
+    main: Word | None = None
+    """The verdict on the paper's main point."""
+    checks: list[JudgedCheck] = []
+
+
+def read_claims(out: Path) -> list[JudgedClaim]:
+    """The claims in a campaign's folder; none if it is no paper's."""
+    file = out / CLAIMS_FILE
+    return read_json(file, list[JudgedClaim]) if file.exists() else []
+
+
+def write_claims(out: Path, claims: list[JudgedClaim]) -> None:
+    write_json(out / CLAIMS_FILE, claims)
 
 
 @dataclass(frozen=True)
@@ -34,16 +87,10 @@ class CheckResult:
         shown = {Outcome.HOLDS: "explained by", Outcome.FAILS: "not explained by"}
         return f"{shown.get(self.outcome, 'perhaps explained by')} {self.cause}"
 
-    def as_dict(self) -> dict[str, Any]:
-        return {
-            "says": self.says,
-            "verdict": str(self.outcome),
-            "measured": self.measured,
-            "judged": self.judged,
-            "main": self.main,
-            "misses": self.misses,
-            "explains": self.explains,
-        }
+    def record(self) -> JudgedCheck:
+        return JudgedCheck(
+            self.says, self.outcome.value, self.measured, self.judged, self.main, self.misses, self.explains
+        )
 
 
 @dataclass(frozen=True)
@@ -62,26 +109,25 @@ class Verdict:
     def main(self) -> CheckResult | None:
         return next((check for check in self.checks if check.main), None)
 
-    def as_dict(self) -> dict[str, Any]:
-        """An entry of `claims.json`."""
+    def record(self) -> JudgedClaim:
         claim = self.claim
         # A preview leaves out checks for comparison only; they are not listed.
         checks = [check for check in self.checks if check.judged or check.outcome is not Outcome.MISSING]
-        return {
-            "id": claim.id,
-            "paper": claim.paper,
-            "figure": claim.figure,
-            "text": claim.text,
-            "verdict": str(self.outcome),
-            "held": sum(check.outcome is Outcome.HOLDS for check in self.judged),
-            "of": len(self.judged),
-            "main": str(self.main.outcome) if self.main else None,
-            "measured": "; ".join(map(_in_words, checks)),
-            "reading": claim.reading,
-            "explanation": claim.explanation,
-            "tested": claim.tested or any(check.cause for check in checks) if claim.explanation else None,
-            "checks": [check.as_dict() for check in checks],
-        }
+        return JudgedClaim(
+            id=claim.id,
+            paper=claim.paper,
+            figure=claim.figure,
+            text=claim.text,
+            verdict=self.outcome.value,
+            held=sum(check.outcome is Outcome.HOLDS for check in self.judged),
+            of=len(self.judged),
+            main=self.main.outcome.value if self.main else None,
+            measured="; ".join(map(_in_words, checks)),
+            reading=claim.reading,
+            explanation=claim.explanation,
+            tested=claim.tested or any(check.cause for check in checks) if claim.explanation else None,
+            checks=[check.record() for check in checks],
+        )
 
 
 def _in_words(check: CheckResult) -> str:

@@ -22,7 +22,6 @@ from pathlib import Path
 from typing import Final, NamedTuple
 
 import msgspec
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from roamcast.campaign.decide.choice import (
@@ -38,7 +37,8 @@ from roamcast.campaign.decide.choice import (
 from roamcast.campaign.decide.race import Dropped, Race, Rules, Seen
 from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import Plan, plan
-from roamcast.campaign.folder.layout import MANIFEST_FILE, RUN_MEASURES_FILE, RUNS_FILE
+from roamcast.campaign.folder.layout import RUN_MEASURES_FILE
+from roamcast.campaign.folder.results import read_results
 from roamcast.campaign.folder.survey import Survey, look
 from roamcast.campaign.folder.values import has
 from roamcast.campaign.progress import OnProgress, State
@@ -233,20 +233,16 @@ class Chooser:
         found = _Found({arm: [] for arm in seeds}, {arm: [] for arm in seeds}, {})
         if not (folder / RUN_MEASURES_FILE).is_file():
             return found
-        values: dict[str, dict[str, float | None]] = {}
-        for row in pq.read_table(folder / RUN_MEASURES_FILE, partitioning=None).to_pylist():
-            values.setdefault(row["run"], {})[row["measure"]] = row["value"]
-        errors = {row["run"]: row["error"] for row in pq.read_table(folder / MANIFEST_FILE).to_pylist()}
-        rows = pq.read_table(folder / RUNS_FILE).to_pylist()
-        first = min(row["seed"] for row in rows)
-        for row in sorted(rows, key=lambda row: int(row["seed"])):
-            arm, run = row["variant"], row["run"]
+        results = read_results(folder, self._wanted.read).sort_by("seed").to_pylist()
+        first = min(row["seed"] for row in results)
+        for row in results:
+            arm = row["variant"]
             if row["seed"] - first >= seeds.get(arm, 0):
                 continue
-            if errors.get(run):
-                found.failures.setdefault(arm, f"seed {row['seed']} failed: {errors[run]}")
+            if row["error"]:
+                found.failures.setdefault(arm, f"seed {row['seed']} failed: {row['error']}")
                 continue
-            reached, cost, possible = (values.get(run, {}).get(name) for name in self._wanted.read)
+            reached, cost, possible = (row[name] for name in self._wanted.read)
             if reached is not None:
                 found.runs[arm].append(Seen(reached, math.inf if cost is None else cost))
                 found.possible[arm] += [] if possible is None else [possible]

@@ -9,9 +9,10 @@ The rules this file owns:
 """
 
 import heapq
+import math
 import os
 import sys
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -21,29 +22,28 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 from pyspark import cloudpickle
-from pyspark.sql import DataFrame, SparkSession, Window
+from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
-from pyspark.sql.types import StructType
 
 from roamcast.analysis.measures.catalogue import CATALOGUE, FAMILIES
 from roamcast.analysis.measures.measure import Family, OverAllRuns, Pooled, read_about, write_about
 from roamcast.analysis.run import Run, Worlds, world_of
 from roamcast.campaign.folder import values
 from roamcast.campaign.folder.layout import check_version, read_commit
-from roamcast.campaign.folder.schemas import OK, PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
+from roamcast.campaign.folder.schemas import ACROSS_RUNS_ARROW, OK, PAIRED_ARROW, RUN_MEASURES_ARROW, SUMMARY_ARROW
 from roamcast.campaign.folder.stored import Stored, stored_in
 from roamcast.campaign.folder.verify import check_facts
 from roamcast.errors import RoamcastError
-from roamcast.pipeline import statistics
 from roamcast.pipeline.facts import Facts
-from roamcast.pipeline.schemas import RUN_MEASURES, RUNS
+from roamcast.pipeline.schemas import spark_schema
 from roamcast.sim.scenario.scenario import Scenario
+from roamcast.statistics.over_seeds import PLAN_COLUMNS, described, pooled
 from roamcast.storage import Store, fetched
 
 _TASKS_PER_SLOT: Final = 4
 """So that cores that finish early get more work."""
-_WORK: Final = "task int, place int, run string, scenario string, tables array<string>, families array<int>"
-"""What tasks are given: a row for each run, with its tables that have rows and the numbers of the families to call."""
+_VALUES_PER_TASK: Final = 500_000
+"""Of what is computed across runs: fewer are not worth a task, more need too much memory."""
 
 
 def measure(spark: SparkSession, out: Path | Store, names: Iterable[str] | None = None) -> None:
@@ -79,37 +79,35 @@ class _Measuring:
     def run(self, asked: Sequence[str]) -> None:
         names = values.with_parts(asked)
         made, others = values.made_from(self._out, names), values.others(self._out, names, self._runs)
-        by_run = self._values(names)
-        parts = self._frame(by_run, RUN_MEASURES)
-        pooled = [self._pooled(parts, way) for name in names if isinstance(way := CATALOGUE.way(name), Pooled)]
-        by_run = pa.concat_tables([by_run, *pooled, others])
-        self._write("run", by_run, ["run", "measure"])
-
         described, theirs = read_about(self._out), others["measure"].unique().to_pylist()
         about = {name: CATALOGUE[name] for name in names} | {name: described[name] for name in theirs}
         floors = {name: one.floor for name, one in about.items() if one.floor is not None}
-        runs, measured = self._frame(self._planned, RUNS), self._frame(by_run, RUN_MEASURES)
-        seeds = len(self._planned["seed"].unique())
-        summary = statistics.summary(runs, measured, list(about), seeds).toArrow().cast(SUMMARY_ARROW)
+        pools = [way for name in names if isinstance(way := CATALOGUE.way(name), Pooled)]
+        by_run = pa.concat_tables([self._values(names), others])
+        across = self._across_runs(by_run, list(about), pools, floors)
+
+        of_runs, of_pairs = across["run"].is_valid(), across["baseline"].is_valid()
+        pooled = across.filter(of_runs).select(["run", "measure", "mean"]).rename_columns(RUN_MEASURES_ARROW.names)
+        self._write("run", pa.concat_tables([by_run, pooled]), ["run", "measure"])
+        summary = across.filter(pc.invert(pc.or_(of_runs, of_pairs))).select(SUMMARY_ARROW.names)
         self._write("summary", summary, ["experiment", "variant", "point", "measure"])
-        paired = statistics.paired(runs, measured, list(about), seeds, floors).toArrow().cast(PAIRED_ARROW)
+        paired = across.filter(of_pairs).select(PAIRED_ARROW.names)
         self._write("paired", paired, ["experiment", "point", "variant", "baseline", "measure"])
         write_about(self._out, about.values())
         values.write(self._out, made)
-
-    def _frame(self, table: pa.Table, schema: StructType | str) -> DataFrame:
-        return self._spark.createDataFrame(table, schema)
 
     def _values(self, names: Sequence[str]) -> pa.Table:
         """RUN_MEASURES, a row for each run and measure that is not pooled: known values, and the missing ones,
         measured now."""
         found = values.known(self._out, names, self._runs)
         families = list(dict.fromkeys(way for name in names if isinstance(way := CATALOGUE.way(name), Family)))
-        todo: dict[str, list[int]] = {}
+        todo: dict[str, tuple[int, ...]] = {}
+        shared: dict[tuple[int, ...], tuple[int, ...]] = {}  # most runs lack the same ones: one object for all of them
         for number, family in enumerate(families):
             asked = [one.name for one in family.measures if one.name in names]
             for run in values.lacking(found, asked, self._runs):
-                todo.setdefault(run, []).append(number)
+                lacks = (*todo.get(run, ()), number)
+                todo[run] = shared.setdefault(lacks, lacks)
         over_all = [way for name in names if isinstance(way := CATALOGUE.way(name), OverAllRuns)]
         check_facts(self._out, self._runs if over_all else todo, self._store)
         fresh = [self._of_families(families, todo)] if todo else []
@@ -119,27 +117,28 @@ class _Measuring:
         every = pa.concat_tables([found, *fresh])
         return every.filter(pc.is_in(every["measure"], pa.array(names, pa.string())))
 
-    def _of_families(self, families: Sequence[Family], todo: Mapping[str, list[int]]) -> pa.Table:
+    def _of_families(self, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         scenarios = dict(zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
         slots = int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
         sizes = {run: sum(self._runs[run].values()) for run in todo}
         tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots)
-        rows = [
-            {
-                "task": task,
-                "place": place,
-                "run": run,
-                "scenario": scenarios[run],
-                "tables": [table for table, count in self._runs[run].items() if count],
-                "families": todo[run],
-            }
-            for task, runs in enumerate(tasks)
-            for place, run in enumerate(runs)
-        ]
-        work = self._frame(pa.Table.from_pylist(rows), _WORK)
+        order = [(task, run) for task, runs in enumerate(tasks) for run in runs]
+        work = {
+            "task": pa.array((task for task, _ in order), pa.int32()),
+            "place": pa.array(range(len(order)), pa.int32()),
+            "run": [run for _, run in order],
+            "scenario": [scenarios[run] for _, run in order],
+            "tables": [[table for table, count in self._runs[run].items() if count] for _, run in order],
+            "families": pa.array((todo[run] for _, run in order), pa.list_(pa.int32())),
+        }
         each = partial(_measure_all, self._store, Stored(self._store).stamp, _portable(families))
-        in_order = work.repartitionById(len(tasks), "task").sortWithinPartitions("place")
-        return in_order.mapInArrow(each, RUN_MEASURES).toArrow().cast(RUN_MEASURES_ARROW)
+        return self._in_tasks(pa.table(work), len(tasks), each, RUN_MEASURES_ARROW)
+
+    def _in_tasks(self, work: pa.Table, tasks: int, each: Callable[..., Any], schema: pa.Schema) -> pa.Table:
+        """What `each` makes of the rows of each task, which the column `task` numbers."""
+        # In one chunk: with an empty first one, Spark has found no rows at all.
+        frame = self._spark.createDataFrame(work.combine_chunks()).repartitionById(tasks, "task")
+        return frame.mapInArrow(each, spark_schema(schema)).toArrow().cast(schema)
 
     def _over_all(self, way: OverAllRuns) -> pa.Table:
         """A row for each run, null if the measure gives none."""
@@ -154,24 +153,25 @@ class _Measuring:
         names = pa.array([name] * len(runs), pa.string())
         return pa.table([joined["run"], names, joined["value"]], schema=RUN_MEASURES_ARROW)
 
-    def _pooled(self, measured: DataFrame, pooled: Pooled) -> pa.Table:
-        """RUN_MEASURES: each run's part in the ratio of two sums over all runs that differ only in their seed."""
-        scenarios = zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True)
-        same = {run: without_seed(scenario) for run, scenario in sorted(scenarios) if run in self._runs}
-        table = pa.table([pa.array(list(same), pa.string()), pa.array(same.values(), pa.string())], ["run", "same"])
-        part, whole = (
-            measured.where(F.col("measure") == name).select("run", F.col("value").alias(column))
-            for name, column in ((pooled.part, "part"), (pooled.whole, "whole"))
-        )
-        every = self._frame(table, "run string, same string").join(part, "run", "left").join(whole, "run", "left")
-        over = Window.partitionBy("same")
-        ratio = F.try_divide(F.sum("part").over(over), F.sum("whole").over(over))
-        linear = F.try_divide(F.col("part") - F.col("ratio") * F.col("whole"), F.col("usual"))
-        parts = every.withColumn("ratio", ratio).withColumn("usual", F.avg("whole").over(over))
-        rows = parts.select(
-            "run", F.lit(pooled.measure.name).alias("measure"), (F.col("ratio") + linear).alias("value")
-        )
-        return rows.toArrow().cast(RUN_MEASURES_ARROW)
+    def _across_runs(
+        self, by_run: pa.Table, names: Sequence[str], pools: Sequence[Pooled], floors: Mapping[str, float]
+    ) -> pa.Table:
+        """ACROSS_RUNS, from all values of all runs. A task has all values of its measures, and a pooled measure is
+        computed where its parts are."""
+        together = {part: pool.measure.name for pool in pools for part in (pool.part, pool.whole)}
+        keys = pa.array([together.get(name, name) for name in names], pa.string()).dictionary_encode()
+        tasks = min(len(keys.dictionary), math.ceil((len(by_run) + 1) / _VALUES_PER_TASK))
+        task, measures = pa.array(keys.indices.to_numpy() % tasks, pa.int32()), pa.array(names, pa.string())
+        # A row without a run for each measure, of which no run may have a value.
+        nobody, nothing = pa.nulls(len(names), pa.string()), pa.nulls(len(names), pa.float64())
+        rows = pa.concat_tables([by_run, pa.table([nobody, measures, nothing], schema=RUN_MEASURES_ARROW)])
+        work = rows.append_column("task", task.take(pc.index_in(rows["measure"], measures)))
+        plan = self._planned.select(PLAN_COLUMNS)
+        if pools:
+            same = pa.array(map(without_seed, self._planned["scenario"].to_pylist()), pa.string())
+            plan = plan.append_column("same", same.dictionary_encode().indices)
+        each = partial(_across_seeds, plan, [(pool.measure.name, pool.part, pool.whole) for pool in pools], floors)
+        return self._in_tasks(work, tasks, each, ACROSS_RUNS_ARROW)
 
     def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
         """Writes a table whole or not at all, in an order that does not depend on Spark."""
@@ -208,6 +208,33 @@ def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) 
     return [runs for _, _, runs in sorted(tasks, reverse=True)]
 
 
+def _across_seeds(
+    plan: pa.Table,
+    pools: Sequence[tuple[str, str, str]],
+    floors: Mapping[str, float],
+    batches: Iterator[pa.RecordBatch],
+) -> Iterator[pa.RecordBatch]:
+    """The statistics of a task's measures over the seeds; pooled measures are computed first."""
+    measured = pa.Table.from_batches(batches).drop_columns("task")
+    for pool in pools:
+        if pc.is_in(pa.scalar(pool[1]), measured["measure"]).as_py():
+            of_runs = pooled(plan, measured, *pool)
+            yield from _padded(of_runs.rename_columns(["run", "measure", "mean"]))
+            measured = pa.concat_tables([measured, of_runs])
+    for table in described(plan, measured, floors):
+        yield from _padded(table)
+
+
+def _padded(table: pa.Table) -> list[pa.RecordBatch]:
+    """With nulls in the columns that it does not have."""
+    columns = [
+        table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
+        for field in ACROSS_RUNS_ARROW
+    ]
+    batches: list[pa.RecordBatch] = pa.table(columns, schema=ACROSS_RUNS_ARROW).to_batches()
+    return batches
+
+
 def _portable(families: Sequence[Family]) -> list[Family | tuple[str, ...]]:
     """The families as they go to tasks: ours by their names, others by value, since a task has no such module."""
     ours = set(FAMILIES)
@@ -224,11 +251,10 @@ def _measure_all(
     ours = {tuple(one.name for one in family.measures): family for family in FAMILIES}
     families = [one if isinstance(one, Family) else ours[one] for one in portable]
     stored, worlds = stored_in(store, stamp), Worlds()
-    for batch in batches:
-        for row in batch.to_pylist():
-            name, scenario = row["run"], msgspec.json.decode(row["scenario"], type=Scenario)
-            run = Run(name, scenario, row["tables"], partial(_read, stored, name), worlds)
-            yield _values_of(run, [families[number] for number in row["families"]])
+    for row in pa.Table.from_batches(batches).sort_by("place").to_pylist():
+        name, scenario = row["run"], msgspec.json.decode(row["scenario"], type=Scenario)
+        run = Run(name, scenario, row["tables"], partial(_read, stored, name), worlds)
+        yield _values_of(run, [families[number] for number in row["families"]])
 
 
 def _read(stored: Stored, run: str, table: str, columns: Sequence[str] | None, dictionaries: Sequence[str]) -> pa.Table:

@@ -1,25 +1,21 @@
 """A whole campaign in one call: simulate, then measure. What the command line and notebooks use."""
 
 import contextlib
-import shutil
-import tempfile
-from collections.abc import Callable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
 import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.analysis.measures.measure import ABOUT_FILE
+from roamcast.analysis.measures.measure import read_about
 from roamcast.campaign.decide.until import Stopping, first_look, next_look
 from roamcast.campaign.define.experiment import wanted_measures
 from roamcast.campaign.define.limits import Limits
 from roamcast.campaign.define.plan import Experiment, Plan, plan
-from roamcast.campaign.folder.layout import RUN_MEASURES_FILE, RUNS_FILE
-from roamcast.campaign.folder.schemas import RUNS_ARROW
+from roamcast.campaign.folder.layout import RUN_MEASURES_FILE
+from roamcast.campaign.folder.results import read_results
 from roamcast.campaign.folder.survey import settled
 from roamcast.campaign.folder.values import has, with_measures
 from roamcast.errors import ConfigError
@@ -92,7 +88,7 @@ def _until(
     """Looks again and again, with more seeds for the points that have not reached the goal. A continued campaign looks
     again at what it had looked at, and runs nothing for that."""
     places = {(row["experiment"], row["axes"]) for row in planned.rows}
-    most = max(len(one["seeds"]) for one in planned.experiments)
+    most = max(len(one.seeds) for one in planned.experiments)
     if most < LEAST:
         raise ConfigError(f"seeds: {most}: adding seeds until something is known needs --seeds of at least {LEAST}")
     seeds, before = dict.fromkeys(places, first_look(most)), dict.fromkeys(places, 0)
@@ -102,27 +98,15 @@ def _until(
         failures = [] if known else run(part)
         if not (out / RUN_MEASURES_FILE).is_file():  # every run has failed
             return failures
-        with _only(out, part) as looked_at:
-            waiting = [place for place in goal.waiting(looked_at, seeds, before, most) if seeds[place] < most]
+        results = read_results(out, planned=part.rows)
+        waiting = [
+            place for place in goal.waiting(results, read_about(out), seeds, before, most) if seeds[place] < most
+        ]
         before = dict(seeds)
         if not waiting:
             # The tables may have other runs as well, which are left out now.
             return run(part) if known else failures
         seeds |= {place: next_look(seeds[place], most) for place in waiting}
-
-
-@contextlib.contextmanager
-def _only(out: Path, part: Plan) -> Iterator[Path]:
-    """A folder with the tables of a campaign as if it had only this part of its runs."""
-    ours = pa.array({run.run for run in part.distinct})
-    with tempfile.TemporaryDirectory(prefix="roamcast-look-") as name:
-        folder = Path(name)
-        (folder / RUN_MEASURES_FILE).parent.mkdir()
-        pq.write_table(pa.Table.from_pylist(part.rows, RUNS_ARROW), folder / RUNS_FILE)
-        values = pq.read_table(out / RUN_MEASURES_FILE, partitioning=None)
-        pq.write_table(values.filter(pc.is_in(values["run"], ours)), folder / RUN_MEASURES_FILE)
-        shutil.copyfile(out / ABOUT_FILE, folder / ABOUT_FILE)
-        yield folder
 
 
 def _failures(manifest: pa.Table) -> list[dict[str, Any]]:

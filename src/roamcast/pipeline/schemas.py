@@ -9,10 +9,8 @@ from pyspark.sql.types import StructType
 from roamcast.campaign.folder.schemas import (
     FACTS_ARROW,
     MANIFEST_ARROW,
-    PAIRED_ARROW,
     RUN_MEASURES_ARROW,
     RUNS_ARROW,
-    SUMMARY_ARROW,
 )
 
 
@@ -25,6 +23,4 @@ def spark_schema(schema: pa.Schema) -> StructType:
 RUNS: Final = spark_schema(RUNS_ARROW)
 MANIFEST: Final = spark_schema(MANIFEST_ARROW)
 RUN_MEASURES: Final = spark_schema(RUN_MEASURES_ARROW)
-SUMMARY: Final = spark_schema(SUMMARY_ARROW)
-PAIRED: Final = spark_schema(PAIRED_ARROW)
 FACTS: Final = {table: spark_schema(schema) for table, schema in FACTS_ARROW.items()}

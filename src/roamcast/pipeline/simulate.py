@@ -34,6 +34,7 @@ from roamcast.campaign.folder.run_file import Damaged
 from roamcast.campaign.folder.schemas import FAILED
 from roamcast.campaign.folder.survey import look
 from roamcast.campaign.progress import OnProgress, State, time_left
+from roamcast.pipeline import SIMULATES
 from roamcast.pipeline.task import BLOCKED, Outcome, perform_all
 from roamcast.protocols.catalogue import CATALOGUE
 
@@ -175,6 +176,8 @@ class _Campaign:
         self._started = time.monotonic()
 
     def run(self, out: Path, token: str, limits: Limits) -> None:
+        # Spark starts its workers' parent with it: those that only measure need no simulator.
+        self._context.environment[SIMULATES] = "1"
         tasks = in_tasks(self._todo, self._context.defaultParallelism)
         task = partial(_task, str(out), token, limits, self._outcomes)
         _job(self._context, self._group, f"{len(self._todo)} runs", tasks, task, self._watch)

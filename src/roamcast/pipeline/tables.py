@@ -4,7 +4,6 @@
 and views for SQL. The rules this file owns:
 
 * `results` has one row per planned run and one column per measure; a failed run has nulls.
-* An axis with the name of another column gets the suffix `_axis`. An axis is numeric if all its values are numbers.
 * Only facts that the manifest lists are read, as for measures (`pipeline.facts`).
 * A query sees the campaign's tables by their plain names, whatever views the session has, and leaves those as they are:
   the views made for it have names of their own, and the query gets them as common table expressions.
@@ -12,27 +11,26 @@ and views for SQL. The rules this file owns:
 
 import contextlib
 import hashlib
-import json
 import re
 from collections.abc import Iterator
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any, Final
+from typing import TYPE_CHECKING, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
-from roamcast.campaign.folder.layout import check_version, read_commit
+from roamcast.campaign.folder.layout import RUN_MEASURES_FILE, check_version, read_commit
+from roamcast.campaign.folder.results import axes_as_columns, read_results
 from roamcast.campaign.folder.schemas import OK
 from roamcast.campaign.folder.stored import Stored
 from roamcast.errors import RoamcastError
+from roamcast.statistics.over_seeds import PLAN_COLUMNS
 from roamcast.storage import Store, fetched
 
 if TYPE_CHECKING:  # pyspark takes a second to import, and small tables do not need it
     from pyspark.sql import DataFrame, SparkSession
 
 _ABOUT_RUNS: Final = ("runs", "results")
-_OWN: Final = ("run", "experiment", "variant", "point", "seed")
 
 
 class Results:
@@ -51,32 +49,14 @@ class Results:
     @cached_property
     def runs(self) -> pa.Table:
         """One row per planned run: run, experiment, variant, point, seed, and the axes."""
-        axes = [json.loads(text) for text in self._planned["axes"].to_pylist()]
-        labels = list(dict.fromkeys(label for point in axes for label in point))
-        columns = {name: self._planned[name] for name in _OWN}
-        for label in labels:
-            values = [point.get(label) for point in axes]
-            numbers = all(
-                isinstance(value, int | float) and not isinstance(value, bool) for value in values if value is not None
-            )
-            name = f"{label}_axis" if label in columns else label
-            columns[name] = pa.array(values, pa.float64()) if numbers else pa.array([_text(value) for value in values])
-        return pa.table(columns)
+        return axes_as_columns(self._planned.select(PLAN_COLUMNS))
 
     @cached_property
     def results(self) -> pa.Table:
         """`runs` with one more column per measure."""
-        file = self.out / "measures" / "run.parquet"
-        if not file.is_file():
+        if not (self.out / RUN_MEASURES_FILE).is_file():
             raise RoamcastError(f"{self.store}: has no measures yet: finish the campaign first")
-        values: dict[str, dict[str, float | None]] = {}
-        for row in pq.read_table(file, partitioning=None).to_pylist():
-            values.setdefault(row["measure"], {})[row["run"]] = row["value"]
-        table, names = self.runs, self._planned["run"].to_pylist()
-        for measure, by_run in values.items():
-            column = pa.array([by_run.get(run) for run in names], pa.float64())
-            table = table.append_column(measure, column)
-        return table
+        return axes_as_columns(read_results(self.out))
 
     @property
     def tables(self) -> list[str]:
@@ -157,7 +137,3 @@ def load(out: Path | str | Store, spark: "SparkSession | None" = None) -> Result
 
 def _numbered(runs: pa.ChunkedArray, name: str) -> pa.Table:
     return pa.table({"run": runs, name: pa.array(range(len(runs)), pa.int64())})
-
-
-def _text(value: Any) -> str | None:  # noqa: ANN401  # any value of TOML
-    return value if value is None or isinstance(value, str) else json.dumps(value)

@@ -14,26 +14,29 @@ from typing import Final
 
 from pyspark import daemon
 
+from roamcast.pipeline import SIMULATES
+
 _NEEDED: Final = (
     "pyspark.worker",
     "pandas",  # Spark's Arrow functions import it, used or not
-    "roamcast.sim.run",
     "roamcast.pipeline.measure",
-    "roamcast.pipeline.task",  # and with it the hash of the sources as they were loaded
 )
 
 _pyspark_work: Final = daemon.worker
 
 
 def warm() -> None:
-    """Loads all that a task needs to simulate. What a worker loads after the fork is not shared."""
+    """Loads all that a task needs. What a worker loads after the fork is not shared."""
     # A process that forks should have no threads, and Arrow's allocator would start one when it is loaded.
     os.environ.setdefault("JE_ARROW_MALLOC_CONF", "background_thread:false")
     with contextlib.redirect_stdout(sys.stderr):
         for module in _NEEDED:
             importlib.import_module(module)
-        _warm_sources()
-        importlib.import_module("roamcast.sim.core.compilation").load_kernel()
+        importlib.import_module("roamcast.analysis.compilation").load_kernels()
+        if SIMULATES in os.environ:
+            importlib.import_module("roamcast.pipeline.task")  # and with it the hash of the sources as they were loaded
+            _warm_sources()
+            importlib.import_module("roamcast.sim.core.compilation").load_kernel()
     # Between two tasks a worker collects garbage. Frozen, the hundred thousands of objects loaded here are not looked
     # at each time, and their pages stay shared with this process.
     gc.collect()

@@ -11,7 +11,7 @@ from typing import Final
 
 from roamcast.config.errors import nearest
 from roamcast.outside import from_file, is_file_name
-from roamcast.protocols import flooding, gossip, hint
+from roamcast.protocols import counter, flooding, gossip, hint
 from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.odmrp import broker as odmrp
@@ -24,6 +24,7 @@ GROUP: Final = "roamcast.protocols"
 _OURS: Final = (
     flooding.ENTRY,
     gossip.ENTRY,
+    counter.ENTRY,
     hint.ENTRY,
     tree.MAODV,
     tree.COMAN,

@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
 from roamcast.report import tables
@@ -22,7 +23,7 @@ from roamcast.report.page import page
 from roamcast.report.plans import question, single_questions
 from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
 from roamcast.report.sketch import sketch_of
-from roamcast.report.source import Experiment, Results, read_results
+from roamcast.report.source import ReportData, read_results
 from roamcast.storage import Store
 
 __all__ = ["answers", "draw", "write_report"]
@@ -69,7 +70,7 @@ class _Writer:
     """Writes the files of one report. Their names are distinct, even if the ids that they come from are not."""
 
     out: Path
-    results: Results
+    results: ReportData
     folder: Path
     store: Store | None
     names: set[str] = field(default_factory=set)
@@ -83,7 +84,7 @@ class _Writer:
         text = page(self.results, experiments, claims_file)
         (self.folder / "index.html").write_text(text, encoding="utf-8")
 
-    def _experiment(self, experiment: Experiment, charts: list[Chart]) -> DrawnExperiment:
+    def _experiment(self, experiment: ReportedExperiment, charts: list[Chart]) -> DrawnExperiment:
         rows, paired = (
             [row for row in of if row.experiment == experiment.name and experiment.wants(row.measure)]
             for of in (self.results.rows, self.results.paired)
@@ -103,16 +104,16 @@ class _Writer:
             warnings=cut_short(self.out, experiment, self.results.rows),
         )
 
-    def _causes(self, experiment: Experiment) -> DrawnCauses | None:
+    def _causes(self, experiment: ReportedExperiment) -> DrawnCauses | None:
         found = causes_of(experiment, self.results.rows)
         return None if found is None else DrawnCauses(found, self._drawn(f"{experiment.name}-causes", found))
 
-    def _single_answers(self, experiment: Experiment) -> Iterator[str]:
+    def _single_answers(self, experiment: ReportedExperiment) -> Iterator[str]:
         for asked in single_questions(experiment, self.results):
             if text := answer(asked, self.results.curves):
                 yield text
 
-    def _figure(self, experiment: Experiment, chart: Chart) -> DrawnFigure:
+    def _figure(self, experiment: ReportedExperiment, chart: Chart) -> DrawnFigure:
         plan, name = chart.plan, f"{experiment.name}-{chart.plan.id}"
         wanted = (experiment.name, plan.y, plan.against or experiment.baseline)
         paired = [row for row in self.results.paired if (row.experiment, row.measure, row.baseline) == wanted]

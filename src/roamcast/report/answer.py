@@ -1,7 +1,7 @@
 """The answer of a figure in words: how the variants compare, who leads where, and what the seeds do not decide.
 
 The rule this file owns: a sentence claims only what `compare.py` found. It states an order only if that is decided;
-otherwise it says that the seeds do not decide it.
+otherwise it says that the seeds are too few.
 """
 
 import itertools
@@ -10,7 +10,7 @@ from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Any, Final
 
-from roamcast.report.compare import Compared, Comparison, Difference, Lead, Question, compare, ends
+from roamcast.report.compare import Compared, Difference, FigureComparison, Lead, Question, compare, ends
 from roamcast.report.numbers import estimate, number, signed, value_text
 from roamcast.report.titles import first_upper
 from roamcast.statistics.curves import Curves
@@ -31,7 +31,7 @@ def answer(question: Question, curves: Curves) -> str:
     return _alone(asked, ends(asked, curves)) if len(measured) == 1 else in_words(compare(asked, curves))
 
 
-def in_words(found: Comparison) -> str:
+def in_words(found: FigureComparison) -> str:
     """A comparison of two or more variants, as sentences."""
     if found.seeds < 2:
         return f"One seed decides nothing about {measure_name(found.question)}; --seeds gives more."
@@ -54,7 +54,7 @@ def quoted(name: str) -> str:
 # --- Against the reference ------------------------------------------------------------------------------------------
 
 
-def _overall(found: Comparison) -> Iterator[str]:
+def _overall(found: FigureComparison) -> Iterator[str]:
     """How each variant compares with the reference; the measure and the reference are named once."""
     question = found.question
     told = [one for one in found.compared if one.difference.order]
@@ -75,7 +75,7 @@ def _overall(found: Comparison) -> Iterator[str]:
         if len(shown) > _MANY + 1:
             shown[_MANY:] = [f"{len(shown) - _MANY} more"]
         lead = "" if told else f"{over}in {name}, "
-        yield f"{lead}{_these(found)} do not tell {_listed(shown)} from {than}."
+        yield f"{lead}{_these(found)} are too few to tell {_listed(shown)} from {than}."
 
 
 def _outermost(told: Sequence[Compared]) -> list[Compared]:
@@ -102,7 +102,7 @@ def _against(one: Compared, question: Question, first: bool, names_price: bool) 
     return text + _paid(one, question, names_price)
 
 
-def _over(found: Comparison) -> str:
+def _over(found: FigureComparison) -> str:
     """What the means are over, if all are over the same places."""
     question = found.question
     places = {one.places for one in found.compared if one.difference.found is not None}
@@ -155,7 +155,7 @@ def _found(difference: Difference) -> str:
 # --- Who leads where ------------------------------------------------------------------------------------------------
 
 
-def _where(found: Comparison) -> Iterator[str]:
+def _where(found: FigureComparison) -> Iterator[str]:
     """First the places grouped by leader, then those without one."""
     question = found.question
     if len(found.leads) < 2 and len(question.variants) < 3:
@@ -178,10 +178,10 @@ def _where(found: Comparison) -> Iterator[str]:
         names = _listed(map(quoted, between))
         yield f"the {best} {name}{_at(leads, found)} is that of {names}, the same in every seed."
     if undecided:
-        yield f"{_these(found)} do not decide which is {best}{_open(undecided, found)}."
+        yield f"{_these(found)} are too few to say which is {best}{_open(undecided, found)}."
 
 
-def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison) -> str:
+def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: FigureComparison) -> str:
     """Where no variant leads, and which might: such as, at range 80 (flooding or hint) and at 120 (5 of 8 variants)."""
     count = len(found.question.variants)
     who = [
@@ -202,7 +202,7 @@ def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: Comparison
     return f" at {axis} {_listed([first, *(f'at {other}' for other in others)])}"
 
 
-def _at(leads: Sequence[Lead], found: Comparison) -> str:
+def _at(leads: Sequence[Lead], found: FigureComparison) -> str:
     """At which values of the axis; empty if there is only one."""
     axis = found.question.axis
     if len(found.leads) < 2:
@@ -237,7 +237,7 @@ def _alone(question: Question, change: Difference | None) -> str:
     if change.same:
         return first_upper(f"{name} is the same at {question.axis} {first} and {last} in every seed.")
     if not change.order:
-        return first_upper(f"these seeds do not decide whether {name} changes {between}{_aside(change)}.")
+        return first_upper(f"the seeds are too few to say whether {name} changes {between}{_aside(change)}.")
     way, size = ("rises" if change.order > 0 else "falls"), _size(change)
     by = f"to {size} {'times' if change.order > 0 else 'of'} what it was" if change.ratio else f"by {size}"
     return first_upper(f"{name}{',' if ',' in name else ''} {way} {by} {between}.")
@@ -251,8 +251,8 @@ def _short(title: str) -> str:
     return title.partition(" (")[0]
 
 
-def _these(found: Comparison) -> str:
-    return f"these {found.seeds} seeds"
+def _these(found: FigureComparison) -> str:
+    return f"{found.seeds} seeds"
 
 
 def _listed(words: Iterable[str], last: str = "and") -> str:

@@ -9,13 +9,14 @@ from collections.abc import Iterable, Iterator
 from dataclasses import dataclass
 from typing import Final
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.report.chart import variants_of, x_values
 from roamcast.report.looks import colour_of
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, tick_texts, value_text
 from roamcast.report.plans import CAUSE, swept_axes
 from roamcast.report.scale import Place, linear, nice_step
-from roamcast.report.source import Experiment, Row, key
+from roamcast.report.source import SummaryRow, key
 
 OTHER: Final = "other causes"
 TITLE: Final = "Why events were missed"
@@ -60,7 +61,7 @@ class Causes:
         return [round(step * index, 12) for index in range(math.ceil(most / step - 1e-9) + 1)]
 
 
-def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
+def causes_of(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> Causes | None:
     """The bars from the rows of the summary; None if no causes are known, or nothing was missed."""
     mine = [row for row in rows if row.experiment == experiment.name and row.measure.startswith(CAUSE)]
     known = [row for row in mine if row.mean is not None]
@@ -79,7 +80,7 @@ def causes_of(experiment: Experiment, rows: Iterable[Row]) -> Causes | None:
     return Causes((*words, *([OTHER] if len(shown) < len(found) else [])), tuple(bars))
 
 
-def _shares(rows: list[Row], shown: list[str], found: list[str]) -> Iterator[float]:
+def _shares(rows: list[SummaryRow], shown: list[str], found: list[str]) -> Iterator[float]:
     def mean(name: str) -> float:
         values = [row.mean for row in rows if row.measure == name and row.mean is not None]
         return sum(values) / len(values) if values else 0.0
@@ -89,7 +90,7 @@ def _shares(rows: list[Row], shown: list[str], found: list[str]) -> Iterator[flo
         yield sum(map(mean, found[len(shown) :]))
 
 
-def _groups(experiment: Experiment, rows: list[Row]) -> list[tuple[str, str, str, list[Row]]]:
+def _groups(experiment: ReportedExperiment, rows: list[SummaryRow]) -> list[tuple[str, str, str, list[SummaryRow]]]:
     """(variant, first axis, its value, rows)."""
     variants = variants_of(experiment, rows)
     axes = swept_axes(experiment, rows)

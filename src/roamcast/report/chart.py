@@ -10,9 +10,10 @@ from dataclasses import dataclass, replace
 from typing import Any
 
 from roamcast.analysis.measures.measure import Measures
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
 from roamcast.report.numbers import value_text
 from roamcast.report.plans import follows, planned_figures
-from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, is_number, key
+from roamcast.report.source import ReportData, SummaryRow, is_number, key
 from roamcast.report.titles import axis_title, difference_title, first_upper
 
 
@@ -22,7 +23,7 @@ class Curve:
 
     name: str
     level: bool
-    rows: tuple[Row, ...]
+    rows: tuple[SummaryRow, ...]
     look: int = 0
     """Which colour, marker and dashes it has: the same in every figure of a campaign."""
 
@@ -46,10 +47,10 @@ class Chart:
         return first_upper(self.plan.title or f"{self.y_title.partition(' (')[0]} over {self.plan.x}")
 
     @property
-    def rows(self) -> list[Row]:
+    def rows(self) -> list[SummaryRow]:
         return [row for curve in self.curves for row in curve.rows]
 
-    def x_of(self, row: Row) -> Any:  # noqa: ANN401  # any value of JSON
+    def x_of(self, row: SummaryRow) -> Any:  # noqa: ANN401  # any value of JSON
         return row.axes[self.plan.x]
 
     @property
@@ -62,7 +63,7 @@ class Chart:
         return self.plan.log and not self.categorical and all(value > 0 for value in self.x_values)
 
 
-def all_charts(results: Results) -> list[tuple[Experiment, list[Chart]]]:
+def all_charts(results: ReportData) -> list[tuple[ReportedExperiment, list[Chart]]]:
     """Every figure of a campaign, by experiment; curves with the same name look the same in all of them."""
     looks: dict[str, int] = {}
     return [
@@ -78,9 +79,9 @@ def all_charts(results: Results) -> list[tuple[Experiment, list[Chart]]]:
 
 
 def make_chart(
-    experiment: Experiment,
+    experiment: ReportedExperiment,
     plan: FigurePlan,
-    rows: Iterable[Row],
+    rows: Iterable[SummaryRow],
     measured: Measures,
     looks: dict[str, int] | None = None,
 ) -> Chart:
@@ -107,13 +108,13 @@ def make_chart(
     )
 
 
-def x_values(experiment: Experiment, x: str, rows: Iterable[Row]) -> list[Any]:
+def x_values(experiment: ReportedExperiment, x: str, rows: Iterable[SummaryRow]) -> list[Any]:
     """Every value of an axis that has a row, in order."""
     found = {key(row.axes[x]): row.axes[x] for row in rows if x in row.axes}
     return _ordered(found.values(), _axis(experiment, x))
 
 
-def curves_of(experiment: Experiment, x: str, values: list[Any], rows: list[Row]) -> Iterator[Curve]:
+def curves_of(experiment: ReportedExperiment, x: str, values: list[Any], rows: list[SummaryRow]) -> Iterator[Curve]:
     """Rows of one measure as curves over an axis, in the order of the experiment's variants."""
     fixed = {variant.name for variant in experiment.variants if variant.fixed}
     swept = [row for row in rows if row.variant not in fixed and x in row.axes]
@@ -126,11 +127,11 @@ def curves_of(experiment: Experiment, x: str, values: list[Any], rows: list[Row]
                 yield Curve(name, False, tuple(_along(points, x, values)))
 
 
-def _axis(experiment: Experiment, label: str) -> Axis:
-    return next((axis for axis in experiment.axes if axis.label == label), Axis(label, []))
+def _axis(experiment: ReportedExperiment, label: str) -> SweptAxis:
+    return next((axis for axis in experiment.axes if axis.label == label), SweptAxis(label, []))
 
 
-def _ordered(values: Iterable[Any], axis: Axis) -> list[Any]:
+def _ordered(values: Iterable[Any], axis: SweptAxis) -> list[Any]:
     """Numbers by size, names as the experiment lists them."""
     found = list(values)
     if all(map(is_number, found)):
@@ -139,14 +140,14 @@ def _ordered(values: Iterable[Any], axis: Axis) -> list[Any]:
     return sorted(found, key=lambda value: place.get(key(value), len(place)))
 
 
-def variants_of(experiment: Experiment, rows: Iterable[Row]) -> list[str]:
+def variants_of(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> list[str]:
     """The variants that have rows: first those that the experiment lists, in its order."""
     return list(dict.fromkeys([*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]))
 
 
-def _split(variant: str, axes: list[Axis], rows: list[Row]) -> list[tuple[str, list[Row]]]:
+def _split(variant: str, axes: list[SweptAxis], rows: list[SummaryRow]) -> list[tuple[str, list[SummaryRow]]]:
     """The rows of a variant by the values of other axes, with names such as `hint, interval 5`."""
-    groups: dict[tuple[str, ...], list[Row]] = {}
+    groups: dict[tuple[str, ...], list[SummaryRow]] = {}
     for row in rows:
         groups.setdefault(tuple(key(row.axes.get(axis.label)) for axis in axes), []).append(row)
     named = []
@@ -156,6 +157,6 @@ def _split(variant: str, axes: list[Axis], rows: list[Row]) -> list[tuple[str, l
     return named
 
 
-def _along(rows: list[Row], x: str, values: list[Any]) -> list[Row]:
+def _along(rows: list[SummaryRow], x: str, values: list[Any]) -> list[SummaryRow]:
     place = {key(value): index for index, value in enumerate(values)}
     return sorted(rows, key=lambda row: place[key(row.axes[x])])

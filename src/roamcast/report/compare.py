@@ -29,7 +29,7 @@ from roamcast.statistics.intervals import LEVEL, Estimate
 
 _ALPHA: Final = 1 - LEVEL
 _ZERO: Final = 1e-100
-"""A reference below it counts as 0: the square of a ratio to it may be no number any more."""
+"""A reference below it counts as 0: the square of a ratio to it may be infinite."""
 _FEWEST: Final = 2
 """Fewest seeds for a comparison."""
 
@@ -95,7 +95,7 @@ class Lead:
 
 
 @dataclass(frozen=True)
-class Comparison:
+class FigureComparison:
     """The answer to a question, in numbers."""
 
     question: Question
@@ -105,7 +105,7 @@ class Comparison:
     """The largest number of seeds in any comparison."""
 
 
-def compare(question: Question, curves: Curves) -> Comparison:
+def compare(question: Question, curves: Curves) -> FigureComparison:
     """Everything that the seeds say about the question."""
     sides = {name: _points(curves, question, name, question.about) for name in question.variants}
     beside = {name: _points(curves, question, name, question.beside) for name in question.variants}
@@ -120,7 +120,7 @@ def compare(question: Question, curves: Curves) -> Comparison:
         for name, difference, price in zip(others, differences, prices, strict=True)
     ]
     seeds = max((len(point.values) for points in sides.values() for point in points), default=0)
-    return Comparison(question, tuple(compared), tuple(_leads(question, sides)), seeds)
+    return FigureComparison(question, tuple(compared), tuple(_leads(question, sides)), seeds)
 
 
 def ends(question: Question, curves: Curves) -> Difference | None:

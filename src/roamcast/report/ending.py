@@ -10,16 +10,17 @@ import msgspec
 import pyarrow.parquet as pq
 
 from roamcast.analysis.measures.measure import counts_to_the_end
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.folder.layout import RUNS_FILE
 from roamcast.report.numbers import value_text
-from roamcast.report.source import Experiment, Row
+from roamcast.report.source import SummaryRow
 from roamcast.sim.scenario.ending import hurried, warning, warning_before
 from roamcast.sim.scenario.scenario import Scenario
 
 DELAY: Final = "delay_p95"
 
 
-def cut_short(out: Path, experiment: Experiment, rows: Iterable[Row]) -> list[str]:
+def cut_short(out: Path, experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> list[str]:
     """A sentence for each variant that needs one, about the point at which it is worst: by the delays measured, or, if
     they were not, by what is known of its protocol. None if its measures have deadlines."""
     if not counts_to_the_end(experiment.measures):

@@ -2,17 +2,20 @@
 
 from typing import Final
 
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment
 from roamcast.config.errors import suggestion
 from roamcast.errors import RoamcastError
 from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import Chart, all_charts, make_chart
 from roamcast.report.plans import drawn_measures, swept_axes
-from roamcast.report.source import Experiment, FigurePlan, Results
+from roamcast.report.source import ReportData
 
 CAUSES: Final = "causes"
 
 
-def find_figure(results: Results, name: str, experiment: str | None = None, over: str | None = None) -> Chart | Causes:
+def find_figure(
+    results: ReportData, name: str, experiment: str | None = None, over: str | None = None
+) -> Chart | Causes:
     """The figure of that name; a `RoamcastError` lists what there is, or how to choose between several."""
     drawn = [(one, charts) for one, charts in all_charts(results) if experiment in (None, one.name)]
     if not drawn:
@@ -35,7 +38,7 @@ def find_figure(results: Results, name: str, experiment: str | None = None, over
 
 
 def _of_measure(
-    experiment: Experiment, charts: list[Chart], measure: str, results: Results, looks: dict[str, int]
+    experiment: ReportedExperiment, charts: list[Chart], measure: str, results: ReportData, looks: dict[str, int]
 ) -> list[Chart]:
     """The figures that show a measure; if the experiment asks for none, one over each of its axes."""
     asked = [chart for chart in charts if chart.plan.y == measure]
@@ -46,7 +49,7 @@ def _of_measure(
     return [make_chart(experiment, plan, results.rows, results.measured, looks) for plan in plans]
 
 
-def _causes(experiments: list[Experiment], results: Results) -> Causes:
+def _causes(experiments: list[ReportedExperiment], results: ReportData) -> Causes:
     found = {one.name: causes for one in experiments if (causes := causes_of(one, results.rows)) is not None}
     if len(found) == 1:
         return next(iter(found.values()))
@@ -57,7 +60,7 @@ def _causes(experiments: list[Experiment], results: Results) -> Causes:
     )
 
 
-def _known(results: Results) -> list[str]:
+def _known(results: ReportData) -> list[str]:
     ids = [chart.plan.id for _, charts in all_charts(results) for chart in charts]
     having = sorted({row.measure for row in results.rows if row.mean is not None})
     return list(dict.fromkeys([*ids, *having]))

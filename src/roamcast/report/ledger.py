@@ -4,20 +4,20 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
+from roamcast.papers.verdict import JudgedCheck, JudgedClaim
 from roamcast.report.markup import Markup, join, tag
-from roamcast.report.source import Check, Claim
 
 VERDICTS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 """In the order in which they are counted, each with its symbol."""
 
 
-def counted(claims: list[Claim]) -> Markup:
+def counted(claims: list[JudgedClaim]) -> Markup:
     """The number of claims with each verdict."""
     counts: Counter[str] = Counter(claim.verdict for claim in claims)
     return join(*(_badge(verdict, f": {counts[verdict]}") for verdict in VERDICTS if counts[verdict]))
 
 
-def ledger(claims: list[Claim], file: str | None) -> Markup:
+def ledger(claims: list[JudgedClaim], file: str | None) -> Markup:
     judged = [claim for claim in claims if claim.verdict != "not measured"]
     rest = [claim for claim in claims if claim.verdict == "not measured"]
     later = tag("details", tag("summary", f"Not measured here: {len(rest)} claims"), _claims_table(rest))
@@ -32,7 +32,7 @@ def ledger(claims: list[Claim], file: str | None) -> Markup:
     )
 
 
-def _claims_table(claims: list[Claim]) -> Markup:
+def _claims_table(claims: list[JudgedClaim]) -> Markup:
     head = ("Id", "Figure", "Claim", "Measured", "Verdict", "Explanation")
     return tag(
         "table",
@@ -42,7 +42,7 @@ def _claims_table(claims: list[Claim]) -> Markup:
     )
 
 
-def _claim_cells(claim: Claim) -> Iterator[Markup]:
+def _claim_cells(claim: JudgedClaim) -> Iterator[Markup]:
     yield tag("td", claim.id)
     where = " ".join(filter(None, (claim.paper, claim.figure)))
     yield tag("td", where, class_="where", data_label="Figure:")
@@ -57,7 +57,7 @@ def _claim_cells(claim: Claim) -> Iterator[Markup]:
     yield tag("td", *(tag("p", text) for text in (claim.reading, explanation) if text))
 
 
-def _check(check: Check) -> Markup:
+def _check(check: JudgedCheck) -> Markup:
     verdict = check.verdict if check.judged else check.explains or "reported, not judged"
     aside = "→" if check.explains else "·"
     symbol = tag(

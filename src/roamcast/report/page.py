@@ -8,18 +8,19 @@ import base64
 import hashlib
 from typing import Final
 
+from roamcast.campaign.define.described import Campaign
 from roamcast.report import svg, tables
 from roamcast.report.ledger import counted, ledger
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.section import DrawnExperiment, section
-from roamcast.report.source import Campaign, Failure, Results
+from roamcast.report.source import Failure, ReportData
 from roamcast.report.titles import first_upper
 
 _MANY_ANSWERS: Final = 12
 """With more answers, those of all experiments but the first are folded away."""
 
 
-def page(results: Results, experiments: list[DrawnExperiment], claims_file: str | None) -> str:
+def page(results: ReportData, experiments: list[DrawnExperiment], claims_file: str | None) -> str:
     """The whole file."""
     title = report_title(results.campaign)
     style, script = join(svg.asset("figure.css"), svg.asset("page.css")), svg.asset("page.js")
@@ -72,7 +73,7 @@ def _policy_hash(text: str) -> str:
     return "sha256-" + base64.b64encode(hashlib.sha256(text.encode()).digest()).decode()
 
 
-def _seeds(results: Results) -> str:
+def _seeds(results: ReportData) -> str:
     """How many seeds the points have, from the fewest to the most; those that add seeds where needed differ."""
     measured: dict[str, int] = {}
     for row in results.rows:
@@ -82,7 +83,7 @@ def _seeds(results: Results) -> str:
     return "–".join(map(str, [found[0], found[-1]] if len(found) > 1 else found)) or "none"
 
 
-def _header(title: str, results: Results, experiments: list[DrawnExperiment]) -> Markup:
+def _header(title: str, results: ReportData, experiments: list[DrawnExperiment]) -> Markup:
     campaign, failed = results.campaign, len(results.failures)
     key: dict[str, object] = {
         "Runs": f"{results.runs - failed} done, {failed} failed" if failed else f"{results.runs}, none failed",
@@ -154,7 +155,7 @@ def _answers_of(drawn: DrawnExperiment) -> list[Markup]:
 # --- What failed, and how to do it again ----------------------------------------------------------------------------
 
 
-def _failures(results: Results) -> Markup:
+def _failures(results: ReportData) -> Markup:
     about = (
         f"{len(results.failures)} of {results.runs} runs raised an error and are in no figure; n counts the seeds left."
     )
@@ -167,7 +168,7 @@ def _failure_cells(failure: Failure) -> tuple[object, ...]:
     return tag("code", failure.run), failure.protocol, "; ".join(failure.wanted), failure.error
 
 
-def _again(results: Results) -> Markup:
+def _again(results: ReportData) -> Markup:
     campaign = results.campaign
     versions = ", ".join(f"{software} {version}" for software, version in campaign.versions.items())
     return tag(

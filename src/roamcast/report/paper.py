@@ -72,7 +72,7 @@ _TEX_TEXT: Final = {
 
 
 @dataclass(frozen=True)
-class Look:
+class FigureLook:
     """How a figure should look; lengths in points of 1/72 inch."""
 
     width: float = 252.0
@@ -85,7 +85,7 @@ class Look:
     scale: str = "fit"
 
 
-DEFAULT: Final = Look()
+DEFAULT: Final = FigureLook()
 
 
 def length(text: str) -> float:
@@ -96,7 +96,7 @@ def length(text: str) -> float:
     return points
 
 
-def save(drawn: Chart | Causes, file: Path, kind: str, look: Look = DEFAULT) -> None:
+def save(drawn: Chart | Causes, file: Path, kind: str, look: FigureLook = DEFAULT) -> None:
     """Writes a figure in one of FORMATS."""
     content = render(drawn, kind, look)
     try:
@@ -105,7 +105,7 @@ def save(drawn: Chart | Causes, file: Path, kind: str, look: Look = DEFAULT) -> 
         raise RoamcastError(f"{file}: cannot be written: {problem.strerror}") from problem
 
 
-def render(drawn: Chart | Causes, kind: str, look: Look = DEFAULT) -> bytes:
+def render(drawn: Chart | Causes, kind: str, look: FigureLook = DEFAULT) -> bytes:
     settings: dict[str, Any] = dict(_FIXED)
     if kind == "pgf":
         settings |= {"pgf.texsystem": _tex(), "pgf.rcfonts": False}
@@ -143,7 +143,7 @@ def _set(settings: Any) -> None:  # noqa: ANN401  # matplotlib's names are a lit
     mpl.rcParams.update(settings)
 
 
-def _apply_style(look: Look) -> None:
+def _apply_style(look: FigureLook) -> None:
     mpl.rcdefaults()
     _set({**_SETTINGS, "font.size": 8.0})
     if look.style is not None:
@@ -159,7 +159,7 @@ def _apply_style(look: Look) -> None:
 # --- Curves ---------------------------------------------------------------------------------------------------------
 
 
-def _curves(chart: Chart, look: Look) -> Figure:
+def _curves(chart: Chart, look: FigureLook) -> Figure:
     height = look.height or 0.72 * look.width
     figure = Figure(figsize=(look.width / 72, height / 72), layout="constrained")
     axes = figure.add_subplot()
@@ -186,7 +186,7 @@ def _curves(chart: Chart, look: Look) -> Figure:
     return figure
 
 
-def _scale(chart: Chart, look: Look) -> YScale:
+def _scale(chart: Chart, look: FigureLook) -> YScale:
     scales = {scale.name: scale for scale in y_scales(chart)}
     if look.scale == "log" and "Log" not in scales:
         raise RoamcastError(f"{chart.plan.id}: has no logarithmic y axis, because a mean is not above 0")
@@ -235,7 +235,7 @@ def _level(axes: Axes, curve: Curve) -> Any:  # noqa: ANN401  # a line of matplo
 # --- Bars of causes -------------------------------------------------------------------------------------------------
 
 
-def _bars(causes: Causes, look: Look) -> Figure:
+def _bars(causes: Causes, look: FigureLook) -> Figure:
     size = mpl.rcParams["font.size"]
     names = [textwrap.fill(_plain(bar.name), max(8, int(0.35 * look.width / (0.5 * size)))) for bar in causes.bars]
     lines = sum(name.count("\n") + 1 for name in names)
@@ -268,7 +268,7 @@ def _bars(causes: Causes, look: Look) -> Figure:
 # --- Both -----------------------------------------------------------------------------------------------------------
 
 
-def _legend(figure: Figure, handles: list[Any], names: list[str], look: Look) -> None:
+def _legend(figure: Figure, handles: list[Any], names: list[str], look: FigureLook) -> None:
     """Adds a legend above the plot, with as many columns as the width allows."""
     size = 0.9 * mpl.rcParams["font.size"]
     folded = [textwrap.fill(_plain(name), max(10, int((look.width - 5 * size) / (0.6 * size)))) for name in names]

@@ -8,8 +8,9 @@ from collections.abc import Iterable
 from typing import Final
 
 from roamcast.analysis.measures.measure import Measure, Measures
+from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
 from roamcast.report.compare import Question
-from roamcast.report.source import Axis, Experiment, FigurePlan, Results, Row, key
+from roamcast.report.source import ReportData, SummaryRow, key
 
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
 """The measures that people look at first."""
@@ -17,7 +18,7 @@ CAUSE: Final = "cause_"
 """Prefix of the measures that `causes.py` draws together."""
 
 
-def planned_figures(experiment: Experiment, results: Results) -> list[FigurePlan]:
+def planned_figures(experiment: ReportedExperiment, results: ReportData) -> list[FigurePlan]:
     """The figures that the experiment asks for, or else its measures over its axes."""
     if experiment.figures:
         return experiment.figures
@@ -35,9 +36,9 @@ def planned_figures(experiment: Experiment, results: Results) -> list[FigurePlan
     ]
 
 
-def swept_axes(experiment: Experiment, rows: list[Row]) -> list[Axis]:
+def swept_axes(experiment: ReportedExperiment, rows: list[SummaryRow]) -> list[SweptAxis]:
     """The axes with two values or more; of axes that vary together, the first."""
-    kept: list[Axis] = []
+    kept: list[SweptAxis] = []
     for axis in experiment.axes:
         having = [row for row in rows if axis.label in row.axes]
         if len(axis.values) > 1 and not any(follows(axis.label, other.label, having) for other in kept):
@@ -45,7 +46,7 @@ def swept_axes(experiment: Experiment, rows: list[Row]) -> list[Axis]:
     return kept
 
 
-def drawn_measures(experiment: Experiment, rows: Iterable[Row], measured: Measures) -> list[str]:
+def drawn_measures(experiment: ReportedExperiment, rows: Iterable[SummaryRow], measured: Measures) -> list[str]:
     """The measures asked for that have a value somewhere: in the experiment's order, or the headlines first."""
     having = {row.measure for row in rows if row.mean is not None}
     names = experiment.measures
@@ -54,7 +55,9 @@ def drawn_measures(experiment: Experiment, rows: Iterable[Row], measured: Measur
     return [name for name in names if name in having and not name.startswith(CAUSE)]
 
 
-def question(experiment: Experiment, plan: FigurePlan, results: Results, places: Iterable[object] = ()) -> Question:
+def question(
+    experiment: ReportedExperiment, plan: FigurePlan, results: ReportData, places: Iterable[object] = ()
+) -> Question:
     """The question of a figure; `places` are the values of its x axis."""
     about = results.measured[plan.y]
     names = tuple(variant.name for variant in experiment.variants)
@@ -66,7 +69,7 @@ def question(experiment: Experiment, plan: FigurePlan, results: Results, places:
     return Question(experiment.name, about, named, reference, plan.x, tuple(places), beside, tuple(others))
 
 
-def single_questions(experiment: Experiment, results: Results) -> list[Question]:
+def single_questions(experiment: ReportedExperiment, results: ReportData) -> list[Question]:
     """For an experiment without axes: one question per measure that it names, or per headline."""
     rows = [row for row in results.rows if row.experiment == experiment.name]
     measures = drawn_measures(experiment, rows, results.measured)
@@ -75,7 +78,7 @@ def single_questions(experiment: Experiment, results: Results) -> list[Question]
     return [question(experiment, FigurePlan(id=name, x="", y=name), results) for name in measures]
 
 
-def _beside(experiment: Experiment, about: Measure, results: Results) -> Measure | None:
+def _beside(experiment: ReportedExperiment, about: Measure, results: ReportData) -> Measure | None:
     """The companion measure of a cost or a delay: delivery, or what an experiment has instead."""
     if about.good != "low" or about.share:
         return None
@@ -86,7 +89,7 @@ def _beside(experiment: Experiment, about: Measure, results: Results) -> Measure
     return next((one for one in candidates if one.good == "high" and one.share), None)
 
 
-def follows(label: str, x: str, rows: Iterable[Row]) -> bool:
+def follows(label: str, x: str, rows: Iterable[SummaryRow]) -> bool:
     """Whether x alone determines the value of another axis."""
     pairs = {(key(row.axes[x]), key(row.axes.get(label))) for row in rows if x in row.axes}
     return len(pairs) == len({first for first, _ in pairs})

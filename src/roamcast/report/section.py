@@ -5,12 +5,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass, field
 from typing import Any
 
+from roamcast.campaign.define.described import ReportedExperiment
+from roamcast.config.fields import leaves
 from roamcast.report import svg, tables
 from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import is_even
-from roamcast.report.source import Experiment, Row
+from roamcast.report.source import SummaryRow
 from roamcast.report.titles import first_upper
 
 
@@ -39,9 +41,9 @@ class DrawnCauses:
 class DrawnExperiment:
     """An experiment with its figures."""
 
-    experiment: Experiment
+    experiment: ReportedExperiment
     figures: list[DrawnFigure]
-    rows: list[Row]
+    rows: list[SummaryRow]
     files: dict[str, str]
     answers: list[str] = field(default_factory=list)
     """The answers of an experiment without axes, which has no figures."""
@@ -175,7 +177,7 @@ def _causes_figure(drawn: DrawnCauses, anchor: str) -> Markup:
 # --- The scenario ---------------------------------------------------------------------------------------------------
 
 
-def _scenario(experiment: Experiment) -> Markup:
+def _scenario(experiment: ReportedExperiment) -> Markup:
     """The fields that all runs share, and what each variant and axis sets."""
     axes = {
         axis.field or axis.label: ", ".join(json.dumps(value, ensure_ascii=False) for value in axis.values)
@@ -188,15 +190,7 @@ def _scenario(experiment: Experiment) -> Markup:
     return _folded("The scenario, field by field", tag("pre", tag("code", text), tabindex=0))
 
 
-def scenario_text(scenario: dict[str, Any], prefix: str = "") -> str:
+def scenario_text(scenario: dict[str, Any]) -> str:
     """One line per field, as in TOML and `--set`; leaves out fields without a value."""
-    lines = []
-    for name, value in scenario.items():
-        path = f"{prefix}{name}"
-        if isinstance(value, dict):
-            lines.append(scenario_text(value, f"{path}."))
-        elif isinstance(value, list) and any(isinstance(entry, dict) for entry in value):
-            lines += [scenario_text(entry, f"{path}[{index}].") for index, entry in enumerate(value)]
-        elif value is not None:
-            lines.append(f"{path} = {json.dumps(value, ensure_ascii=False)}")
-    return "\n".join(filter(None, lines))
+    fields = [(name, value) for name, value in leaves(scenario) if name and value is not None and value != {}]
+    return "\n".join(f"{name} = {json.dumps(value, ensure_ascii=False)}" for name, value in fields)

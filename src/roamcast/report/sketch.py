@@ -18,12 +18,12 @@ import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
 from roamcast.analysis.network import reach_of
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
 from roamcast.campaign.folder.recorded import RecordedRun, open_run
 from roamcast.errors import RoamcastError
 from roamcast.report.markup import Markup, tag
 from roamcast.report.numbers import number, value_text
-from roamcast.report.source import Experiment
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store
 from roamcast.units import SECOND
@@ -53,7 +53,7 @@ class Network:
     """Mean share of pairs of nodes that a path joins."""
 
 
-def sketch_of(out: Path, experiment: Experiment, store: Store | None = None) -> Markup | None:
+def sketch_of(out: Path, experiment: ReportedExperiment, store: Store | None = None) -> Markup | None:
     """Picture and numbers, without what is not known, such as movement that was not recorded. `store` has the facts,
     if they are not in the folder."""
     try:
@@ -68,7 +68,7 @@ def sketch_of(out: Path, experiment: Experiment, store: Store | None = None) -> 
     return tag("div", _picture(run.scenario, network) if network else None, facts, class_="sketch")
 
 
-def _first_run(out: Path, experiment: Experiment, store: Store | None) -> tuple[str, RecordedRun] | None:
+def _first_run(out: Path, experiment: ReportedExperiment, store: Store | None) -> tuple[str, RecordedRun] | None:
     """The first variant, point and seed of an experiment that recorded movement or links, in words and in facts."""
     manifest = pq.read_table(out / MANIFEST_FILE, columns=["run", "rows"], partitioning=None).to_pylist()
     recorded = {row["run"] for row in manifest if {"leg", "link"} & {table for table, _ in row["rows"] or ()}}

@@ -8,140 +8,34 @@ import json
 import math
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Any, Final, Literal, TypeVar
+from typing import Any, Final
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
 from roamcast.analysis.measures.measure import Measure, Measures, read_about
+from roamcast.campaign.define.described import Campaign, FigurePlan
 from roamcast.campaign.folder.layout import (
-    CAMPAIGN_FILE,
-    CLAIMS_FILE,
     MANIFEST_FILE,
     PAIRED_FILE,
     RUN_MEASURES_FILE,
     RUNS_FILE,
     SUMMARY_FILE,
     arrow_says,
-    check_version,
+    read_campaign,
 )
 from roamcast.campaign.folder.results import read_values
-from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
+from roamcast.papers.verdict import JudgedClaim, read_claims
 from roamcast.statistics.curves import VALUES, Curves
-
-T = TypeVar("T")
 
 _UNDESCRIBED: Final = Measure(name="")
 
 _RELATIVE: Final = "relative_"
 
 
-class Axis(msgspec.Struct, frozen=True):
-    """A swept field, or the first of several; none if the axis's values are not the field's own."""
-
-    label: str
-    values: list[Any]
-    field: str | None = None
-
-
-class Variant(msgspec.Struct, frozen=True):
-    """A curve; a fixed one is the same at every point."""
-
-    name: str
-    fixed: bool = False
-    set: dict[str, Any] = {}
-
-
-class FigurePlan(msgspec.Struct, frozen=True):
-    """A figure that an experiment asks for."""
-
-    id: str
-    x: str
-    y: str
-    title: str = ""
-    caption: str = ""
-    log: bool = False
-    against: str | None = None
-    """The variant from which the others' differences are drawn, in per cent of it."""
-    minor: bool = False
-    """Whether the experiment did not ask for it: the page folds it away, and it gets no file of its own."""
-
-
-class Experiment(msgspec.Struct, frozen=True):
-    """One sweep, as `campaign.json` describes it."""
-
-    name: str
-    seeds: list[int]
-    title: str | None = None
-    paper: str | None = None
-    axes: list[Axis] = []
-    variants: list[Variant] = []
-    baseline: str | None = None
-    """The variant that the others are compared with; none: no differences are shown."""
-    measures: list[str] | None = None
-    """The measures that it asked for, of all that the campaign has; None: all."""
-    figures: list[FigurePlan] = []
-    scenario: dict[str, Any] = {}
-
-    def wants(self, measure: str) -> bool:
-        return self.measures is None or measure in self.measures
-
-
-class Campaign(msgspec.Struct, frozen=True):
-    """The campaign as it was requested."""
-
-    version: int
-    command: str
-    experiments: list[Experiment]
-    versions: dict[str, str] = {}
-    date: str = ""
-    """When it was last run, as text."""
-    machine: str = ""
-
-
-Verdict = Literal["holds", "does not hold", "inconclusive", "not measured"]
-
-
-class Check(msgspec.Struct, frozen=True):
-    """One condition of a claim; one that is not judged is only reported."""
-
-    says: str
-    verdict: Verdict
-    measured: str
-    judged: bool = True
-    main: bool = False
-    """The paper's main point."""
-    misses: str = ""
-    """By how much it misses, if it does."""
-    explains: str = ""
-    """What it shows about a supposed cause, for a check that was measured without that cause."""
-
-
-class Claim(msgspec.Struct, frozen=True):
-    """A sentence of a paper, and its verdict. `measured` sums up in one line what `checks` say one by one."""
-
-    id: str
-    text: str
-    verdict: Verdict
-    paper: str | None = None
-    figure: str | None = None
-    measured: str | None = None
-    reading: str | None = None
-    explanation: str | None = None
-    tested: bool | None = None
-    """Whether the explanation was tested; None: there is no explanation, or it does not say."""
-    held: int = 0
-    of: int = 0
-    """Checks that were judged; `held` of them hold."""
-    main: Verdict | None = None
-    """The verdict on the paper's main point."""
-    checks: list[Check] = []
-
-
 @dataclass(frozen=True)
-class Row:
+class SummaryRow:
     """One measure of one variant at one point, over seeds; with a baseline, the differences from it."""
 
     experiment: str
@@ -172,22 +66,22 @@ class Failure:
 
 
 @dataclass(frozen=True)
-class Results:
+class ReportData:
     """Everything that a report shows."""
 
     campaign: Campaign
-    rows: list[Row]
-    paired: list[Row]
-    relative: list[Row]
+    rows: list[SummaryRow]
+    paired: list[SummaryRow]
+    relative: list[SummaryRow]
     """The differences again, in per cent."""
     runs: int
     failures: list[Failure]
-    claims: list[Claim]
+    claims: list[JudgedClaim]
     measured: Measures
     curves: Curves
     """Every value of every seed."""
 
-    def drawn(self, plan: FigurePlan) -> list[Row]:
+    def drawn(self, plan: FigurePlan) -> list[SummaryRow]:
         """The rows that a figure is made of, among others."""
         return self.rows if plan.against is None else self.relative
 
@@ -201,44 +95,24 @@ def key(value: Any) -> str:  # noqa: ANN401
     return json.dumps(float(value) if is_number(value) else value)
 
 
-def read_results(out: Path) -> Results:
+def read_results(out: Path) -> ReportData:
     """Everything in the folder; a `RoamcastError` names what is missing and how to get it."""
-    campaign = _campaign(out)
+    campaign = read_campaign(out)
     summary = _table(out, SUMMARY_FILE, campaign)
     manifest = _table(out, MANIFEST_FILE, campaign, ["run", "status", "error", "protocol"])
     paired = _table(out, PAIRED_FILE, campaign) if (out / PAIRED_FILE).exists() else None
-    claims = out / CLAIMS_FILE
     measured = read_about(out)
-    return Results(
+    return ReportData(
         campaign=campaign,
         rows=[_clipped(row) for row in _rows(summary, measured)],
         paired=[] if paired is None else _rows(paired, measured),
         relative=[] if paired is None else _relative_rows(paired, measured),
         runs=manifest.num_rows,
         failures=_failures(manifest, _wanted(out, campaign)),
-        claims=_decoded(claims, list[Claim]) if claims.exists() else [],
+        claims=read_claims(out),
         measured=measured,
         curves=Curves(read_values(out) if (out / RUN_MEASURES_FILE).exists() else VALUES.empty_table()),
     )
-
-
-def _campaign(out: Path) -> Campaign:
-    file = out / CAMPAIGN_FILE
-    if not file.is_file():
-        raise RoamcastError(
-            f"{out}: is not a campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
-            "`roamcast papers` wrote"
-        )
-    check_version(out)
-    return _decoded(file, Campaign)
-
-
-def _decoded(file: Path, kind: type[T]) -> T:
-    try:
-        content = file.read_bytes()
-    except OSError as problem:
-        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
-    return decode_bytes(content, kind, f"{file}: cannot be read", RoamcastError, "JSON")
 
 
 def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None = None) -> pa.Table:
@@ -251,22 +125,24 @@ def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None =
         raise RoamcastError(f"{file}: cannot be read: {arrow_says(problem)}: repeat the campaign's command") from None
 
 
-def _clipped(row: Row) -> Row:
+def _clipped(row: SummaryRow) -> SummaryRow:
     """An interval ends where the measure does: a share of 0.98 ± 0.05 reaches up to 1."""
     low, high = (None if end is None else row.about.clipped(end) for end in (row.low, row.high))
     return replace(row, low=low, high=high)
 
 
-def _rows(table: pa.Table, measured: Measures) -> list[Row]:
-    names = [name for name in Row.__dataclass_fields__ if name in table.column_names]
+def _rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
+    names = [name for name in SummaryRow.__dataclass_fields__ if name in table.column_names]
     records = table.sort_by("point").select(names).to_pylist()
     return [
-        Row(**{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]])
+        SummaryRow(
+            **{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]]
+        )
         for record in records
     ]
 
 
-def _relative_rows(table: pa.Table, measured: Measures) -> list[Row]:
+def _relative_rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
     """Rows with the statistics in per cent; none if the campaign was measured by a version without them."""
     found = [name for name in table.column_names if name.startswith(_RELATIVE)]
     plain = table.drop_columns([name.removeprefix(_RELATIVE) for name in found])

@@ -12,7 +12,7 @@ from roamcast.report.looks import colour_of, dash_of, marker_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import estimate, value_text
 from roamcast.report.scale import Place, YScale, asides_of, cap_of, labelled, x_place, y_scales
-from roamcast.report.source import Row
+from roamcast.report.source import SummaryRow
 from roamcast.report.titles import first_upper
 
 WIDTH: Final = 480
@@ -131,7 +131,7 @@ def _level(chart: Chart, curve: Curve, y: Place) -> Markup | None:
     )
 
 
-def _error_bar(row: Row, across: float, y: Place, cap: float) -> Markup | None:
+def _error_bar(row: SummaryRow, across: float, y: Place, cap: float) -> Markup | None:
     """An error bar, cut at the frame; a cut end has no cap, since it is not the end of the interval."""
     if row.low is None or row.high is None:
         return None
@@ -141,7 +141,7 @@ def _error_bar(row: Row, across: float, y: Place, cap: float) -> Markup | None:
     return tag("path", d=f"M{_n(across)} {_n(top)}V{_n(bottom)}{caps}", class_="bar")
 
 
-def _reading(chart: Chart, curve: Curve, row: Row) -> dict[str, Any]:
+def _reading(chart: Chart, curve: Curve, row: SummaryRow) -> dict[str, Any]:
     """The text of a point when it is hovered, focused or read aloud."""
     at = [] if curve.level else [f"{chart.x_title}: {value_text(chart.x_of(row))}"]
     value = f"{chart.y_title}: {estimate(row.mean, row.low, row.high)}"

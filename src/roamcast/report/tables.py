@@ -7,10 +7,12 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+from roamcast.campaign.define.described import ReportedExperiment
+from roamcast.papers.verdict import JudgedClaim
 from roamcast.report.chart import Chart, Curve, variants_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import ABSENT, estimate_parts, value_text
-from roamcast.report.source import Claim, Experiment, Row, key
+from roamcast.report.source import SummaryRow, key
 from roamcast.report.titles import first_upper
 
 _STATISTICS: Final = ("n", "mean", "sd", "low", "high")
@@ -47,7 +49,7 @@ class Line:
     """A row of a table of numbers; a level line has one value for all columns."""
 
     name: str
-    cells: tuple[Row | None, ...]
+    cells: tuple[SummaryRow | None, ...]
     level: bool = False
 
 
@@ -65,10 +67,10 @@ def curves_table(x: str, values: Sequence[Any], curves: Sequence[Curve], x_title
     return number_table([value_text(value) for value in values] or ["value"], lines, f"{caption}, by {x_title}")
 
 
-def experiment_table(experiment: Experiment, rows: Sequence[Row]) -> Markup:
+def experiment_table(experiment: ReportedExperiment, rows: Sequence[SummaryRow]) -> Markup:
     """For an experiment without axes: one line per measure, one column per variant."""
     variants = variants_of(experiment, rows)
-    by_measure: dict[str, dict[str, Row]] = {}
+    by_measure: dict[str, dict[str, SummaryRow]] = {}
     for row in rows:
         if row.mean is not None:
             by_measure.setdefault(row.about.title, {})[row.variant] = row
@@ -123,7 +125,7 @@ def _cells(line: Line, head: Sequence[str], start: int, count: int, seeds: int) 
         yield tag("td", *_shown(row, seeds), data_label=name)
 
 
-def _shown(row: Row | None, seeds: int) -> Iterator[object]:
+def _shown(row: SummaryRow | None, seeds: int) -> Iterator[object]:
     """The mean; below it the interval, and the number of seeds if it differs from `seeds`."""
     if row is None or row.mean is None:
         yield ABSENT
@@ -136,7 +138,7 @@ def _shown(row: Row | None, seeds: int) -> Iterator[object]:
 # --- CSV ------------------------------------------------------------------------------------------------------------
 
 
-def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
+def rows_csv(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> str:
     """One line per row, one column per axis; empty where there is no value."""
     labels = [axis.label for axis in experiment.axes]
     rows = list(rows)
@@ -158,7 +160,7 @@ def rows_csv(experiment: Experiment, rows: Iterable[Row]) -> str:
     )
 
 
-def claims_csv(claims: Iterable[Claim]) -> str:
+def claims_csv(claims: Iterable[JudgedClaim]) -> str:
     names = (
         *("id", "paper", "figure", "text", "verdict", "held", "of", "main"),
         *("measured", "reading", "explanation", "tested"),

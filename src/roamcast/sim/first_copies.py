@@ -4,7 +4,7 @@ In a flood nine of ten messages are such copies, and most calls to a broker woul
 for it (`Port.first_copies`) is woken only for the first copy. It remembers a bounded number of events, so this file
 counts how many each broker may have learnt since: a broker that may have forgotten an event is woken.
 
-A core does this itself, so that a broadcast that is no node's first copy never leaves it. This is the version of the
+A core does this itself, so that a broadcast that is nobody's first copy never leaves it. This is the version of the
 plain core, and the definition; the compiled core does the same with arrays.
 """
 

@@ -17,14 +17,20 @@ class Places:
         self._walks = walks
         self._legs: list[list[Leg]] = [[] for _ in walks]
 
-    def here(self, node: int, time: int) -> Point:
+    def leg(self, node: int, time: int) -> Leg:
+        """The leg that a node is on."""
         legs = self._legs[node]
         while not legs or legs[-1].end <= time:
             leg = next(self._walks[node], None)
             if leg is None:
                 break
             legs.append(leg)
-        return position(legs[bisect_right(legs, time, key=lambda leg: leg.start) - 1], time)
+        if legs[-1].start <= time:
+            return legs[-1]
+        return legs[bisect_right(legs, time, key=lambda leg: leg.start) - 1]
+
+    def here(self, node: int, time: int) -> Point:
+        return position(self.leg(node, time), time)
 
 
 def scenario_acts(scenario: Scenario, folder: Path) -> Iterator[Act]:

@@ -30,7 +30,7 @@ class ProtocolRaised(RoamcastError):
 
 def describe_raise(problem: BaseException) -> str | None:
     """What a protocol raised: the error, its file and line, the node, the call and its event. None if no broker was
-    being called: then it is no protocol's error."""
+    being called: then it is not a protocol's error."""
     calls = [frame for frame in _frames(problem.__traceback__) if isinstance(frame.f_locals.get("self"), Broker)]
     if not calls:
         return None

@@ -9,7 +9,7 @@ from roamcast.facts.schema import tables_of
 from roamcast.sim import collector
 from roamcast.sim.raised import ProtocolRaised, describe_raise
 from roamcast.sim.scenario.scenario import Scenario
-from roamcast.sim.world import CoreMaker, Progress, World
+from roamcast.sim.world import CoreMaker, OnTime, World
 
 
 @dataclass(frozen=True)
@@ -35,7 +35,7 @@ def run(
     *,
     folder: Path = Path(),
     make_core: CoreMaker | None = None,
-    progress: Progress | None = None,
+    progress: OnTime | None = None,
     through_codec: bool = False,
 ) -> RunReport:
     """Runs a checked scenario to its end. Its file names are relative to `folder`; the core may be `reference.Core`."""

@@ -4,77 +4,50 @@ The loop has two sources of events: the core (frames) and its own agenda (moveme
 same instant the agenda goes first, in the order of `Priority`; the core sees the effects from that instant on.
 """
 
-import enum
 import heapq
 from array import array
 from collections.abc import Callable, Hashable, Iterator, Mapping
-from functools import partial
 from pathlib import Path
 from random import Random
-from typing import Any, Final, NamedTuple, get_args
+from typing import Any, Final
 
 from msgspec.structs import astuple
 
-from roamcast.content.event import Event, EventId, Scalar
+from roamcast.content.event import Event, Scalar
 from roamcast.content.rows import event_rows, filter_rows, typed
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, BACKGROUND_ROLE
-from roamcast.protocols.api import Broker, Work
-from roamcast.protocols.facts import Decided, Decision, Fact
+from roamcast.protocols.api import Broker
+from roamcast.protocols.facts import Fact
 from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, kind_of
 from roamcast.sim import collector
+from roamcast.sim.absences import Absences
 from roamcast.sim.core.interface import EVERYONE, FIRST_HOST_KIND, Copies, Core, Outcome, Settings, Upcall
 from roamcast.sim.costs import Costs
 from roamcast.sim.inflight import MessagesInFlight
-from roamcast.sim.mobility import Leg, Recorded, position
+from roamcast.sim.mobility import Leg, position
 from roamcast.sim.places import scenario_acts
+from roamcast.sim.port import DecidingPort, SimulatedPort
 from roamcast.sim.scenario.attributes import Changed, attribute_changes
-from roamcast.sim.scenario.away import Switch, switches
+from roamcast.sim.scenario.away import switches
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario, parameters
 from roamcast.sim.scenario.workload import Act
+from roamcast.sim.schedule import Priority, Schedule
 from roamcast.sim.service import Cpus
 from roamcast.units import SECOND
 
 _FIRST, _SILENT = Copies.FIRST, Copies.SILENT
 
-DECISIONS: Final = get_args(Decided)
 _WALL: Final = 1_700_000_000_000
 """Time 0 in ms since 1970, for signatures: they take as many bytes as on a device."""
 MOST_AT_ONCE: Final = 1_000_000
 """Timers set for now or earlier at one instant; at the start each of 100,000 nodes may set some."""
 
 CoreMaker = Callable[[Settings], Core]
-Progress = Callable[[int], None]
-
-
-class Priority(enum.IntEnum):
-    """The order of things at the same instant."""
-
-    SECOND = 0
-    COOLDOWN = 1  # begins
-    LINK = 2
-    LEG = 3
-    ATTRIBUTES = 4
-    AWAY = 5
-    ACT = 6
-    END = 7  # of a subscription's lifetime
-    TIMER = 8
-    CPU = 9  # is done with something
-
-
-class _Absence(NamedTuple):
-    """Of a node that is away."""
-
-    restart: bool
-    skips_events: bool
-    """Whether what its applications would publish meanwhile is never published."""
-    timers: list[tuple[int, Hashable]]
-    """Timers whose clock has stopped: how much time was left, ns, and their keys."""
-    waiting: list[Callable[[], None]]
-    """What the node does when it is back, in order."""
+OnTime = Callable[[int], None]
 
 
 class World:
@@ -106,8 +79,8 @@ class World:
         self._overhears = settings.overhear
         self.core = make_core(settings)
         self.now = 0
-        self._agenda: list[tuple[int, Priority, int, int, Any]] = []
-        self._serial = 0
+        self._agenda = Schedule()
+        self._plan = self._agenda.plan
         self._at_once = 0, 0  # an instant, and how many timers were set at it for it or earlier
 
         self._messages = MessagesInFlight()
@@ -118,28 +91,36 @@ class World:
         self._published: dict[int, array[int]] = {}  # times by node, in the order of the serials of its events
         self._frames = 0
         self._records_frames = scenario.record.frames
-        self._away: dict[int, _Absence] = {}
-        self._begun: dict[int, int] = {}  # when a node last restarted
-        self._away_groups = {node: group for group in scenario.away for node in group.members(scenario.nodes)}
-        self._absence = scenario.movement.absence if isinstance(scenario.movement, Recorded) else None
-        self._wanted: dict[
-            int, dict[int, Subscription]
-        ] = {}  # by node and id: what its applications have subscribed to
+        # By node and id: what its applications have subscribed to.
+        self._wanted: dict[int, dict[int, Subscription]] = {}
 
-        make_port = _DecidingPort if scenario.record.decisions else _Port
+        make_port = DecidingPort if scenario.record.decisions else SimulatedPort
         self._ports = [make_port(self, node) for node in range(scenario.nodes)]
         service = scenario.service
         self._cpus = None if service is None else Cpus(service, scenario.nodes, self._plan_computing)
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
+        self._absences = Absences(scenario, recorder, self._agenda, self.core, self._restart)
         self._acts: Iterator[Act] = scenario_acts(scenario, folder)
         self._prepare_air(folder)
         for change in attribute_changes(scenario.attributes, scenario.nodes, scenario.seed, scenario.end):
             if change.time == 0:
-                self._change_attributes(change)  # now, since a broker may ask for them when it starts
+                self._change_attributes(change.node, change)  # now, since a broker may ask for them when it starts
             else:
                 self._plan(change.time, Priority.ATTRIBUTES, change.node, change)
         for switch in switches(scenario.away, scenario.nodes, scenario.seed, scenario.end):
             self._plan(switch.time, Priority.AWAY, switch.node, switch)
+        self._doing: dict[Priority, Callable[[int, Any], None]] = {
+            Priority.SECOND: self._second,
+            Priority.COOLDOWN: self._cool_down,
+            Priority.LINK: self._flip,
+            Priority.LEG: self._next_leg,
+            Priority.ATTRIBUTES: self._change_attributes,
+            Priority.AWAY: self._absences.switch,
+            Priority.ACT: self._act,
+            Priority.END: self._expire,
+            Priority.TIMER: self._timer,
+            Priority.CPU: self._compute,
+        }
 
     def _make_broker(self, node: int) -> Broker[Any]:
         rng, port = Random(f"{self._scenario.seed}/broker/{node}"), self._ports[node]
@@ -150,11 +131,10 @@ class World:
     def _plan_computing(self, time: int, what: Callable[[int], None]) -> None:
         self._plan(time, Priority.CPU, 0, what)
 
-    # --- The agenda -------------------------------------------------------------------------------------------------
+    def _compute(self, _node: int, what: Callable[[int], None]) -> None:
+        what(self.now)
 
-    def _plan(self, time: int, priority: Priority, node: int, data: Any = None) -> None:  # noqa: ANN401  # as the priority says
-        self._serial += 1
-        heapq.heappush(self._agenda, (time, priority, self._serial, node, data))
+    # --- The agenda -------------------------------------------------------------------------------------------------
 
     def _prepare_air(self, folder: Path) -> None:
         scenario = self._scenario
@@ -180,7 +160,13 @@ class World:
             time, sender, receiver, loss = flip
             self._plan(time, Priority.LINK, sender, (receiver, loss))
 
-    def run(self, progress: Progress | None = None) -> None:
+    def _flip(self, sender: int, flip: tuple[int, float | None]) -> None:
+        receiver, loss = flip
+        self.core.set_link(sender, receiver, loss)
+        self._facts.add("link", self.now, sender, receiver, loss)
+        self._plan_next_flip()
+
+    def run(self, progress: OnTime | None = None) -> None:
         """Runs the scenario from start to end."""
         end = self._scenario.end
         self._plan(SECOND, Priority.SECOND, 0, progress)
@@ -189,7 +175,7 @@ class World:
         self._plan_next_act()
         for broker in self.brokers:
             broker.start(0, {})
-        core, agenda, broadcast, reached = self.core, self._agenda, Upcall.BROADCAST, Upcall.REACHED
+        core, agenda, broadcast, reached = self.core, self._agenda.items, Upcall.BROADCAST, Upcall.REACHED
         while True:
             until = agenda[0][0]
             upcall = core.advance(until if until < end else end)
@@ -210,38 +196,27 @@ class World:
 
     def _work(self) -> None:
         """Does what the agenda has for this instant."""
-        agenda, now = self._agenda, self.now
+        agenda, now, doing, away = self._agenda.items, self.now, self._doing, self._absences.away
         while agenda[0][0] <= now:
             _, priority, _, node, data = heapq.heappop(agenda)
-            if self._away and node in self._away and priority >= Priority.ACT:
-                self._put_off(node, priority, data)
-            elif priority is Priority.TIMER:
-                self.brokers[node].timer(now, data)
-            elif priority is Priority.LEG:
-                self._next_leg(node, data)
-            elif priority is Priority.ACT:
-                self._act(node, data)
-                self._plan_next_act()
-            elif priority is Priority.END:
-                self._expire(node, data)
-            elif priority is Priority.ATTRIBUTES:
-                self._change_attributes(data)
-            elif priority is Priority.AWAY:
-                self._switch(data)
-            elif priority is Priority.CPU:
-                data(now)
-            elif priority is Priority.LINK:
-                receiver, loss = data
-                self.core.set_link(node, receiver, loss)
-                self._facts.add("link", now, node, receiver, loss)
-                self._plan_next_flip()
-            elif priority is Priority.COOLDOWN:
-                self._costs.cool_down(self.core.totals())
+            if away and node in away and priority >= Priority.ACT:
+                self._absences.put_off(node, priority, doing[priority], data)
             else:
-                self._count_second()
-                self._plan(now + SECOND, Priority.SECOND, 0, data)
-                if data is not None:
-                    data(now)
+                doing[priority](node, data)
+            if priority is Priority.ACT:
+                self._plan_next_act()
+
+    def _second(self, _node: int, on_time: OnTime | None) -> None:
+        self._count_second()
+        self._plan(self.now + SECOND, Priority.SECOND, 0, on_time)
+        if on_time is not None:
+            on_time(self.now)
+
+    def _cool_down(self, _node: int, _data: None) -> None:
+        self._costs.cool_down(self.core.totals())
+
+    def _timer(self, node: int, key: Hashable) -> None:
+        self.brokers[node].timer(self.now, key)
 
     def _next_leg(self, node: int, walk: Iterator[Leg]) -> None:
         leg = next(walk)
@@ -257,72 +232,19 @@ class World:
             self._facts.add("leg", node, *leg.recorded)
         if leg.end < self._scenario.end:
             self._plan(leg.end, Priority.LEG, node, walk)
-        group = self._away_groups.get(node)
-        if group is not None and group.where and group.applies_on(leg) != (node in self._away):
-            self._plan(
-                leg.start, Priority.AWAY, node, Switch(leg.start, node, node not in self._away, group.mode == "restart")
-            )
-        elif self._absence is not None and not self._scenario.away and leg.absent != (node in self._away):
-            switch = Switch(leg.start, node, leg.absent, self._absence == "restart")
-            self._plan(leg.start, Priority.AWAY, node, switch)
+        self._absences.follow(node, leg)
 
-    def _change_attributes(self, change: Changed) -> None:
-        self._attributes[change.node] = {**self._attributes[change.node], **change.values}
+    def _change_attributes(self, node: int, change: Changed) -> None:
+        self._attributes[node] = {**self._attributes[node], **change.values}
         for name, value in change.values.items():
-            self._facts.add("attribute", change.time, change.node, name, *typed(value))
+            self._facts.add("attribute", change.time, node, name, *typed(value))
 
-    # --- Nodes that are away ----------------------------------------------------------------------------------------
-
-    def _switch(self, switch: Switch) -> None:
-        node, restart = switch.node, switch.restart
-        self._facts.add("away", *switch)
-        if switch.away:
-            group = self._away_groups.get(node)  # None: a trace says when it is away
-            stopped = self._take_timers(node) if restart or (group and group.timers == "wait") else []
-            skips = restart or (group is not None and group.events == "skipped")
-            self._away[node] = _Absence(restart, skips, [] if restart else stopped, [])
-            self.core.set_on(node, False, not restart)
-            return
-        absence = self._away.pop(node)
-        self.core.set_on(node, True, True)
-        if restart:
-            self._begun[node] = self.now
-            self.brokers[node] = broker = self._make_broker(node)
-            broker.start(self.now, dict(self._ports[node].kept))
-            for subscription in self._wanted.get(node, {}).values():
-                broker.subscribe(self.now, subscription)
-        for left, key in absence.timers:
-            self._plan(self.now + left, Priority.TIMER, node, key)
-        for action in absence.waiting:
-            action()
-
-    def _put_off(self, node: int, priority: Priority, data: Any) -> None:  # noqa: ANN401  # as the priority says
-        """Postpones what is due at a node that is away until its return; what it cannot do then is dropped."""
-        absence = self._away[node]
-        lost = absence.skips_events if isinstance(data, Publication) else absence.restart and priority is Priority.TIMER
-        if not lost:
-            actions = {Priority.TIMER: self._timer, Priority.ACT: self._act, Priority.END: self._expire}
-            absence.waiting.append(partial(actions[priority], node, data))
-        if priority is Priority.ACT:
-            self._plan_next_act()
-
-    def _when_there(self, node: int, action: Callable[..., None], *arguments: Any) -> None:  # noqa: ANN401  # the action's
-        """Tells a broker the fate of a message that it sent: at once, when it is awake again, or never."""
-        absence = self._away.get(node)
-        if absence is None:
-            action(*arguments)
-        elif not absence.restart:
-            absence.waiting.append(partial(action, *arguments))
-
-    def _timer(self, node: int, key: Hashable) -> None:
-        self.brokers[node].timer(self.now, key)
-
-    def _take_timers(self, node: int) -> list[tuple[int, Hashable]]:
-        """Removes a node's timers: how much time each had left, and its key, in the order of time."""
-        taken = sorted(item[:3] + item[4:] for item in self._agenda if item[1] is Priority.TIMER and item[3] == node)
-        self._agenda[:] = [item for item in self._agenda if item[1] is not Priority.TIMER or item[3] != node]
-        heapq.heapify(self._agenda)
-        return [(time - self.now, key) for time, _, _, key in taken]
+    def _restart(self, node: int) -> None:
+        """Begins again with a broker that knows what it kept; its applications subscribe again."""
+        self.brokers[node] = broker = self._make_broker(node)
+        broker.start(self.now, dict(self._ports[node].kept))
+        for subscription in self._wanted.get(node, {}).values():
+            broker.subscribe(self.now, subscription)
 
     # --- Applications -----------------------------------------------------------------------------------------------
 
@@ -434,8 +356,8 @@ class World:
 
     def _tell_left(self, sender: int, sent: Message | Bulk) -> None:
         """Tells a broker that its message has left, unless it has restarted since and does not know it."""
-        if self._messages.release(self.core.handle) >= self._begun.get(sender, 0):
-            self._when_there(sender, self._left, sender, sent)
+        if self._absences.knows(sender, self._messages.release(self.core.handle)):
+            self._absences.when_there(sender, self._left, sender, sent)
 
     def _other(self, upcall: Upcall) -> None:
         sender, handle = self.core.sender, self.core.handle
@@ -448,7 +370,7 @@ class World:
             message = self._messages.finish(handle)
             assert isinstance(message, Message)
             self._charge(sender, message)
-            self._when_there(sender, self._unreachable, sender, self._messages.addressee(handle), message)
+            self._absences.when_there(sender, self._unreachable, sender, self._messages.addressee(handle), message)
         elif upcall is Upcall.FINISHED:
             self._charge(sender, self._messages.finish(handle))
         elif upcall is Upcall.GONE:
@@ -541,77 +463,3 @@ class World:
         for node, port in enumerate(self._ports):
             for fact, count in sorted(port.notes.items()):
                 self._facts.add("note", node, fact, count)
-
-
-class _Port:
-    """A node's port: see `protocols.api.Port`."""
-
-    __slots__ = ("_node", "_world", "kept", "notes")
-
-    def __init__(self, world: World, node: int) -> None:
-        self._world = world
-        self._node = node
-        self.kept: dict[str, bytes] = {}
-        self.notes: dict[str, int] = {}
-
-    def broadcast(self, message: Message, delay: int = 0) -> int:
-        return self._world.send(self._node, EVERYONE, message, delay)
-
-    def unicast(self, to: int, message: Message, delay: int = 0) -> int:
-        return self._world.send(self._node, to, message, delay)
-
-    def broadcast_bulk(self, bulk: Bulk) -> None:
-        self._world.send_bulk(self._node, bulk)
-
-    def withdraw(self, handle: int) -> None:
-        self._world.withdraw(handle)
-
-    def set_timer(self, at: int, key: Hashable) -> None:
-        self._world.set_timer(self._node, at, key)
-
-    def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
-        self._world.deliver(self._node, event, subscriptions, hops, via)
-
-    def note(self, what: str, count: int = 1) -> None:
-        self.notes[what] = self.notes.get(what, 0) + count
-
-    def record(self, fact: Fact) -> None:
-        self._world.record(self._node, fact)
-
-    def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
-        pass
-
-    def spend(self, work: Work) -> None:
-        pass
-
-    def keep(self, key: str, value: bytes) -> None:
-        self.kept[key] = value
-
-    def forget(self, key: str) -> None:
-        self.kept.pop(key, None)
-
-    def here(self, now: int) -> tuple[float, float] | None:
-        return self._world.here(self._node, now)
-
-    def attributes(self, now: int) -> Mapping[str, Scalar]:
-        return self._world.attributes(self._node)
-
-    def authentic(self, event: Event) -> bool:
-        return True  # simulated nodes are honest
-
-    def first_copies(self, kind: type[Message], window: int, note: str) -> None:
-        self._world.first_copies(self._node, kind, window, note)
-
-    def overheard(self, neighbour: int) -> int | None:
-        return self._world.overheard(self._node, neighbour)
-
-
-class _DecidingPort(_Port):
-    """A port that records decisions."""
-
-    __slots__ = ()
-
-    def decide(self, event: EventId, decision: Decided, to: int | None = None) -> None:
-        if decision not in DECISIONS:
-            raise ValueError(f"decision {decision!r}: expected one of {', '.join(DECISIONS)}")
-        self._world.record(self._node, Decision(event, decision, to))

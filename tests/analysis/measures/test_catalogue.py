@@ -2,6 +2,7 @@
 
 import json
 import re
+import runpy
 from collections.abc import Callable
 from importlib.metadata import EntryPoint
 from pathlib import Path
@@ -110,15 +111,10 @@ def test_a_deadline_makes_measures_of_its_own_once() -> None:
     }
 
 
-def test_the_page_has_every_measure_with_its_unit() -> None:
-    lines = [line for line in PAGE.read_text(encoding="utf-8").splitlines() if line.startswith("| `")]
-    described: dict[str, str] = {}
-    for line in lines:
-        names, unit, *_ = (cell.strip() for cell in re.split(r"(?<!\\)\|", line)[1:])
-        described |= {name.strip("` "): unit for name in names.split(",")}
-    assert {name: unit for name, unit in described.items() if not name.endswith(".parquet")} == {
-        name: CATALOGUE[name].unit for name in CATALOGUE
-    }
+def test_the_table_of_the_documentation_is_made_from_the_declarations() -> None:
+    made = runpy.run_path(str(PAGE.parent / "measures" / "make.py"))["page"]()
+    assert (PAGE.parent / "measures" / "table.md").read_text(encoding="utf-8") == made, "run docs/measures/make.py"
+    assert set(re.findall(r"^\| `(\w+)`", made, re.MULTILINE)) == set(Catalogue())
 
 
 # --- Functions as measures ------------------------------------------------------------------------------------------

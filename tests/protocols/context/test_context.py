@@ -516,7 +516,7 @@ def test_a_reachability_region_has_its_size_and_its_host_safely_inside(
     assert math.isclose(region.x1 - region.x0, side, rel_tol=1e-6)
     assert is_safe(place, region, side * share * 0.999 - 1e-6)
     if velocity is not None and math.hypot(*velocity) > 1:
-        x, y = region.centre
+        x, y = (region.x0 + region.x1) / 2, (region.y0 + region.y1) / 2
         assert (x - place[0]) * velocity[0] + (y - place[1]) * velocity[1] >= -1e-3
 
 

@@ -9,28 +9,28 @@ from typing import NamedTuple
 import numpy as np
 
 from roamcast.analysis.why.explain import Lost
-from roamcast.analysis.why.record import Frame, Record, at
+from roamcast.analysis.why.record import Record, SentFrame, at
 
 
-class Heard(NamedTuple):
+class OtherFrame(NamedTuple):
     """Another frame at the same time."""
 
-    frame: Frame
+    frame: SentFrame
     distance: float | None
     """From its sender to the receiver, m; None with links."""
 
 
-def heard_beside(record: Record, lost: Lost) -> list[Heard]:
+def heard_beside(record: Record, lost: Lost) -> list[OtherFrame]:
     """The frames that were on the air at the receiver while the lost one was, the nearest first."""
     found = []
     for frame in record.on_air(lost.frame):
         distance = record.distance(frame.sender, lost.node, frame.start)
         if frame.sender == lost.node or _interferes(record, frame, lost.node, distance):
-            found.append(Heard(frame, distance))
+            found.append(OtherFrame(frame, distance))
     return sorted(found, key=lambda heard: (heard.distance or 0.0, heard.frame.number))
 
 
-def _interferes(record: Record, frame: Frame, node: int, distance: float | None) -> bool:
+def _interferes(record: Record, frame: SentFrame, node: int, distance: float | None) -> bool:
     reach = record.settings.reach
     if distance is not None and reach is not None:
         ranges = reach.by_node(record.settings.nodes, "possible")

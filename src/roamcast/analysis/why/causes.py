@@ -80,4 +80,4 @@ DECISIONS: Final = {
     "expired": Cause.EXPIRED,
     "given up": Cause.GIVEN_UP,
 }
-"""By what a broker decided; `forwarded` is none."""
+"""By what a broker decided; `forwarded` is not among them."""

@@ -14,7 +14,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from roamcast.analysis.why.record import NOBODY, Frame, Published, Record
+from roamcast.analysis.why.record import NOBODY, PublishedEvent, Record, SentFrame
 
 _WITHOUT_IT = ("given up", "cache full")
 """What a node may decide about an event that it never had whole."""
@@ -31,7 +31,7 @@ class Copy(NamedTuple):
     """In which frame; `NOBODY`."""
 
 
-def copies(record: Record, published: Published, frames: list[Frame]) -> dict[int, Copy]:
+def copies(record: Record, published: PublishedEvent, frames: list[SentFrame]) -> dict[int, Copy]:
     """By node, in the order of time; `frames` are those that carry the event."""
     event = published.event
     had: dict[int, int] = {published.node: published.time}
@@ -63,7 +63,7 @@ def _earlier(had: dict[int, int], node: int, time: int) -> None:
     had[node] = min(time, had.get(node, time))
 
 
-def _arrivals(record: Record, frames: list[Frame]) -> dict[int, tuple[int, int, int]]:
+def _arrivals(record: Record, frames: list[SentFrame]) -> dict[int, tuple[int, int, int]]:
     """By node: when a message was there whole for the first time, from whom, and its last frame."""
     if not frames:
         return {}
@@ -84,10 +84,10 @@ def _arrivals(record: Record, frames: list[Frame]) -> dict[int, tuple[int, int, 
     return found
 
 
-def messages(frames: list[Frame], mtu: int) -> list[list[Frame]]:
+def messages(frames: list[SentFrame], mtu: int) -> list[list[SentFrame]]:
     """Frames grouped by the message that they are fragments of; a unicast fragment is its last alone."""
-    open_: dict[tuple[int, int, str], list[Frame]] = {}
-    done: list[list[Frame]] = []
+    open_: dict[tuple[int, int, str], list[SentFrame]] = {}
+    done: list[list[SentFrame]] = []
     for frame in frames:
         key = frame.sender, frame.to, frame.kind
         part = open_.setdefault(key, [])

@@ -18,14 +18,14 @@ import numpy as np
 from roamcast.analysis.possible import NEVER
 from roamcast.analysis.why.causes import DECISIONS, LOSSES, NEAREST, Cause
 from roamcast.analysis.why.copies import Copy, copies
-from roamcast.analysis.why.record import NOBODY, Decided, Frame, Published, Record
+from roamcast.analysis.why.record import NOBODY, BrokerDecision, PublishedEvent, Record, SentFrame
 from roamcast.analysis.why.ways import Gap, gaps_at, gaps_over_time
 
 
 class Lost(NamedTuple):
     """A copy that did not arrive at a node in range."""
 
-    frame: Frame
+    frame: SentFrame
     node: int
     outcome: str
 
@@ -38,10 +38,10 @@ class Attempt:
     cause: Cause
     had: int
     """Since when the holder had the event, ns."""
-    sent: tuple[Frame, ...] = ()
+    sent: tuple[SentFrame, ...] = ()
     """Frames with the event that the holder sent to everybody, or to the next node."""
     lost: tuple[Lost, ...] = ()
-    decided: Decided | None = None
+    decided: BrokerDecision | None = None
     """The holder's last decision that concerns the next node."""
 
 
@@ -49,7 +49,7 @@ class Attempt:
 class Explanation:
     """The explanation for one event and one node."""
 
-    published: Published
+    published: PublishedEvent
     node: int
     cause: Cause | None
     """None: it was delivered."""
@@ -79,7 +79,7 @@ class Explainer:
         cause, attempts = self._missed(node, known)
         return Explanation(published, node, cause, had, attempts, earliest=known)
 
-    def frames(self, event: int) -> list[Frame]:
+    def frames(self, event: int) -> list[SentFrame]:
         """Those that carry the event."""
         self._look_at(event)
         return self._frames
@@ -110,7 +110,7 @@ class Explainer:
         if possible is None:
             return (Cause.NO_PATH if there else Cause.AWAY), ()
         if self._kept:
-            # Who only passes it on has it for a moment, and is no carrier.
+            # A node that only passes it on has it for a moment, and is not a carrier.
             carriers = {one: copy for one, copy in self._had.items() if one in self._kept}
             gaps = gaps_over_time(network, published.deadline, carriers, node)
         else:
@@ -143,7 +143,7 @@ class Explainer:
         return Attempt(gap, cause, self._had[gap.holder].time, sent, lost, decided)
 
     def _cause(
-        self, gap: Gap, sent: tuple[Frame, ...], lost: tuple[Lost, ...], received: bool, about: list[Decided]
+        self, gap: Gap, sent: tuple[SentFrame, ...], lost: tuple[Lost, ...], received: bool, about: list[BrokerDecision]
     ) -> Cause:
         """`received`: a frame of the holder arrived at the next node."""
         record = self.record
@@ -156,7 +156,7 @@ class Explainer:
         if received and not record.has_tree:
             return Cause.PARTIAL
         if sent and not received:
-            # Who carries it met the next node at another time, and sent nothing then.
+            # A carrier met the next node at another time, and sent nothing then.
             return self._no_longer_there(gap) or (Cause.SILENT if self._kept else Cause.OUT_OF_RANGE)
         against = [one for one in about if one.decision != "forwarded"]
         if against:
@@ -189,7 +189,7 @@ class Explainer:
             return Cause.NOT_RECORDED
         return Cause.QUEUE_FULL if holder in self.record.queue_full else Cause.RUN_ENDED
 
-    def _decision(self, decided: Decided) -> Cause:
+    def _decision(self, decided: BrokerDecision) -> Cause:
         """Near a local minimum, nodes that are farther from the region are not chosen: the minimum is the reason."""
         if decided.decision in ("local minimum", "not chosen") and any(
             one.decision == "local minimum" for one in self.record.decided[self._published.event]

@@ -29,7 +29,7 @@ READ: Final = (
 """The tables that are looked at, where they are there."""
 
 
-class Published(NamedTuple):
+class PublishedEvent(NamedTuple):
     event: int
     node: int
     time: int
@@ -37,14 +37,14 @@ class Published(NamedTuple):
     """The end of its lifetime, or of the run."""
 
 
-class Decided(NamedTuple):
+class BrokerDecision(NamedTuple):
     time: int
     node: int
     decision: str
     to: int | None
 
 
-class Frame(NamedTuple):
+class SentFrame(NamedTuple):
     """A transmission of an event."""
 
     number: int
@@ -58,7 +58,7 @@ class Frame(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Settings:
+class RunSettings:
     """The part of a scenario that this package reads."""
 
     nodes: int
@@ -78,7 +78,7 @@ class Settings:
 class Record:
     """A run's facts. `contacts` are directed; None: the movement was not recorded."""
 
-    def __init__(self, run: Run, settings: Settings, contacts: Contacts | None) -> None:
+    def __init__(self, run: Run, settings: RunSettings, contacts: Contacts | None) -> None:
         self.run = run
         self.tables = {name: run.table(name) for name in READ if name in TABLES or run.has(name)}
         self.settings = settings
@@ -86,6 +86,13 @@ class Record:
         self.has_frames = self._has("frame")
         self.has_decisions = settings.decisions or self._has("decision")
         self.has_tree = self._has("tree")
+
+    @property
+    def missing(self) -> list[str]:
+        """What the run did not record, as fields of its scenario."""
+        wanted = {"record.movement": self.contacts is None, "record.frames": not self.has_frames}
+        wanted["record.decisions"] = not self.has_decisions
+        return [field for field, lacks in wanted.items() if lacks]
 
     def _has(self, table: str) -> bool:
         return table in self.tables and self.tables[table].num_rows > 0
@@ -96,10 +103,10 @@ class Record:
         return [] if found is None else list(zip(*(found[name].to_pylist() for name in columns), strict=True))
 
     @cached_property
-    def published(self) -> dict[int, Published]:
+    def published(self) -> dict[int, PublishedEvent]:
         end = self.settings.end
         return {
-            event: Published(event, node, time, end if lifetime is None else min(end, time + lifetime))
+            event: PublishedEvent(event, node, time, end if lifetime is None else min(end, time + lifetime))
             for event, node, time, lifetime in self.rows("publish", "event", "node", "time", "lifetime")
         }
 
@@ -112,14 +119,14 @@ class Record:
         return found
 
     @cached_property
-    def decided(self) -> dict[int, list[Decided]]:
+    def decided(self) -> dict[int, list[BrokerDecision]]:
         """By event, in the order of time."""
-        found: dict[int, list[Decided]] = defaultdict(list)
+        found: dict[int, list[BrokerDecision]] = defaultdict(list)
         for time, node, event, decision, to in self.rows("decision", "time", "node", "event", "decision", "to"):
-            found[event].append(Decided(time, node, decision, to))
+            found[event].append(BrokerDecision(time, node, decision, to))
         for time, node, event in self.rows("local_minimum", "time", "node", "event"):
             if event is not None:
-                found[event].append(Decided(time, node, "local minimum", None))
+                found[event].append(BrokerDecision(time, node, "local minimum", None))
         return found
 
     @cached_property
@@ -161,7 +168,7 @@ class Record:
         order = np.argsort(event, kind="stable")
         return event[order], order
 
-    def frames_of(self, event: int) -> list[Frame]:
+    def frames_of(self, event: int) -> list[SentFrame]:
         """Those that carry the event or a part of it, in the order of their ends."""
         if not self.has_frames:
             return []
@@ -170,17 +177,17 @@ class Record:
         found = (self.frame(int(number)) for number in order[low:high])
         return [frame for frame in found if self.roles.get(frame.kind, "data") == "data"]
 
-    def frame(self, number: int) -> Frame:
+    def frame(self, number: int) -> SentFrame:
         columns = self._frames
         start, end, sender, to, size = (int(columns[name][number]) for name in ("start", "end", "sender", "to", "size"))
-        return Frame(number, start, end, sender, to, columns["kinds"][columns["kind"][number]], size)
+        return SentFrame(number, start, end, sender, to, columns["kinds"][columns["kind"][number]], size)
 
     @cached_property
     def _receptions(self) -> tuple[Ints, Ints, Ints, list[str]]:
         table = self.tables["reception"]
         return table["frame"].to_numpy(), table["node"].to_numpy(), *coded(table["outcome"])
 
-    def outcomes(self, frames: Sequence[Frame]) -> tuple[Ints, Ints, Ints]:
+    def outcomes(self, frames: Sequence[SentFrame]) -> tuple[Ints, Ints, Ints]:
         """What became of these frames, a row for each node that one was meant for: the frame's place among them, the
         node, and the outcome's number (`outcome`).
         """
@@ -208,7 +215,7 @@ class Record:
     def _longest(self) -> int:
         return int((self._frames["end"] - self._frames["start"]).max())
 
-    def on_air(self, frame: Frame) -> list[Frame]:
+    def on_air(self, frame: SentFrame) -> list[SentFrame]:
         """The other frames that were on the air at the same time, anywhere."""
         start, end = self._frames["start"], self._frames["end"]
         # Frames are in the order of their ends.
@@ -218,7 +225,7 @@ class Record:
         together = rows[(start[low:high] < frame.end) & (rows != frame.number)]
         return [self.frame(int(number)) for number in together]
 
-    def cut_off(self, frame: Frame) -> bool:
+    def cut_off(self, frame: SentFrame) -> bool:
         """Whether the run ended after this fragment of a message and before the next."""
         return frame.size >= self.settings.mtu and self.settings.end - frame.end < _NEXT_FRAGMENT
 

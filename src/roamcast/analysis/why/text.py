@@ -176,12 +176,9 @@ def _domains(record: Record, told: Explanation) -> Iterator[str]:
 
 
 def _remedy(record: Record, told: Explanation) -> Iterator[str]:
-    wanted = {"record.movement": record.contacts is None, "record.frames": not record.has_frames}
-    wanted["record.decisions"] = not record.has_decisions
-    missing = [field for field, lacks in wanted.items() if lacks]
     settled = (Cause.NOT_SUBSCRIBED, Cause.NO_PATH, Cause.NO_PATH_THEN, Cause.AWAY, Cause.TREE_BROKEN)
-    if missing and told.cause not in settled:
-        yield f"To know more, record it: roamcast run … {' '.join(f'--set {field}=true' for field in missing)}."
+    if record.missing and told.cause not in settled:
+        yield f"To know more, record it: roamcast run … {' '.join(f'--set {field}=true' for field in record.missing)}."
 
 
 def _listed(names: list[str]) -> str:

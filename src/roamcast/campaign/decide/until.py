@@ -14,12 +14,11 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from pathlib import Path
-from typing import Any, Final, Protocol
+from typing import Final, Protocol
 
-import pyarrow.parquet as pq
+import pyarrow as pa
 
-from roamcast.campaign.folder.layout import RUNS_FILE
+from roamcast.analysis.measures.measure import Measures
 from roamcast.errors import ConfigError
 from roamcast.statistics.intervals import interval
 from roamcast.statistics.sequential import LEAST, Looks
@@ -38,8 +37,16 @@ class Stopping(Protocol):
     def check(self, measures: Collection[str]) -> None:
         """Refuses a campaign without the measures that the decision needs."""
 
-    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
-        """The points that need more seeds than they have; `before` is what they had at the previous look."""
+    def waiting(
+        self,
+        results: pa.Table,
+        about: Measures,
+        seeds: Mapping[Place, int],
+        before: Mapping[Place, int],
+        most: int,
+    ) -> list[Place]:
+        """The points that need more seeds than they have, by the results of these seeds (`folder.results`) and what is
+        known about their measures; `before` is what they had at the previous look."""
 
 
 @dataclass(frozen=True)
@@ -55,10 +62,17 @@ class Goal:
             known = ", ".join(measures)
             raise ConfigError(f"until {self.measure}: the campaign does not measure it; it measures {known}")
 
-    def waiting(self, out: Path, seeds: Mapping[Place, int], before: Mapping[Place, int], most: int) -> list[Place]:
+    def waiting(
+        self,
+        results: pa.Table,
+        about: Measures,
+        seeds: Mapping[Place, int],
+        before: Mapping[Place, int],
+        most: int,
+    ) -> list[Place]:
         looks = Looks(most)
         found = []
-        for place, variants in _values(out, self.measure).items():
+        for place, variants in _values(results, self.measure).items():
             if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
                 continue
             level = looks.level_at(seeds[place], before.get(place, 0))
@@ -87,17 +101,10 @@ def next_look(seeds: int, most: int) -> int:
     return min(most, math.ceil(seeds * GROWTH))
 
 
-def _values(out: Path, measure: str) -> dict[Place, dict[str, list[float]]]:
+def _values(results: pa.Table, measure: str) -> dict[Place, dict[str, list[float]]]:
     """The values of a measure by point and variant, over the seeds that have one."""
-    measured = {
-        row["run"]: row["value"]
-        for row in pq.read_table(out / "measures" / "run.parquet", partitioning=None).to_pylist()
-        if row["measure"] == measure
-    }
     found: dict[Place, dict[str, list[float]]] = {}
-    rows: list[dict[str, Any]] = pq.read_table(out / RUNS_FILE, partitioning=None).to_pylist()
-    for row in rows:
+    for row in results.select(["experiment", "axes", "variant", measure]).to_pylist():
         known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], [])
-        if measured.get(row["run"]) is not None:
-            known.append(measured[row["run"]])
+        known += [] if row[measure] is None else [row[measure]]
     return found

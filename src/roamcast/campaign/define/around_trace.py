@@ -12,7 +12,7 @@ from typing import Any, Final
 
 from roamcast.sim.mobility import ScenarioError
 from roamcast.sim.mobility.presence import least_present
-from roamcast.sim.mobility.trace import About, read_about
+from roamcast.sim.mobility.trace import TraceDescription, read_about
 
 MOST_NODES: Final = 100
 LONGEST: Final = 300.0
@@ -49,7 +49,7 @@ def around_trace(trace: Path) -> dict[str, Any]:
     }
 
 
-def _movement(about: About, drawn: dict[str, Any]) -> dict[str, Any]:
+def _movement(about: TraceDescription, drawn: dict[str, Any]) -> dict[str, Any]:
     if about.kind == "contacts":
         return {"radio": {"propagation": "links"}, "mac": {"model": "ideal"}, "links": drawn}
     width, height = (max(1, -int(-side // 1)) for side in (about.width, about.height))

@@ -14,7 +14,7 @@ import msgspec
 from roamcast.campaign.decide.race import LOOKS
 from roamcast.campaign.define.around_trace import moved
 from roamcast.campaign.define.experiment import CampaignError, Experiment, Variant, experiment
-from roamcast.config.document import document
+from roamcast.config.toml_file import toml_file
 from roamcast.config.values import typed_value
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.protocols.catalogue import CATALOGUE
@@ -109,7 +109,7 @@ def as_scenario(one: Experiment, variant: Variant, to: Path) -> str:
     """The experiment's scenario with this candidate, as a TOML file for the folder `to`."""
     scenario = {key: value for key, value in one.scenario.items() if key != "protocol"}
     protocol = {"name": variant.set[_NAME], "parameters": variant.set[_PARAMETERS]}
-    return document(moved(scenario | {"protocol": protocol}, one.folder, to))
+    return toml_file(moved(scenario | {"protocol": protocol}, one.folder, to))
 
 
 def as_node(variant: Variant) -> str:

@@ -39,6 +39,7 @@ class Cost(NamedTuple):
 COSTS: Final = {
     "flooding": Cost(8.4e-07, 0, 2.6e-06, 1.2e-06),
     "gossip": Cost(5.2e-07, 2e-08, 6.7e-07, 9.7e-07),
+    "counter": Cost(2.2e-06, 0, 1.1e-05, 1.3e-06),
     "hint": Cost(2.5e-06, 2e-08, 2.6e-06, 7.3e-07),
     "odmrp": Cost(8.6e-07, 0, 8e-06, 1.2e-06),
     "maodv": Cost(1.9e-05, 4.3e-06, 1.6e-05, 0),

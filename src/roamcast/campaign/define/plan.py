@@ -15,6 +15,7 @@ from typing import Any
 
 import msgspec
 
+from roamcast.campaign.define import described
 from roamcast.campaign.define.estimate import estimated
 from roamcast.campaign.define.experiment import CampaignError, Experiment, load_experiment, repeated
 from roamcast.campaign.define.identity import canonical_hash, completed, find_files, run_id
@@ -41,8 +42,7 @@ class Run:
 class Plan:
     """The planned runs of a campaign."""
 
-    experiments: tuple[dict[str, Any], ...]
-    """Each as `campaign.json` describes it."""
+    experiments: tuple[described.ReportedExperiment, ...]
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the table RUNS: one per experiment, variant, point and seed."""
     distinct: list[Run] = field(default_factory=list)
@@ -58,7 +58,7 @@ class Plan:
 
     def with_seeds(self, count: Mapping[tuple[str, str], int]) -> "Plan":
         """The part of the plan with the first `count` seeds of each point, by experiment and axes."""
-        order = {one["name"]: {seed: place for place, seed in enumerate(one["seeds"])} for one in self.experiments}
+        order = {one.name: {seed: place for place, seed in enumerate(one.seeds)} for one in self.experiments}
         return self.only(lambda row: order[row["experiment"]][row["seed"]] < count[row["experiment"], row["axes"]])
 
 
@@ -108,42 +108,39 @@ def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple
                 )
 
 
-def _description(one: Experiment, seeds: list[int]) -> dict[str, Any]:
-    """An experiment for `campaign.json`. The hashes cover what identifies the experiment: seeds, points, axes, variants
-    and figures may be added or removed, but the meaning of an axis, one of its values, or a variant must not change."""
+def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperiment:
     spec = one.spec
-    variants: list[dict[str, Any]] = [msgspec.to_builtins(variant) for variant in one.variants]
     axes = [
-        {
-            "label": axis.name,
-            "field": None if axis.puts else axis.targets[0],  # whose unit the values have
-            "fields": list(axis.targets),
-            "values": list(axis.values),
-            "template": axis.template,
-            "puts": list(axis.puts),
-        }
+        described.SweptAxis(
+            label=axis.name,
+            field=None if axis.puts else axis.targets[0],
+            fields=list(axis.targets),
+            values=list(axis.values),
+            template=axis.template,
+            puts=list(axis.puts),
+        )
         for axis in spec.axes
     ]
     hashes = {
         "scenario": canonical_hash(one.scenario),
-        "axes": {axis["label"]: canonical_hash([axis["fields"], axis["template"]]) for axis in axes},
+        "axes": {axis.label: canonical_hash([axis.fields, axis.template]) for axis in axes},
         "axis values": {
             f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
         },
-        "variants": {variant["name"]: canonical_hash(variant) for variant in variants},
+        "variants": {variant.name: canonical_hash(msgspec.to_builtins(variant)) for variant in one.variants},
     }
-    return {
-        "name": one.name,
-        "title": spec.title,
-        "paper": spec.paper,
-        "seeds": seeds,
-        "mode": spec.mode,
-        "axes": axes,
-        "variants": variants,
-        "baseline": spec.baseline,
-        "measures": None if spec.measures is None else list(spec.measures),
-        "figures": [msgspec.to_builtins(figure) for figure in spec.figures],
-        "scenario": one.scenario,
-        "source": one.source,
-        "hashes": hashes,
-    }
+    return described.ReportedExperiment(
+        name=one.name,
+        title=spec.title,
+        paper=spec.paper,
+        seeds=seeds,
+        mode=spec.mode,
+        axes=axes,
+        variants=[described.ComparedVariant(variant.name, variant.fixed, variant.set) for variant in one.variants],
+        baseline=spec.baseline,
+        measures=None if spec.measures is None else list(spec.measures),
+        figures=[described.FigurePlan(**msgspec.structs.asdict(figure)) for figure in spec.figures],
+        scenario=one.scenario,
+        source=one.source,
+        hashes=hashes,
+    )

@@ -11,7 +11,6 @@ The rules this file owns:
 import contextlib
 import errno
 import fcntl
-import json
 import shutil
 import uuid
 from collections.abc import Iterator
@@ -20,9 +19,10 @@ from typing import Final
 
 import pyarrow as pa
 
+from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.define.plan import CampaignError, Plan
 from roamcast.campaign.define.provenance import provenance
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE, write_commit
+from roamcast.campaign.folder.layout import CAMPAIGN_FILE, write_commit, write_json
 from roamcast.campaign.folder.packs import read_packs, write_index
 from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
 from roamcast.campaign.folder.survey import Survey, compare
@@ -56,14 +56,8 @@ def claimed(plan: Plan, out: Path, command: str) -> Iterator[None]:
             if problem.errno not in (errno.ENOLCK, errno.ENOTSUP, errno.ENOSYS):  # storage without locks
                 raise
         compare(plan, out)  # again: another process may have been faster
-        record = {
-            "version": FACTS_VERSION,
-            "command": command,
-            **provenance(),
-            "experiments": plan.experiments,
-        }
-        with _replacing(out / CAMPAIGN_FILE) as file:
-            file.write_text(json.dumps(record, indent=2, ensure_ascii=False) + "\n", encoding="utf-8")
+        campaign = Campaign(FACTS_VERSION, command, list(plan.experiments), **provenance())
+        write_json(out / CAMPAIGN_FILE, campaign)
         for folder in ("done", "facts"):
             (out / folder).mkdir(exist_ok=True)
         yield
@@ -86,14 +80,6 @@ def token_in(out: Path) -> Iterator[str]:
 def clear(folder: Path) -> None:
     # What a running attempt writes here at this instant may stay until the next start.
     shutil.rmtree(folder, ignore_errors=True)
-
-
-@contextlib.contextmanager
-def _replacing(place: Path) -> Iterator[Path]:
-    """A temporary file beside `place`, which replaces it if all goes well."""
-    new = place.with_name(f".{place.name}.new")
-    yield new
-    new.replace(place)
 
 
 def write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:

@@ -17,15 +17,19 @@ from collections.abc import Callable, Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
+import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.folder.schemas import FAILED, MANIFEST_ARROW, OK, RUNS_ARROW
+from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.sim.scenario.scenario import Scenario
 
 P = TypeVar("P")
+T = TypeVar("T")
 
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
@@ -68,6 +72,33 @@ def check_version(out: Path) -> None:
             f"{out}: holds facts of version {version}, and this roamcast reads and writes version {FACTS_VERSION}: "
             "run the campaign again into another folder"
         )
+
+
+def read_campaign(out: Path) -> Campaign:
+    """The campaign of a folder, as it was requested."""
+    file = out / CAMPAIGN_FILE
+    if not file.is_file():
+        raise RoamcastError(
+            f"{out}: is not a campaign's folder ({CAMPAIGN_FILE} is missing): name the one that `roamcast campaign` or "
+            "`roamcast papers` wrote"
+        )
+    check_version(out)
+    return read_json(file, Campaign)
+
+
+def read_json(file: Path, kind: type[T]) -> T:
+    try:
+        content = file.read_bytes()
+    except OSError as problem:
+        raise RoamcastError(f"{file}: cannot be read: {problem.strerror}") from problem
+    return decode_bytes(content, kind, f"{file}: cannot be read", RoamcastError, "JSON")
+
+
+def write_json(file: Path, value: object) -> None:
+    """Writes a file whole or not at all."""
+    draft = file.with_name(f".{file.name}.new")
+    draft.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
+    draft.replace(file)
 
 
 def commit(runs: pa.Table) -> str:

@@ -9,15 +9,7 @@ from typing import Final
 import pyarrow as pa
 
 from roamcast.facts.schema import TABLES
-
-_INTERVAL: Final = [
-    ("n", pa.int32()),
-    ("mean", pa.float64()),
-    ("sd", pa.float64()),
-    ("low", pa.float64()),
-    ("high", pa.float64()),
-]
-"""Over the seeds that have a value: how many, and the 95 % t-interval, null for fewer than two."""
+from roamcast.statistics.over_seeds import DESCRIBED, INTERVAL
 
 RUNS_ARROW: Final = pa.schema(
     [
@@ -56,32 +48,15 @@ FAILED: Final = "failed"
 RUN_MEASURES_ARROW: Final = pa.schema([("run", pa.string()), ("measure", pa.string()), ("value", pa.float64())])
 """A row for each run that is ok and each measure; the value is null where the measure is undefined."""
 
+ACROSS_RUNS_ARROW: Final = pa.schema([("run", pa.string()), *DESCRIBED])
+"""What is computed across runs: a row with a run is its value of a pooled measure, in `mean`."""
 SUMMARY_ARROW: Final = pa.schema(
-    [
-        ("experiment", pa.string()),
-        ("variant", pa.string()),
-        ("point", pa.int32()),
-        ("axes", pa.string()),
-        ("measure", pa.string()),
-        *_INTERVAL,
-    ]
+    [DESCRIBED.field(name) for name in ("experiment", "variant", "point", "axes", "measure", *INTERVAL.names)]
 )
 """Each measure over the seeds of a variant at a point."""
-
-PAIRED_ARROW: Final = pa.schema(
-    [
-        ("experiment", pa.string()),
-        ("point", pa.int32()),
-        ("axes", pa.string()),
-        ("variant", pa.string()),
-        ("baseline", pa.string()),
-        ("measure", pa.string()),
-        *_INTERVAL,
-        *((f"relative_{name}", kind) for name, kind in _INTERVAL),
-    ]
-)
+PAIRED_ARROW: Final = DESCRIBED
 """Differences variant − baseline of the same seed, over the seeds that have both; and the same in per cent of the
-baseline, over the seeds for which that means something (`measures/statistics.py`)."""
+baseline, over the seeds for which that means something (`statistics.over_seeds`)."""
 
 
 def with_run(schema: pa.Schema) -> pa.Schema:

@@ -7,7 +7,6 @@ The rules this file owns:
 * Finished runs are kept. Started again, a campaign does the missing runs; failed runs are repeated only on request.
 """
 
-import json
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -16,13 +15,23 @@ from typing import Any
 import pyarrow as pa
 import pyarrow.parquet as pq
 
+from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.campaign.define.plan import CampaignError, Plan
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE, COMMIT, MANIFEST_FILE, check_version, commit, done_file
+from roamcast.campaign.folder.layout import (
+    CAMPAIGN_FILE,
+    COMMIT,
+    MANIFEST_FILE,
+    check_version,
+    commit,
+    done_file,
+    read_campaign,
+)
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import read_record
 from roamcast.campaign.folder.schemas import FAILED, RUNS_ARROW
 from roamcast.campaign.folder.stored import INDEX
 from roamcast.campaign.progress import Forecast
+from roamcast.errors import RoamcastError
 
 
 @dataclass(frozen=True)
@@ -68,22 +77,22 @@ def compare(plan: Plan, out: Path) -> list[str]:
     if (out / INDEX).is_file() and not (out / "done").is_dir():
         raise CampaignError(f"{out}: is a packed copy of a campaign, to be read: only the original can be added to")
     try:
-        former = {one["name"]: one for one in json.loads(file.read_bytes())["experiments"]}
-    except (ValueError, KeyError, TypeError):
-        raise CampaignError(f"{file}: cannot be understood: it is not a campaign's, or was cut short") from None
+        former = {one.name: one for one in read_campaign(out).experiments}
+    except RoamcastError as problem:
+        raise CampaignError(f"{problem}: it is not a campaign's, or was cut short") from None
     _check_same(plan, former, out)
-    return [addition for one in plan.experiments for addition in _additions(former[one["name"]], one)]
+    return [addition for one in plan.experiments for addition in _additions(former[one.name], one)]
 
 
-def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
-    names = {one["name"] for one in plan.experiments}
+def _check_same(plan: Plan, former: Mapping[str, ReportedExperiment], out: Path) -> None:
+    names = {one.name for one in plan.experiments}
     if names != set(former):
         raise CampaignError(
             f"{out}: holds another campaign, of {_listed(former)}, not of {_listed(names)}: choose another folder"
         )
     for one in plan.experiments:
-        before = former[one["name"]].get("hashes", {})
-        for part, value in one["hashes"].items():
+        before = former[one.name].hashes
+        for part, value in one.hashes.items():
             # Variants, axes and their values may be added or removed; those that stay must not change.
             changed = (
                 [
@@ -96,21 +105,19 @@ def _check_same(plan: Plan, former: dict[str, Any], out: Path) -> None:
             )
             for what in changed:
                 raise CampaignError(
-                    f"{out}: holds another campaign: its experiment {one['name']!r} had another {what} than "
-                    f"{one['source']} has now: choose another folder"
+                    f"{out}: holds another campaign: its experiment {one.name!r} had another {what} than "
+                    f"{one.source} has now: choose another folder"
                 )
 
 
-def _additions(former: dict[str, Any], now: dict[str, Any]) -> Iterator[str]:
-    gains = [("seeds", _new(former["seeds"], now["seeds"]))]
-    gains.append(
-        ("variants", _new([one["name"] for one in former["variants"]], [one["name"] for one in now["variants"]]))
-    )
-    before = {axis["label"]: axis["values"] for axis in former["axes"]}
-    gains += [(axis["label"], _new(before.get(axis["label"], []), axis["values"])) for axis in now["axes"]]
+def _additions(former: ReportedExperiment, now: ReportedExperiment) -> Iterator[str]:
+    gains = [("seeds", _new(former.seeds, now.seeds))]
+    gains.append(("variants", _new([one.name for one in former.variants], [one.name for one in now.variants])))
+    before = {axis.label: axis.values for axis in former.axes}
+    gains += [(axis.label, _new(before.get(axis.label, []), axis.values)) for axis in now.axes]
     for what, values in gains:
         if values:
-            yield f"{now['name']}: {what} {', '.join(map(str, values))}"
+            yield f"{now.name}: {what} {', '.join(map(str, values))}"
 
 
 def _new(before: Sequence[Any], now: Sequence[Any]) -> list[Any]:

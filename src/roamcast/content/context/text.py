@@ -51,21 +51,14 @@ _EXAMPLE: Final = "a property such as speed < 20 or within(rect(0, 0, 100, 100))
 
 def parse_context(text: str) -> Context:
     """Parses a context. Raises `SyntaxProblem` at the first character that cannot be read."""
-    parser = _Parser(text)
+    parser = _ContextParser(text)
     expression = parser.alternatives()
-    parser.end("'and', 'or' or the end of the text")
+    if parser.token.kind != "end":
+        raise parser.problem("'and', 'or' or the end of the text")
     return Context(expression)
 
 
-def parse_region(text: str) -> Region:
-    """Parses a region, as `str(region)` writes it."""
-    parser = _Parser(text)
-    region = parser.region()
-    parser.end("the end of the text")
-    return region
-
-
-class _Parser(TokenReader):
+class _ContextParser(TokenReader):
     """Recursive descent, one token ahead. Counts size and depth on the way, to say where they become too large."""
 
     KEYWORDS: ClassVar[frozenset[str]] = RESERVED.union(_REGIONS, Function, Scope, ("within", "where"))
@@ -83,10 +76,6 @@ class _Parser(TokenReader):
         super().__init__(text)
         self.size = 0
         self.in_where = False
-
-    def end(self, expected: str) -> None:
-        if self.token.kind != "end":
-            raise self.problem(expected)
 
     def count(self, amount: int, place: Token) -> None:
         self.size += amount

@@ -18,7 +18,6 @@ import msgspec
 from roamcast.content.event import Event, Scalar, check_scalar
 from roamcast.content.intervals import plain
 from roamcast.content.summary.columns import BY_NAME, MAX_COLUMNS, Columns
-from roamcast.content.summary.encoding import decoded
 from roamcast.content.summary.hashing import NAMED, WHOLE, prefix_hashes, string_hash, suffix_hashes, type_hash
 from roamcast.content.summary.strings import Text
 from roamcast.errors import ContentError
@@ -102,26 +101,16 @@ class Digest(msgspec.Struct, frozen=True, array_like=True, dict=True):
             len(keys) < len(found),
         )
 
-    @classmethod
-    def decode(cls, encoded: bytes) -> "Digest":
-        return decoded(_DECODER, encoded)
-
-    def encode(self) -> bytes:
-        return msgspec.msgpack.encode(self)
-
     @property
     def size(self) -> int:
         """Bytes that the digest adds to a message."""
-        return len(self.encode())
+        return len(msgspec.msgpack.encode(self))
 
     @property
     def elements(self) -> dict[int, Values]:
         """The values of each element, by its key. Computed once, since a digest is tested against many summaries."""
         elements: dict[int, Values] = self.__dict__["elements"]
         return elements
-
-
-_DECODER: Final = msgspec.msgpack.Decoder(Digest)
 
 
 def _keys(present: bytes, names: bytes) -> list[int]:

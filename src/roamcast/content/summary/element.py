@@ -27,7 +27,7 @@ ElementId = tuple[int, bool]
 element is present must not weaken it for those that ask for its value."""
 
 
-class Condition(NamedTuple):
+class ElementCondition(NamedTuple):
     """What is kept of a conjunction's constraints on one element: a constraint, or a range, or only its presence."""
 
     constraint: Constraint | None = None
@@ -40,18 +40,20 @@ class Condition(NamedTuple):
         return constraint.value if constraint is not None and constraint.operator is Operator.EQ else None
 
 
-PRESENT: Final = Condition()
+PRESENT: Final = ElementCondition()
 
 
-def condition_of(constraints: Sequence[Constraint], use_aec: bool, use_sec: bool) -> Condition:
+def condition_of(constraints: Sequence[Constraint], use_aec: bool, use_sec: bool) -> ElementCondition:
     """The condition that is kept of one conjunction's constraints on one element."""
     best = min(constraints, key=lambda constraint: _preference(constraint, use_aec, use_sec))
     preference, _ = _preference(best, use_aec, use_sec)
     if preference == _PRESENT:
         return PRESENT
     if preference == _ORDER:
-        return Condition(range=range_of(one for one in constraints if _is_number(one) and one.operator in ORDERING))
-    return Condition(best)
+        return ElementCondition(
+            range=range_of(one for one in constraints if _is_number(one) and one.operator in ORDERING)
+        )
+    return ElementCondition(best)
 
 
 _EQUAL, _BOOL, _AFFIX, _ORDER, _PRESENT = range(5)
@@ -124,7 +126,7 @@ class ElementBuilder:
         self._bools = 0
         self._equal, self._prefix, self._suffix = (VectorBuilder(bits, hashes) for _ in range(3))
 
-    def add(self, condition: Condition) -> None:
+    def add(self, condition: ElementCondition) -> None:
         if condition.range is not None:
             self._ranges.append(condition.range)
         elif condition.constraint is not None:

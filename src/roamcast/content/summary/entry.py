@@ -25,7 +25,7 @@ import msgspec
 
 from roamcast.content.summary.bloom import VectorBuilder, check_vector, contains
 from roamcast.content.summary.digest import MAX_ELEMENTS, Values
-from roamcast.content.summary.element import PRESENT, Condition, Element, ElementBuilder, ElementId
+from roamcast.content.summary.element import PRESENT, Element, ElementBuilder, ElementCondition, ElementId
 from roamcast.content.summary.hashing import joint_hash, token
 from roamcast.content.summary.strings import Text
 from roamcast.errors import ContentError
@@ -39,7 +39,7 @@ MAX_COMBINATIONS: Final = 16
 """Combinations of an event's values to look up in an association for one row. With more, the row passes."""
 
 
-class Entry(msgspec.Struct, frozen=True, array_like=True, dict=True):
+class TypeEntry(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """Which events of one type, or of any type, pass."""
 
     type: int | None
@@ -119,7 +119,7 @@ class Entry(msgspec.Struct, frozen=True, array_like=True, dict=True):
         )
 
 
-class Row(NamedTuple):
+class ElementRow(NamedTuple):
     """A row before the elements have their columns. Both ascend."""
 
     ids: tuple[ElementId, ...]
@@ -134,11 +134,11 @@ class EntryBuilder:
         self._bits = bits
         self._hashes = hashes
         self._elements: dict[ElementId, ElementBuilder] = {}
-        self._rows: set[Row] | None = set() if use_eal else None
+        self._rows: set[ElementRow] | None = set() if use_eal else None
         self._association = VectorBuilder(bits, hashes) if use_eal and association else None
         self._everything = False
 
-    def add(self, conditions: Mapping[int, list[Condition]]) -> None:
+    def add(self, conditions: Mapping[int, list[ElementCondition]]) -> None:
         """Adds a conjunction, as conditions per element. A key has several if the hashes of names collide."""
         ids: set[ElementId] = set()
         equalities: dict[ElementId, bytes] = {}
@@ -153,9 +153,9 @@ class EntryBuilder:
         if self._association is not None and len(equalities) > 1:
             joint = tuple(sorted(equalities)[:MAX_JOINT])
             self._association.add(joint_hash([(id[0], equalities[id]) for id in joint]))
-        self._add_row(Row(tuple(sorted(ids)), joint))
+        self._add_row(ElementRow(tuple(sorted(ids)), joint))
 
-    def unite(self, entry: Entry) -> None:
+    def unite(self, entry: TypeEntry) -> None:
         """Adds what another entry of this type passes."""
         if entry.association is None:
             self._association = None
@@ -165,33 +165,33 @@ class EntryBuilder:
         for element in entry.elements:
             self._element(element.id).unite(element)
         for mask, joint in entry.masks():
-            self._add_row(Row(_chosen(ids, mask), _chosen(ids, joint)))
+            self._add_row(ElementRow(_chosen(ids, mask), _chosen(ids, joint)))
         self._everything |= not ids
         if not entry.rows:
             self._rows = None
 
-    def build(self) -> Entry:
+    def build(self) -> TypeEntry:
         ids = sorted(self._elements)
         rows = self._rows
         if len(ids) > MAX_ELEMENTS and rows is not None:
             ids = _in_most(rows)
             rows = _without_others(rows, ids)
-        if self._everything or len(ids) > MAX_ELEMENTS or (rows is not None and Row(()) in rows):
-            return Entry(self._type)
+        if self._everything or len(ids) > MAX_ELEMENTS or (rows is not None and ElementRow(()) in rows):
+            return TypeEntry(self._type)
         association = None if self._association is None else self._association.build()
         if rows is not None and (association is None or len(rows) > MAX_ROWS):
-            rows, association = {Row(row.ids) for row in rows}, None
+            rows, association = {ElementRow(row.ids) for row in rows}, None
         if rows is None or len(rows) > MAX_ROWS:
             rows, association = set(), None
         elements = tuple(self._elements[id].build() for id in ids)
-        return Entry(self._type, elements, _array(rows, ids, association is not None), association)
+        return TypeEntry(self._type, elements, _array(rows, ids, association is not None), association)
 
     def _element(self, id: ElementId) -> ElementBuilder:
         if id not in self._elements:
             self._elements[id] = ElementBuilder(id[0], self._bits, self._hashes)
         return self._elements[id]
 
-    def _add_row(self, row: Row) -> None:
+    def _add_row(self, row: ElementRow) -> None:
         self._everything |= not row.ids
         if self._rows is not None:
             self._rows.add(row)
@@ -201,22 +201,23 @@ def _chosen(ids: Sequence[ElementId], mask: int) -> tuple[ElementId, ...]:
     return tuple(id for position, id in enumerate(ids) if mask >> position & 1)
 
 
-def _in_most(rows: set[Row]) -> list[ElementId]:
+def _in_most(rows: set[ElementRow]) -> list[ElementId]:
     """The elements that most rows name, as many as an entry may have."""
     count = Counter(id for row in rows for id in row.ids)
     return sorted(sorted(count, key=lambda id: (-count[id], id))[:MAX_ELEMENTS])
 
 
-def _without_others(rows: set[Row], ids: list[ElementId]) -> set[Row]:
+def _without_others(rows: set[ElementRow], ids: list[ElementId]) -> set[ElementRow]:
     """The rows without the elements that are not in `ids`. Values are no longer looked up where one is missing."""
     kept = set(ids)
     return {
-        Row(tuple(id for id in row.ids if id in kept), row.joint if kept.issuperset(row.joint) else ()) for row in rows
+        ElementRow(tuple(id for id in row.ids if id in kept), row.joint if kept.issuperset(row.joint) else ())
+        for row in rows
     }
 
 
-def _array(rows: set[Row], ids: list[ElementId], association: bool) -> bytes:
-    """The rows as `Entry.rows` has them, ascending."""
+def _array(rows: set[ElementRow], ids: list[ElementId], association: bool) -> bytes:
+    """The rows as `TypeEntry.rows` has them, ascending."""
     bit = {id: 1 << position for position, id in enumerate(ids)}
     width = (len(ids) + 7) // 8
     masks = sorted((sum(map(bit.__getitem__, row.ids)), sum(map(bit.__getitem__, row.joint))) for row in rows)

@@ -23,9 +23,8 @@ from roamcast.content.filter import Conjunction, Constraint, Filter, Operator
 from roamcast.content.summary.bloom import MAX_BITS, MAX_HASHES
 from roamcast.content.summary.columns import BY_NAME, Columns
 from roamcast.content.summary.digest import Affixes, Digest
-from roamcast.content.summary.element import Condition, condition_of
-from roamcast.content.summary.encoding import decoded
-from roamcast.content.summary.entry import Entry, EntryBuilder
+from roamcast.content.summary.element import ElementCondition, condition_of
+from roamcast.content.summary.entry import EntryBuilder, TypeEntry
 from roamcast.content.summary.hashing import type_hash
 from roamcast.content.summary.params import DEFAULTS, SummaryParams, check_budget
 from roamcast.errors import ContentError
@@ -36,7 +35,7 @@ MAX_TYPES: Final = 256
 class Summary(msgspec.Struct, frozen=True, array_like=True):
     """What a broker wants, or what a forwarder knows is wanted downstream. `Summary()` wants nothing."""
 
-    entries: tuple[Entry, ...] = ()
+    entries: tuple[TypeEntry, ...] = ()
     """The entry of any type first, then by the type's hash."""
     hashes: int = DEFAULTS.hashes
     columns: int = 0
@@ -65,17 +64,10 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
                 builder.entry(None if name is None else type_hash(name)).add(_conditions(conjunction, keys, params))
         return builder.build(columns.fingerprint, params.budget)
 
-    @classmethod
-    def decode(cls, encoded: bytes) -> "Summary":
-        return decoded(_DECODER, encoded)
-
-    def encode(self) -> bytes:
-        return msgspec.msgpack.encode(self)
-
     @property
     def size(self) -> int:
         """Bytes that the summary adds to a message."""
-        return len(self.encode())
+        return len(msgspec.msgpack.encode(self))
 
     @property
     def affixes(self) -> Affixes:
@@ -94,7 +86,7 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
         builder = _Builder(MAX_BITS, hashes, use_eal=True, association=True)
         for summary in united:
             for entry in summary.entries:
-                builder.entry(entry.type).unite(entry if len(fingerprints) < 2 else Entry(entry.type))
+                builder.entry(entry.type).unite(entry if len(fingerprints) < 2 else TypeEntry(entry.type))
         return builder.build(fingerprints.pop() if len(fingerprints) == 1 else 0, budget)
 
     def passes(self, digest: Digest) -> bool:
@@ -104,9 +96,6 @@ class Summary(msgspec.Struct, frozen=True, array_like=True):
             return bool(entries)
         values = digest.elements
         return any(entry.passes(values, digest.more, self.hashes) for entry in entries)
-
-
-_DECODER: Final = msgspec.msgpack.Decoder(Summary)
 
 
 class _Builder:
@@ -136,7 +125,7 @@ class _Builder:
         return Summary(tuple(entries), self._hashes, columns if has_elements else 0)
 
 
-_EVERYTHING: Final = Entry(None)
+_EVERYTHING: Final = TypeEntry(None)
 
 _HEADER: Final = 14
 """Bytes of a summary without its entries, at most: two arrays' headers, the number of hashes and the fingerprint."""
@@ -154,19 +143,21 @@ def _is_possible(types: list[Constraint]) -> bool:
     return name is None or all(one.accepts(name) for one in types)
 
 
-def _conditions(conjunction: Conjunction, keys: dict[str, int], params: SummaryParams) -> dict[int, list[Condition]]:
+def _conditions(
+    conjunction: Conjunction, keys: dict[str, int], params: SummaryParams
+) -> dict[int, list[ElementCondition]]:
     """What is kept of a conjunction, by element."""
     attributes: dict[str, list[Constraint]] = defaultdict(list)
     for constraint in conjunction:
         if constraint.attribute != TYPE:
             attributes[constraint.attribute].append(constraint)
-    conditions: dict[int, list[Condition]] = defaultdict(list)
+    conditions: dict[int, list[ElementCondition]] = defaultdict(list)
     for attribute, constraints in attributes.items():
         conditions[keys[attribute]].append(condition_of(constraints, params.use_aec, params.use_sec))
     return conditions
 
 
-def _fitting(entries: list[Entry], budget: int) -> list[Entry]:
+def _fitting(entries: list[TypeEntry], budget: int) -> list[TypeEntry]:
     """The entries; if they are too long, without the elements of the largest."""
     sizes = [len(msgspec.msgpack.encode(entry)) for entry in entries]
     excess = _HEADER + sum(sizes) - budget
@@ -176,7 +167,7 @@ def _fitting(entries: list[Entry], budget: int) -> list[Entry]:
     ):
         if excess <= 0:
             break
-        bare = Entry(entries[position].type)
+        bare = TypeEntry(entries[position].type)
         excess -= sizes[position] - len(msgspec.msgpack.encode(bare))
         entries[position] = bare
     return entries if excess <= 0 and len(entries) <= MAX_TYPES else [_EVERYTHING]

@@ -16,7 +16,7 @@ from roamcast.errors import RoamcastError
 from roamcast.pipeline.traces.samples import Read
 from roamcast.pipeline.traces.text import apart, files_of, first_lines, lines, number, parsed
 from roamcast.sim.mobility.lines import Refused
-from roamcast.sim.mobility.samples import EPOCH_UNITS, Columns, find
+from roamcast.sim.mobility.samples import EPOCH_UNITS, SampleColumns, find
 from roamcast.storage import local_path
 
 _ROW: Final = "id string, t double, x double, y double"
@@ -32,14 +32,14 @@ def read(spark: SparkSession, path: str, named: Mapping[str, str], zone: ZoneInf
         head = text.first()
         if head is None:
             raise RoamcastError(f"{source}: it is empty")
-        columns = Columns.of_line(head["line"], named, zone)
+        columns = SampleColumns.of_line(head["line"], named, zone)
     except Refused as problem:
         raise RoamcastError(f"{source}: {problem}") from None
     _check_headers(source, head["line"])
     return _from_text(text.where(F.col("line") != head["line"]), columns)
 
 
-def _from_text(text: DataFrame, columns: Columns) -> Read:
+def _from_text(text: DataFrame, columns: SampleColumns) -> Read:
     rows = parsed(text, columns.parse, _ROW)
     refused = rows.where("reason is not null").select("reason", "line")
     return Read(rows.where("reason is null").select("id", "t", "x", "y"), refused, columns.geographic)
@@ -55,7 +55,7 @@ def _check_headers(path: Path, header: str) -> None:
 def _from_parquet(frame: DataFrame, named: Mapping[str, str], zone: ZoneInfo | None) -> Read:
     found = find(tuple(frame.columns), named)
     wanted = frame.select(*(F.col(f"`{name}`").alias(what) for what, name in found.items()))
-    columns = Columns(tuple(found), {what: what for what in found}, zone=zone)
+    columns = SampleColumns(tuple(found), {what: what for what in found}, zone=zone)
     if isinstance(wanted.schema["t"].dataType, StringType | TimestampNTZType):
         # Dates as text, and such without a zone, are for the one who knows the rules.
         return _from_text(wanted.select(F.to_csv(F.struct(*wanted.columns)).alias("line")), columns)

@@ -15,7 +15,7 @@ from pyspark.sql import Column, DataFrame, SparkSession, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
-from roamcast.sim.mobility.trace import About, read_about
+from roamcast.sim.mobility.trace import TraceDescription, read_about
 from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
@@ -55,7 +55,7 @@ def describe(spark: SparkSession, trace: Path, reach: float | None, tick: float 
         met.unpersist()
 
 
-def _movement(legs: DataFrame, about: About) -> dict[str, Any]:
+def _movement(legs: DataFrame, about: TraceDescription) -> dict[str, Any]:
     seconds = (F.col("end") - F.col("start")) / SECOND
     speed = F.hypot(F.col("x1") - F.col("x0"), F.col("y1") - F.col("y0")) / seconds
     timed = legs.select("node", seconds.alias("seconds"), speed.alias("speed"))
@@ -91,7 +91,7 @@ def _named(values: list[float] | None) -> dict[str, float | None]:
     return {f"p{100 * q:g}": values[place] if values else None for place, q in enumerate(QUANTILES)}
 
 
-def _instants(about: About, tick: float) -> pa.Array:
+def _instants(about: TraceDescription, tick: float) -> pa.Array:
     ticks = max(1, int(about.span / tick))
     return pa.array(sorted({int(at) for at in np.linspace(0, ticks - 1, min(INSTANTS, ticks))}), pa.int64())
 

@@ -13,7 +13,7 @@ from roamcast.pipeline.traces import bonnmotion, contact_lists, gpx, ns2, sumo, 
 from roamcast.pipeline.traces.samples import Read
 from roamcast.pipeline.traces.text import files_of, first_lines
 from roamcast.sim.mobility.lines import Refused
-from roamcast.sim.mobility.samples import Columns
+from roamcast.sim.mobility.samples import SampleColumns
 
 POSITIONS: Final[dict[str, Callable[[SparkSession, str], Read]]] = {
     "sumo-xml": sumo.read_xml,
@@ -72,7 +72,7 @@ def _first(folder: Path) -> Path:
 
 def _is_table(line: str) -> bool:
     try:
-        Columns.of_line(line)
+        SampleColumns.of_line(line)
     except Refused:
         return False
     return True

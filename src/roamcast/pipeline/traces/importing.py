@@ -35,13 +35,22 @@ from roamcast.pipeline.schemas import spark_schema
 from roamcast.pipeline.traces import csv
 from roamcast.pipeline.traces.contacts import contacts
 from roamcast.pipeline.traces.formats import CONTACTS, CSV, POSITIONS, read_contacts, tell
-from roamcast.pipeline.traces.samples import Bounds, Cut, Read, kept, legs, metres, projected
+from roamcast.pipeline.traces.samples import Bounds, Read, Selection, kept, legs, metres, projected
 from roamcast.pipeline.traces.verdict import doubts, speeds
-from roamcast.sim.mobility.trace import ABOUT_FILE, LEGS, LINKS, NODES_FILE, VERSION, About, is_trace, read_about
+from roamcast.sim.mobility.trace import (
+    ABOUT_FILE,
+    LEGS,
+    LINKS,
+    NODES_FILE,
+    VERSION,
+    TraceDescription,
+    is_trace,
+    read_about,
+)
 from roamcast.storage import spark_uri
 from roamcast.units import SECOND
 
-_WHOLE = Cut()
+_WHOLE = Selection()
 _AT_ONCE: Final = 2_000_000
 """Positions that one task sorts: about 200 MB of memory."""
 _GROUP: Final = 8 * 2**20
@@ -53,7 +62,7 @@ class Options:
     """How to read a recording."""
 
     format: str = "auto"
-    cut: Cut = _WHOLE
+    cut: Selection = _WHOLE
     geographic: bool = False
     """For SUMO: whether x and y are degrees."""
     scan: float = 120.0
@@ -67,7 +76,7 @@ class Options:
     """Whether an implausible recording becomes a trace, too."""
 
 
-def import_trace(spark: SparkSession, source: Path, out: Path, options: Options | None = None) -> About:
+def import_trace(spark: SparkSession, source: Path, out: Path, options: Options | None = None) -> TraceDescription:
     """Makes the trace `out` from a file, or a folder of files of one format."""
     options = options or Options()
     if not source.exists():
@@ -79,7 +88,7 @@ def import_trace(spark: SparkSession, source: Path, out: Path, options: Options 
         raise ConfigError(f"{source}: columns and a time zone can be given for CSV, and this is {format}")
     make = _contacts if format in CONTACTS else _positions
 
-    def checked(draft: Path) -> About:
+    def checked(draft: Path) -> TraceDescription:
         about = make(spark, source, draft, format, options)
         found = doubts(about)
         if found and not options.force:
@@ -91,16 +100,16 @@ def import_trace(spark: SparkSession, source: Path, out: Path, options: Options 
     return _made(out, checked)
 
 
-def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) -> About:
+def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) -> TraceDescription:
     """Makes the trace of contacts `out` from one of positions."""
     about = read_about(trace, "positions")
 
-    def make(draft: Path) -> About:
+    def make(draft: Path) -> TraceDescription:
         legs = spark.read.parquet(spark_uri(trace / "legs"))
         links = contacts(legs, reach)
         written = _write(links.select(*LINKS.names), draft / "links", LINKS, ["start", "a", "b"])
         shutil.copyfile(trace / NODES_FILE, draft / NODES_FILE)
-        return About(
+        return TraceDescription(
             version=VERSION,
             kind="contacts",
             format=f"positions within {reach:g} m",
@@ -114,7 +123,7 @@ def contacts_trace(spark: SparkSession, trace: Path, reach: float, out: Path) ->
     return _made(out, make)
 
 
-def _made(out: Path, make: Callable[[Path], About]) -> About:
+def _made(out: Path, make: Callable[[Path], TraceDescription]) -> TraceDescription:
     """Makes a trace whole or not at all."""
     if out.exists() and not is_trace(out):
         raise RoamcastError(f"{out}: is there, and is not a trace: it is not replaced")
@@ -129,7 +138,7 @@ def _made(out: Path, make: Callable[[Path], About]) -> About:
     return about
 
 
-def _positions(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> About:
+def _positions(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> TraceDescription:
     read, cut = _reader(format, options)(spark, spark_uri(source)), options.cut
     geographic = read.geographic or options.geographic
     if cut.box is not None and cut.box[0] >= cut.box[2] and not geographic:
@@ -148,7 +157,7 @@ def _positions(spark: SparkSession, source: Path, draft: Path, format: str, opti
     east, north = metres(around, geographic)
     written = _write(rows.select(*LEGS.names), draft / "legs", LEGS, ["start", "node"])
     pq.write_table(nodes, draft / NODES_FILE)
-    return About(
+    return TraceDescription(
         version=VERSION,
         kind="positions",
         format=format,
@@ -220,7 +229,7 @@ def _by_number(
     return rows.join(F.broadcast(known), column, "inner").drop(column)
 
 
-def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> About:
+def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> TraceDescription:
     read, cut = read_contacts(spark, spark_uri(source), format, options.scan, options.observers_only), options.cut
     rows = read.rows
     if cut.start is not None:
@@ -244,7 +253,7 @@ def _contacts(spark: SparkSession, source: Path, draft: Path, format: str, optio
     finally:
         rows.unpersist()
     pq.write_table(nodes, draft / NODES_FILE)
-    return About(
+    return TraceDescription(
         version=VERSION,
         kind="contacts",
         format=format,

@@ -41,7 +41,7 @@ class Read:
 
 
 @dataclass(frozen=True)
-class Cut:
+class Selection:
     """Which part of the positions to keep."""
 
     gap: float = 60.0
@@ -66,7 +66,7 @@ class Bounds(NamedTuple):
     end: float
 
 
-def kept(read: Read, cut: Cut) -> DataFrame:
+def kept(read: Read, cut: Selection) -> DataFrame:
     """The samples with a column `inside`. Those outside tell when a node left, so they stay until legs are made."""
     inside = F.lit(True)
     if cut.box is not None:

@@ -10,7 +10,7 @@ from typing import Final
 from pyspark.sql import DataFrame
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.sim.mobility.trace import About, Speeds
+from roamcast.sim.mobility.trace import Speeds, TraceDescription
 from roamcast.units import SECOND
 
 FAST: Final = 150.0
@@ -34,18 +34,18 @@ def speeds(legs: DataFrame) -> Speeds:
     return Speeds(median=row.shares[0], p95=row.shares[1], most=row.most, implausible=row.fast)
 
 
-def refused_share(about: About) -> float:
+def refused_share(about: TraceDescription) -> float:
     """Of the lines of a recording, those that were refused; positions and contacts stand for the others."""
     refused = sum(about.refused.values())
     return refused / max(1, refused + (about.samples or about.rows))
 
 
-def doubts(about: About) -> list[str]:
+def doubts(about: TraceDescription) -> list[str]:
     """What is implausible about a trace, each with what may be the cause."""
     return [f"  {doubt}" for doubt in _doubts(about)]
 
 
-def _doubts(about: About) -> Iterator[str]:
+def _doubts(about: TraceDescription) -> Iterator[str]:
     if not about.rows:
         yield (
             f"no leg: in {about.span:g} s, no node has two positions that are at most --gap apart: give a longer "

@@ -16,11 +16,11 @@ from roamcast.report.page import page_head
 from roamcast.report.replay.beside import labels_of, refuse_other_movement
 from roamcast.report.replay.events import add_events, numbered
 from roamcast.report.replay.links import add_links
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.report.replay.scene import add_scene
 from roamcast.report.replay.traffic import add_traffic
 
-__all__ = ["missing", "write_replay"]
+__all__ = ["write_replay"]
 
 SCRIPTS: Final = (
     *("columns", "numbers", "spans", "movement", "run", "story", "palette", "camera", "clock", "lines", "sprites"),
@@ -28,14 +28,6 @@ SCRIPTS: Final = (
     *("player", "main"),
 )
 """The script's files, in the order of their dependencies; together they are one script."""
-
-
-def missing(run: RecordedRun) -> list[str]:
-    """What the run did not record, as fields of its scenario; the page shows less without it."""
-    record = run.record
-    wanted = {"record.movement": record.contacts is None, "record.frames": not record.has_frames}
-    wanted["record.decisions"] = not record.has_decisions
-    return [field for field, lacks in wanted.items() if lacks]
 
 
 def write_replay(run: RecordedRun, beside: RecordedRun | None = None, *, place: Path | None = None) -> Path:
@@ -78,7 +70,7 @@ def asset(name: str) -> Markup:
 
 
 def _data(run: RecordedRun, label: str) -> str:
-    pack, scenario = Pack(), run.scenario
+    pack, scenario = ColumnPack(), run.scenario
     event_number = numbered(run)
     about = {
         "name": scenario.name,
@@ -88,7 +80,7 @@ def _data(run: RecordedRun, label: str) -> str:
         "nodes": scenario.nodes,
         "duration": scenario.duration,
         "warmup": scenario.warmup,
-        "missing": missing(run),
+        "missing": run.record.missing,
         **add_scene(pack, run, event_number),
         **add_traffic(pack, run, event_number),
         **add_events(pack, run, event_number),

@@ -6,6 +6,7 @@ from typing import Any, Final
 import msgspec
 
 from roamcast.campaign.folder.recorded import RecordedRun
+from roamcast.config.fields import leaves
 from roamcast.errors import RoamcastError
 from roamcast.sim.scenario.scenario import Scenario
 
@@ -53,18 +54,10 @@ def labels_of(scenarios: list[Scenario]) -> list[str]:
 def _settings(scenario: Scenario) -> Iterator[tuple[str, Any]]:
     """Every field with its value, parameters of the protocol first."""
     whole = msgspec.to_builtins(scenario)
-    yield from _leaves(whole["protocol"]["parameters"], "parameters.")
-    for name, value in _leaves(whole):
+    yield from leaves(whole["protocol"]["parameters"], "parameters")
+    for name, value in leaves(whole):
         if not name.startswith(_ASIDE):
             yield name, value
-
-
-def _leaves(value: dict[str, Any], path: str = "") -> Iterator[tuple[str, Any]]:
-    for key, inner in value.items():
-        if isinstance(inner, dict):
-            yield from _leaves(inner, f"{path}{key}.")
-        else:
-            yield f"{path}{key}", inner
 
 
 def _name(run: RecordedRun) -> str:

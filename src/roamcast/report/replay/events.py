@@ -15,7 +15,7 @@ from roamcast.analysis.why.text import brief
 from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.content.event import event_name
 from roamcast.protocols.facts import Decided
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.units import SECOND
 
 _DECISIONS: Final = (*get_args(Decided), "local minimum")
@@ -29,7 +29,7 @@ def numbered(run: RecordedRun) -> dict[int, int]:
     return {event: number for number, event in enumerate(run.record.published)}
 
 
-def add_events(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
+def add_events(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
     """Adds the columns; returns names, filters, and the texts of causes."""
     record = run.record
     published = list(record.published.values())
@@ -57,7 +57,7 @@ def published_order(events: Iterable[int], event_number: dict[int, int]) -> list
     return sorted((event for event in events if event in event_number), key=event_number.__getitem__)
 
 
-def _add_rows(pack: Pack, name: str, rows: list[tuple[Any, ...]], event_number: dict[int, int]) -> None:
+def _add_rows(pack: ColumnPack, name: str, rows: list[tuple[Any, ...]], event_number: dict[int, int]) -> None:
     """Rows (time, node, event, code, to), grouped by event."""
     rows = sorted(((event_number[row[2]], *row) for row in rows), key=lambda row: row[:2])
     number = [row[0] for row in rows]
@@ -83,7 +83,7 @@ def _titles(run: RecordedRun) -> list[list[str]]:
     return [[event_name(event), types[event], ", ".join(words)] for event, words in contents.items()]
 
 
-def _add_subscriptions(pack: Pack, run: RecordedRun) -> dict[str, Any]:
+def _add_subscriptions(pack: ColumnPack, run: RecordedRun) -> dict[str, Any]:
     terms = terms_of(run.tables["subscribe"])
     texts = [term.filter for term in terms]
     filters = list(dict.fromkeys(texts))
@@ -95,7 +95,7 @@ def _add_subscriptions(pack: Pack, run: RecordedRun) -> dict[str, Any]:
     return {"filters": filters}
 
 
-def _add_pairs(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
+def _add_pairs(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
     """Adds the expected pairs: when the event could have arrived, whether it did, and if not, why."""
     record = run.record
     pairs = sorted(expected(record), key=lambda pair: (event_number[pair[0]], pair[1]))

@@ -5,29 +5,23 @@ from collections import defaultdict
 import numpy as np
 
 from roamcast.campaign.folder.recorded import RecordedRun
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.units import SECOND
 
 Row = tuple[int, int, int, int]
 """Two numbers (nodes, or a node and an event), begin and end in ns."""
 
 
-def add_links(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> None:
+def add_links(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> None:
     """Each kind as four columns: one, other, from, until."""
     end = run.scenario.end
-    network = run.record.contacts
-    if network is not None:
-        once = network.sender < network.receiver
-        columns = (network.sender[once], network.receiver[once], network.begin[once], network.until[once])
-        _add_columns(pack, "contact", *columns)
-    else:
-        _add(pack, "contact", [])
     tree = run.record.tree if run.record.has_tree else None
-    if tree is not None:
-        once = tree.sender < tree.receiver
-        _add_columns(pack, "tree", tree.sender[once], tree.receiver[once], tree.begin[once], tree.until[once])
-    else:
-        _add(pack, "tree", [])
+    for name, found in (("contact", run.record.contacts), ("tree", tree)):
+        if found is None:
+            _add(pack, name, [])
+        else:
+            once = found.sender < found.receiver
+            _add_columns(pack, name, found.sender[once], found.receiver[once], found.begin[once], found.until[once])
     _add(pack, "relay", _relays(run, end))
     _add(pack, "forwarder", _switched(run.record.rows("mesh", "time", "node", "group", "forwards"), end))
     _add(pack, "kept", _kept(run, event_number, end))
@@ -35,11 +29,11 @@ def add_links(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> Non
     _add(pack, "away", _switched(gone, end))
 
 
-def _add(pack: Pack, name: str, rows: list[Row]) -> None:
+def _add(pack: ColumnPack, name: str, rows: list[Row]) -> None:
     _add_columns(pack, name, *np.array(rows, np.int64).reshape(-1, 4).T)
 
 
-def _add_columns(pack: Pack, name: str, one: object, other: object, begin: object, until: object) -> None:
+def _add_columns(pack: ColumnPack, name: str, one: object, other: object, begin: object, until: object) -> None:
     pack.add(f"{name}.one", np.asarray(one), "i4")
     pack.add(f"{name}.other", np.asarray(other), "i4")
     pack.add(f"{name}.from", np.asarray(begin) / SECOND, "f8")

@@ -23,7 +23,7 @@ _TYPES: Final = {
 _COMPRESSION: Final = 6
 
 
-class Pack:
+class ColumnPack:
     """Collects columns."""
 
     def __init__(self) -> None:

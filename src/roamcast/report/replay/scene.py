@@ -13,7 +13,7 @@ from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.content.context.rules import region_of
 from roamcast.content.context.text import parse_context
 from roamcast.content.region import Circle
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.sim.mobility import Buildings
 from roamcast.units import SECOND
 
@@ -21,7 +21,7 @@ _CIRCLE: Final = 500.0
 """Radius of the circle for nodes without positions, m."""
 
 
-def add_scene(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
+def add_scene(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
     """Adds the columns of the movement; returns what else to draw."""
     scenario, reach = run.scenario, run.record.settings.reach
     placed = run.record.contacts is not None and reach is not None
@@ -42,7 +42,7 @@ def add_scene(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dic
     }
 
 
-def _add_legs(pack: Pack, leg: pa.Table, nodes: int, end: int) -> None:
+def _add_legs(pack: ColumnPack, leg: pa.Table, nodes: int, end: int) -> None:
     node, start = leg["node"].to_numpy(), leg["start"].to_numpy()
     order = np.lexsort((start, node))
     order = order[start[order] < end]
@@ -54,7 +54,7 @@ def _add_legs(pack: Pack, leg: pa.Table, nodes: int, end: int) -> None:
     pack.add("leg.indoor", leg["indoor"].to_numpy(zero_copy_only=False)[order], "u1")
 
 
-def _add_circle(pack: Pack, nodes: int, duration: float) -> None:
+def _add_circle(pack: ColumnPack, nodes: int, duration: float) -> None:
     angle = 2 * math.pi * np.arange(nodes) / nodes
     x, y = 1.2 * _CIRCLE + _CIRCLE * np.sin(angle), 1.2 * _CIRCLE + _CIRCLE * np.cos(angle)
     pack.add("leg.first", np.arange(nodes + 1), "i4")

@@ -8,14 +8,14 @@ import pyarrow as pa
 import pyarrow.compute as pc
 
 from roamcast.campaign.folder.recorded import RecordedRun
-from roamcast.report.replay.pack import Pack
+from roamcast.report.replay.pack import ColumnPack
 from roamcast.units import SECOND
 
 OUTCOMES: Final = ("received", "collision", "half_duplex", "random_loss")
 """Their numbers in the column `reception.outcome`."""
 
 
-def add_traffic(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
+def add_traffic(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
     """Adds the columns of frames and receptions, and the traffic per second; returns the kinds of frames."""
     frame, reception = run.tables["frame"], run.tables["reception"]
     roles = dict(zip(*(run.tables["transmit"][name].to_pylist() for name in ("kind", "role")), strict=True))
@@ -34,7 +34,7 @@ def add_traffic(pack: Pack, run: RecordedRun, event_number: dict[int, int]) -> d
     return {"kinds": [{"name": kind, "role": roles.get(kind, "data")} for kind in kinds], "outcomes": OUTCOMES}
 
 
-def _add_receptions(pack: Pack, order: Any, frame: Any, node: Any, outcome: Any) -> None:  # noqa: ANN401  # columns
+def _add_receptions(pack: ColumnPack, order: Any, frame: Any, node: Any, outcome: Any) -> None:  # noqa: ANN401  # columns
     """Adds the receptions, grouped by frame, in the new order of the frames."""
     place = np.empty(len(order), np.int64)
     place[order] = np.arange(len(order))
@@ -54,7 +54,7 @@ def _numbers(column: pa.ChunkedArray, known: Sequence[int | str]) -> np.ndarray[
     return places
 
 
-def _add_series(pack: Pack, run: RecordedRun) -> None:
+def _add_series(pack: ColumnPack, run: RecordedRun) -> None:
     """Adds packets, losses and receptions of the whole network per second, which the time axis shows."""
     series = run.tables["series"]
     seconds = int(np.ceil(run.scenario.duration))

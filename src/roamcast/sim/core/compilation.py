@@ -19,6 +19,12 @@ def load_kernel(tell: Callable[[str], None] = lambda _: None) -> None:
     Objects loaded by then stay for the life of the process, so they are frozen for the garbage collector. Visiting the
     modules of numba and Arrow alone took it 40 ms and more in every run.
     """
+    announced(_call_all, _NOTICE, tell)
+    gc.freeze()
+
+
+def announced(work: Callable[[], None], notice: str, tell: Callable[[str], None]) -> None:
+    """Does work; if something is compiled meanwhile, tells the notice, and how long the work took."""
     from numba.core import event
 
     class Compilations(event.Listener):
@@ -27,31 +33,30 @@ def load_kernel(tell: Callable[[str], None] = lambda _: None) -> None:
         def on_start(self, event: object) -> None:
             if self.begun is None:
                 self.begun = time.monotonic()
-                tell(_NOTICE)
+                tell(notice)
 
         def on_end(self, event: object) -> None:
             pass
 
     listener = Compilations()
     with event.install_listener("numba:compile", listener):
-        _call_all()
+        work()
     if listener.begun is not None:
         tell(f"compiled in {time.monotonic() - listener.begun:.0f} s")
-    gc.freeze()
 
 
 def compile_if_needed(tell: Callable[[str], None]) -> None:
     """For a process that does not simulate itself, but starts others that do. Looking for numba's files is quick;
     loading the core takes a second, so it is done only if they are missing or older than the source."""
-    if not _seems_compiled():
+    if not seems_compiled(Path(__file__).with_name("kernel.py"), "_advance"):
         load_kernel(tell)
 
 
-def _seems_compiled() -> bool:
-    source = Path(__file__).with_name("kernel.py")
+def seems_compiled(source: Path, function: str) -> bool:
+    """Whether numba's cache has a function of this file as it is now."""
     chosen = os.environ.get("NUMBA_CACHE_DIR")
     folders = Path(chosen).glob("*") if chosen else [source.parent / "__pycache__"]
-    kept = [file for folder in folders for file in folder.glob("kernel._advance-*.nbi")]
+    kept = [file for folder in folders for file in folder.glob(f"{source.stem}.{function}-*.nbi")]
     return any(file.stat().st_mtime >= source.stat().st_mtime for file in kept)
 
 

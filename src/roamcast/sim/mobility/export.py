@@ -20,7 +20,7 @@ Walks = list[list[Leg]]
 """The legs of each node, from 0 to the end or beyond it."""
 
 
-class How(NamedTuple):
+class ExportOptions(NamedTuple):
     """What some of the formats need to know."""
 
     tick: float = 1.0
@@ -42,7 +42,7 @@ def taken(walks: list[Iterator[Leg]], end: int) -> Walks:
     return found
 
 
-def ns2(walks: Walks, end: int, how: How) -> Iterator[str]:
+def ns2(walks: Walks, end: int, how: ExportOptions) -> Iterator[str]:
     for node, legs in enumerate(walks):
         for axis, value in (("X", legs[0].x0), ("Y", legs[0].y0), ("Z", 0.0)):
             yield f"$node_({node}) set {axis}_ {value:.6f}"
@@ -54,7 +54,7 @@ def ns2(walks: Walks, end: int, how: How) -> Iterator[str]:
             yield f'$ns_ at {start / SECOND:.9f} "$node_({node}) setdest {leg.x1:.6f} {leg.y1:.6f} {speed:.9f}"'
 
 
-def one(walks: Walks, end: int, how: How) -> Iterator[str]:
+def one(walks: Walks, end: int, how: ExportOptions) -> Iterator[str]:
     places = [(leg.x0, leg.y0) for legs in walks for leg in legs] + [(leg.x1, leg.y1) for legs in walks for leg in legs]
     x, y = max(place[0] for place in places), max(place[1] for place in places)
     yield f"0 {end / SECOND:.3f} 0 {x:.6f} 0 {y:.6f}"
@@ -68,13 +68,13 @@ def one(walks: Walks, end: int, how: How) -> Iterator[str]:
             yield f"{time / SECOND:.3f} {node} {here[0]:.6f} {here[1]:.6f}"
 
 
-def bonnmotion(walks: Walks, end: int, how: How) -> Iterator[str]:
+def bonnmotion(walks: Walks, end: int, how: ExportOptions) -> Iterator[str]:
     for legs in walks:
         points = [(0, legs[0].x0, legs[0].y0), *(_last(leg, end) for leg in legs)]
         yield " ".join(f"{time / SECOND:.9f} {x:.6f} {y:.6f}" for time, x, y in points)
 
 
-def gpx(walks: Walks, end: int, how: How) -> Iterator[str]:
+def gpx(walks: Walks, end: int, how: ExportOptions) -> Iterator[str]:
     south, west = how.corner
     height = max(max(leg.y0, leg.y1) for legs in walks for leg in legs)
     east, north = metres_per_degree(south + height / metres_per_degree(south)[1] / 2)
@@ -107,7 +107,7 @@ def _last(leg: Leg, end: int) -> tuple[int, float, float]:
     return (leg.end, leg.x1, leg.y1) if leg.end <= end else (end, *position(leg, end))
 
 
-FORMATS: Final[dict[str, Callable[[Walks, int, How], Iterator[str]]]] = {
+FORMATS: Final[dict[str, Callable[[Walks, int, ExportOptions], Iterator[str]]]] = {
     "ns2": ns2,
     "one": one,
     "bonnmotion": bonnmotion,

@@ -25,7 +25,7 @@ class Refused(RoamcastError):
     """A line is not what its format requires. The reason has none of the line's values, so that it can be counted."""
 
 
-class Lines:
+class MovementFile:
     """The lines of one file. `error` is about the current line."""
 
     def __init__(self, path: Path, area: Area, nodes: int) -> None:

@@ -19,7 +19,7 @@ from operator import itemgetter
 from typing import Final, NamedTuple
 
 from roamcast.sim.mobility.base import FOREVER, Area, Leg, Pen, Point, between
-from roamcast.sim.mobility.lines import Lines, Refused, real
+from roamcast.sim.mobility.lines import MovementFile, Refused, real
 
 _PLACE: Final = re.compile(r"\$node_\((\w+)\)\s+set\s+([XYZ])_\s+(\S+)")
 _SETDEST: Final = re.compile(
@@ -64,7 +64,7 @@ def parse(text: str) -> Initial | SetDest | None:
     return None
 
 
-def read_ns2(lines: Lines, area: Area, nodes: int) -> list[Iterator[Leg]]:
+def read_ns2(lines: MovementFile, area: Area, nodes: int) -> list[Iterator[Leg]]:
     places: list[dict[str, float]] = [{} for _ in range(nodes)]
     commands: list[list[Command]] = [[] for _ in range(nodes)]
     for text in lines:

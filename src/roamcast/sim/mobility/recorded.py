@@ -11,12 +11,15 @@ from typing import Annotated, Final, Literal
 from msgspec import Meta
 
 from roamcast.sim.mobility.base import Area, Leg, Model, Problem
-from roamcast.sim.mobility.lines import Lines
+from roamcast.sim.mobility.lines import MovementFile
 from roamcast.sim.mobility.ns2 import read_ns2
 from roamcast.sim.mobility.samples import SEPARATORS, read_samples
 from roamcast.sim.mobility.trace import Subset, Window, leg_walks
 
-READERS: Final[dict[str, Callable[[Lines, Area, int], list[Iterator[Leg]]]]] = {"ns2": read_ns2, "csv": read_samples}
+READERS: Final[dict[str, Callable[[MovementFile, Area, int], list[Iterator[Leg]]]]] = {
+    "ns2": read_ns2,
+    "csv": read_samples,
+}
 
 
 class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
@@ -43,7 +46,7 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
     def problems(self, area: Area, nodes: int) -> Iterator[Problem]:
         for field, given in (("window", self.window is not None), ("subset", self.subset != "first")):
             if given and self.format in ("ns2", "csv"):
-                yield field, f'goes with a trace, not with format = "{self.format}"'
+                yield field, f'needs a trace: it cannot be combined with format = "{self.format}"'
 
     def is_trace(self, folder: Path) -> bool:
         """Whether it is a folder from `roamcast traces import`."""
@@ -53,11 +56,11 @@ class Recorded(Model, tag="recorded", frozen=True, kw_only=True):
         """Raises `ScenarioError` for a file that cannot be read or followed."""
         if self.is_trace(folder):
             return leg_walks(folder / self.file, area, nodes, seed, self.window, self.subset)
-        lines = Lines(folder / self.file, area, nodes)
+        lines = MovementFile(folder / self.file, area, nodes)
         return READERS[_tell(lines) if self.format == "auto" else self.format](lines, area, nodes)
 
 
-def _tell(lines: Lines) -> str:
+def _tell(lines: MovementFile) -> str:
     """The format of a file, by its first line that is not blank or a comment."""
     for text in lines:
         if text.startswith(("$", "set ")):

@@ -10,9 +10,9 @@ The separator is a comma, a semicolon or a tab, as in the header. A time is
 
 Of two positions of a node at one time, the one with the greater x (then y) counts; the order of rows does not matter.
 
-A scenario and `roamcast traces import` read such a file with `Columns`, so that both take the same files. A scenario
-has its own rules: nodes are numbered from 0, x and y are metres in the area, times begin with the run. Between two
-samples a node moves straight at constant speed; before the first and after the last it stands still.
+A scenario and `roamcast traces import` read such a file with `SampleColumns`, so that both take the same files. A
+scenario has its own rules: nodes are numbered from 0, x and y are metres in the area, times begin with the run. Between
+two samples a node moves straight at constant speed; before the first and after the last it stands still.
 """
 
 import csv
@@ -27,7 +27,7 @@ from typing import Final, NamedTuple
 from zoneinfo import ZoneInfo
 
 from roamcast.sim.mobility.base import Area, Leg, Pen
-from roamcast.sim.mobility.lines import Lines, Refused, real
+from roamcast.sim.mobility.lines import MovementFile, Refused, real
 from roamcast.units import SECOND
 
 NAMES: Final = {
@@ -60,7 +60,7 @@ _LATE: Final = 1e8
 _IMPORT: Final = "make a trace of it with roamcast traces import"
 
 
-class Sample(NamedTuple):
+class PositionSample(NamedTuple):
     id: str
     t: float
     """s."""
@@ -69,7 +69,7 @@ class Sample(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Columns:
+class SampleColumns:
     """Which column is what, in files with one header."""
 
     header: tuple[str, ...]
@@ -79,7 +79,7 @@ class Columns:
     zone: ZoneInfo | None = None
 
     @classmethod
-    def of_line(cls, line: str, named: Mapping[str, str] = _NONE, zone: ZoneInfo | None = None) -> "Columns":
+    def of_line(cls, line: str, named: Mapping[str, str] = _NONE, zone: ZoneInfo | None = None) -> "SampleColumns":
         """Raises `Refused` for a header without a column that is needed."""
         separator = next((mark for mark in SEPARATORS if mark in line), ",")
         header = tuple(name.strip() for name in _split(line, separator))
@@ -98,7 +98,7 @@ class Columns:
     def _wanted(self) -> tuple[int, ...]:
         return tuple(self.header.index(self.found[what]) for what in ("id", "t", *self.axes))
 
-    def parse(self, line: str) -> Sample:
+    def parse(self, line: str) -> PositionSample:
         """Raises `Refused`."""
         values = _split(line, self.separator)
         if len(values) != len(self.header):
@@ -107,8 +107,8 @@ class Columns:
         if not id:
             raise Refused("it has no id")
         if self.geographic:
-            return Sample(id, self._seconds(t), self._degrees("lon", x, 180), self._degrees("lat", y, 90))
-        return Sample(id, self._seconds(t), real("x", x), real("y", y))
+            return PositionSample(id, self._seconds(t), self._degrees("lon", x, 180), self._degrees("lat", y, 90))
+        return PositionSample(id, self._seconds(t), real("x", x), real("y", y))
 
     def _degrees(self, what: str, text: str, most: float) -> float:
         value = real(what, text)
@@ -172,10 +172,10 @@ class Samples(NamedTuple):
     ys: "array[float]"
 
 
-def read_samples(lines: Lines, area: Area, nodes: int) -> list[Iterator[Leg]]:
+def read_samples(lines: MovementFile, area: Area, nodes: int) -> list[Iterator[Leg]]:
     samples = [Samples(array("q"), array("d"), array("d")) for _ in range(nodes)]
     rows = (text for text in lines if text and not text.startswith("#"))
-    columns = lines.parse(Columns.of_line, next(rows, ""))
+    columns = lines.parse(SampleColumns.of_line, next(rows, ""))
     if columns.geographic:
         raise lines.error(f"has degrees, and a scenario metres: {_IMPORT}")
     for text in rows:

@@ -1,7 +1,7 @@
 """A trace: recorded movement or contacts in a folder, as `roamcast traces import` writes it and a scenario names it.
 
 ```
-trace.json         what it is: `About`
+trace.json         what it is: `TraceDescription`
 legs/*.parquet     of positions: (node, start, end, x0, y0, x1, y1), times in ns, coordinates in m, by time
 links/*.parquet    of contacts: (a, b, start, end), a < b
 nodes.parquet      (node, id): what the recording calls each node
@@ -63,7 +63,7 @@ class Speeds(msgspec.Struct, frozen=True, kw_only=True):
     """The share of legs that are faster than anything that carries a radio on the ground."""
 
 
-class About(msgspec.Struct, frozen=True, kw_only=True):
+class TraceDescription(msgspec.Struct, frozen=True, kw_only=True):
     """The description of a trace, in `trace.json`."""
 
     version: int
@@ -94,7 +94,7 @@ def is_trace(folder: Path) -> bool:
     return (folder / ABOUT_FILE).is_file()
 
 
-def read_about(folder: Path, kind: str | None = None) -> About:
+def read_about(folder: Path, kind: str | None = None) -> TraceDescription:
     """Reads the description; refuses what is not a trace, or not of this kind."""
     file = folder / ABOUT_FILE
     try:
@@ -103,7 +103,7 @@ def read_about(folder: Path, kind: str | None = None) -> About:
         raise ScenarioError(
             f"{folder}: is not a trace ({ABOUT_FILE} is missing): make one with roamcast traces import"
         ) from None
-    about = decode_bytes(content, About, f"{file}: cannot be read", ScenarioError, "JSON")
+    about = decode_bytes(content, TraceDescription, f"{file}: cannot be read", ScenarioError, "JSON")
     if about.version != VERSION:
         raise ScenarioError(f"{folder}: is a trace of version {about.version}, not {VERSION}: import it again")
     if kind not in (None, about.kind):
@@ -179,7 +179,7 @@ def _rows_of(columns: tuple[np.ndarray, ...]) -> Iterator[tuple[Any, ...]]:
         yield from zip(*(column[first : first + _AT_ONCE].tolist() for column in columns), strict=True)
 
 
-def _window(about: About, window: float | None, seed: int, folder: Path) -> tuple[int, int]:
+def _window(about: TraceDescription, window: float | None, seed: int, folder: Path) -> tuple[int, int]:
     """The start and end of the window, in ns of the trace."""
     whole = round(about.span * SECOND)
     if window is None:

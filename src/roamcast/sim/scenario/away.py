@@ -65,9 +65,9 @@ class Away(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=True):
         yield from super().problems(nodes)
         for field, chosen in (("events", self.events != "deferred"), ("timers", self.timers != "fire")):
             if chosen and self.mode == "restart":
-                yield field, 'goes with mode = "suspended": a node that restarts has no timers and skips events'
+                yield field, 'needs mode = "suspended": a node that restarts has no timers and skips events'
         if (self.on is None) != (self.off is None):
-            yield "off" if self.off is None else "on", "on and off go together"
+            yield "off" if self.off is None else "on", "give both on and off"
         given = [bool(self.times), self.on is not None, self.where is not None]
         if sum(given) != 1:
             yield "times", "give one of: times, on and off, or where"

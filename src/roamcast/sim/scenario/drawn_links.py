@@ -13,11 +13,11 @@ from roamcast.units import SECOND
 Pair = tuple[int, int]
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _DrawnLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class Tree(_Part, frozen=True, kw_only=True):
+class RandomTree(_DrawnLinks, frozen=True, kw_only=True):
     """A random tree: forwarders hang on the root or on each other, and leaves on forwarders.
 
     If there are enough leaves, every forwarder has something below it.
@@ -43,7 +43,7 @@ class Tree(_Part, frozen=True, kw_only=True):
             yield (bare.pop() if bare else rng.choice(self.forwarders)), leaf
 
 
-class Cycle(_Part, frozen=True, kw_only=True):
+class Cycle(_DrawnLinks, frozen=True, kw_only=True):
     """Links that take turns, like those of a node that walks past others: one state after the other, and again."""
 
     states: Annotated[

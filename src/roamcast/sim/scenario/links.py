@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.sim.mobility.trace import Subset, Window, link_changes
-from roamcast.sim.scenario.drawn_links import Cycle, Pair, Tree
+from roamcast.sim.scenario.drawn_links import Cycle, Pair, RandomTree
 from roamcast.sim.scenario.some_nodes import unknown_nodes
 from roamcast.units import SECOND
 
@@ -26,13 +26,13 @@ class Change(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tr
     down: Annotated[tuple[Pair, ...], Meta(description="links that go")] = ()
 
 
-class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScriptedLinks(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Links instead of positions."""
 
     up: Annotated[tuple[Pair, ...], Meta(description="links at the start, [a, b] each, in both directions")] = ()
     loss: Annotated[float, Meta(ge=0, lt=1, description="probability that a frame is lost on a link")] = 0.0
     change: Annotated[tuple[Change, ...], Meta(description="links that come and go, in the order of time")] = ()
-    tree: Annotated[Tree | None, Meta(description="a random tree, drawn from the seed")] = None
+    tree: Annotated[RandomTree | None, Meta(description="a random tree, drawn from the seed")] = None
     cycle: Annotated[tuple[Cycle, ...], Meta(description="links that take turns")] = ()
     file: Annotated[
         Annotated[str, Meta(min_length=1)] | None,
@@ -56,7 +56,7 @@ class Links(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=Tru
                 )
         for field, given in (("window", self.window is not None), ("subset", self.subset != "first")):
             if given and self.file is None:
-                yield field, "goes with a trace: give file"
+                yield field, "needs a trace: give file"
         if self.tree is not None:
             yield from (("tree", rule) for rule in _tree_problems(self.tree, nodes))
 
@@ -107,7 +107,7 @@ def _both_ways(at: int, a: int, b: int, loss: float | None) -> tuple[Flip, Flip]
     return (at, a, b, loss), (at, b, a, loss)
 
 
-def _tree_problems(tree: Tree, nodes: int) -> Iterator[str]:
+def _tree_problems(tree: RandomTree, nodes: int) -> Iterator[str]:
     if len(set(tree.nodes)) < len(tree.nodes):
         yield "a node is named more than once"
     yield from unknown_nodes(tree.nodes, nodes)

@@ -30,8 +30,8 @@ from roamcast.sim.scenario.attributes import Attributes
 from roamcast.sim.scenario.away import Away
 from roamcast.sim.scenario.contexts import Placed, choices
 from roamcast.sim.scenario.documents import with_contents
-from roamcast.sim.scenario.links import Links
-from roamcast.sim.scenario.workload import Publishers, Subscribers, Workload
+from roamcast.sim.scenario.links import ScriptedLinks
+from roamcast.sim.scenario.workload import PublisherGroup, SubscriberGroup, Workload
 from roamcast.sim.service import Service
 from roamcast.units import SECOND
 
@@ -40,11 +40,11 @@ MAX_FLOOD_NODES = 3000
 RATES = (1, 2, 5.5, 11)
 
 
-class Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class ScenarioTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file."""
 
 
-class Radio(Part, frozen=True, kw_only=True):
+class Radio(ScenarioTable, frozen=True, kw_only=True):
     """Who hears whom."""
 
     propagation: Annotated[
@@ -90,7 +90,7 @@ class Radio(Part, frozen=True, kw_only=True):
         return max(self.range) if isinstance(self.range, tuple) else self.range
 
 
-class Mac(Part, frozen=True, kw_only=True):
+class Mac(ScenarioTable, frozen=True, kw_only=True):
     """How nodes share the medium: IEEE 802.11 DCF, or not at all."""
 
     model: Annotated[Literal["dcf", "ideal"], Meta(description="ideal: no contention, no collisions, no queue")] = "dcf"
@@ -110,7 +110,7 @@ class Mac(Part, frozen=True, kw_only=True):
     retries: Annotated[int, Meta(ge=0, le=100, description="how often an unacknowledged frame is repeated")] = 7
 
 
-class Background(Part, frozen=True, kw_only=True):
+class Background(ScenarioTable, frozen=True, kw_only=True):
     """Traffic that only loads the network: made, passed on and received inside the core."""
 
     rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="messages per second and node")]
@@ -122,7 +122,7 @@ class Background(Part, frozen=True, kw_only=True):
     jitter: Annotated[float, Meta(ge=0, le=3600, description="longest random wait before passing on, s")] = 0.01
 
 
-class ProtocolChoice(Part, frozen=True, kw_only=True):
+class ProtocolChoice(ScenarioTable, frozen=True, kw_only=True):
     """Which protocol the brokers run."""
 
     name: Annotated[
@@ -131,7 +131,7 @@ class ProtocolChoice(Part, frozen=True, kw_only=True):
     parameters: Annotated[dict[str, Any], Meta(description="see `roamcast protocols`; each has a default")] = {}
 
 
-class Record(Part, frozen=True, kw_only=True):
+class RecordOptions(ScenarioTable, frozen=True, kw_only=True):
     """What the facts contain beyond the usual."""
 
     frames: Annotated[bool, Meta(description="every transmission and what became of it at each node")] = False
@@ -141,7 +141,7 @@ class Record(Part, frozen=True, kw_only=True):
     ] = False
 
 
-class Scenario(Part, frozen=True, kw_only=True):
+class Scenario(ScenarioTable, frozen=True, kw_only=True):
     """One run."""
 
     name: Annotated[str, Meta(description="a name for reports; it changes nothing")] = "unnamed"
@@ -161,16 +161,16 @@ class Scenario(Part, frozen=True, kw_only=True):
     ] = 0.0
     area: Area | None = None
     movement: Movement | None = None
-    links: Links | None = None
+    links: ScriptedLinks | None = None
     radio: Radio = Radio()
     mac: Mac = Mac()
     background: Background | None = None
     service: Annotated[Service | None, Meta(description="how long nodes compute; none: no time")] = None
-    attributes: Annotated[tuple[Attributes, ...], Meta(description="what nodes say of themselves")] = ()
+    attributes: Annotated[tuple[Attributes, ...], Meta(description="attributes of nodes, such as their kind")] = ()
     away: Annotated[tuple[Away, ...], Meta(description="nodes that are not always there")] = ()
     workload: Workload = Workload()
     protocol: ProtocolChoice = ProtocolChoice()
-    record: Record = Record()
+    record: RecordOptions = RecordOptions()
 
     def __str__(self) -> str:
         return f"{self.name}: {self.protocol.name}, {self.nodes} nodes, {self.duration:g} s, seed {self.seed}"
@@ -244,14 +244,17 @@ class Scenario(Part, frozen=True, kw_only=True):
         elif not self.radio.range > 0:
             yield "radio.range", f"{self.radio.range:g} m: it must be above 0"
         if self.radio.indoor_range is not None and isinstance(self.radio.range, tuple):
-            yield "radio.indoor_range", "goes with one range outside, not with a range drawn between two bounds"
+            yield (
+                "radio.indoor_range",
+                "cannot be combined with a range drawn between two bounds: give one range outside",
+            )
         if self.radio.ends == "both" and isinstance(self.radio.range, tuple) and self.radio.drawn == "frame":
             yield (
                 "radio.ends",
                 'both: a receiver has no range of its own if one is drawn for each frame; use drawn = "node"',
             )
         if self.radio.walls == "opaque" and not isinstance(self.movement, Buildings):
-            yield "radio.walls", 'opaque walls go with movement.model = "buildings"'
+            yield "radio.walls", 'opaque walls need movement.model = "buildings"'
         if self.background and self.background.reach == "network" and self.nodes > MAX_FLOOD_NODES:
             yield "background.reach", f"floods among {self.nodes} nodes: at most {MAX_FLOOD_NODES} are supported"
         for field, rule in self.workload.problems(self.nodes, self.duration, self.area, self.cooldown):
@@ -267,7 +270,7 @@ class Scenario(Part, frozen=True, kw_only=True):
                 yield f"away[{number}].nodes", f"node {node} is in an earlier group too"
             taken |= set(away.members(self.nodes))
             if away.where is not None and not isinstance(self.movement, Buildings):
-                yield f"away[{number}].where", 'goes with movement.model = "buildings"'
+                yield f"away[{number}].where", 'needs movement.model = "buildings"'
 
     def _link_problems(self) -> Iterator[tuple[str, str]]:
         if self.links is None:
@@ -360,7 +363,7 @@ def _with_documents(scenario: Scenario, source: str, folder: Path) -> Scenario:
 
 def unsupported(scenario: Scenario, entry: Entry) -> Iterator[tuple[str, str]]:
     """What the scenario needs and its protocol cannot do: (field, rule)."""
-    groups: tuple[tuple[str, tuple[Subscribers | Publishers, ...]], ...] = (
+    groups: tuple[tuple[str, tuple[SubscriberGroup | PublisherGroup, ...]], ...] = (
         ("subscribers", scenario.workload.subscribers),
         ("publishers", scenario.workload.publishers),
     )
@@ -391,7 +394,7 @@ def _parameters_of(scenario: Scenario, entry: Entry) -> Parameters | None:
         return None
 
 
-def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) -> Iterator[tuple[str, str]]:
+def _refused(scenario: Scenario, entry: Entry, group: SubscriberGroup | PublisherGroup) -> Iterator[tuple[str, str]]:
     """Contexts of a group that the protocol refuses, each tried as one of the group's nodes would use it."""
     params = _parameters_of(scenario, entry)
     if params is None:
@@ -405,7 +408,7 @@ def _refused(scenario: Scenario, entry: Entry, group: Subscribers | Publishers) 
         asked += [(domain_field, None, parse_context(text)) for text in choices(domain)]
         for name, one, other in asked:
             sample: Publication | Subscription
-            if isinstance(group, Publishers):
+            if isinstance(group, PublisherGroup):
                 sample = Publication(Event(group.type, id=1), None, one, other)
             else:
                 sample = Subscription(1, EVERYTHING, None, one, other)

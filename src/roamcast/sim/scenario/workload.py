@@ -35,11 +35,11 @@ MIN_CHANGE: Final = 0.001
 """Seconds between two changes of a subscription."""
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class _WorkloadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     pass
 
 
-class _Group(_Part, frozen=True, kw_only=True):
+class _NodeGroup(_WorkloadTable, frozen=True, kw_only=True):
     """Nodes that do the same: so many of them, drawn from the seed, or those named."""
 
     count: Annotated[int | None, Meta(description="how many nodes, drawn from the seed")] = None
@@ -83,7 +83,7 @@ class _Group(_Part, frozen=True, kw_only=True):
         return ()
 
 
-class Subscribers(_Group, frozen=True, kw_only=True):
+class SubscriberGroup(_NodeGroup, frozen=True, kw_only=True):
     """Nodes with a subscription each."""
 
     filter: Annotated[
@@ -167,7 +167,7 @@ class Subscribers(_Group, frozen=True, kw_only=True):
             yield "every", "needs a lifetime: subscriptions that never end would pile up"
 
 
-class Publishers(_Group, frozen=True, kw_only=True):
+class PublisherGroup(_NodeGroup, frozen=True, kw_only=True):
     """Nodes that publish events."""
 
     rate: Annotated[float, Meta(ge=1e-6, le=1e6, description="events per second and node")]
@@ -256,7 +256,7 @@ class Publishers(_Group, frozen=True, kw_only=True):
             yield from self._document_problems()
             return
         if self.schema is not None:
-            yield "schema", "goes with documents"
+            yield "schema", "needs documents"
         largest: dict[str, Scalar] = {}
         for name, drawn in self.attributes.items():
             try:
@@ -293,11 +293,11 @@ def _listed(one_or_more: str | tuple[str, ...]) -> tuple[str, ...]:
     return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
 
 
-class Workload(_Part, frozen=True, kw_only=True):
+class Workload(_WorkloadTable, frozen=True, kw_only=True):
     """Who subscribes and who publishes."""
 
-    subscribers: Annotated[tuple[Subscribers, ...], Meta(description="groups of subscribing nodes")] = ()
-    publishers: Annotated[tuple[Publishers, ...], Meta(description="groups of publishing nodes")] = ()
+    subscribers: Annotated[tuple[SubscriberGroup, ...], Meta(description="groups of subscribing nodes")] = ()
+    publishers: Annotated[tuple[PublisherGroup, ...], Meta(description="groups of publishing nodes")] = ()
     disjoint: Annotated[bool, Meta(description="whether nodes drawn to publish must not subscribe")] = True
     signed: Annotated[
         bool,
@@ -316,7 +316,7 @@ class Workload(_Part, frozen=True, kw_only=True):
     def problems(
         self, nodes: int, duration: float, area: Area | None = None, cooldown: float = 0.0
     ) -> Iterator[tuple[str, str]]:
-        sides: tuple[tuple[str, tuple[Subscribers, ...] | tuple[Publishers, ...], str, float], ...] = (
+        sides: tuple[tuple[str, tuple[SubscriberGroup, ...] | tuple[PublisherGroup, ...], str, float], ...] = (
             ("subscribers", self.subscribers, "end", duration),
             ("publishers", self.publishers, "cooldown" if cooldown else "end", duration - cooldown),
         )
@@ -379,7 +379,9 @@ def acts(
     return heapq.merge(*streams, key=lambda act: (act.time, act.node))
 
 
-def _draw_nodes(groups: list[Subscribers | Publishers], nodes: int, rng: Random, taken: set[int]) -> list[list[int]]:
+def _draw_nodes(
+    groups: list[SubscriberGroup | PublisherGroup], nodes: int, rng: Random, taken: set[int]
+) -> list[list[int]]:
     """The members of each group: the named ones, or nodes that are in no group yet."""
     named = {node for group in groups for node in group.nodes or ()}
     pool = [node for node in range(nodes) if node not in named and node not in taken]
@@ -405,7 +407,7 @@ class _Contexts:
     def stream(self, side: str, node: int) -> Random:
         return Random(f"{self._seed}/context/{side}/{node}")
 
-    def lifetime(self, group: _Group, rng: Random) -> int | None:
+    def lifetime(self, group: _NodeGroup, rng: Random) -> int | None:
         lifetimes = group.lifetimes
         return seconds(rng.choice(lifetimes)) if lifetimes else None
 
@@ -420,7 +422,7 @@ class _Contexts:
 
 
 def _subscribing(
-    groups: tuple[Subscribers, ...], members: list[list[int]], rng: Random, seed: int, end: int, making: _Contexts
+    groups: tuple[SubscriberGroup, ...], members: list[list[int]], rng: Random, seed: int, end: int, making: _Contexts
 ) -> Iterator[Act]:
     acts = []
     subscription = 0
@@ -444,7 +446,7 @@ def _subscribing(
 
 
 def _terms(
-    group: Subscribers, node: int, filters: list[Filter], wanted: Filter, seed: int, stop: int
+    group: SubscriberGroup, node: int, filters: list[Filter], wanted: Filter, seed: int, stop: int
 ) -> Iterator[tuple[int, Filter]]:
     """The periods of a node's subscriptions, each until the next begins."""
     if group.every is None:
@@ -461,7 +463,7 @@ def _terms(
         time += interval
 
 
-def _publishing(group: Publishers, node: int, seed: int, end: int, making: _Contexts) -> Iterator[Act]:
+def _publishing(group: PublisherGroup, node: int, seed: int, end: int, making: _Contexts) -> Iterator[Act]:
     rng = Random(f"{seed}/publisher/{node}")
     end = end if group.stop is None else min(end, round(group.stop * SECOND))
     own = making.stream("publisher", node)
@@ -475,7 +477,7 @@ def _publishing(group: Publishers, node: int, seed: int, end: int, making: _Cont
         yield Act(round(time), node, Publication(event, lifetime, relevance, domain))
 
 
-def _times(group: Publishers, rng: Random) -> Iterator[float]:
+def _times(group: PublisherGroup, rng: Random) -> Iterator[float]:
     """The times at which a node publishes, ns."""
     interval, start = SECOND / group.rate, group.start * SECOND
     if group.timing == "uniform":

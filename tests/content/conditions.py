@@ -1,4 +1,4 @@
-"""Whether an event is for a subscription: the five conditions of the paper (Frey and Roman 2007, section 2.3).
+"""An oracle: the five conditions of the paper (Frey and Roman 2007, section 2.3), one by one.
 
 At an instant τ, in the system's configuration c at that instant, an event `[p, e, τe, r, s̃]` matches a subscription
 `[s, ẽ, τs, r̃, p̃]` if and only if

@@ -8,7 +8,7 @@ from typing import Any, Final
 _BARE: Final = re.compile(r"[A-Za-z0-9_-]+")
 
 
-def document(values: Mapping[str, Any]) -> str:
+def toml_file(values: Mapping[str, Any]) -> str:
     """The text of a whole file. Values must be of types that both TOML and JSON have."""
     return "\n".join(_table(values, "")).strip() + "\n"
 
@@ -16,7 +16,7 @@ def document(values: Mapping[str, Any]) -> str:
 def _table(values: Mapping[str, Any], name: str) -> Iterator[str]:
     for key, value in values.items():
         if not _is_part(value):
-            yield f"{_key(key)} = {_value(value)}"
+            yield f"{_key(key)} = {toml_value(value)}"
     for key, value in values.items():
         part = f"{name}.{_key(key)}" if name else _key(key)
         if isinstance(value, dict):
@@ -33,11 +33,12 @@ def _is_part(value: Any) -> bool:  # noqa: ANN401  # any value of TOML
     )
 
 
-def _value(value: Any) -> str:  # noqa: ANN401  # any value of TOML
+def toml_value(value: Any) -> str:  # noqa: ANN401  # any value of TOML
+    """A value on one line: as in JSON, except for tables."""
     if isinstance(value, dict):
-        return "{ " + ", ".join(f"{_key(key)} = {_value(one)}" for key, one in value.items()) + " }"
+        return "{ " + ", ".join(f"{_key(key)} = {toml_value(one)}" for key, one in value.items()) + " }"
     if isinstance(value, list | tuple):
-        return "[" + ", ".join(map(_value, value)) + "]"
+        return "[" + ", ".join(map(toml_value, value)) + "]"
     return json.dumps(value, ensure_ascii=False)
 
 

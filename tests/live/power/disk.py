@@ -1,4 +1,4 @@
-"""A disk whose power can be cut: a file system in memory, mounted by FUSE (`python -m bench.power.disk FOLDER`).
+"""A disk whose power can be cut: a file system in memory, mounted by FUSE (`mount.py`).
 
 It has one folder of files, and the rules of a disk that keeps no promise which it did not make:
 
@@ -20,7 +20,7 @@ from typing import Any
 
 import mfusepy
 
-from bench.power.file import File
+from live.power.file import File
 
 DOOR = "/.cut"
 

@@ -19,7 +19,7 @@ def lacking() -> str:
     if not ctypes.util.find_library("fuse3"):
         return "libfuse3 is missing: apt-get install libfuse3-3"
     try:
-        import mfusepy  # noqa: F401, PLC0415  # to see whether it can be
+        import mfusepy  # noqa: F401  # to see whether it can be
     except (ImportError, OSError, AttributeError) as problem:
         return f"mfusepy cannot be used: {problem}"
     return ""
@@ -29,8 +29,8 @@ def lacking() -> str:
 def mounted(folder: Path) -> Iterator["Power"]:
     """The disk on an empty folder. Raises `OSError` if it cannot be mounted."""
     process = subprocess.Popen(
-        [sys.executable, "-W", "ignore", "-m", "bench.power.disk", str(folder)],
-        cwd=Path(__file__).parents[2],
+        [sys.executable, "-W", "ignore", "-m", "live.power.disk", str(folder)],
+        cwd=Path(__file__).parents[2],  # tests/
         stderr=subprocess.PIPE,
         text=True,
     )

@@ -15,6 +15,7 @@ COLOURS: Final = {
     "odmrp one-channel": "#3f9479",
     "opportunistic": "#7a4fbf",
     "context": "#8c8c00",
+    "counter": "#5b3a1e",
 }
 """Protocols keep their colours in all figures; a protocol that is not listed gets the last."""
 OTHER: Final = "#333333"

@@ -1,4 +1,4 @@
-"""A broker alone among strangers: messages that `messages.Maker` makes, timers, and now and then a publication.
+"""A broker alone among strangers: messages of `stranger_messages.Maker`, timers, and now and then a publication.
 
 No message may raise. What one costs is the CPU time of everything that happens before the next: decoding, the broker's
 work, encoding what it sends, and the timers that ring; and that of publishing among what it has left behind.
@@ -12,7 +12,7 @@ from typing import Any, Final
 
 import msgspec
 
-from bench.fuzz.messages import NODE, Maker
+from protocols.stranger_messages import NODE, Maker
 from roamcast.content.event import Event, event_id
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
