@@ -113,7 +113,9 @@ def test_newcomers_are_greeted_together_and_not_more_than_once_a_second() -> Non
 def test_a_message_waits_for_its_authors_and_its_sender_is_asked() -> None:
     known, two, three = authors(1), authors(2), authors(3)
     one = One(known)
+    one.introductions.ask(0, 9, (2, 3))
     one.introductions.wait(0, 9, Note(1), 10, (2, 3))
+    one.introductions.ask(1, 9, (2,))
     one.introductions.wait(1, 9, Note(2), 10, (2,))
     assert [(to, message.asked) for to, message in one.sent] == [(9, (2, 3))]  # not asked again at once
     one.introductions.hear(2, 8, Introduction(0, (own(two),)))

@@ -84,25 +84,32 @@ class Admission:
             self._introductions.hear(now, sender, message)
             return
         carried = self._carried.within(message)
-        unknown = tuple(
-            one.event.author for one in carried if one.fits and not self.authors.is_settled(one.event.author)
-        )
+        unknown = [one.event.author for one in carried if one.fits and self.authors.key(one.event.author) is None]
         if unknown:
-            self._introductions.wait(now, sender, message, size, unknown)
+            self._introductions.ask(now, sender, unknown)
+        # Nothing waits for who is revoked: it may have been added again, and be introduced for its next event.
+        missing = tuple(node for node in unknown if not self.authors.is_revoked(node))
+        if missing:
+            self._introductions.wait(now, sender, message, size, missing)
         else:
             self._judge(sender, message, carried)
 
     def _judge(self, sender: Node, message: Message, carried: Sequence[Carried] | None = None) -> None:
         found = self._carried.within(message) if carried is None else carried
         most = self._signatures.computed + MOST_CHECKED
-        refused = frozenset(
-            one.event.id
-            for one in found
-            if not (one.fits and self._signatures.computed < most and self.is_authentic(one.event))
-        )
+        refused = frozenset(one.event.id for one in found if not self._is_admitted(one, most))
         admitted = message.without(refused) if refused else message
         if admitted is not None:
             self._admit(sender, admitted)
+
+    def _is_admitted(self, one: Carried, most: int) -> bool:
+        if not one.fits:
+            self._counters[Verdict.FORGED.value] += 1
+            return False
+        if self._signatures.computed >= most:
+            self._counters["not checked"] += 1
+            return False
+        return self.is_authentic(one.event)
 
     def ahead_of(self, message: Message) -> list[Introduction]:
         """What must be sent before a message."""
@@ -124,7 +131,9 @@ class Admission:
 
     def signed(self, publication: Publication, wall: int, block: int) -> Publication:
         """The publication as it is sent; `wall` is this node's clock, in ns since 1970."""
-        if self.authors is None or publication.event.signed is not None:
+        if self.authors is None:
+            return publication
+        if publication.event.signed is not None and self.is_authentic(publication.event):  # before a restart
             return publication
         if self.authors.own is None:
             raise NotCertified(

@@ -33,7 +33,7 @@ from roamcast.content.text import parse_filter
 from roamcast.content.widening import widened
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
-from roamcast.live.admission import Admission
+from roamcast.live.admission import Admission, NotCertified
 from roamcast.live.authors import Authors
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, EventForm, SubscribeRequest
@@ -115,7 +115,7 @@ class Host:
         self._ended = False
         self.port = LivePort(self, entry.name, clock, store, facts, senses)
         self.admission = Admission(
-            authors, entry.messages, self.port.agenda, rng, self.counters, send=self._introduce, admit=self._admit
+            authors, entry.messages, self.port.agenda, Random(), self.counters, send=self._introduce, admit=self._admit
         )
         facts.on_recorded = lambda event: store.set_number("recorded", event - event_id(node, 1) + 1)
         self.broker: Broker[Any] = entry.broker(node, params, self.port, rng)
@@ -140,7 +140,11 @@ class Host:
         for stored in self._store.unhanded():
             publication = msgspec.msgpack.decode(stored.publication, type=Publication)
             log.info("published again: the broker had not got it", id=publication.event.id)
-            publication = self.admission.signed(publication, stored.time, self.broker.block)
+            try:
+                publication = self.admission.signed(publication, stored.time, self.broker.block)
+            except NotCertified as problem:
+                log.warn("a publication waits for the node's certificate", reason=str(problem))
+                continue
             size, published = len(stored.publication), stored.time - self._clock.epoch
             self._hand_over(stored.serial, publication, size, published)
 

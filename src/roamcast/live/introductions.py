@@ -143,13 +143,16 @@ class Introductions:
                 put(self._answered, certificate.node, now, _MOST_ASKED)
             self._send(None, self._made(tuple(known)))
 
-    def wait(self, now: Time, sender: Node, message: Message, size: int, authors: tuple[Node, ...]) -> None:
-        """Keeps a message with events of unknown authors, and asks its sender who they are."""
+    def ask(self, now: Time, sender: Node, authors: Iterable[Node]) -> None:
+        """Asks the sender of events who their authors are, unless they were asked for just now."""
         wanted = [node for node in dict.fromkeys(authors) if now - self._asked.get(node, -_PAUSE) >= _PAUSE]
+        for node in wanted[:MAX_CERTIFICATES]:
+            put(self._asked, node, now, _MOST_ASKED)
         if wanted:
-            for node in wanted[:MAX_CERTIFICATES]:
-                put(self._asked, node, now, _MOST_ASKED)
             self._send(sender, self._made((), tuple(wanted[:MAX_CERTIFICATES])))
+
+    def wait(self, now: Time, sender: Node, message: Message, size: int, authors: tuple[Node, ...]) -> None:
+        """Keeps a message until these authors of events in it are known."""
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
             self._judge(sender, message)
             return
