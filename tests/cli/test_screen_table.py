@@ -8,7 +8,7 @@ from rich.console import Console
 
 from report.folders import CAMPAIGN, EXPERIMENT, write_folder
 from roamcast.cli.screen_table import answer_lines, print_table, show_measures
-from roamcast.report.source import read_results
+from roamcast.report.source import read_report_data
 
 HEAD = ["variant", "rate", "delivery", "overhead", "delay"]
 ROWS_OF_TEXT = [["flooding", "1", "0.962 ± 0.016", "20.21 ± 0.71", "0.0513 ± 0.0060"], ["b", "10", "–", "1", "2"]]
@@ -41,7 +41,7 @@ def test_variants_are_in_the_order_of_the_experiment(tmp_path: Path, capsys: pyt
     variants = [{"name": "zebra"}, {"name": "ape"}]
     rows = [("credits", name, 0, '{"credits": 1}', "delivery", 3, 0.5, 0.1, 0.25, 0.75) for name in ("ape", "zebra")]
     campaign = {**CAMPAIGN, "experiments": [{**EXPERIMENT, "variants": variants}]}
-    show_measures(read_results(write_folder(tmp_path / "out", campaign=campaign, rows=rows)), Path("page"))
+    show_measures(read_report_data(write_folder(tmp_path / "out", campaign=campaign, rows=rows)), Path("page"))
     lines = [line.split() for line in capsys.readouterr().out.splitlines()]
     assert [line for line in lines if line[:1] in (["zebra"], ["ape"])] == [
         ["zebra", "1", "0.50", "±", "0.25"],

@@ -228,7 +228,7 @@ def test_the_plan_tells_the_whole_time() -> None:
     [
         ("roamcast ca", ["campaign"]),
         ("roamcast scenario --ex", ["--explain", "--example"]),
-        ("roamcast protocols co", ["coman", "context"]),
+        ("roamcast protocols co", ["counter", "coman", "context"]),
     ],
 )
 def test_the_shell_completes_verbs_and_options(line: str, found: list[str], monkeypatch: pytest.MonkeyPatch) -> None:

@@ -8,7 +8,7 @@ import pytest
 
 from live.memory_store import authors
 from roamcast.live.authors import Authors
-from roamcast.live.certificates import Certificate, Members
+from roamcast.live.certificates import MAX_REVOKED, Certificate, Members, Revocations
 from roamcast.live.identity import Identity
 from roamcast.live.introductions import (
     FORGOTTEN,
@@ -19,6 +19,7 @@ from roamcast.live.introductions import (
     Introduction,
     Introductions,
 )
+from roamcast.protocols.codec import Codec
 from roamcast.protocols.messages import Message
 from roamcast.units import SECOND
 
@@ -191,5 +192,9 @@ def test_an_introduction_has_bounds() -> None:
     many = Introduction(0, (own(known),) * (MAX_CERTIFICATES + 1))
     with pytest.raises(msgspec.ValidationError):
         msgspec.msgpack.decode(msgspec.msgpack.encode(many), type=Introduction)
+    longest = Revocations(2**62, {2**31 - 1 - number: 2**62 for number in range(MAX_REVOKED)})
+    codec = Codec((Introduction,))
+    message = Introduction(2**62, (own(known),) * MAX_CERTIFICATES, (2**31 - 1,) * MAX_CERTIFICATES, longest)
+    assert codec.decode(codec.sendable(message)) == message
     all_of_them = One(known).introductions.ahead_of([1, *range(50)])
     assert [len(message.certificates) for message in all_of_them] == [1]

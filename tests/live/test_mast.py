@@ -179,20 +179,21 @@ def test_connections_that_say_nothing_are_dropped_and_keep_nobody_out(
     run(test)
 
 
-def test_one_other_machine_gets_its_share_only() -> None:
+@pytest.mark.parametrize(("peer", "address"), [("10.0.0.9", "10.0.0.9"), ("127.3.2.1", "127.0.0.1"), ("::1", "::1")])
+def test_one_machine_gets_its_share_only_be_it_this_one(peer: str, address: str) -> None:
     class Server:
         connections: tuple[object, ...] = ()
 
     class Transport(asyncio.Transport):
         def get_extra_info(self, name: str, default: object = None) -> object:
-            return ("10.0.0.9", 5)
+            return (peer, 5)
 
     made = gate.Gate(Server(), most=1000)  # type: ignore[arg-type]
     for _ in range(gate.MAX_PER_ADDRESS):
         knock = gate.Knock(made)
         knock.transport = Transport()
         made.waiting.add(knock)
-    assert not made.admits("10.0.0.9")
+    assert not made.admits(address)
     assert made.admits("10.0.0.8")
     assert made.admits(None)
 

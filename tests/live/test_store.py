@@ -1,12 +1,13 @@
 """What survives, what is refused, and that nothing counts before it is on disk."""
 
-import os
+import random
 import signal
 import sqlite3
 import subprocess
 import sys
 from collections.abc import Callable
 from pathlib import Path
+from typing import Any, TypeVar
 
 import pytest
 from hypothesis import given
@@ -15,7 +16,7 @@ from hypothesis import strategies as st
 from live.nodes import run
 from roamcast.live import store as module
 from roamcast.live.link.replay import Session
-from roamcast.live.store import Store, StoreError
+from roamcast.live.store import Store, StoreError, Sync
 
 
 def fill(path: Path, work: Callable[[Store], None], node: int = 1) -> None:
@@ -29,11 +30,12 @@ def fill(path: Path, work: Callable[[Store], None], node: int = 1) -> None:
     run(test)
 
 
+T = TypeVar("T")
 THREE, FOUR = (Session("k", sender, bytes(16)) for sender in (3, 4))
 
 
-def look(path: Path, read: Callable[[Store], object], node: int = 1) -> object:
-    found: list[object] = []
+def look(path: Path, read: Callable[[Store], T], node: int = 1) -> T:
+    found: list[T] = []
     fill(path, lambda store: found.append(read(store)), node)
     return found[0]
 
@@ -139,7 +141,7 @@ def test_what_a_callback_queues_is_committed_too(tmp_path: Path) -> None:
         assert store.commits == 5
 
     run(test)
-    assert sorted(look(tmp_path / "s", lambda store: list(store.kept("p")))) == ["1", "2", "3", "4", "5"]  # type: ignore[call-overload]
+    assert sorted(look(tmp_path / "s", lambda store: list(store.kept("p")))) == ["1", "2", "3", "4", "5"]
 
 
 def test_what_comes_along_is_in_the_same_commit(tmp_path: Path) -> None:
@@ -214,7 +216,7 @@ def test_a_store_of_another_version_is_refused(tmp_path: Path) -> None:
     connection = sqlite3.connect(tmp_path / "s")
     connection.execute("PRAGMA user_version = 99")
     connection.close()
-    assert "is a store of version 99; this roamcast reads version 5" in refused(tmp_path / "s")
+    assert "is a store of version 99; this roamcast reads version 6" in refused(tmp_path / "s")
 
 
 def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
@@ -227,18 +229,146 @@ def test_a_file_of_another_program_is_refused(tmp_path: Path) -> None:
     assert (tmp_path / "text").read_text().startswith("not a database")
 
 
-def test_a_damaged_store_is_refused_with_the_remedy(tmp_path: Path) -> None:
-    def work(store: Store) -> None:
-        for number in range(2000):
-            store.keep("p", f"{number:08}", bytes(64))
-
-    fill(tmp_path / "s", work)
+def test_a_store_of_which_nothing_is_left_is_refused_with_the_remedy(tmp_path: Path) -> None:
+    fill(tmp_path / "s", lambda store: store.keep("p", "a", bytes(64)))
     with (tmp_path / "s").open("r+b") as file:
-        file.seek(3 * 4096)
-        file.write(os.urandom(12 * 4096))
+        file.seek(4096)
+        file.write(b"\xff" * 12 * 4096)
     words = refused(tmp_path / "s")
     assert "is damaged or no store" in words
     assert "put a copy of it back" in words
+
+
+def test_what_can_be_read_of_a_damaged_file_is_saved(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    path = tmp_path / "s"
+
+    def work(store: Store) -> None:
+        store.add_publication(7, b"one", 10)
+        for number in range(2000):
+            store.keep("p", f"{number:08}", number.to_bytes(64, "big"))
+
+    fill(path, work)
+    octets = bytearray(path.read_bytes())
+    at = octets.index((1000).to_bytes(64, "big")) // 4096 * 4096  # a page in the middle of what was kept
+    octets[at : at + 4096] = b"\xff" * 4096
+    path.write_bytes(octets)
+    kept, serial, damaged = look(path, lambda store: (store.kept("p"), store.serial, store.damaged))
+    assert 1000 < len(kept) < 2000
+    assert all(value == int(key).to_bytes(64, "big") for key, value in kept.items())
+    assert {"00000000", "00001999"} <= kept.keys()
+    assert serial == 7 + module.SKIPPED
+    assert "s.damaged" in damaged[0]
+    assert (tmp_path / "s.damaged").read_bytes()[at : at + 4096] == b"\xff" * 4096
+    assert (tmp_path / "s").stat().st_mode & 0o777 == 0o600
+    assert "the store is damaged" in caplog.text
+    assert look(path, lambda store: store.damaged) == []  # told once
+
+
+def test_damage_that_only_sqlite_sees_is_found(tmp_path: Path) -> None:
+    """Every row can be read, and has the right sum; but the list of free pages, which the next writes use, is wrong."""
+    path = tmp_path / "s"
+    fill(path, lambda store: store.keep("p", "a", b"1"))
+    octets = bytearray(path.read_bytes())
+    octets[36:40] = (3).to_bytes(4, "big")  # the number of free pages, in the header of the file
+    path.write_bytes(octets)
+    kept, damaged = look(path, lambda store: (store.kept("p"), store.damaged))
+    assert kept == {"a": b"1"}
+    assert len(damaged) == 1
+    assert "the file itself" in damaged[0]
+
+
+def full(path: Path) -> None:
+    """A row in every table, with values that can be found in the file."""
+
+    def work(store: Store) -> None:
+        store.set_number("epoch", 0x1122334455667788)
+        store.keep("flooding", "kept key", b"kept value")
+        store.keep("flooding", "other key", b"other")
+        store.add_publication(0x51525354, b"published bytes", 10)
+        store.add_subscription(0x61626364, "filter = 5", None, "interest text", None)
+        store.add_delivery(0x71727374, b"delivered bytes", [0x61626364])
+        store.hear({Session("key name", 3, b"salt of sixteen."): 0x41424344}, [], lambda problem: None)
+
+    fill(path, work)
+
+
+def everything(store: Store) -> dict[str, Any]:
+    return {
+        "epoch": store.epoch,
+        "kept": store.kept("flooding"),
+        "unhanded": [stored.publication for stored in store.unhanded()],
+        "subscriptions": store.subscriptions(),
+        "waiting": store.waiting(),
+        "sessions": store.sessions(),
+    }
+
+
+@pytest.mark.parametrize(
+    ("octets", "name", "table", "left"),
+    [
+        (b"kept value", "kept flooding kept key", "kept", {"other key": b"other"}),
+        (b"other key", "kept flooding o\\udcf4her key", "kept", {"kept key": b"kept value"}),
+        (b"published bytes", f"publication {0x51525354}", "unhanded", []),
+        (b"filter = 5", f"subscription {0x61626364}", "subscriptions", []),
+        (b"interest text", f"subscription {0x61626364}", "subscriptions", []),
+        (b"delivered bytes", f"delivery {0x71727374}", "waiting", []),
+        (b"salt of sixteen.", f"session key name 3 {bytes([115, 225]).hex()}", "sessions", {}),
+        (bytes.fromhex("1122334455667788"), "number epoch", "epoch", None),
+    ],
+    ids=lambda case: case.decode(errors="replace") if isinstance(case, bytes) else "",
+)
+def test_a_bit_that_flips_in_a_value_is_found_told_and_survived(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture, octets: bytes, name: str, table: str, left: object
+) -> None:
+    path = tmp_path / "s"
+    full(path)
+    before = look(path, everything)
+    file = bytearray(path.read_bytes())
+    for at in [at for at in range(len(file)) if file.startswith(octets, at)]:  # keys of a table may be in its index too
+        file[at + 1] ^= 0x80
+    path.write_bytes(file)
+    found, damaged = look(path, lambda store: (everything(store), store.damaged))
+    assert [what for what in damaged if what.startswith(name)], damaged
+    assert found == before | {table: left} | ({"waiting": []} if table == "subscriptions" else {})
+    assert "the store is damaged" in caplog.text
+    assert look(path, lambda store: (everything(store), store.damaged)) == (found, [])
+
+
+def test_no_flipped_bit_changes_what_a_store_says(tmp_path: Path) -> None:
+    """Wherever it is: what was stored is there, or it is missing and that was told, or the store is refused."""
+    full(tmp_path / "whole")
+    whole = look(tmp_path / "whole", everything)
+    octets = (tmp_path / "whole").read_bytes()
+    rng = random.Random(3)
+    interesting = [at for at in range(len(octets)) if octets[at]]
+    told = 0
+    for number, at in enumerate(rng.sample(interesting, 150)):
+        path = tmp_path / str(number)
+        changed = bytearray(octets)
+        changed[at] ^= 1 << rng.randrange(8)
+        path.write_bytes(changed)
+        try:
+            found, damaged = look(path, lambda store: (everything(store), store.damaged))
+        except StoreError:
+            continue
+        told += bool(damaged)
+        if not damaged:
+            assert found == whole, (at, octets[at])
+        for key, value in whole["kept"].items():
+            assert found["kept"].get(key, value) == value
+        for name in ("unhanded", "subscriptions"):
+            assert found[name] in (whole[name], [])
+    assert told > 20
+
+
+@pytest.mark.parametrize(("sync", "number"), [("off", 0), ("normal", 1), ("full", 2)])
+def test_sqlite_syncs_as_asked(tmp_path: Path, sync: Sync, number: int) -> None:
+    async def test() -> None:
+        store = Store(tmp_path / "s", 1, sync)
+        assert store._connection.execute("PRAGMA synchronous").fetchone() == (number,)
+        await store.close()
+
+    run(test)
 
 
 def test_a_folder_that_is_not_there(tmp_path: Path) -> None:

@@ -190,7 +190,7 @@ def test_what_is_no_goal(measure: str, deadline: float | None, words: str) -> No
 @pytest.fixture
 def verb(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[..., Result]:
     """`roamcast choose` in this process's session, on four nodes in a row."""
-    monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_: contextlib.nullcontext(spark))
+    monkeypatch.setattr("roamcast.pipeline.session.session", lambda *_, **__: contextlib.nullcontext(spark))
     monkeypatch.chdir(tmp_path)
     Path("line.toml").write_text(toml_file(LINE))
     two = ("--candidate", "flooding", "--candidate", "gossip p=0.01", "--at-least", "delivery=0.9", "--out", "out")

@@ -1,9 +1,15 @@
 """What is loaded once, before Spark's workers are forked."""
 
+import os
+import subprocess
+import sys
 from pathlib import Path
+
+import pytest
 
 from roamcast.campaign.define import sources
 from roamcast.campaign.define.identity import code
+from roamcast.pipeline import SIMULATES
 from roamcast.pipeline.worker_daemon import _warm_sources
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.scenario.scenario import check
@@ -17,3 +23,17 @@ def test_no_run_has_to_parse_the_sources_of_its_protocol_again() -> None:
     for name in CATALOGUE:
         assert code(check({**RUN, "protocol": {"name": name}}, "test", Path()), {})
     assert sources._imported.cache_info().misses == parsed
+
+
+@pytest.mark.parametrize("simulates", [False, True])
+def test_only_workers_that_simulate_load_the_simulator(simulates: bool) -> None:
+    code = """
+import sys
+from roamcast.pipeline.worker_daemon import warm
+warm()
+print(*(name in sys.modules for name in ("roamcast.analysis.kernels", "roamcast.sim.core.kernel")))
+"""
+    environment = {name: value for name, value in os.environ.items() if name != SIMULATES}
+    environment |= {SIMULATES: "1"} if simulates else {}
+    done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
+    assert done.stdout.split() == ["True", str(simulates)]

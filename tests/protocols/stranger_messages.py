@@ -1,7 +1,8 @@
 """Valid messages of a protocol with extreme contents, made from the types of its messages.
 
 Mutated octets are mostly refused by the codec; these get through it. Numbers are at their bounds, or such as the broker
-itself has used; lists are as long as they may be, texts long, filters as intricate as a frame allows. Where a message
+itself has used; lists are as long as they may be, texts long, filters as intricate as a frame allows; some messages
+have as many bytes and elements as their kind may have, and some more. Where a message
 has bytes that mean something, as ODMRP's attachments and the pieces of a document, they are made of that something.
 Whatever a protocol's types permit, a node with the key can send.
 """
@@ -15,12 +16,12 @@ from typing import Any, Final
 import msgspec
 from msgspec import inspect
 
-from roamcast.content.event import Event, event_id
+from roamcast.content.event import MAX_VALUES, Event, event_id
 from roamcast.content.filter import STRING_ONLY, Constraint, Filter, Operator
 from roamcast.content.summary.digest import Digest
 from roamcast.content.summary.params import SummaryParams
 from roamcast.content.summary.summary import Summary
-from roamcast.errors import RoamcastError
+from roamcast.errors import ContentError, RoamcastError
 from roamcast.protocols.codec import FrameError
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_PIECES, Message
@@ -31,8 +32,8 @@ from roamcast.protocols.opportunistic.messages import Header, Piece
 from roamcast.protocols.pieces import Cut
 
 NODE: Final = 5
-LONGEST: Final = 40_000
-"""Octets of a message: a longer one is made shorter."""
+HUGE: Final = 0.01
+"""Share of messages that are as long as their kind may be."""
 MOST_LEARNED: Final = 12
 """Messages of the broker whose numbers are used."""
 ATTACHED: Final[dict[tuple[type, str], type]] = {
@@ -73,19 +74,23 @@ class Maker:
             self._learned[self._rng.randrange(MOST_LEARNED)] = learned
 
     def payload(self) -> bytes:
-        """A message that the codec takes, encoded."""
+        """A message that the codec takes, encoded; or, one time in twenty, one that is too long for it."""
         while True:
-            self._long, self._room = self._rng.random() < 0.05, 3000
+            huge = self._rng.random() < HUGE
+            self._long, self._room = huge or self._rng.random() < 0.05, 30_000 if huge else 3000
             self._echo = self._rng.choice(self._learned)
             self._numbers = [NODE, *self._echo.values()]
             kind = self._rng.choice(self._messages)
             try:
                 payload = bytes((1,)) + msgspec.msgpack.encode(self._struct(kind, 0))
-                self._codec.decode(payload)
-            except (RoamcastError, FrameError, OverflowError, ValueError):
+            except (RoamcastError, OverflowError, ValueError):
                 continue
-            if len(payload) <= LONGEST:
-                return payload
+            try:
+                self._codec.decode(payload)
+            except FrameError:
+                if self._rng.random() >= 0.05:
+                    continue
+            return payload
 
     def _struct(self, kind: type, depth: int) -> Any:  # noqa: ANN401  # of any class of message
         if kind in self._makers:
@@ -171,12 +176,21 @@ class Maker:
 
     def event(self) -> Event:
         rng = self._rng
-        count = min(200, max(0, self._room)) if self._long else rng.randint(0, 3)
-        self._room -= count
-        attributes = {f"a{n}": [self._scalar() for _ in range(rng.choice((1, 1, 3)))] for n in range(count)}
-        return Event.of(
-            self._text() or "t", attributes, rng.randbytes(count), event_id(rng.randrange(9), rng.randint(1, 9))
-        )
+        values = min(rng.choice((200, MAX_VALUES)), max(0, self._room)) if self._long else rng.randint(0, 3)
+        self._room -= values
+        each = rng.choice((1, 1, 3, MAX_VALUES)) if self._long else rng.choice((1, 1, 3))
+        attributes = {
+            f"a{n}": [self._scalar() for _ in range(min(each, values - start))]
+            for n, start in enumerate(range(0, values, each))
+        }
+        octets = rng.choice((0, 100, 200_000)) if self._room > 20_000 else values
+        name, number = self._text() or "t", event_id(rng.randrange(9), rng.randint(1, 9))
+        try:
+            return Event.of(name, attributes, rng.randbytes(octets), number)
+        except ContentError:  # more text than an event may have
+            return Event.of(
+                "t", {"a0": ["ab" * 15 for _ in range(min(values, 500)) or (0,)]}, rng.randbytes(octets), number
+            )
 
     def _filter(self) -> Filter:
         rng = self._rng

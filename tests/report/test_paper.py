@@ -18,7 +18,7 @@ from roamcast.report.chart import all_charts
 from roamcast.report.find import find_figure
 from roamcast.report.looks import COLOURS, DASHES, MARKERS, PAPER_MARKERS
 from roamcast.report.paper import TEX, FigureLook, length, render
-from roamcast.report.source import read_results
+from roamcast.report.source import read_report_data
 
 SVG = "{http://www.w3.org/2000/svg}"
 
@@ -53,7 +53,7 @@ def test_a_place_that_cannot_be_written_is_one_line(tmp_path: Path) -> None:
 def test_an_svg_has_its_colours_in_itself(tmp_path: Path) -> None:
     """Style sheets and variables of a page are black in every program but a browser."""
     write_folder(tmp_path / "out")
-    drawn = render(find_figure(read_results(tmp_path / "out"), "7"), "svg", FigureLook(width=144)).decode()
+    drawn = render(find_figure(read_report_data(tmp_path / "out"), "7"), "svg", FigureLook(width=144)).decode()
     assert "var(" not in drawn
     assert COLOURS[0] in drawn
     assert COLOURS[1] in drawn
@@ -62,7 +62,7 @@ def test_an_svg_has_its_colours_in_itself(tmp_path: Path) -> None:
 
 @pytest.mark.parametrize("kind", ["svg", "pdf", "png"])
 def test_the_same_numbers_give_the_same_bytes(tmp_path: Path, kind: str) -> None:
-    chart = find_figure(read_results(write_folder(tmp_path / "out")), "7")
+    chart = find_figure(read_report_data(write_folder(tmp_path / "out")), "7")
     assert render(chart, kind) == render(chart, kind)
 
 
@@ -82,7 +82,7 @@ def test_pgf_has_names_that_tex_would_take_for_commands(tmp_path: Path) -> None:
     campaign = copy.deepcopy(CAMPAIGN)
     campaign["experiments"][0]["variants"][0]["name"] = name
     rows = [(row[0], name if row[1] == "hint" else row[1], *row[2:]) for row in ROWS]
-    drawn = render(find_figure(read_results(write_folder(tmp_path / "out", campaign, rows)), "7"), "pgf").decode()
+    drawn = render(find_figure(read_report_data(write_folder(tmp_path / "out", campaign, rows)), "7"), "pgf").decode()
     written = r"\_hint\_2 \& 50 \% \#1 \textasciitilde{}x\textasciicircum{}2 \{a\} \textdollar{}y\textbackslash{}z"
     assert written in drawn.replace("\n", "")
 
@@ -119,14 +119,14 @@ def test_a_file_of_an_unknown_kind_needs_a_format(tmp_path: Path) -> None:
 
 def test_one_of_several_is_named_by_its_axis(tmp_path: Path) -> None:
     figures = [{"id": "a", "x": "credits", "y": "delivery"}, {"id": "b", "x": "credits", "y": "delivery"}]
-    results = read_results(write_folder(tmp_path / "out", campaign=campaign(figures=figures)))
+    results = read_report_data(write_folder(tmp_path / "out", campaign=campaign(figures=figures)))
     with pytest.raises(RoamcastError, match="'delivery' means 2 figures; name one of them: --experiment credits"):
         find_figure(results, "delivery")
 
 
 def test_a_measure_without_a_figure_can_be_drawn(tmp_path: Path) -> None:
     rows = [*ROWS, ("credits", "hint", 2, '{"credits": 4}', "overhead", 3, 2.0, 0.1, 1.75, 2.25)]
-    found = find_figure(read_results(write_folder(tmp_path / "out", rows=rows)), "overhead")
+    found = find_figure(read_report_data(write_folder(tmp_path / "out", rows=rows)), "overhead")
     assert not isinstance(found, Causes)
     assert [[row.mean for row in curve.rows] for curve in found.curves] == [[2.5, 2.0]]
 
@@ -143,7 +143,7 @@ def test_a_curve_looks_the_same_in_every_figure(tmp_path: Path) -> None:
     variants = [{"name": "gossip"}, {"name": "hint"}]
     figures = [{"id": "a", "x": "credits", "y": "delivery"}, {"id": "b", "x": "credits", "y": "overhead"}]
     rows = [("credits", "gossip", 0, '{"credits": 0}', "delivery", 3, 0.6, 0.01, 0.55, 0.65), *ROWS[:3], ROWS[4]]
-    results = read_results(
+    results = read_report_data(
         write_folder(tmp_path / "out", campaign=campaign(variants=variants, figures=figures), rows=rows)
     )
     ((_, (first, second)),) = all_charts(results)
@@ -160,7 +160,7 @@ def test_names_are_no_formulas_and_no_secrets(tmp_path: Path) -> None:
     name = "_p = $x$ <&> 1"
     rows = [("credits", name, 0, f'{{"credits": {n}}}', "delivery", 3, 0.6, 0.01, 0.55, 0.65) for n in (0, 1)]
     out = write_folder(tmp_path / "out", campaign=campaign(variants=[{"name": name}]), rows=rows)
-    assert render(find_figure(read_results(out), "7"), "svg")
+    assert render(find_figure(read_report_data(out), "7"), "svg")
 
 
 # --- Causes ---------------------------------------------------------------------------------------------------------
@@ -177,7 +177,7 @@ CAUSE_ROWS = [
 
 
 def test_causes_are_stacked_by_variant_and_place(tmp_path: Path) -> None:
-    results = read_results(write_folder(tmp_path / "out", rows=[*ROWS, *CAUSE_ROWS]))
+    results = read_report_data(write_folder(tmp_path / "out", rows=[*ROWS, *CAUSE_ROWS]))
     found = causes_of(results.campaign.experiments[0], results.rows)
     assert found is not None
     assert found.causes == ("no path", "collision")  # 0.45 and 0.3 in all; nothing was not sent
@@ -195,7 +195,7 @@ def test_rare_causes_are_added_up(tmp_path: Path) -> None:
         ("credits", "hint", 0, '{"credits": 0}', f"cause_{name}", 3, 0.01 * (10 - n), None, None, None)
         for n, name in enumerate("abcdefghij")
     ]
-    results = read_results(write_folder(tmp_path / "out", rows=rows))
+    results = read_report_data(write_folder(tmp_path / "out", rows=rows))
     found = causes_of(results.campaign.experiments[0], results.rows)
     assert found is not None
     assert found.causes == ("a", "b", "c", "d", "e", "f", "g", "other causes")
@@ -205,5 +205,5 @@ def test_rare_causes_are_added_up(tmp_path: Path) -> None:
 def test_without_causes_there_is_no_figure_of_them(tmp_path: Path) -> None:
     nothing = [("credits", "hint", 0, '{"credits": 0}', "cause_collision", 3, 0.0, None, None, None)]
     for rows in (ROWS, [*ROWS, *nothing]):
-        results = read_results(write_folder(tmp_path / str(len(rows)), rows=rows))
+        results = read_report_data(write_folder(tmp_path / str(len(rows)), rows=rows))
         assert causes_of(results.campaign.experiments[0], results.rows) is None

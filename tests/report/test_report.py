@@ -15,7 +15,7 @@ from report.folders import CAMPAIGN, CLAIMS, EVIL, EXPERIMENT, PAIRED, ROWS, evi
 from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
 from roamcast.report import answers, draw, write_report
-from roamcast.report.source import read_results
+from roamcast.report.source import read_report_data
 
 
 def page_of(out: Path) -> Any:  # noqa: ANN401  # lxml's stubs lack HTML's elements
@@ -502,11 +502,11 @@ def test_one_figure_can_be_drawn_alone(tmp_path: Path) -> None:
 
 def test_intervals_end_where_the_measure_does(tmp_path: Path) -> None:
     rows = [("credits", "hint", 0, '{"credits": 0}', "delivery", 3, 0.98, 0.02, 0.93, 1.03)]
-    (row,) = read_results(write_folder(tmp_path, rows=rows)).rows
+    (row,) = read_report_data(write_folder(tmp_path, rows=rows)).rows
     assert (row.low, row.high) == (0.93, 1.0)
 
 
 def test_a_folder_of_another_version_is_refused_in_one_line(tmp_path: Path) -> None:
     write_folder(tmp_path, campaign={**CAMPAIGN, "version": 1})
     with pytest.raises(RoamcastError, match=r"^[^\n]*: holds facts of version 1, and this roamcast reads .* version 2"):
-        read_results(tmp_path)
+        read_report_data(tmp_path)

@@ -22,7 +22,7 @@ from roamcast.cli.campaign_options import (
 from roamcast.cli.screen import example, screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures
 from roamcast.report import answers, write_report
-from roamcast.report.source import read_results
+from roamcast.report.source import read_report_data
 
 
 @click.command()
@@ -86,7 +86,7 @@ def campaign(
         click.echo(json.dumps({**found, "answers": written, "report": str(report) if report else None}))
     else:
         if report:
-            show_measures(read_results(out), report)
+            show_measures(read_report_data(out), report)
             click.echo("\n".join(answer_lines(answers(out), screen_width())) + "\n")
         done = pq.read_metadata(out / MANIFEST_FILE).num_rows
         click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))

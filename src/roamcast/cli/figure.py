@@ -64,14 +64,14 @@ def figure(
     """
     from roamcast.report.find import find_figure
     from roamcast.report.paper import FigureLook, length, save
-    from roamcast.report.source import read_results
+    from roamcast.report.source import read_report_data
 
     suffix = file.suffix[1:].lower() if file else ""
     if file and kind is None and suffix not in FORMATS:
         raise RoamcastError(f"--out {file}: ends in none of {', '.join(f'.{one}' for one in FORMATS)}: give --format")
     kind = kind or suffix or "pdf"
     look = FigureLook(length(width), length(height) if height else None, font_size, style, scale)
-    drawn = find_figure(read_results(out), name, experiment, over)
+    drawn = find_figure(read_report_data(out), name, experiment, over)
     target = file or Path(f"{name}.{kind}")
     save(drawn, target, kind, look)
     click.echo(target)

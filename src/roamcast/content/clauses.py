@@ -51,6 +51,10 @@ class Effort:
     def __init__(self, units: float) -> None:
         self._left = units
 
+    @property
+    def left(self) -> float:
+        return self._left
+
     def spend(self, units: int) -> None:
         self._left -= units
         if self._left < 0:

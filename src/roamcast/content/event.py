@@ -9,6 +9,10 @@ The rules this file owns, for every value that an event or a constraint may hold
 * An attribute has a non-empty name and one or more values, of any mixture of types.
 
 An event may carry its author's signature beside its payload (`signed.py`). It changes neither the id nor what matches.
+
+    @property
+* Every constraint on an attribute may have to look at all of its values, so an event has at most `MAX_VALUES` values,
+  and at most `MAX_TEXT` characters in its type, names and values. What is longer belongs into the payload.
 """
 
 import math
@@ -33,6 +37,11 @@ TYPE: Final = ""
 No attribute can have it: names are not empty. In text it is written `type`.
 """
 
+MAX_VALUES: Final = 512
+"""Values of all attributes of an event together."""
+MAX_TEXT: Final = 16 * 1024
+"""Characters of its type, its attributes' names and their values together."""
+
 INT_MIN: Final = -(2**63)
 INT_MAX: Final = 2**63 - 1
 
@@ -52,14 +61,18 @@ def event_name(event: EventId) -> str:
     return f"{event >> 32}:{event & 0xFFFFFFFF}"
 
 
-def check_text(text: str, what: str) -> None:
+def check_text(text: str, what: str, name: str | None = None) -> None:
     if not isinstance(text, str):
-        raise ContentError(f"{what} must be a str, not {text!r}")
+        raise ContentError(f"{_named(what, name)} must be a str, not {text!r}")
     if not text.isascii():
         try:
             text.encode()
         except UnicodeEncodeError as problem:
-            raise ContentError(f"{what} has a lone surrogate at {problem.start}: {text!r}") from None
+            raise ContentError(f"{_named(what, name)} has a lone surrogate at {problem.start}: {text!r}") from None
+
+
+def _named(what: str, name: str | None) -> str:
+    return what if name is None else f"{what} {name!r}"
 
 
 def plain(value: Scalar) -> Scalar:
@@ -70,19 +83,22 @@ def plain(value: Scalar) -> Scalar:
     return value  # `check_scalar` refuses it by name
 
 
-def check_scalar(value: Scalar, what: str) -> None:
-    """Raises `ContentError`, naming `what`, unless an event or a constraint may hold `value`."""
+def check_scalar(value: Scalar, what: str, name: str | None = None) -> None:
+    """Raises `ContentError`, naming `what` and its `name`, unless an event or a constraint may hold `value`.
+
+    They become one text only for an error: a name may be long, and have many values.
+    """
     kind = type_(value)
     if kind is str:
-        check_text(cast(str, value), what)
+        check_text(cast(str, value), what, name)
     elif kind is int:
         if not INT_MIN <= cast(int, value) <= INT_MAX:
-            raise ContentError(f"{what} is an integer beyond 64 bits: {value}")
+            raise ContentError(f"{_named(what, name)} is an integer beyond 64 bits: {value}")
     elif kind is float:
         if math.isnan(cast(float, value)):
-            raise ContentError(f"{what} is NaN, which no comparison can match")
+            raise ContentError(f"{_named(what, name)} is NaN, which no comparison can match")
     elif kind is not bool:
-        raise ContentError(f"{what} must be a str, int, float or bool, not {value!r}")
+        raise ContentError(f"{_named(what, name)} must be a str, int, float or bool, not {value!r}")
 
 
 class Event(msgspec.Struct, frozen=True, array_like=True):
@@ -96,14 +112,25 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
 
     def __post_init__(self) -> None:
         check_text(self.type, "an event's type")
+        held, text = 0, len(self.type)
         for name, values in self.attributes.items():
             check_text(name, "an attribute's name")
             if name == TYPE:
                 raise ContentError("an attribute's name is empty")
             if not isinstance(values, tuple) or not values:
                 raise ContentError(f"attribute {name!r} needs a tuple of one or more values, not {values!r}")
+            held, text = held + len(values), text + len(name)
+            if held > MAX_VALUES:
+                raise ContentError(f"an event may have {MAX_VALUES} values in all its attributes, not more")
             for value in values:
-                check_scalar(value, f"attribute {name!r}")
+                check_scalar(value, "attribute", name)
+                if type_(value) is str:
+                    text += len(value)
+        if text > MAX_TEXT:
+            raise ContentError(
+                f"an event's type and attributes may have {MAX_TEXT} characters, not {text}: "
+                "what is longer belongs into its payload"
+            )
         if not isinstance(self.body, bytes | Signed):
             raise ContentError(f"an event's payload must be bytes, not {type_(self.body).__name__}")
         if not INT_MIN <= self.id <= INT_MAX:
@@ -145,6 +172,11 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
     def author(self) -> int:
         """The number of the node that published it, as its id says."""
         return self.id >> 32
+
+    @property
+    def held(self) -> int:
+        """How many values all its attributes have together, and its type."""
+        return 1 + sum(map(len, self.attributes.values()))
 
     @property
     def size(self) -> int:

@@ -95,7 +95,7 @@ class Constraint(msgspec.Struct, frozen=True, array_like=True, eq=False):
             return
         if self.value is None:
             raise ContentError(f"'{self.operator}' needs a value to compare with")
-        check_scalar(self.value, f"the value compared with {self.attribute!r}")
+        check_scalar(self.value, "the value compared with", self.attribute)
         if self.operator in STRING_ONLY and not isinstance(self.value, str):
             raise ContentError(f"'{self.operator}' looks at strings, not at {self.value!r}")
         if self.operator in ORDERING and isinstance(self.value, bool):
@@ -176,6 +176,11 @@ class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
             else:
                 return True
         return False
+
+
+def tests(filter: Filter, values: int) -> int:
+    """How many comparisons it may take to match the filter with an event of so many values."""
+    return sum(map(len, filter.alternatives)) * values
 
 
 EVERYTHING: Final = Filter(((),))

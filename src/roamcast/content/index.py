@@ -15,6 +15,9 @@ The cost of one match (attributes that the event lacks or no filter names cost n
   that hold, not with the number of filters. At worst all hold, and it costs as much as asking each filter.
 * Sorting the matches into the order in which they were added.
 
+Whoever matches events of strangers against filters of strangers gives an `Effort`: a test of one value, or of 64
+characters of a text, is a unit. If that is not enough, `EffortSpent` is raised, and the caller does what loses nobody.
+
 Adding and removing take a few dictionary operations per constraint, and for orderings an insertion into a sorted list.
 """
 
@@ -25,12 +28,18 @@ from collections.abc import Callable, Hashable, Sequence
 from dataclasses import dataclass, field
 from typing import Any, Final, Generic, TypeVar
 
-from roamcast.content.event import TYPE, Event, Scalar
+from roamcast.content.clauses import Effort
+from roamcast.content.event import MAX_TEXT, MAX_VALUES, TYPE, Event, Scalar
 from roamcast.content.filter import Conjunction, Constraint, Filter, Kind, Operator, kind_of
 
 K = TypeVar("K", bound=Hashable)
 
 _Test = Callable[[Any, Any], bool]
+
+_CHARACTERS: Final = 64
+"""Characters of a text that are searched in the time of a test."""
+_MOST_TESTS: Final = MAX_VALUES + MAX_TEXT // _CHARACTERS
+"""Units of effort for one constraint and one event."""
 
 _ALWAYS: Final = (Constraint(TYPE, Operator.EXISTS),)
 """Stands for the empty conjunction: every event has a type."""
@@ -97,6 +106,10 @@ class _ConstraintTable:
         """The accesses that hold, each once. There is at least one value."""
         return [access for access in self._accesses.values() if self.holds(access, values)]
 
+    def effort(self, values: Sequence[Any]) -> int:
+        """The tests that `satisfied` takes, at most."""
+        return len(self._accesses) * _tests(values)
+
 
 class _Unequal(_ConstraintTable):
     """`!=`: almost every value satisfies it, so trying each wastes nothing, and it is a bad access."""
@@ -110,6 +123,9 @@ class _Equal(_ConstraintTable):
 
     def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
         return [self._accesses[value] for value in dict.fromkeys(values) if value in self._accesses]
+
+    def effort(self, values: Sequence[Any]) -> int:
+        return _tests(values)
 
 
 class _Affixes(_Equal):
@@ -134,6 +150,9 @@ class _Affixes(_Equal):
         return super().satisfied(
             [self._part(text, length) for text in values for length in self._lengths if length <= len(text)]
         )
+
+    def effort(self, values: Sequence[Any]) -> int:
+        return len(self._lengths) * _tests(values)
 
 
 class _Bounds(_ConstraintTable):
@@ -165,6 +184,14 @@ class _Bounds(_ConstraintTable):
         if self._upper:
             return self._sorted[self._place(self._bounds, min(values)) :]
         return self._sorted[: self._place(self._bounds, max(values))]
+
+    def effort(self, values: Sequence[Any]) -> int:
+        return _tests(values)
+
+
+def _tests(values: Sequence[Any]) -> int:
+    """Units of effort for testing each of the values once."""
+    return len(values) + sum([len(value) // _CHARACTERS for value in values if type(value) is str])
 
 
 _TABLES: Final[dict[Operator, Callable[[], _ConstraintTable]]] = {
@@ -198,6 +225,7 @@ class FilterIndex(Generic[K]):
         self._next_serial = 0
         self._match = 0
         self._entries: dict[Constraint, _Entry] = {}
+        self._holders = 0  # constraints of all conjunctions
         self._tables: dict[str, dict[tuple[Operator, Kind], _ConstraintTable]] = {}
 
     def __len__(self) -> int:
@@ -228,10 +256,13 @@ class FilterIndex(Generic[K]):
         del self._keys[serial]
         self._unfile(conjunctions)
 
-    def match(self, event: Event) -> list[K]:
-        """The keys whose filters match, each once, in the order in which the keys were added."""
+    def match(self, event: Event, effort: Effort | None = None) -> list[K]:
+        """The keys whose filters match, each once, in the order in which the keys were added. Raises `EffortSpent` if
+        that takes more than the effort."""
         present = self._present(event)
         self._match = match = self._match + 1
+        if effort is not None and self._may_exceed(effort, present):
+            return self._matched_within(effort, present)
 
         found: set[int] = set()
         for table, values in present.items():
@@ -252,6 +283,43 @@ class FilterIndex(Generic[K]):
                         else:
                             found.add(filed.serial)
         return [self._keys[serial] for serial in sorted(found)]
+
+    def _may_exceed(self, effort: Effort, present: dict[_ConstraintTable, list[Any]]) -> bool:
+        """Whether a match may take more than the effort; mostly not, and then nothing needs to be counted."""
+        if len(self._entries) * _MOST_TESTS + self._holders < effort.left:
+            return False
+        tests = sum([table.holders * _tests(values) for table, values in present.items()])
+        return tests + self._holders >= effort.left
+
+    def _matched_within(self, effort: Effort, present: dict[_ConstraintTable, list[Any]]) -> list[K]:
+        """The same, every test counted."""
+        match, found = self._match, set[int]()
+        tests = {table: _tests(values) for table, values in present.items()}
+        for table, values in present.items():
+            effort.spend(table.effort(values))
+            for access in table.satisfied(values):
+                for second, group in access.groups.items():
+                    effort.spend(1 + len(group))
+                    if not self._holds(second, match, present, tests, effort):
+                        continue
+                    for filed in group:
+                        if all(self._holds(entry, match, present, tests, effort) for entry in filed.others):
+                            found.add(filed.serial)
+        return [self._keys[serial] for serial in sorted(found)]
+
+    def _holds(
+        self,
+        entry: _Entry,
+        match: int,
+        present: dict[_ConstraintTable, list[Any]],
+        tests: dict[_ConstraintTable, int],
+        effort: Effort,
+    ) -> bool:
+        if entry.verified_in != match:
+            effort.spend(tests.get(entry.table, 1))
+            entry.verified_in = match
+            entry.held = entry.table.holds(entry, present.get(entry.table, ()))
+        return entry.held
 
     def _present(self, event: Event) -> dict[_ConstraintTable, list[Any]]:
         """The tables that the event has values for, with those values."""
@@ -296,11 +364,13 @@ class FilterIndex(Generic[K]):
             if family not in tables:
                 tables[family] = _TABLES[constraint.operator]()
             entry = self._entries[constraint] = _Entry(constraint, constraint.value, tables[family])
+        self._holders += 1
         entry.holders += 1
         entry.table.holders += 1
         return entry
 
     def _release(self, entry: _Entry) -> None:
+        self._holders -= 1
         entry.holders -= 1
         entry.table.holders -= 1
         constraint = entry.constraint

@@ -4,6 +4,7 @@ A node's work on a neighbour's filter costs the neighbour nothing. So nodes igno
 `MAX_IN_FRAME` constraints, and no honest node sends one: a longer filter is widened before it is sent.
 """
 
+from functools import lru_cache
 from typing import Final
 
 import msgspec
@@ -13,6 +14,8 @@ from roamcast.content.filter import EVERYTHING, Filter
 
 MAX_IN_FRAME: Final = 256
 """Constraints; `content.filter.MAX_CONSTRAINTS` is the limit for a local filter."""
+MAX_OCTETS: Final = 8192
+"""Bytes of the encoding of a filter that an application's is widened to."""
 
 
 def length(filter: Filter) -> int:
@@ -24,10 +27,16 @@ def too_long(filter: Filter) -> bool:
     return length(filter) > MAX_IN_FRAME
 
 
+@lru_cache(maxsize=1024)
+def is_widened(filter: Filter) -> bool:
+    """Whether `widened` gives another filter: one that lets through more."""
+    return too_long(filter) or len(msgspec.msgpack.encode(filter)) > MAX_OCTETS
+
+
 def widened(filter: Filter) -> Filter:
     """The filter, or one that covers it and is short enough to send."""
     budget = len(msgspec.msgpack.encode(filter))
-    while too_long(filter):
-        budget //= 2
+    while too_long(filter) or budget > MAX_OCTETS:
+        budget = min(budget // 2, MAX_OCTETS)
         filter = summarise([filter], budget) if budget >= MIN_BUDGET else EVERYTHING
     return filter

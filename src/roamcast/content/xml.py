@@ -35,7 +35,7 @@ from typing import Final
 
 from lxml import etree
 
-from roamcast.content.event import INT_MAX, INT_MIN, Event, Scalar, check_text
+from roamcast.content.event import INT_MAX, INT_MIN, MAX_VALUES, Event, Scalar, check_text
 from roamcast.errors import ContentError
 
 MAX_DOCUMENT: Final = 1 << 20
@@ -44,10 +44,7 @@ MAX_DOCUMENT: Final = 1 << 20
 MAX_DEPTH: Final = 256
 """Elements inside each other, the root included."""
 
-MAX_VALUES: Final = 10_000
-"""Values of an event from one document."""
-
-MAX_ATTRIBUTES: Final = 1000
+MAX_ATTRIBUTES: Final = 500
 """XML attributes of one element: lxml reads them in quadratic time."""
 
 MAX_PATH: Final = 4096

@@ -10,6 +10,7 @@ import msgspec
 
 from roamcast.config.errors import decode_bytes
 from roamcast.content.event import Event, Scalar
+from roamcast.content.structure import Limits, check, check_json
 from roamcast.errors import ContentError
 
 JSON: Final = "application/json"
@@ -18,6 +19,8 @@ MAX_EVENT: Final = 256 * 1024
 """Bytes of an encoded event: what the link can carry in one message, with a margin."""
 MAX_REQUEST: Final = 2 * MAX_EVENT
 """Base64 and JSON need more room than the event itself."""
+
+_LIMITS: Final = Limits(MAX_REQUEST)
 
 T = TypeVar("T")
 
@@ -103,4 +106,5 @@ def encode(thing: Any, kind: str) -> bytes:  # noqa: ANN401  # any of the above
 def decode(content: bytes | str, shape: type[T], kind: str) -> T:
     """The message. Raises `ContentError` if it does not have that shape."""
     data = content.encode() if isinstance(content, str) else content
+    (check if kind == MSGPACK else check_json)(data, _LIMITS)
     return decode_bytes(data, shape, "not understood", ContentError, "MessagePack" if kind == MSGPACK else "JSON")

@@ -6,7 +6,8 @@ The rules this file owns, against strangers who connect and send nothing, or ver
 * A connection that has not sent the head of its first request within `PATIENCE` seconds, or sends one longer than
   `MAX_HEAD`, is dropped. The server behind the gate never sees it.
 * There are at most `capacity` connections, well below the process's limit of open files, and at most `MAX_PER_ADDRESS`
-  from one address of another machine. Further ones are dropped; the existing ones continue.
+  from one address, be it another machine's or this one's. Further ones are dropped; the existing ones continue. A Unix
+  socket has no addresses, and only its owner may open it.
 """
 
 import asyncio
@@ -44,7 +45,7 @@ class Gate:
         return Knock(self)
 
     def admits(self, address: str | None) -> bool:
-        """Whether there is room for one more connection. `address` is another machine's; None: local."""
+        """Whether there is room for one more connection. None: on a Unix socket."""
         if len(self.server.connections) + len(self.waiting) >= self._most:
             return False
         if address is None:
@@ -128,8 +129,8 @@ class Knock(asyncio.Protocol):
 
 
 def _address(transport: asyncio.BaseTransport | None) -> str | None:
-    """The other machine's address; None on a Unix socket and on loopback."""
+    """The address of the other end; None on a Unix socket. All of 127.0.0.0/8 is one machine, this one."""
     peer = transport.get_extra_info("peername") if transport is not None else None
-    if not isinstance(peer, tuple) or peer[0].startswith("127.") or peer[0] == "::1":
+    if not isinstance(peer, tuple):
         return None
-    return str(peer[0])
+    return "127.0.0.1" if peer[0].startswith("127.") else str(peer[0])

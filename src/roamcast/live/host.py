@@ -17,7 +17,7 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -28,6 +28,7 @@ from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import Event, event_id
 from roamcast.content.filter import Filter
+from roamcast.content.structure import Decoder, Limits, check
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.content.text import parse_filter
 from roamcast.content.widening import widened
@@ -43,7 +44,7 @@ from roamcast.live.introductions import Introduction
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
-from roamcast.live.store import NOTHING_RECORDED, Store
+from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication
 from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import Codec, FrameError
@@ -64,6 +65,9 @@ PATIENCE: Final = 10.0
 
 MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
+
+
+_PUBLICATION: Final = Decoder[Publication](Publication, Limits(MAX_EVENT))
 
 
 class Busy(RoamcastError):
@@ -137,16 +141,15 @@ class Host:
         self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
         self.admission.greet(self._clock.now())
-        for stored in self._store.unhanded():
-            publication = msgspec.msgpack.decode(stored.publication, type=Publication)
+        for stored, publication in _readable(self._store.unhanded()):
             log.info("published again: the broker had not got it", id=publication.event.id)
             try:
-                publication = self.admission.signed(publication, stored.time, self.broker.block)
+                signed = self.admission.signed(publication, stored.time, self.broker.block)
             except NotCertified as problem:
                 log.warn("a publication waits for the node's certificate", reason=str(problem))
                 continue
             size, published = len(stored.publication), stored.time - self._clock.epoch
-            self._hand_over(stored.serial, publication, size, published)
+            self._hand_over(stored.serial, signed, size, published)
 
     def _record_the_rest(self) -> None:
         """Records publications whose facts were lost when the node was killed: the store still has them."""
@@ -161,10 +164,9 @@ class Host:
         written = self._facts.last_published - event_id(self.node, 1) + 1
         if written <= self._serial:  # otherwise the part belongs to another store
             recorded = max(recorded, written)
-        for stored in self._store.publications():
-            if stored.serial > recorded:
-                publication = msgspec.msgpack.decode(stored.publication, type=Publication)
-                self._facts.published(stored.time - self._clock.epoch, publication)
+        missing = (stored for stored in self._store.publications() if stored.serial > recorded)
+        for stored, publication in _readable(missing):
+            self._facts.published(stored.time - self._clock.epoch, publication)
 
     async def stop(self) -> None:
         """Stops calling the broker."""
@@ -281,6 +283,7 @@ class Host:
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
+        check(encoded, Limits(MAX_EVENT))
         self._serial += 1
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
         self._facts.published(now, publication)
@@ -400,7 +403,7 @@ class Host:
     # --- For the port -----------------------------------------------------------------------------------------------
 
     def encode(self, message: Message) -> bytes:
-        return self._codec.encode(self._framed.sendable(message))
+        return self._codec.sendable(self._framed.sendable(message))
 
     def ahead_of(self, message: Message) -> Sequence[Message]:
         """What must be sent before a message."""
@@ -471,6 +474,15 @@ class Host:
         """The number of entries in the tables of the broker, of the port and of publications."""
         publishing = {"publications under way": len(self._under_way), "publications waiting": len(self._waiting)}
         return self.broker.tables() | self.port.tables | self.admission.tables | publishing
+
+
+def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[StoredPublication, Publication]]:
+    """Stored publications, decoded; those that this version refuses are told by name."""
+    for stored in publications:
+        try:
+            yield stored, _PUBLICATION.decode(stored.publication)
+        except ContentError as problem:
+            log.error("a stored publication cannot be used", serial=stored.serial, reason=str(problem))
 
 
 def _context(text: str | None) -> Context | None:

@@ -44,6 +44,7 @@ class Introduction(Message, frozen=True, tag="introduction"):
     """What a node knows about others. It goes ahead of other messages: they need it."""
 
     urgent: ClassVar[bool] = True
+    longest: ClassVar[int | None] = 2**15  # with the longest list of revocations
 
     number: Number
     """That of the latest list of revocations that the sender has."""

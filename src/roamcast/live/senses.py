@@ -50,7 +50,7 @@ def as_attributes(raw: Any) -> dict[str, Scalar]:  # noqa: ANN401  # JSON
         raise ContentError("an attribute's name is empty")
     for name, value in raw.items():
         check_text(name, "an attribute's name")
-        check_scalar(value, f"attribute {name!r}")
+        check_scalar(value, "attribute", name)
     return dict(raw)
 
 

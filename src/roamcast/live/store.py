@@ -13,6 +13,10 @@ The rules this file owns:
   handed over yet are kept until they are.
 * **Fail-stop.** If the store cannot be written, the node ends: it could no longer keep its promises. `on_failure` is
   called once, and all waiting callers get the error.
+* **Damage is found, told and survived.** Every row has a checksum (`rows.py`). A row that has changed on the disk is
+  dropped when the store opens, and logged by name; if SQLite itself cannot read the file any more, the rows that can
+  still be read are copied to a new one, and the damaged file is kept beside it. The numbers of events then skip
+  `SKIPPED`, so that none repeats.
 * A file of another node, version or program is refused, with an error that says which.
 """
 
@@ -31,8 +35,9 @@ from typing import Any, Final, Literal, NamedTuple
 from roamcast.errors import RoamcastError
 from roamcast.live import log
 from roamcast.live.link.replay import Session
+from roamcast.live.rows import DAMAGE, SCHEMA, damaged_rows, health, salvage, sum_of
 
-VERSION: Final = 5
+VERSION: Final = 6
 APPLICATION: Final = 0x726F616D
 """`roam`: identifies our files."""
 LOGGED: Final = 10_000
@@ -45,23 +50,6 @@ BEHIND: Final = 0.2
 
 Sync = Literal["full", "normal", "off"]
 
-_SCHEMA: Final = """
-CREATE TABLE number (name TEXT PRIMARY KEY, value INTEGER NOT NULL) WITHOUT ROWID;
-CREATE TABLE kept (protocol TEXT, key TEXT, value BLOB NOT NULL, PRIMARY KEY (protocol, key)) WITHOUT ROWID;
-CREATE TABLE publication (
-    serial INTEGER PRIMARY KEY, publication BLOB NOT NULL, time INTEGER NOT NULL, handed INTEGER NOT NULL
-);
-CREATE TABLE subscription (
-    id INTEGER PRIMARY KEY, filter TEXT NOT NULL, until INTEGER, interest TEXT, publication_domain TEXT
-);
-CREATE TABLE delivery (number INTEGER PRIMARY KEY, packed BLOB NOT NULL);
-CREATE TABLE waiting (
-    subscription INTEGER, delivery INTEGER, PRIMARY KEY (subscription, delivery)
-) WITHOUT ROWID;
-CREATE TABLE session (
-    key TEXT, sender INTEGER, salt BLOB, block INTEGER NOT NULL, PRIMARY KEY (key, sender, salt)
-);
-"""
 _NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries", "behind")
 """`epoch` and `clock` are ns of wall-clock time, `serial` is the last event's, `recorded` the serial of the last event
 whose fact is written, `subscriptions` counts those numbered here, `deliveries` is the number of the last event that had
@@ -88,19 +76,22 @@ class Store:
     def __init__(self, path: Path, node: int, sync: Sync = "full", *, first_serial: int = 0) -> None:
         """In a new store, the first event gets the serial after `first_serial`."""
         self.path = path
+        self.damaged: list[str] = []
+        """What was dropped because it had changed on the disk, by name."""
         self.new = False
         """Whether the store was just created."""
         self._sync = sync
         self._lock = threading.Lock()  # guards the connection, which the writer's thread and the loop share
         self._connection = _connect(path, sync)
         try:
+            self._check_file()
             self._numbers = self._load(node, first_serial)
             self._logged = deque(
                 self._connection.execute(
                     "SELECT serial, length(publication) FROM publication WHERE handed ORDER BY serial"
                 ).fetchall()
             )
-        except sqlite3.DatabaseError as problem:
+        except DAMAGE as problem:
             self._connection.close()
             raise _unusable(path, problem) from problem
         except StoreError:
@@ -187,10 +178,16 @@ class Store:
         """A waiting delivery. The writer's thread reads it, since the loop must not wait for the disk."""
         if self._sync == "off":  # it may not have been written yet
             await _called(self._when_written)
-        statement = "SELECT packed FROM delivery WHERE number = ?"
+        statement = "SELECT packed, sum FROM delivery WHERE number = ?"
         loop = asyncio.get_running_loop()
         rows = await loop.run_in_executor(self._writer, lambda: self._read(statement, number))
-        return rows[0][0] if rows else None
+        if not rows:
+            return None
+        packed, checksum = rows[0]
+        if checksum != sum_of(number, packed):
+            self._tell_damage(f"delivery {number}")
+            return None
+        return bytes(packed)
 
     def sessions(self) -> dict[Session, int]:
         """The latest block of counters received in each session, longest silent first."""
@@ -201,7 +198,7 @@ class Store:
         with self._lock:
             try:
                 return self._connection.execute(statement, values).fetchall()
-            except sqlite3.DatabaseError as problem:
+            except DAMAGE as problem:
                 raise _unusable(self.path, problem) from problem
 
     def _load(self, node: int, first_serial: int) -> dict[str, int]:
@@ -210,11 +207,9 @@ class Store:
         self.new = tables == 0
         if self.new:
             connection.executescript(
-                f"BEGIN; {_SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION};"
-                # Above all numbers of a store that was lost: it used fewer than one number per microsecond.
-                f"INSERT INTO number VALUES ('node', {node}), ('serial', {first_serial}), "
-                f"('deliveries', {time.time_ns() // 1000}); COMMIT;"
+                f"BEGIN; {SCHEMA} PRAGMA user_version = {VERSION}; PRAGMA application_id = {APPLICATION}; COMMIT;"
             )
+            self._set_now({"node": node, "serial": first_serial, "deliveries": _first_delivery()})
         application = connection.execute("PRAGMA application_id").fetchone()[0]
         version = connection.execute("PRAGMA user_version").fetchone()[0]
         if application != APPLICATION:
@@ -224,12 +219,13 @@ class Store:
                 f"{self.path}: is a store of version {version}; this roamcast reads version {VERSION}: use the "
                 "roamcast that wrote it, or another --store"
             )
-        health = connection.execute("PRAGMA quick_check(1)").fetchone()[0]
-        if health != "ok":
-            raise _unusable(self.path, health)
+        for row in damaged_rows(connection):
+            self._tell_damage(row)
         numbers = {
             name: value for name, value in connection.execute("SELECT name, value FROM number") if name in _NUMBERS
         }
+        if self.damaged:
+            numbers = self._replaced(numbers, node, first_serial)
         if numbers.get("node") != node:
             raise StoreError(
                 f"{self.path}: is the store of node {numbers.get('node')}, not of node {node}: choose another"
@@ -237,15 +233,45 @@ class Store:
         if numbers.get("behind") or self._sync == "off":
             numbers["serial"] = numbers.get("serial", 0) + SKIPPED * numbers.get("behind", 0)
             numbers["behind"] = int(self._sync == "off")
-            connection.execute("BEGIN")
-            connection.executemany("INSERT OR REPLACE INTO number VALUES (?, ?)", numbers.items())
-            connection.execute("COMMIT")
+            self._set_now(numbers)
         # Remove what waited for a subscription that ended just when the node did.
         connection.executescript(
             "BEGIN; DELETE FROM waiting WHERE subscription NOT IN (SELECT id FROM subscription);"
             "DELETE FROM delivery WHERE number NOT IN (SELECT delivery FROM waiting); COMMIT;"
         )
         return numbers
+
+    def _check_file(self) -> None:
+        """If SQLite finds its file damaged, copies what can be read to a new one."""
+        found = health(self._connection, APPLICATION, VERSION)
+        if found == "ok":
+            return
+        aside = salvage(self._connection, self.path, APPLICATION, VERSION)
+        if aside is None:  # not one of ours, or nothing is left of it
+            raise _unusable(self.path, found)
+        self._connection.close()
+        self._connection = _connect(self.path, self._sync)
+        self._tell_damage(f"the file itself ({found}): what could be read is in the store, the file is now {aside}")
+
+    def _tell_damage(self, what: str) -> None:
+        self.damaged.append(what)
+        log.error("the store is damaged: dropped", what=what, store=str(self.path))
+
+    def _replaced(self, numbers: dict[str, int], node: int, first_serial: int) -> dict[str, int]:
+        """The numbers of a damaged store, with new ones for those that are lost. No event's number may repeat."""
+        published = self._connection.execute("SELECT max(serial) FROM publication").fetchone()[0]
+        numbers.setdefault("node", node)
+        numbers.setdefault("deliveries", _first_delivery())
+        numbers["serial"] = max(numbers.get("serial", first_serial), published or 0) + SKIPPED
+        self._set_now(numbers)
+        return numbers
+
+    def _set_now(self, numbers: Mapping[str, int]) -> None:
+        execute = self._connection.execute
+        execute("BEGIN")
+        for name, value in numbers.items():
+            execute("INSERT OR REPLACE INTO number VALUES (?, ?, ?)", (name, value, sum_of(name, value)))
+        execute("COMMIT")
 
     # --- Writing ----------------------------------------------------------------------------------------------------
 
@@ -255,10 +281,11 @@ class Store:
         return not self._pending and self._writing is None
 
     def set_number(self, name: str, value: int) -> None:
-        self._queue("INSERT OR REPLACE INTO number VALUES (?, ?)", name, value)
+        self._queue("INSERT OR REPLACE INTO number VALUES (?, ?, ?)", name, value, sum_of(name, value))
 
     def keep(self, protocol: str, key: str, value: bytes) -> None:
-        self._queue("INSERT OR REPLACE INTO kept VALUES (?, ?, ?)", protocol, key, value)
+        checksum = sum_of(protocol, key, value)
+        self._queue("INSERT OR REPLACE INTO kept VALUES (?, ?, ?, ?)", protocol, key, value, checksum)
 
     def forget(self, protocol: str, key: str) -> None:
         self._queue("DELETE FROM kept WHERE protocol = ? AND key = ?", protocol, key)
@@ -266,7 +293,8 @@ class Store:
     def add_publication(self, serial: int, publication: bytes, time: int) -> None:
         self._sizes[serial] = len(publication)
         self.set_number("serial", serial)
-        self._queue("INSERT INTO publication VALUES (?, ?, ?, 0)", serial, publication, time)
+        checksum = sum_of(serial, publication, time)
+        self._queue("INSERT INTO publication VALUES (?, ?, ?, 0, ?)", serial, publication, time, checksum)
 
     def hand(self, serial: int) -> None:
         """The broker has got a publication; the oldest ones that it has got make room."""
@@ -283,8 +311,8 @@ class Store:
         self, number: int, filter_text: str, until: int | None, interest: str | None, publication_domain: str | None
     ) -> None:
         self.remove_subscription(number)
-        statement = "INSERT INTO subscription VALUES (?, ?, ?, ?, ?)"
-        self._queue(statement, number, filter_text, until, interest, publication_domain)
+        values = number, filter_text, until, interest, publication_domain
+        self._queue("INSERT INTO subscription VALUES (?, ?, ?, ?, ?, ?)", *values, sum_of(*values))
 
     def remove_subscription(self, number: int) -> None:
         """Removes a subscription and everything that waits for it."""
@@ -294,7 +322,7 @@ class Store:
     def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None:
         """Adds an event that waits for durable subscriptions."""
         self.set_number("deliveries", number)
-        self._queue("INSERT INTO delivery VALUES (?, ?)", number, packed)
+        self._queue("INSERT INTO delivery VALUES (?, ?, ?)", number, packed, sum_of(number, packed))
         for subscription in subscriptions:
             self._queue("INSERT INTO waiting VALUES (?, ?)", subscription, number)
 
@@ -312,7 +340,8 @@ class Store:
     ) -> None:
         """Records the latest block of counters received in each session, and calls back when that is on disk."""
         for session, block in blocks.items():
-            self._queue("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?)", *session, block)
+            checksum = sum_of(*session, block)
+            self._queue("INSERT OR REPLACE INTO session VALUES (?, ?, ?, ?, ?)", *session, block, checksum)
         for session in forgotten:
             self._queue("DELETE FROM session WHERE key = ? AND sender = ? AND salt = ?", *session)
         self._when_written(done)
@@ -456,12 +485,17 @@ def _connect(path: Path, sync: Sync) -> sqlite3.Connection:
         connection.execute(f"PRAGMA synchronous = {sync}")
         connection.execute("BEGIN EXCLUSIVE")  # takes the lock, which stays
         connection.execute("COMMIT")
-    except sqlite3.DatabaseError as problem:
+    except DAMAGE as problem:
         connection.close()
         if "locked" in str(problem):
             raise StoreError(f"{path}: is in use by another process: each node needs a store of its own") from None
         raise _unusable(path, problem) from None
     return connection
+
+
+def _first_delivery() -> int:
+    """Above all numbers of a store that was lost: it used fewer than one number per microsecond."""
+    return time.time_ns() // 1000
 
 
 def _unusable(path: Path, problem: object) -> StoreError:

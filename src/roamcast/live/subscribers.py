@@ -5,7 +5,7 @@ from typing import Final
 
 from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
-from roamcast.content.widening import too_long
+from roamcast.content.widening import is_widened
 from roamcast.errors import RoamcastError
 from roamcast.live.admission import Authorship
 from roamcast.live.control_messages import EventForm, SubscriberMessage
@@ -72,7 +72,7 @@ class Subscribers:
         return tuple(
             number
             for number, box in boxes
-            if box is None or not too_long(box.subscription.filter) or box.subscription.filter.matches(event)
+            if box is None or not is_widened(box.subscription.filter) or box.subscription.filter.matches(event)
         )
 
     def prepare(

@@ -5,7 +5,8 @@ The rules this file owns:
 * Runs that share a world follow each other in one task, so that what depends on the world is computed once; the tasks
   are about equally long, the longest first. A task opens each table of a run once and calls all wanted families.
 * Values that are known are kept and not measured again; new ones are added to them. Only what is missing is measured.
-* Everything across runs is the DataFrame API, in an order that does not depend on how Spark cuts its partitions.
+* Everything across runs is computed where Spark has brought together all values of a measure (`statistics.over_seeds`),
+  in an order that does not depend on how Spark cuts its partitions.
 """
 
 import heapq

@@ -39,6 +39,7 @@ class Beacon(Message, frozen=True, tag="beacon"):
     """What a node's applications want, broadcast to its neighbours."""
 
     role: ClassVar[Role] = "beacon"
+    longest: ClassVar[int | None] = 2**16 + 64  # the largest summary
 
     filter: Filter
 

@@ -6,12 +6,17 @@ index. In most networks many nodes want the same.
 
 from typing import Final
 
+from roamcast.content.clauses import Effort, EffortSpent
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
 
 _FEW: Final = 4
 """Filters up to which asking each is faster than the index."""
+_SHORT: Final = 64
+"""Constraints up to which it takes no longer than it may."""
+MATCH_EFFORT: Final = 80_000
+"""Tests for one event: some 20 ms. Only an attacker's filters and events need more."""
 
 
 class Interests:
@@ -43,9 +48,13 @@ class Interests:
             self._index.remove(filter)
 
     def match(self, event: Event) -> list[int]:
-        """The nodes that want an event, each once."""
-        if len(self._nodes) > _FEW:
-            return [node for filter in self._index.match(event) for node in self._nodes[filter]]
+        """The nodes that want an event, each once; or all of them, if it takes too long to find out."""
+        if len(self._nodes) > _FEW or self._index.constraints > _SHORT:
+            try:
+                wanting = self._index.match(event, Effort(MATCH_EFFORT))
+            except EffortSpent:
+                wanting = list(self._nodes)
+            return [node for filter in wanting for node in self._nodes[filter]]
         return [node for filter, nodes in self._nodes.items() if filter.matches(event) for node in nodes]
 
     def __len__(self) -> int:

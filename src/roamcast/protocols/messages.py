@@ -12,9 +12,13 @@ from typing import ClassVar, Final, Literal
 import msgspec
 
 from roamcast.content.event import Event, EventId
+from roamcast.content.structure import SHORT, Limits
 
 MAX_HOPS: Final = 2**31 - 1
 """The limit of counting: a stranger may claim any number, and one more must still fit into a frame and a fact."""
+
+LONGEST: Final = 264 * 1024
+"""Bytes of the longest encoding of any message: an event of the greatest length, and what a protocol adds to it."""
 
 Role = Literal["data", "control", "beacon"]
 """What a message is for: it carries events; it makes other brokers do something; or it only says, at regular intervals,
@@ -29,6 +33,11 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
     """Whether it goes ahead of other messages in a node's queue."""
     tracked: ClassVar[bool] = False
     """Whether the broker that broadcast it is told when it was sent, or found the queue full."""
+    longest: ClassVar[int | None] = None
+    """Bytes of its longest encoding; None: `LONGEST` if its role is data, else `structure.SHORT`. Between devices a
+    longer one is neither sent nor read."""
+    elements: ClassVar[int] = SHORT
+    """The most values, names and lists that its encoding may have (`structure.py`)."""
 
     @property
     def cause(self) -> int:
@@ -92,6 +101,12 @@ class Bulk(abc.ABC):
     def cause(self) -> int:
         """The cause of its pieces, the same for all."""
         return self[0].cause
+
+
+def limits_of(message: type[Message]) -> Limits:
+    """What the encoding of a class of messages may have."""
+    otherwise = LONGEST if message.role == "data" else SHORT
+    return Limits(otherwise if message.longest is None else message.longest, message.elements)
 
 
 def kind_of(message: type[Message]) -> str:

@@ -82,6 +82,14 @@ class Partial(Generic[W]):
     def missing(self) -> int:
         return self.cut.all & ~self.have
 
+    def beginning(self, length: int) -> bytes | None:
+        """The first bytes, `length` or more, if they came as bytes and are complete; a document may be shorter."""
+        pieces = min(self.cut.pieces, -(-length // self.cut.size))
+        wanted = (1 << pieces) - 1
+        if self.have & wanted != wanted or self.whole is not None:
+            return None
+        return b"".join(self.octets[number] for number in range(pieces))
+
     def prefix(self) -> bytes:
         """The bytes of the first pieces, up to the first one that is missing or did not come as bytes."""
         pieces: list[bytes] = []

@@ -23,7 +23,7 @@ from roamcast.report.page import page
 from roamcast.report.plans import question, single_questions
 from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
 from roamcast.report.sketch import sketch_of
-from roamcast.report.source import ReportData, read_results
+from roamcast.report.source import ReportData, read_report_data
 from roamcast.storage import Store
 
 __all__ = ["answers", "draw", "write_report"]
@@ -31,7 +31,7 @@ __all__ = ["answers", "draw", "write_report"]
 
 def answers(out: Path) -> list[str]:
     """A campaign's results in words: a few sentences for each figure that it asks for."""
-    results = read_results(out)
+    results = read_report_data(out)
     found = []
     for experiment, charts in all_charts(results):
         asked = [question(experiment, chart.plan, results, chart.x_values) for chart in charts if not chart.plan.minor]
@@ -44,13 +44,13 @@ def draw(out: Path, figure: str) -> str:
     """One figure of a campaign as SVG, for a notebook: by its id, the measure that it shows, or `causes`."""
     from roamcast.report.paper import render  # importing matplotlib takes a second, and not every command draws
 
-    return render(find_figure(read_results(out), figure), "svg").decode()
+    return render(find_figure(read_report_data(out), figure), "svg").decode()
 
 
 def write_report(out: Path, store: Store | None = None) -> Path:
     """Writes `OUT/report` from the campaign in `out`; returns the page's path. `store` has the facts, if they are not
     in the folder."""
-    results = read_results(out)
+    results = read_report_data(out)
     target = out / "report"
     if target.exists() and not target.is_dir():
         raise RoamcastError(f"{target}: is a file, not a folder for a report: move it away")

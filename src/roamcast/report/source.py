@@ -95,7 +95,7 @@ def key(value: Any) -> str:  # noqa: ANN401
     return json.dumps(float(value) if is_number(value) else value)
 
 
-def read_results(out: Path) -> ReportData:
+def read_report_data(out: Path) -> ReportData:
     """Everything in the folder; a `RoamcastError` names what is missing and how to get it."""
     campaign = read_campaign(out)
     summary = _table(out, SUMMARY_FILE, campaign)

@@ -107,3 +107,21 @@ def test_hearing_somebody_again_makes_another_the_longest_silent() -> None:
     assert heard.hear(65, 3, HERE, 10) is None
     assert heard.hear(65.1, 3, HERE, 10) is not None
     assert list(heard.times()) == [1, 3]
+
+
+def test_when_the_table_is_full_who_is_vouched_for_goes_before_who_is_not() -> None:
+    heard = Neighbours(3, 60, Rate())
+    heard.hear(0, 1, HERE, 10, vouched=True)
+    heard.hear(0, 2, HERE, 10)
+    heard.hear(1, 3, HERE, 10)
+    assert heard.hear(2, 4, HERE, 10) is None
+    assert heard.hear(2, 5, HERE, 10, vouched=True) is not None
+    assert list(heard.times()) == [1, 3, 5]  # not 1, which was silent for as long as 2
+    heard.vouch(3)
+    heard.vouch(99)
+    assert heard.hear(3, 6, HERE, 10, vouched=True) is None  # all have shown one
+
+
+def test_while_there_is_room_nobody_needs_a_signature() -> None:
+    heard = Neighbours(3, 60, Rate())
+    assert all(heard.hear(0, node, HERE, 10) for node in (1, 2, 3))

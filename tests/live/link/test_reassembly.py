@@ -10,9 +10,20 @@ from roamcast.live.link.frame import FrameRefused
 from roamcast.live.link.reassembly import CHUNK_COST, MAX_FRAGMENTS, Reassembly, count_fragments, cut_fragment
 
 
-def reassembly(each: int = 4, octets: int = 10**6, lifetime: float = 5.0) -> tuple[Reassembly, Counter[str]]:
+def reassembly(
+    each: int = 4, octets: int = 10**6, lifetime: float = 5.0, longest: int = 10**7
+) -> tuple[Reassembly, Counter[str]]:
     counters: Counter[str] = Counter()
-    return Reassembly(each, octets, lifetime, counters), counters
+    return Reassembly(each, octets, lifetime, counters, longest), counters
+
+
+def test_a_message_is_dropped_when_it_gets_longer_than_any_may_be() -> None:
+    table, _ = reassembly(longest=20)
+    assert table.add(0.0, 1, 7, 0, 3, bytes(10)) is None
+    assert table.add(0.0, 1, 7, 1, 3, bytes(10)) is None
+    with pytest.raises(FrameRefused) as refused:
+        table.add(0.0, 1, 7, 2, 3, bytes(1))
+    assert (refused.value.reason, table.cost, len(table)) == ("long", 0, 0)
 
 
 @given(st.binary(max_size=300), st.integers(2, 50), st.randoms(use_true_random=False), st.integers(0, 3))

@@ -48,6 +48,7 @@ class Ear:
             answered=self._answered,
             skip=lambda to, skip: self.skips.append((to, skip)),
             failed=lambda what, problem: self.failures.append(what),
+            vouch=lambda sender, payload: payload == b"signed by %d" % sender,
         )
 
     def _answered(self, now: float, sender: int, answer: Ack) -> bool:
@@ -304,3 +305,33 @@ def test_changed_frames_never_raise(key: NetworkKey | None, changes: list[tuple[
         ear.hear(seed[:at] + replacement + seed[at + len(replacement) :])
     assert ear.counters["received"] == len(changes)
     assert ear.failures == []
+
+
+def test_a_flood_of_invented_senders_does_not_keep_out_who_shows_a_signature() -> None:
+    ear = Ear(LinkSettings(air=AIR, neighbours=3))
+    ear.hear(*(node(number).seal(BROADCAST_DATA, BROADCAST, b"invented") for number in range(100, 200)))
+    honest = node(7)
+    ear.hear(honest.seal(BROADCAST_DATA, BROADCAST, b"nothing to show"), now=1.0)
+    assert (len(ear.messages), ear.counters["crowded"]) == (3, 98)
+    ear.hear(honest.seal(BROADCAST_DATA, BROADCAST, b"signed by 7"), now=1.1)
+    ear.hear(honest.seal(BROADCAST_DATA, BROADCAST, b"and nothing more"), now=1.2)
+    assert ear.messages[3:] == [(7, b"signed by 7"), (7, b"and nothing more")]
+    ear.hear(*(node(number).seal(BROADCAST_DATA, BROADCAST, b"signed by 7") for number in range(200, 210)), now=1.3)
+    assert 7 in ear.receiver.neighbours.times()
+    assert len(ear.messages) == 5
+
+
+def test_signatures_of_newcomers_are_checked_so_often_and_no_more() -> None:
+    asked: list[int] = []
+    ear = Ear(LinkSettings(air=AIR, neighbours=1))
+
+    def refuse(sender: int, payload: bytes) -> bool:
+        asked.append(sender)
+        return False
+
+    ear.receiver._vouch = refuse
+    for number in range(100, 500):
+        ear.hear(node(number).seal(BROADCAST_DATA, BROADCAST, b"?"), now=5.0)
+    assert len(asked) == 100
+    ear.hear(node(600).seal(BROADCAST_DATA, BROADCAST, b"?"), now=5.02)
+    assert len(asked) == 101

@@ -8,6 +8,7 @@ from hypothesis import strategies as st
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Publication
+from roamcast.errors import ContentError
 from roamcast.protocols.messages import MAX_PIECES
 from roamcast.protocols.opportunistic.broker import ENTRY
 from roamcast.protocols.opportunistic.documents import (
@@ -65,9 +66,11 @@ def test_the_pieces_make_the_document(event: Event, size: int) -> None:
 def test_the_first_pieces_tell_what_it_is_about_and_fewer_do_not(event: Event, size: int) -> None:
     document = Document(event)
     head = document.head_pieces(Cut(document.length, size)).bit_length()
-    whole = document.octets(0, document.length)
-    assert described(7, whole[: head * size], document.length) == document.descriptor
-    assert described(7, whole[: (head - 1) * size], document.length) is None
+    pieces = [bulk[number] for bulk in bulks(document, size) for number in range(len(bulk))]
+    assert described(7, put_together(pieces[:head])) == document.descriptor
+    if head > 1:
+        assert described(7, put_together(pieces[: head - 1])) is None
+        assert described(7, put_together(pieces[1:])) is None
     assert document.descriptor.event == Event(event.type, event.attributes, b"", 7)
 
 
@@ -154,7 +157,7 @@ def test_a_signed_document_is_put_together_as_it_was_and_its_head_says_its_root(
     whole = assembled(7, partial)
     assert whole is not None
     assert whole.event == event
-    listed = described(7, partial.prefix(), document.length)
+    listed = described(7, partial)
     assert listed == document.descriptor
     assert listed is not None
     bare = listed.event.signed
@@ -182,9 +185,9 @@ def test_the_pieces_of_a_head() -> None:
     document = Document(signed(bytes(1000), 100))
     partial = pieces_of(document, 100)
     head = 4 + int.from_bytes(partial.prefix()[:4], "big")
-    assert pieces_of_head(7, partial) == document.head_pieces(partial.cut) == (1 << -(-head // 100)) - 1
+    assert pieces_of_head(partial) == document.head_pieces(partial.cut) == (1 << -(-head // 100)) - 1
     partial.octets[0] = b"\xff" * 100
-    assert pieces_of_head(7, partial) == partial.cut.all  # there is no head
+    assert pieces_of_head(partial) == partial.cut.all  # by the length that it claims
 
 
 def test_a_head_has_neither_payload_nor_root() -> None:
@@ -194,4 +197,7 @@ def test_a_head_has_neither_payload_nor_root() -> None:
         body = msgspec.structs.replace(event.signed, **({"payload": b""} | change))
         described_as = msgspec.msgpack.encode(("t", {"a": (1,)}, body, bytes(16)))
         octets = len(described_as).to_bytes(4, "big") + described_as
-        assert described(7, octets, len(octets)) is None
+        partial: Partial[Document] = Partial(Cut(len(octets), len(octets)))
+        partial.octets[0], partial.have = octets, 1
+        with pytest.raises(ContentError, match="twice"):
+            described(7, partial)

@@ -15,6 +15,7 @@ Printing (`str`) gives the text that `context/text.py` reads back as an equal ex
 
 import enum
 from collections.abc import Iterator
+from functools import cached_property
 from typing import Final
 
 import msgspec
@@ -247,7 +248,7 @@ def depth(expression: Expression) -> int:
     return deepest
 
 
-class Context(msgspec.Struct, frozen=True, array_like=True):
+class Context(msgspec.Struct, frozen=True, array_like=True, dict=True):
     """A context specification, within its bounds."""
 
     expression: Expression
@@ -260,6 +261,12 @@ class Context(msgspec.Struct, frozen=True, array_like=True):
 
     def __str__(self) -> str:
         return str(self.expression)
+
+    @cached_property
+    def weight(self) -> tuple[int, int]:
+        """What evaluating it looks at: so much on the host itself, and so much on each host around it."""
+        around = sum(sum(map(_weight, nodes(aggregate))) for aggregate in self.aggregates)
+        return size(self.expression), around
 
     @property
     def aggregates(self) -> tuple[Aggregate, ...]:

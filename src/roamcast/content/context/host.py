@@ -40,7 +40,7 @@ class HostView(msgspec.Struct, frozen=True, array_like=True):
             check_text(name, "an attribute's name")
             if not name:
                 raise ContentError("an attribute's name is empty")
-            check_scalar(value, f"attribute {name!r}")
+            check_scalar(value, "attribute", name)
 
     def value(self, name: str) -> Scalar | None:
         """The value under a name; None if the host has none."""

@@ -57,8 +57,10 @@ class Link:
         on_done: Callable[[Hashable, bool, int, int], None],
         clock: Callable[[], float] | None = None,
         rng: random.Random | None = None,
+        vouch: Callable[[int, bytes], bool] | None = None,
     ) -> None:
-        """`on_message(sender, payload)`; `on_done(token, delivered, datagrams, octets)`.
+        """`on_message(sender, payload)`; `on_done(token, delivered, datagrams, octets)`; `vouch(sender, payload)`: does
+        a newcomer's message show a valid signature of its sender? It is asked only if there is no room for newcomers.
 
         Deadlines use `clock` (seconds; the loop's if None), and the loop's timers wake the link for them.
         """
@@ -78,6 +80,7 @@ class Link:
             answered=self._answered,
             skip=self._tell_skip,
             failed=self._failed,
+            vouch=vouch,
         )
         self._outbox = Outbox(settings.queue, settings.queue_octets)
         self._unicast_sender = UnicastSender(
@@ -108,6 +111,10 @@ class Link:
     def neighbours(self) -> dict[int, float]:
         """When each neighbour was last heard, by the clock."""
         return self._receiver.neighbours.times()
+
+    def vouch(self, node: int) -> None:
+        """A neighbour has shown a valid signature: no newcomer takes its place."""
+        self._receiver.neighbours.vouch(node)
 
     @property
     def foreign(self) -> dict[int, tuple[int, float]]:
@@ -230,8 +237,9 @@ class Link:
 
     def _put(self, letter: Letter) -> None:
         count = count_fragments(letter.payload, self._settings.room)
-        if self._loop is None or count > MAX_FRAGMENTS:
-            self.counters["too-long" if count > MAX_FRAGMENTS else "closed"] += 1
+        too_long = len(letter.payload) > self._settings.longest_message
+        if self._loop is None or too_long:
+            self.counters["too-long" if too_long else "closed"] += 1
             self._finish(letter, False)
             return
         letter.fragments = count

@@ -36,8 +36,9 @@ class _Partial:
 
 
 class Reassembly:
-    def __init__(self, each: int, octets: int, lifetime: float, counters: Counter[str]) -> None:
-        """Up to `each` partial messages per sender, and `octets` in all."""
+    def __init__(self, each: int, octets: int, lifetime: float, counters: Counter[str], longest: int) -> None:
+        """Up to `each` partial messages per sender, `octets` in all and `longest` in one message."""
+        self._longest = longest
         self._each = each
         self._octets = octets
         self._lifetime = lifetime
@@ -63,6 +64,9 @@ class Reassembly:
             partial.touched = now
             partial.chunks[index] = chunk
             self._charge(sender, partial, len(chunk) + CHUNK_COST)
+            if partial.cost - len(partial.chunks) * CHUNK_COST > self._longest:
+                self._remove(key)
+                raise FrameRefused("long")
         if len(partial.chunks) == count:
             self._remove(key)
             return b"".join(partial.chunks[i] for i in range(count))

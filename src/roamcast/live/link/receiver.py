@@ -20,13 +20,16 @@ from roamcast.live.link.frame import (
     ACK,
     ACK_REQUEST,
     BROADCAST_DATA,
+    FRAGMENT,
     SKIP,
+    UNICAST_DATA,
     Frame,
     FrameBehind,
     FrameForeign,
     FrameRefused,
     Sealer,
 )
+from roamcast.live.link.limits import Allowance, Rate
 from roamcast.live.link.neighbours import Address, Neighbour, Neighbours
 from roamcast.live.link.payload import Ack, Fragment, Skip, read_ack, read_fragment, read_skip
 from roamcast.live.link.reassembly import Reassembly
@@ -37,6 +40,8 @@ MAX_HELD: Final = 1024
 SKIP_INTERVAL: Final = 1.0
 """Seconds between two hints to one sender."""
 _MAX_HINTED: Final = 1024
+VOUCHING: Final = Rate(frames=100.0, octets=1e6)
+"""How many messages of newcomers are looked at for a signature while the table of neighbours is full."""
 _MAX_FOREIGN: Final = 64
 
 
@@ -52,12 +57,16 @@ class Receiver:
         answered: Callable[[float, int, Ack], bool],
         skip: Callable[[int, Skip], None],
         failed: Callable[[str, BaseException], None],
+        vouch: Callable[[int, bytes], bool] | None = None,
     ) -> None:
         """`hand_up` gets the messages; `answer` sends an acknowledgement of a message, or of some of its fragments, to
         a node at an address; `answered` gets acknowledgements from others, and returns whether one was useful; `skip`
-        tells a node which of its counters we refuse; `failed` gets errors of the store. None of them may raise."""
+        tells a node which of its counters we refuse; `failed` gets errors of the store; `vouch` is asked about a
+        newcomer's message if there is no room for it: does it show a valid signature? None of them may raise."""
         self.neighbours = Neighbours(settings.neighbours, settings.neighbour_lifetime, settings.rate)
-        self.reassembly = Reassembly(settings.partials, settings.partial_octets, settings.partial_lifetime, counters)
+        self.reassembly = Reassembly(
+            settings.partials, settings.partial_octets, settings.partial_lifetime, counters, settings.longest
+        )
         self.foreign: dict[int, tuple[int, float]] = {}
         """Nodes that run another protocol: its number, and when they were last heard. Longest silent first."""
         self._sealer = sealer
@@ -67,6 +76,8 @@ class Receiver:
         self._answered = answered
         self._skip = skip
         self._failed = failed
+        self._vouch = vouch
+        self._vouching = Allowance(VOUCHING, 0.0)
         self._held: dict[Session, list[tuple[float, Frame, Neighbour]]] = {}
         self._holding = 0
         self._hinted: dict[Session, float] = {}
@@ -133,11 +144,23 @@ class Receiver:
         self.foreign.pop(frame.sender, None)
         neighbour = self.neighbours.hear(now, frame.sender, address, len(datagram))
         if neighbour is None:
-            raise FrameRefused("crowded")
+            neighbour = self._let_in(now, frame, address, len(datagram))
         if neighbour.session != frame.session:
             neighbour.session = frame.session
             neighbour.last_unicast = -1
         return frame, neighbour
+
+    def _let_in(self, now: float, frame: Frame, address: Address, octets: int) -> Neighbour:
+        """A newcomer that the table has no room for, if its frame has a whole message that shows a signature."""
+        neighbour = None
+        whole = frame.kind in (BROADCAST_DATA, UNICAST_DATA) and not frame.flags & FRAGMENT
+        if self._vouch is not None and whole and self._vouching.ready(now):
+            self._vouching.charge(octets)
+            if self._vouch(frame.sender, read_fragment(frame).octets):
+                neighbour = self.neighbours.hear(now, frame.sender, address, octets, vouched=True)
+        if neighbour is None:
+            raise FrameRefused("crowded")
+        return neighbour
 
     def _handle(self, now: float, frame: Frame, neighbour: Neighbour) -> None:
         try:

@@ -8,6 +8,7 @@ from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.outbox import LETTER_COST
 from roamcast.live.link.payload import MAX_HEADER
 from roamcast.live.link.reassembly import CHUNK_COST, MAX_FRAGMENTS
+from roamcast.protocols.messages import LONGEST
 
 MIN_MTU: Final = 256
 
@@ -42,6 +43,8 @@ class LinkSettings:
     """Seconds of silence after which a neighbour may be replaced when the table is full."""
     rate: Rate = field(default_factory=Rate)
     """What one neighbour may send."""
+    longest: int = LONGEST + 1
+    """Octets of a message, with the octet of its version: longer ones are neither sent nor reassembled."""
     partials: int = 4
     """Messages of one sender that are being reassembled."""
     partial_octets: int = 8 * 2**20
@@ -63,6 +66,7 @@ class LinkSettings:
         self._hold("partial_lifetime", 0 < self.partial_lifetime < float("inf"), "above 0, and finite")
         # A message of the greatest length must fit, or it could never be sent or received.
         queued = MAX_FRAGMENTS * self.mtu + LETTER_COST
+        self._hold("longest", self.longest >= 1, "1 or more")
         self._hold("queue_octets", self.queue_octets >= queued, f"{queued} or more, a message of the greatest length")
         held = MAX_FRAGMENTS * (MAX_DATAGRAM + CHUNK_COST)
         self._hold("partial_octets", self.partial_octets >= held, f"{held} or more, a message of the greatest length")
@@ -74,7 +78,7 @@ class LinkSettings:
 
     @property
     def longest_message(self) -> int:
-        return MAX_FRAGMENTS * self.room
+        return min(self.longest, MAX_FRAGMENTS * self.room)
 
     def _hold(self, name: str, holds: bool, rule: str) -> None:
         if not holds:

@@ -27,6 +27,7 @@ from roamcast.content.context.rules import (
 )
 from roamcast.content.event import EventId
 from roamcast.content.geometry import Point
+from roamcast.content.structure import Decoder, Limits
 from roamcast.content.subscription import Publication, Subscription
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Broker, Node, Port, Time
@@ -58,7 +59,7 @@ from roamcast.protocols.context.params import ContextParams
 from roamcast.protocols.context.reachability import is_safe
 from roamcast.protocols.context.tables import target
 from roamcast.protocols.entry import Entry
-from roamcast.protocols.messages import MAX_HOPS, Message
+from roamcast.protocols.messages import LONGEST, MAX_HOPS, Message
 from roamcast.units import seconds
 
 _CHECK: Final = "check"
@@ -70,7 +71,7 @@ _LAST: Final = 5
 """In the last fifth of a refresh before its end an item is not refreshed: who has missed it until then hardly gains."""
 _KEPT: Final = "event/"
 _ENCODER: Final = msgspec.msgpack.Encoder()
-_DECODER: Final = msgspec.msgpack.Decoder(tuple[Time, Publication])
+_DECODER: Final = Decoder[tuple[Time, Publication]](tuple[Time, Publication], Limits(LONGEST))
 
 
 class ContextBroker(Broker[ContextParams]):
@@ -94,10 +95,7 @@ class ContextBroker(Broker[ContextParams]):
         super().start(now, kept)
         self._clock = self._beacon_clock(now)
         self.port.set_timer(now + round(self.rng.random() * seconds(self.params.interval)), BEACON)
-        for expires, publication in sorted(
-            (_DECODER.decode(value) for key, value in kept.items() if key.startswith(_KEPT)),
-            key=lambda record: (record[0], record[1].event.id),
-        ):
+        for expires, publication in self._restored(kept):
             if expires <= now:
                 self.port.forget(f"{_KEPT}{publication.event.id}")
                 continue
@@ -106,9 +104,22 @@ class ContextBroker(Broker[ContextParams]):
             self._add_event(own)
             self._check_soon(now)
 
+    def _restored(self, kept: Mapping[str, bytes]) -> list[tuple[Time, Publication]]:
+        """The own events from before a restart, in the order in which they expire, without what cannot be read."""
+        found = []
+        for key, value in kept.items():
+            if key.startswith(_KEPT):
+                try:
+                    found.append(_DECODER.decode(value))
+                except ContentError:
+                    self.port.note("kept in vain")
+                    self.port.forget(key)
+        return sorted(found, key=lambda record: (record[0], record[1].event.id))
+
     # --- Own events and subscriptions -------------------------------------------------------------------------------
 
     def publish(self, now: Time, publication: Publication) -> None:
+        self._matching.begin()
         own = Own(publication, now, publication.lifetime or 0)
         self._add_event(own)
         if own.expires > now:
@@ -124,6 +135,7 @@ class ContextBroker(Broker[ContextParams]):
 
     def subscribe(self, now: Time, subscription: Subscription) -> None:
         super().subscribe(now, subscription)
+        self._matching.begin()
         former = self._domains.own_subscriptions.get(subscription.id)
         if former is not None and former.what.interest != subscription.interest:
             self._withdraw(now, former)
@@ -208,11 +220,13 @@ class ContextBroker(Broker[ContextParams]):
             if host.around.hear(now, sender, message.presence):
                 self._digests.watch(now, sender, message.presence)
             if heard is not Heard.COPY:
+                self._matching.begin()
                 _ACTIONS[kind](self, now, message, heard is Heard.INSIDE)
         elif isinstance(message, Beacon | Digest):
             if host.around.hear(now, sender, message.presence):
                 self._digests.watch(now, sender, message.presence)
             if isinstance(message, Digest):
+                self._matching.begin()
                 self._digests.hear(now, message)
 
     # The node that a message names takes it wherever it is; others only if they are in its region.
@@ -284,6 +298,7 @@ class ContextBroker(Broker[ContextParams]):
         """Drops what is over or left behind, refreshes what is due, and matches what this host has moved into."""
         if not self._checking:
             return
+        self._matching.begin()
         self._matching.drop(now)
         due = self._refresh_own(now)
         self._matching.again(now)

@@ -5,15 +5,22 @@ items that nobody else has sent meanwhile, in a digest or a refresh.
 """
 
 from collections.abc import Hashable
+from typing import Final
 
 from roamcast.bounded import put
+from roamcast.content.structure import SHORT
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.context.host import Host
 from roamcast.protocols.context.matching import Matching
 from roamcast.protocols.context.messages import MAX_DIGEST, Digest, EventItem, SubscriptionItem
 from roamcast.protocols.context.presence import Presence
 from roamcast.protocols.context.tables import Held
+from roamcast.protocols.messages import LONGEST
 from roamcast.units import seconds
+
+_MOST_OCTETS: Final = LONGEST // 2
+_MOST_VALUES: Final = SHORT // 4
+"""Bytes of payloads and values of events in one digest, so that it can be sent."""
 
 
 class Digests:
@@ -63,11 +70,12 @@ class Digests:
         if not events and not wanted:
             self._host.port.note("digest suppressed")
             return None
-        for key in (*(held.item.key for held in events[MAX_DIGEST:]), *(held.item.key for held in wanted[MAX_DIGEST:])):
+        some = _fitting(events)
+        for key in (*(held.item.key for held in events[some:]), *(held.item.key for held in wanted[MAX_DIGEST:])):
             self._owe(now, node, key)
         return Digest(
             self._host.whereabouts.presence(now),
-            tuple(held.item.older(held.item.left - (held.expires - now)) for held in events[:MAX_DIGEST]),
+            tuple(held.item.older(held.item.left - (held.expires - now)) for held in events[:some]),
             tuple(held.item.older(held.item.left - (held.expires - now)) for held in wanted[:MAX_DIGEST]),
         )
 
@@ -85,6 +93,17 @@ class Digests:
             self.sent(item.key)
             if item.subscriber != self._host.node and _is_new(self._matching.subscriptions.get(item.key), item.version):
                 self._matching.take_subscription(now, item)
+
+
+def _fitting(events: list[Held[EventItem]]) -> int:
+    """How many of these events one digest may have: the first, and others as long as the message is not too long."""
+    octets = values = 0
+    for number, held in enumerate(events[:MAX_DIGEST]):
+        octets += len(held.item.event.payload)
+        values += held.item.event.held
+        if number and (octets > _MOST_OCTETS or values > _MOST_VALUES):
+            return number
+    return min(len(events), MAX_DIGEST)
 
 
 def _is_new(known: Held[EventItem] | Held[SubscriptionItem] | None, version: int) -> bool:

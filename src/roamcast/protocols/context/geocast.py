@@ -54,6 +54,8 @@ class LocalMinimum(Fact, frozen=True):
 class Routed(Message, frozen=True, kw_only=True):
     """A message to a region."""
 
+    longest: ClassVar[int | None] = 2**15  # a filter or a context of the greatest length, and attributes
+
     presence: Presence
     """The presence of this copy's sender."""
     region: Region | None

@@ -3,10 +3,15 @@
 An event is matched when it is first known here, each time it is refreshed, and when this host enters its context, by
 moving or by a change of attributes or neighbours; a subscription likewise. A match is sent to the subscriber, or first
 to the publisher (`domains.py`).
+
+One call makes at most `EFFORT` comparisons, since items and neighbours come from strangers. What is left then goes on
+at the next check; of an instantaneous event, it is lost.
 """
 
 from collections.abc import Callable, Hashable
+from typing import Final
 
+from roamcast.content.clauses import Effort, EffortSpent
 from roamcast.content.context.evaluate import holds
 from roamcast.content.context.expression import Context
 from roamcast.content.event import EventId
@@ -17,6 +22,9 @@ from roamcast.protocols.context.facts import Holding, Match
 from roamcast.protocols.context.host import Host
 from roamcast.protocols.context.messages import EventItem, Matched, SubscriptionItem
 from roamcast.protocols.context.tables import Held, ItemTable
+
+EFFORT: Final = 100_000
+"""Comparisons of values, and parts of contexts evaluated, in one call: some 30 ms."""
 
 
 class Matching:
@@ -30,7 +38,18 @@ class Matching:
         self.subscriptions: ItemTable[SubscriptionItem] = ItemTable(
             host.node, params.store, params.margin, params.table
         )
+        self._effort = Effort(EFFORT)
+        self._checked = 0  # items that the last check got to, if it was cut short
         self._wanted: FilterIndex[Hashable] = FilterIndex()  # filters of the subscriptions held, by key
+
+    def begin(self) -> None:
+        """A call begins."""
+        self._effort = Effort(EFFORT)
+
+    def _cut_short(self, held: Held[EventItem] | Held[SubscriptionItem] | None, matched: int) -> None:
+        self._host.port.note("matching cut short")
+        if held is not None:
+            held.inside, held.matched = False, matched
 
     def forget(self, key: Hashable) -> None:
         """A subscription is over."""
@@ -65,19 +84,27 @@ class Matching:
         held = self._hold_event(now, item, hops)
         if held is None and item.left:
             return  # outside of its region
-        if not self._is_in(now, item.relevance):
-            return
-        if held is not None:
-            held.inside = True
-        ready = []
-        for key in self._wanted.match(item.event) if len(self._wanted) else ():
-            wanting = self.subscriptions.get(key)
-            if wanting is None or wanting.expires < now or self._is_left_to_subscriber(item, wanting.item):
-                continue
-            if not self._is_in(now, wanting.item.interest):
-                continue
-            if self._match(now, item, wanting.item, hops, via):
-                ready.append(wanting.item.id)
+        done, ready = 0, list[int]()
+        try:
+            if not self._is_in(now, item.relevance):
+                return
+            if held is not None:
+                held.inside = True
+            for key in self._wanted.match(item.event, self._effort) if len(self._wanted) else ():
+                done += 1
+                if held is not None and done <= held.matched:
+                    continue
+                wanting = self.subscriptions.get(key)
+                if wanting is None or wanting.expires < now or self._is_left_to_subscriber(item, wanting.item):
+                    continue
+                if not self._is_in(now, wanting.item.interest):
+                    continue
+                if self._match(now, item, wanting.item, hops, via):
+                    ready.append(wanting.item.id)
+            if held is not None:
+                held.matched = 0
+        except EffortSpent:
+            self._cut_short(held, max(0, done - 1))
         if ready:
             self._host.local.hand(item.event, tuple(ready), hops, via)
 
@@ -86,17 +113,29 @@ class Matching:
         held = self._hold_subscription(now, item)
         if held is None and item.left:
             return  # outside of its region
-        if not len(self.events) or not self._is_in(now, item.interest):
+        if not len(self.events):
             return
-        if held is not None:
-            held.inside = True
-        for event in self.events:
-            if event.expires < now or self._is_left_to_subscriber(event.item, item):
-                continue
-            if not item.filter.matches(event.item.event) or not self._is_in(now, event.item.relevance):
-                continue
-            if self._match(now, event.item, item, event.hops, "event"):
-                self._host.local.hand(event.item.event, (item.id,), event.hops, "event")
+        done, constraints = 0, sum(map(len, item.filter.alternatives))
+        try:
+            if not self._is_in(now, item.interest):
+                return
+            if held is not None:
+                held.inside = True
+            for event in self.events:
+                done += 1
+                if held is not None and done <= held.matched:
+                    continue
+                if event.expires < now or self._is_left_to_subscriber(event.item, item):
+                    continue
+                self._effort.spend(1 + constraints * event.item.event.held)
+                if not item.filter.matches(event.item.event) or not self._is_in(now, event.item.relevance):
+                    continue
+                if self._match(now, event.item, item, event.hops, "event"):
+                    self._host.local.hand(event.item.event, (item.id,), event.hops, "event")
+            if held is not None:
+                held.matched = 0
+        except EffortSpent:
+            self._cut_short(held, max(0, done - 1))
 
     def _hold_event(self, now: Time, item: EventItem, hops: int) -> Held[EventItem] | None:
         known = self.events.get(item.key)
@@ -163,15 +202,33 @@ class Matching:
         """Matches items whose context this host has entered, by moving or by a change of attributes or neighbours."""
         if not len(self.events):
             return
-        entered = [event for event in self.events if self._enters(now, event, event.item.relevance)]
-        for event in entered:
-            self.take_event(now, event.item, event.hops, "event")
-        for wanted in self.subscriptions:
-            if self._enters(now, wanted, wanted.item.interest):
-                self.take_subscription(now, wanted.item)
+        checked, skipped = 0, self._checked
+        entered: list[Held[EventItem]] = []
+        try:
+            for event in self.events:
+                checked += 1
+                if checked > skipped and self._enters(now, event, event.item.relevance):
+                    entered.append(event)
+            for event in entered:
+                self.take_event(now, event.item, event.hops, "event")
+            for wanted in self.subscriptions:
+                checked += 1
+                if checked > skipped and self._enters(now, wanted, wanted.item.interest):
+                    self.take_subscription(now, wanted.item)
+            self._checked = 0
+        except EffortSpent:
+            self._host.port.note("matching cut short")
+            self._checked = max(0, checked - 1)
+            for event in entered:
+                event.inside = False
 
     def _is_in(self, now: Time, context: Context | None) -> bool:
-        return context is None or holds(context, self._host.around.situation(now))
+        if context is None:
+            return True
+        situation = self._host.around.situation(now)
+        own, around = context.weight
+        self._effort.spend(own + around * len(situation.neighbours) if around else own)
+        return holds(context, situation)
 
     def _enters(self, now: Time, held: Held[EventItem] | Held[SubscriptionItem], context: Context | None) -> bool:
         """Whether the host is in the context, and was not at the last check."""

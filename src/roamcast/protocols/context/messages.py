@@ -18,7 +18,7 @@ from roamcast.content.region import Rectangle
 from roamcast.protocols.api import Time
 from roamcast.protocols.context.geocast import Routed
 from roamcast.protocols.context.presence import Presence
-from roamcast.protocols.messages import Message, Role
+from roamcast.protocols.messages import LONGEST, Message, Role
 
 NodeId = Annotated[int, Meta(ge=0, le=MAX_NODE)]
 SubscriptionId = Annotated[int, Meta(ge=-(2**63), le=2**63 - 1)]
@@ -90,6 +90,7 @@ class Beacon(Message, frozen=True, tag="beacon"):
     """Says that a host is there."""
 
     role: ClassVar[Role] = "beacon"
+    longest: ClassVar[int | None] = 2**15
 
     presence: Presence
 
@@ -98,6 +99,7 @@ class Published(Routed, frozen=True, kw_only=True, tag="event"):
     """An event, to the region of its context of relevance."""
 
     role: ClassVar[Role] = "data"
+    longest: ClassVar[int | None] = LONGEST
 
     item: EventItem
 
@@ -151,6 +153,7 @@ class Matched(Routed, frozen=True, kw_only=True, tag="matched-event"):
     """An event that matched a subscription, to the subscriber's reachability region."""
 
     role: ClassVar[Role] = "data"
+    longest: ClassVar[int | None] = LONGEST
 
     event: Event
     subscription_domain: Context | None
@@ -201,6 +204,8 @@ class Request(Routed, frozen=True, kw_only=True, tag="matching-request"):
 
 class Digest(Message, frozen=True, tag="digest"):
     """Items held here, for a neighbour that has entered their region. One hop."""
+
+    longest: ClassVar[int | None] = LONGEST
 
     presence: Presence
     events: Annotated[tuple[EventItem, ...], Meta(max_length=MAX_DIGEST)]

@@ -44,7 +44,7 @@ I = TypeVar("I", bound=Item)  # noqa: E741  # an item
 class Held(Generic[I]):
     """An item that is held."""
 
-    __slots__ = ("area", "expires", "hops", "inside", "item")
+    __slots__ = ("area", "expires", "hops", "inside", "item", "matched")
 
     def __init__(self, item: I, expires: Time, area: Region | None, hops: int) -> None:
         self.item = item
@@ -55,6 +55,8 @@ class Held(Generic[I]):
         """Hops from its origin."""
         self.inside = False
         """Whether the host was in its context at the last check."""
+        self.matched = 0
+        """If matching it took too long for one call: how many of the others it was matched with."""
 
 
 def target(context: Context | None, margin: float) -> Region | None:

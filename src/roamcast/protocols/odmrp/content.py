@@ -38,11 +38,13 @@ from roamcast.content.clauses import Clause, EffortSpent, clauses_of
 from roamcast.content.covering import clauses_cover, effort_for, shared, summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import NOTHING, Filter
+from roamcast.content.structure import Decoder, Limits
 from roamcast.content.summary.columns import Columns
 from roamcast.content.summary.digest import Affixes, Digest
 from roamcast.content.summary.hashing import type_hash
 from roamcast.content.summary.summary import Summary
 from roamcast.content.widening import length, too_long, widened
+from roamcast.errors import ContentError
 from roamcast.protocols.api import Work
 from roamcast.protocols.odmrp.extension import Extension, Known, Offer
 from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
@@ -78,8 +80,9 @@ class Wanted(msgspec.Struct, frozen=True, array_like=True):
     filter: Filter | None = None
 
 
-_ABOUT: Final = msgspec.msgpack.Decoder(About)
-_WANTED: Final = msgspec.msgpack.Decoder(Wanted)
+_LIMITS: Final = Limits(MAX_ATTACHMENT)
+_ABOUT: Final = Decoder[About](About, _LIMITS)
+_WANTED: Final = Decoder[Wanted](Wanted, _LIMITS)
 _encode: Final = msgspec.msgpack.encode
 
 
@@ -111,7 +114,7 @@ def _remembered(decode: Callable[[bytes], A]) -> Callable[[bytes], A]:
 def about_of(attachment: bytes) -> About | None:
     try:
         about = _ABOUT.decode(attachment)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except ContentError:
         return None
     return about if _acceptable(attachment, about.filter) else None
 
@@ -120,7 +123,7 @@ def about_of(attachment: bytes) -> About | None:
 def wanted_of(attachment: bytes) -> Wanted | None:
     try:
         wanted = _WANTED.decode(attachment)
-    except (msgspec.MsgspecError, UnicodeDecodeError, RecursionError):
+    except ContentError:
         return None
     return wanted if _acceptable(attachment, wanted.filter) else None
 

@@ -10,7 +10,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.content.event import MAX_NODE, Event
-from roamcast.protocols.messages import MAX_HOPS, Message, Role
+from roamcast.protocols.messages import LONGEST, MAX_HOPS, Message, Role
 
 MAX_ATTACHMENT: Final = (1 << 16) + 64
 """Bytes: a summary of the largest budget, and its envelope."""
@@ -35,6 +35,8 @@ def cause_of(source: int, sequence: int) -> int:
 class JoinRequest(Message, frozen=True, tag="join_request"):
     """Asks who wants what `source` sends to `group`."""
 
+    longest: ClassVar[int | None] = MAX_ATTACHMENT + 64
+
     source: Name
     group: Group
     sequence: Sequence
@@ -50,6 +52,7 @@ class JoinEvent(JoinRequest, frozen=True, tag="join_event"):
     """A Join Request with an event of the group inside, which so reaches every node without routes."""
 
     role: ClassVar[Role] = "data"
+    longest: ClassVar[int | None] = LONGEST
 
     event: Event
 
@@ -75,6 +78,7 @@ class JoinTable(Message, frozen=True, tag="join_table"):
     """The sender, or a node downstream of it, belongs to `group`. Urgent: it opens the route for data."""
 
     urgent: ClassVar[bool] = True
+    longest: ClassVar[int | None] = LONGEST
 
     group: Group
     rows: Annotated[tuple[Row, ...], Meta(min_length=1, max_length=MAX_ROWS)]

@@ -11,16 +11,19 @@ is the union of their masks, and stays the same object until that union or the d
   nothing.
 * Documents are listed by content, in the order in which the contents came.
 * An announce with no room for everything starts with the documents that were not listed for the longest time.
+* Matching is bounded: an announce makes at most `MAX_TESTS` comparisons of values, of which each profile gets a share.
+  What is left is matched at the next announces; until then it is not offered to that neighbour.
 * Bounded: neighbours, profiles (twice as many), and the documents that each neighbour is known to have. A profile with
   very many constraints is treated as wanting everything: matching it with a full cache would take seconds.
 """
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
 from functools import lru_cache
 from itertools import chain, takewhile
 from typing import Final, Literal, NamedTuple
 
 from roamcast.bounded import put
+from roamcast.content.clauses import Effort, EffortSpent
 from roamcast.content.event import EventId
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.protocols.neighbours import NeighbourTable
@@ -30,6 +33,8 @@ from roamcast.protocols.opportunistic.messages import MILLISECOND, Listing
 
 MAX_CONSTRAINTS: Final = 256
 """Most constraints in a profile that is matched: more than our own nodes send."""
+MAX_TESTS: Final = 200_000
+"""Most comparisons of values for one announce: some 40 ms."""
 MAX_JUDGED: Final = 128
 """Most contents per profile for which it is remembered whether the profile wants them."""
 MAX_TABLES: Final = 512
@@ -44,7 +49,7 @@ class _Content:
     What announces list about each document is kept in tables, so that an announce can join whole tables.
     """
 
-    __slots__ = ("_ids", "bit", "descriptors", "documents", "expires", "listed", "number", "published", "size")
+    __slots__ = ("_ids", "bit", "descriptors", "documents", "expires", "held", "listed", "number", "published", "size")
 
     def __init__(self, number: int, bit: int, listed: Descriptor) -> None:
         self.number = number
@@ -53,6 +58,8 @@ class _Content:
         """Its bit in masks of contents; a later content may get it when this one has left."""
         self.listed = listed
         """The descriptor of one of its documents, past or present."""
+        self.held = listed.event.held
+        """How many values it has."""
         self.documents: dict[EventId, Held] = {}
         self.descriptors: dict[EventId, Descriptor] = {}
         self.published: dict[EventId, int] = {}
@@ -107,17 +114,21 @@ def _judgements(filter: Filter) -> dict[bytes, bool]:
 class _Profile:
     """A profile that was received, and which of the contents that it was matched with it wants."""
 
-    __slots__ = ("_judged", "asked", "filter", "wanted")
+    __slots__ = ("_judged", "asked", "constraints", "filter", "wanted")
 
     def __init__(self, filter: Filter) -> None:
         self.filter = filter
         self.asked = 0  # the number of the latest content that it was matched with
         self.wanted = 0  # the bits of the contents here that it wants
+        self.constraints = 1 + sum(map(len, filter.alternatives))
         self._judged = _judgements(filter)  # also contents that have left: they often return
 
-    def wants(self, listed: Descriptor) -> bool:
+    def wants(self, content: _Content, effort: Effort) -> bool:
+        """Raises `EffortSpent` if it takes too long to find out."""
+        listed = content.listed
         wants = self._judged.get(listed.content)
         if wants is None:
+            effort.spend(self.constraints * content.held)
             wants = self.filter.matches(listed.event)
             put(self._judged, listed.content, wants, MAX_JUDGED)
         return wants
@@ -145,6 +156,7 @@ class Catalog:
         self._expiring = 0  # how many documents here expire
         self._listed: dict[EventId, int] = {}  # in which announce a document was last listed
         self._announces = 0
+        self._first = 0  # which of the profiles that take turns is the next
 
     # --- What there is ----------------------------------------------------------------------------------------------
 
@@ -217,14 +229,45 @@ class Catalog:
         oldest = next(profile for profile in self._profiles.values() if profile not in used)
         del self._profiles[oldest.filter]
 
-    def _wanted_by(self, profile: _Profile) -> int:
-        """The bits of the contents here that a profile wants."""
-        if profile.asked < self._latest:
-            for content in takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())):
-                if profile.wants(content.listed):
-                    profile.wanted |= content.bit
+    def _asked(self, profiles: Iterable[_Profile]) -> Iterator[_Profile]:
+        """The profiles, one after the other matched with what is new to it, as far as one announce may."""
+        waiting = dict.fromkeys(profiles)
+        left, dear = float(MAX_TESTS), list[_Profile]()
+        for position, profile in enumerate(waiting):
+            new = self._new_to(profile)
+            share = left / (len(waiting) - position)  # what one does not need is left for the others
+            if new and profile.constraints * new[-1].held > share:
+                dear.append(profile)
+                continue
+            left -= self._ask(profile, new, share)
+            yield profile
+        # One content with a long profile may take more than its share: these take turns, one content each.
+        first = self._first % len(dear) if dear else 0
+        for position, profile in enumerate(dear[first:] + dear[:first]):
+            new = self._new_to(profile)
+            least = profile.constraints * new[-1].held
+            if least > left:
+                self._first = first + position
+                break
+            left -= self._ask(profile, new, least)
+            yield profile
+
+    def _new_to(self, profile: _Profile) -> list[_Content]:
+        """The contents that a profile was not matched with, the newest first."""
+        return list(takewhile(lambda content: content.number > profile.asked, reversed(self._contents.values())))
+
+    def _ask(self, profile: _Profile, new: list[_Content], share: float) -> float:
+        """Matches a profile with new contents; returns the comparisons that it took, at most `share`."""
+        effort = Effort(share)
+        try:
+            while new:
+                if profile.wants(new[-1], effort):
+                    profile.wanted |= new[-1].bit
+                profile.asked = new.pop().number
             profile.asked = self._latest
-        return profile.wanted
+        except EffortSpent:
+            return share
+        return share - effort.left
 
     def _contents_of(self, bits: int) -> list[_Content]:
         """In the order in which they came."""
@@ -253,14 +296,19 @@ class Catalog:
         return self._offer
 
     def _wanted_contents(self) -> int:
-        """The bits of the contents that some neighbour wants."""
+        """The bits of the contents that some neighbour wants, as far as matched."""
         bits, latest = 0, self._latest
+        asking: list[_Profile] = []
         for _, known in self._neighbours.items():
             profile = known.value.profile
-            # Most profiles have been matched with all contents: that needs no call.
-            bits |= profile.wanted if profile.asked == latest else self._wanted_by(profile)
-            if bits == self._bits:  # the other profiles cannot add any
-                break
+            bits |= profile.wanted
+            if profile.asked != latest:  # most have been matched with all contents
+                asking.append(profile)
+        if bits != self._bits:
+            for profile in self._asked(asking):
+                bits |= profile.wanted
+                if bits == self._bits:  # the other profiles cannot add any
+                    break
         return bits
 
     def _wanted(self) -> list[Held]:
@@ -269,9 +317,11 @@ class Catalog:
 
     def _missing(self) -> list[Held]:
         wanted: dict[EventId, Held] = {}
+        for _ in self._asked(known.value.profile for _, known in self._neighbours.items()):
+            pass
         for _, known in self._neighbours.items():
             has = known.value.has
-            for content in self._contents_of(self._wanted_by(known.value.profile)):
+            for content in self._contents_of(known.value.profile.wanted):
                 wanted.update((id, held) for id, held in content.documents.items() if id not in has)
         return list(wanted.values())
 

@@ -19,6 +19,7 @@ from msgspec import Meta
 
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.signed import LEAF, Signed, leaves_of, root_of
+from roamcast.content.structure import Decoder, Limits
 from roamcast.errors import ContentError
 from roamcast.protocols.pieces import Cut, Partial
 
@@ -38,7 +39,9 @@ class _Head(msgspec.Struct, frozen=True, array_like=True, forbid_unknown_fields=
     leaves: bytes = b""
 
 
-_decode_head: Final = msgspec.msgpack.Decoder(_Head).decode
+MAX_HEAD: Final = 160 * 1024
+"""Bytes of a head: as many as the type, the attributes and the leaves of an event can have, or more."""
+_HEAD: Final = Decoder[_Head](_Head, Limits(MAX_HEAD))
 
 
 class Descriptor(msgspec.Struct, frozen=True, array_like=True, dict=True):
@@ -113,10 +116,12 @@ class _Opened(NamedTuple):
         return msgspec.structs.replace(self.bare, body=body)
 
 
-def described(id: EventId, prefix: bytes, length: int) -> Descriptor | None:
-    """The descriptor in the first bytes of a document; None if it is incomplete or not a descriptor."""
-    head = _head_of(id, prefix, length)
-    return None if head is None else Descriptor(head.bare, length)
+def described(id: EventId, partial: Partial[Document]) -> Descriptor | None:
+    """The descriptor in the first pieces of a document that came as bytes; None while one of these is missing. Raises
+    `ContentError` if it is not a descriptor: that is found out once, when the last of them has come."""
+    beginning = partial.beginning(_WORD)
+    octets = None if beginning is None else partial.beginning(_end_of_head(beginning, partial.cut))
+    return None if octets is None else Descriptor(_head_of(id, octets, partial.cut.length).bare, partial.cut.length)
 
 
 def assembled(id: EventId, partial: Partial[Document]) -> Document | None:
@@ -124,14 +129,20 @@ def assembled(id: EventId, partial: Partial[Document]) -> Document | None:
     if partial.whole is not None:
         return partial.whole
     octets = partial.prefix()
-    head = _head_of(id, octets, len(octets))
-    return None if head is None else Document(head.whole(octets[head.length :]))
+    try:
+        head = _head_of(id, octets, len(octets))
+    except ContentError:
+        return None
+    return Document(head.whole(octets[head.length :]))
 
 
-def pieces_of_head(id: EventId, partial: Partial[Document]) -> int:
-    """The mask of the pieces that contain the head; of all, if it has none."""
-    head = _head_of(id, partial.prefix(), partial.cut.length)
-    return partial.cut.all if head is None else partial.cut.overlapping(0, head.length)
+def pieces_of_head(partial: Partial[Document]) -> int:
+    """The mask of the pieces that contain the head, by the length that it claims."""
+    return partial.cut.overlapping(0, _end_of_head(partial.prefix(), partial.cut))
+
+
+def _end_of_head(octets: bytes, cut: Cut) -> int:
+    return min(cut.length, _WORD + min(int.from_bytes(octets[:_WORD], "big"), MAX_HEAD))
 
 
 def false_pieces(id: EventId, partial: Partial[Document]) -> int:
@@ -139,7 +150,7 @@ def false_pieces(id: EventId, partial: Partial[Document]) -> int:
     costs its neighbours too, since blocks begin with the payload and pieces with the document."""
     octets = partial.prefix()
     head = _head_of(id, octets, len(octets))
-    if head is None or head.bare.signed is None:
+    if head.bare.signed is None:
         return partial.cut.all
     block = head.bare.signed.block or len(octets)
     found = leaves_of(octets[head.length :], block)
@@ -157,18 +168,15 @@ def _bare(event: Event, signed: Signed, length: int, leaves: bytes) -> Event:
     return msgspec.structs.replace(event, body=msgspec.structs.replace(signed, root=root_of(length, leaves)))
 
 
-def _head_of(id: EventId, octets: bytes, whole: int) -> _Opened | None:
-    """The head in the first bytes of a document of `whole` bytes."""
+def _head_of(id: EventId, octets: bytes, whole: int) -> _Opened:
+    """The head in the first bytes of a document of `whole` bytes. Raises `ContentError` if there is none."""
     length = _WORD + int.from_bytes(octets[:_WORD], "big")
     if len(octets) < max(_WORD, length):
-        return None
-    try:
-        head = _decode_head(octets[_WORD:length])
-        event = Event(head.type, head.attributes, b"", id)
-    except (msgspec.MsgspecError, ContentError, UnicodeDecodeError, RecursionError):
-        return None
+        raise ContentError("a document ends before its descriptor does")
+    head = _HEAD.decode(octets[_WORD:length])
+    event = Event(head.type, head.attributes, b"", id)
     if head.signed is not None:
         if head.signed.payload or head.signed.root:
-            return None
+            raise ContentError("a head has the payload, or what stands for it, twice")
         event = _bare(event, head.signed, max(0, whole - length), head.leaves)
     return _Opened(event, length, head.leaves)

@@ -8,6 +8,7 @@ from typing import Final
 
 from roamcast.bounded import put
 from roamcast.content.event import EventId
+from roamcast.errors import ContentError
 from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS
@@ -93,22 +94,28 @@ class Incoming:
                 self._partials.pop(key)
         elif partial.complete:
             whole = assembled(id, partial)
-            if whole is not None and not self._port.authentic(whole.event):
-                self._drop_forged(key, partial)
+            if whole is None or not self._port.authentic(whole.event):
+                self._drop_forged(key, partial, whole)
                 return
             self._partials.pop(key)
             self._complete(now, header, whole)
         elif not self._may_be_wanted(key, partial) and (passed is None or passed.done):
             self._partials.pop(key)
 
-    def _drop_forged(self, key: Key, partial: Partial[Document]) -> None:
+    def _drop_forged(self, key: Key, partial: Partial[Document], whole: Document | None) -> None:
         """Drops the pieces of a complete document that are not its author's: the others are worth keeping."""
-        id = key[0]
-        listed = described(id, partial.prefix(), partial.cut.length)
-        is_head_true = listed is not None and self._port.authentic(listed.event)
-        self._partials.drop(key, false_pieces(id, partial) if is_head_true else pieces_of_head(id, partial))
-        self._wishes.forget(id)
-        self._port.note("forged")
+        listed = None if whole is None else described(key[0], partial)
+        if listed is not None and self._port.authentic(listed.event):
+            self._partials.drop(key, false_pieces(key[0], partial))
+            self._port.note("forged")
+        else:
+            self._drop_head(key, partial, "malformed" if whole is None else "forged")
+        self._wishes.forget(key[0])
+
+    def _drop_head(self, key: Key, partial: Partial[Document], why: str) -> None:
+        """Drops the pieces of a false head: whoever sent them need not be the document's author."""
+        self._partials.drop(key, pieces_of_head(partial))
+        self._port.note(why)
 
     def timer(self, now: Time, key: Gather) -> None:
         """Handles the timer of a broadcast that this node passes on: no more pieces may come."""
@@ -147,15 +154,18 @@ class Incoming:
         if id in self._kept:
             return True
         if partial.whole is None:
-            listed = described(id, partial.prefix(), partial.cut.length)
+            try:
+                listed = described(id, partial)
+            except ContentError:
+                self._drop_head(key, partial, "malformed")
+                return True
         else:
             head = partial.whole.head_pieces(partial.cut)
             listed = partial.whole.descriptor if partial.have & head == head else None
         if listed is None:
             return True
         if not self._port.authentic(listed.event):
-            self._partials.drop(key, pieces_of_head(id, partial))
-            self._port.note("forged")
+            self._drop_head(key, partial, "forged")
             return True
         _, kept = self._interest.judge(listed)
         if kept:
@@ -164,12 +174,9 @@ class Incoming:
             self._holdings.refuse(id)
         return kept
 
-    def _complete(self, now: Time, header: Header, document: Document | None) -> None:
-        """Handles a complete document; None if the pieces turned out not to be a document."""
+    def _complete(self, now: Time, header: Header, document: Document) -> None:
+        """Handles a complete document."""
         id = header.document
-        if document is None:
-            self._port.note("malformed")
-            return
         wanted, kept = self._interest.judge(document.descriptor)
         self._wishes.forget(id)
         if not kept:

@@ -18,6 +18,8 @@ from roamcast.protocols.opportunistic.messages import Announce
 
 _REMEMBERED: Final = 2048
 """How many judgements are remembered."""
+MAX_JUDGED: Final = 1000
+"""Contents of one announce that are matched with the subscriptions: it takes some 30 ms. The rest is at its next."""
 _FEW: Final = 4
 """Up to this many subscriptions, matching them one by one is faster than the index."""
 
@@ -60,11 +62,19 @@ class Interest:
         return known
 
     def missing(self, announce: Announce, holdings: Holdings) -> list[int]:
-        """The documents of a catalog that would be kept here and are not settled, as positions in the catalog."""
+        """The documents of a catalog that would be kept here and are not settled, as positions in the catalog. Of more
+        than `MAX_JUDGED` new contents, the first."""
         listing, judged = announce.listing, self._by_content
         found: list[EventId] = []
+        left = MAX_JUDGED
         for content, ids in listing.contents.items():
-            _, kept = judged.get(content) or self.judge(listing.one_of(ids))
+            known = judged.get(content)
+            if known is None:
+                if not left:  # the others when they are announced again
+                    break
+                left -= 1
+                known = self.judge(listing.one_of(ids))
+            _, kept = known
             if kept:
                 found += holdings.unsettled(ids)  # a set, but the positions are sorted below
         return sorted([listing.places[id] for id in found]) if found else []

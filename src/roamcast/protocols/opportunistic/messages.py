@@ -19,7 +19,7 @@ from msgspec import Meta
 
 from roamcast.content.event import INT_MAX, INT_MIN, EventId
 from roamcast.content.filter import Filter
-from roamcast.protocols.messages import MAX_PIECES, Bulk, Message, Role
+from roamcast.protocols.messages import LONGEST, MAX_PIECES, Bulk, Message, Role
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
 from roamcast.protocols.pieces import Cut, cut_of
 from roamcast.protocols.relays import MAX_CLAIMED, Claim
@@ -86,6 +86,8 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
     """
 
     role: ClassVar[Role] = "beacon"
+    longest: ClassVar[int | None] = LONGEST
+    elements: ClassVar[int] = 2**16  # some thousand descriptors
 
     serial: Number
     """The announce's number; its origin's next announce has a greater one."""
@@ -147,6 +149,9 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
 class Request(Message, frozen=True, tag="request"):
     """Documents that a node requests from an announcer; sent back along the path that the announce took."""
 
+    longest: ClassVar[int | None] = 2**17
+    elements: ClassVar[int] = 2**14  # a document in part has 64 masks
+
     route: Route
     documents: Annotated[tuple[Id, ...], Meta(max_length=MAX_LISTED)]
     size: Annotated[int, Meta(ge=1)]
@@ -199,6 +204,7 @@ class Piece(Message, frozen=True, tag="piece"):
     """One piece of a document."""
 
     role: ClassVar[Role] = "data"
+    longest: ClassVar[int | None] = 2**16
 
     header: Header
     number: Number

@@ -11,10 +11,11 @@ import msgspec
 
 from roamcast.content.event import Event, EventId, Scalar
 from roamcast.content.signed import Signed
+from roamcast.content.structure import Decoder, Limits
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Port
 from roamcast.protocols.opportunistic.cache import Held
-from roamcast.protocols.opportunistic.documents import Document
+from roamcast.protocols.opportunistic.documents import MAX_HEAD, Document
 
 _ABOUT: Final = "document/"
 _PAYLOAD: Final = "payload/"
@@ -36,7 +37,7 @@ class _About(msgspec.Struct, frozen=True, array_like=True):
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
-_decode: Final = msgspec.msgpack.Decoder(_About).decode
+_DECODER: Final = Decoder[_About](_About, Limits(MAX_HEAD + 64))
 
 
 def keep(port: Port, held: Held) -> None:
@@ -61,9 +62,9 @@ def restored(kept: Mapping[str, bytes]) -> Iterator[Held]:
         if id == key or payload is None:
             continue
         try:
-            about = _decode(value)
+            about = _DECODER.decode(value)
             document = Document(about.event(payload, int(id)))
-        except (msgspec.MsgspecError, ContentError, ValueError):
+        except (ContentError, ValueError):
             continue
         found.append(Held(document, about.published, about.arrived, about.arrived, False, about.expires, about.hops))
     yield from sorted(found, key=lambda held: (held.arrived, held.document.id))

@@ -34,6 +34,7 @@ import msgspec
 from msgspec import Meta
 
 from roamcast.bounded import put
+from roamcast.content.clauses import Effort
 from roamcast.content.covering import summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
@@ -52,8 +53,14 @@ RETRY: Final = SECOND
 MAX_SUMMARY: Final = 1024
 """Most bytes of the filter that replaces everything a neighbour wants, if that is more than the table holds."""
 
-SUMMARY_EFFORT: Final = 200_000
+SUMMARY_EFFORT: Final = 20_000
 """Effort of making it (`content.clauses.Effort`); only an attacker's filters need more."""
+
+COVER_EFFORT: Final = 30_000
+"""Effort of comparing filters in one call, to find out which cover which; only an attacker's need more."""
+
+MAX_TOTAL: Final = 8192
+"""Most constraints kept of all neighbours together: who brings more gets a summary."""
 
 MAX_LOST: Final = 64
 """Most lost links whose routes are kept; the one lost first makes room."""
@@ -265,6 +272,7 @@ class SubscriptionForwarding(_Forwarder):
         self._interests = Interests()
         self._deferred: dict[Node, int] = {}  # lost neighbours whose routes are kept, with the number of the loss
         self._losses = 0
+        self._effort = Effort(COVER_EFFORT)  # what is left of it for comparing filters in this call
         self._missed: dict[Node, None] = {}  # nodes that advertised before the link came up here, oldest first
         self._note_local()
 
@@ -319,7 +327,7 @@ class SubscriptionForwarding(_Forwarder):
             for node, link in self._links.items():
                 # It is new to a neighbour if only the neighbour itself wanted it before.
                 if node != origin and len(interest.origins) - (node in interest.origins) == 1:
-                    link.advertised.add(interest)
+                    link.advertised.add(interest, self._effort)
 
     def _unwant(self, filters: Iterable[Filter], origin: Origin) -> None:
         for filter in filters:
@@ -328,7 +336,7 @@ class SubscriptionForwarding(_Forwarder):
                 continue
             for node, link in self._links.items():
                 if node != origin and not interest.applies_to(node):
-                    link.advertised.remove(interest)
+                    link.advertised.remove(interest, self._effort)
 
     def _forget_doubted(self, neighbour: Node) -> None:
         self._deferred.pop(neighbour, None)
@@ -336,7 +344,7 @@ class SubscriptionForwarding(_Forwarder):
 
     def _bound(self, neighbour: Node, most: int) -> None:
         """Bounds what we store for one neighbour: at worst, too much is sent to it."""
-        if self._interests.weight(neighbour) > most:
+        if self._interests.weight(neighbour) > most or self._interests.total > MAX_TOTAL:
             self.port.note("summarised")
             wanted = self._interests.wanted(neighbour)
             summary = summarise(wanted, MAX_SUMMARY, SUMMARY_EFFORT)
@@ -351,7 +359,7 @@ class SubscriptionForwarding(_Forwarder):
         link = self._links[neighbour] = _Link(self.rng.randint(1, MAX_SESSION))
         for interest in self._interests:
             if interest.applies_to(neighbour):
-                link.advertised.add(interest)
+                link.advertised.add(interest, self._effort)
         self._tell_changes()
         if neighbour in self._missed:
             del self._missed[neighbour]
@@ -409,6 +417,8 @@ class SubscriptionForwarding(_Forwarder):
     # --- Advertising ------------------------------------------------------------------------------------------------
 
     def _tell_changes(self) -> None:
+        """Sends what has changed: the last thing in every call that changes something."""
+        self._effort = Effort(COVER_EFFORT)
         for neighbour, link in self._links.items():
             added, removed = link.advertised.take_changes()
             if not link.serial and added:

@@ -38,6 +38,7 @@ class Routes(Message, frozen=True, tag="routes"):
     """
 
     urgent: ClassVar[bool] = True
+    longest: ClassVar[int | None] = 16 * 1024  # one filter of the greatest length is alone in its message
 
     session: Annotated[int, Meta(ge=1, le=MAX_SESSION)]
     """Drawn by the sender each time the link comes up on its side."""

@@ -7,12 +7,13 @@ hid are advertised.
 """
 
 from collections.abc import Iterator, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from typing import Final
 
 import msgspec
 
-from roamcast.content.clauses import Clause, clauses_of
+from roamcast.content.clauses import NO_LIMIT, Clause, Effort, EffortSpent, clauses_of
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
@@ -21,6 +22,11 @@ from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS
 
 Origin = Node | None
 """A neighbour; None for the node's own applications."""
+
+MATCH_EFFORT: Final = 80_000
+"""Tests for one event: some 20 ms. Only an attacker's filters and events need more."""
+_AT_ONCE: Final = 8
+"""Constraints that are compared in the time that it takes to begin a comparison of two filters."""
 
 MESSAGE_BYTES: Final = 1200
 """Bytes of filters in one message: with its header it fits into one frame without fragments."""
@@ -37,12 +43,16 @@ class Interest:
     """The length of the filter's encoding."""
     weight: int
     """How many constraints it has; an empty alternative or filter counts as one."""
+    compared: int
+    """How many of its constraints one constraint may have to be compared with, to tell whether it is covered."""
     origins: dict[Origin, None] = field(default_factory=dict)
 
     @classmethod
     def of(cls, filter: Filter) -> "Interest":
         weight = max(1, sum(max(1, len(conjunction)) for conjunction in filter.alternatives))
-        return cls(filter, clauses_of([filter]), len(msgspec.msgpack.encode(filter)), weight)
+        clauses = clauses_of([filter])
+        compared = sum(max(1, clause.depth) for clause in clauses)
+        return cls(filter, clauses, len(msgspec.msgpack.encode(filter)), weight, compared)
 
     def covers(self, other: "Interest") -> bool:
         """Like `covering.covers`: whether this visibly matches everything that the other matches."""
@@ -53,6 +63,11 @@ class Interest:
             else:
                 return False
         return True
+
+    def covers_within(self, other: "Interest", effort: Effort) -> bool:
+        """The same. Raises `EffortSpent` if it takes more than the effort."""
+        effort.spend(1 + self.weight * other.compared // _AT_ONCE)
+        return self.covers(other)
 
     def applies_to(self, neighbour: Node) -> bool:
         """Whether somebody other than the neighbour wants it: it is not advertised back to its only origin."""
@@ -119,52 +134,86 @@ class Interests:
     def doubted(self, origin: Origin) -> list[Filter]:
         return [interest.filter for interest, sure in self._wanted.get(origin, {}).items() if not sure]
 
+    @property
+    def total(self) -> int:
+        """How many constraints the table holds for all origins."""
+        return sum(self._weights.values())
+
     def match(self, event: Event) -> list[Interest]:
-        """The interests of neighbours, present or lost, that match an event."""
-        return self._index.match(event)
+        """The interests of neighbours, present or lost, that match an event; or all, if it takes too long to tell."""
+        try:
+            return self._index.match(event, Effort(MATCH_EFFORT))
+        except EffortSpent:
+            return [interest for interest in self._interests.values() if interest in self._index]
 
 
 class Advertised:
-    """What was advertised to one neighbour, and the changes since they were last taken."""
+    """What was advertised to one neighbour, and the changes since they were last taken.
+
+    Comparing filters is bounded: each change has an `Effort`. When that is spent, a filter counts as not covered; it is
+    then advertised although another covers it, which costs some bytes and loses nothing.
+    """
 
     def __init__(self) -> None:
         self._visible: dict[Interest, None] = {}
         self._hidden: dict[Interest, Interest | None] = {}  # with what covers it; None: no event can match it
+        self._under: dict[Interest, dict[Interest, int]] = {}  # by what covers them: those hidden, with their numbers
+        self._hidings = 0
         self._changes: dict[Interest, bool] = {}  # advertised (true) or withdrawn
 
-    def add(self, interest: Interest) -> None:
+    def add(self, interest: Interest, effort: Effort = NO_LIMIT) -> None:
         """An interest applies to the neighbour from now on."""
-        cover = self._cover(interest)
+        cover = self._cover(interest, effort)
         if cover is not None or not interest.clauses:
-            self._hidden[interest] = cover
+            self._hide(interest, cover)
             return
-        narrower = {other: None for other in self._visible if interest.covers(other)}
-        for hidden, by in self._hidden.items():
-            if by in narrower:
+        for other in self._narrower(interest, effort):
+            for hidden, number in self._under.pop(other, {}).items():
                 self._hidden[hidden] = interest
-        for other in narrower:
+                self._under.setdefault(interest, {})[hidden] = number
             self._withdraw(other)
-            self._hidden[other] = interest
+            self._hide(other, interest)
         self._visible[interest] = None
         self._change(interest, added=True)
 
-    def remove(self, interest: Interest) -> None:
+    def remove(self, interest: Interest, effort: Effort = NO_LIMIT) -> None:
         """An interest no longer applies to the neighbour."""
         if interest in self._hidden:
-            del self._hidden[interest]
+            cover = self._hidden.pop(interest)
+            if cover is not None:
+                del self._under[cover][interest]
             return
         self._withdraw(interest)
-        orphans = [hidden for hidden, by in self._hidden.items() if by is interest]
+        under = self._under.pop(interest, {})
+        orphans = sorted(under, key=under.__getitem__)  # those hidden first come first
         for orphan in orphans:
             del self._hidden[orphan]
         for orphan in orphans:
-            self.add(orphan)
+            self.add(orphan, effort)
 
-    def _cover(self, interest: Interest) -> Interest | None:
-        for other in self._visible:
-            if other.covers(interest):
-                return other
+    def _hide(self, interest: Interest, cover: Interest | None) -> None:
+        self._hidden[interest] = cover
+        if cover is not None:
+            self._hidings += 1
+            self._under.setdefault(cover, {})[interest] = self._hidings
+
+    def _cover(self, interest: Interest, effort: Effort) -> Interest | None:
+        if effort.left > 0:
+            with suppress(EffortSpent):
+                for other in self._visible:
+                    if other.covers_within(interest, effort):
+                        return other
         return None
+
+    def _narrower(self, interest: Interest, effort: Effort) -> list[Interest]:
+        """What is advertised and covered by an interest, as far as the effort tells."""
+        found: list[Interest] = []
+        if effort.left > 0:
+            with suppress(EffortSpent):
+                for other in self._visible:
+                    if interest.covers_within(other, effort):
+                        found.append(other)
+        return found
 
     def _withdraw(self, interest: Interest) -> None:
         del self._visible[interest]

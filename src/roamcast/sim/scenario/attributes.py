@@ -42,7 +42,7 @@ class Attributes(SomeNodes, frozen=True, kw_only=True, forbid_unknown_fields=Tru
             try:
                 check_text(name, "an attribute's name")
                 for value in values_of(drawn):
-                    check_scalar(value, f"attribute {name!r}")
+                    check_scalar(value, "attribute", name)
             except (ContentError, ValueError) as problem:
                 yield f"set.{name}", str(problem)
 
