@@ -33,7 +33,7 @@ BATCH: Final = 200
 PLACE: Final = Place(9, 3, 1, 3 << 32, (9, 11))
 SAID: Final = (
     Hello(NODE, 5 << 32),
-    Rreq(11, 1, 0, 2, 3, 2 << 32, 0, False, None),
+    Rreq(11, 1, 0, 2, 3, 2 << 32, 127, False, None),
     Rrep(NODE, 1, 0, 11, 9, 3, 1, 0, 9 << 32, True, (9, 11)),
     Mact(11, 1, "join", NODE, 1 << 32),
     Mact(NODE, 1, "update", 0, 0, PLACE),

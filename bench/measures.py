@@ -20,6 +20,7 @@ import time
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import numpy as np
 import pyarrow as pa
 import pyarrow.parquet as pq
@@ -36,6 +37,7 @@ from roamcast.content.rows import filter_rows
 from roamcast.facts.schema import COUNTERS
 from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import session
+from roamcast.sim.scenario.scenario import check
 from roamcast.units import SECOND
 
 RUNS: Final = 200
@@ -43,6 +45,13 @@ SEEDS: Final = 10
 NODES: Final = 100
 DURATION: Final = 1000
 WARMUP: Final = 60
+SCENARIO: Final = {
+    "nodes": NODES,
+    "duration": DURATION,
+    "warmup": WARMUP,
+    "area": {"width": 1000, "height": 1000},
+    "protocol": {"name": "flooding"},
+}
 CATEGORIES: Final = 4
 BOUNDS: Final = (10, 20, 30, 40, 50)
 """Prices are below 50, so a filter on one category and a bound matches 0.15 of the events on average."""
@@ -138,7 +147,8 @@ def write_campaign(out: Path, millions: float) -> int:
         deliveries += dict(rows)["deliver"]
         variant, seed = divmod(number, SEEDS)
         place = {"experiment": "bench", "variant": f"v{variant}", "point": 0, "axes": "{}", "seed": seed}
-        planned.append({"run": name, **place, "scenario": "{}", "folder": ".", "estimate": 1.0})
+        scenario = msgspec.json.encode(check({**SCENARIO, "seed": number}, "bench", Path())).decode()
+        planned.append({"run": name, **place, "scenario": scenario, "folder": ".", "estimate": 1.0})
         described = {"simulated": float(DURATION), "warmup": float(WARMUP), "nodes": NODES, "protocol": "none"}
         files = {table: facts_file(out, table, name) for table, _ in rows}
         described |= {"digest": digest_of(files)}

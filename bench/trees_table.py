@@ -1,9 +1,9 @@
 """What the trees reach and what it costs: TC, TC*, NR, NI and MS of COMAN and MAODV, with the effect of each choice.
 
-Table I of the paper on COMAN with a side of 750 m, 150 m range and 1 m/s, no dummy traffic, and waits of one second for
-replies; with the ideal medium, and with 802.11, where frames get lost. TC, TC* and reach take a link for up until one
-of its ends notices, as the paper does; the physical ones go by the links that are there. Measured by the functions of
-the pipeline's measures, without Spark.
+Table I of the paper on COMAN with 150 m range, 5 m/s and no dummy traffic, in a dense area and in a sparse one. Every
+variant changes one thing of what both protocols share. TC, TC* and reach take a link for up until one of its ends
+notices, as the paper does; the physical ones go by the links that are there. Measured by the functions of the
+pipeline's measures, without Spark.
 """
 
 import math
@@ -20,38 +20,44 @@ from roamcast.sim.run import run as run_scenario
 from roamcast.sim.scenario.scenario import check, read
 
 SCENARIO: Final = Path(roamcast.papers.__file__).parent / "scenarios" / "coman.toml"
-SEEDS: Final = range(1, 11)
-T_95: Final = 2.262
-"""The quantile of Student's distribution with nine degrees of freedom."""
-DURATION, WARMUP, SIDE, RANGE, SPEED = 300.0, 60.0, 750.0, 150.0, 1.0
-ALL: Final = {"reply_wait": 1.0, "retry_wait": 1.0, "hearing": "any"}
+SEEDS: Final = range(1, 4)
+T_95: Final = 4.303
+"""The quantile of Student's distribution with two degrees of freedom."""
+PAIRED: Final = range(11, 19)
+PAIRED_T_95: Final = 2.365
+DOUBTFUL: Final = ("all replies", "links to children break", "updates by unicast")
+DURATION, WARMUP, SIDES, SPEED = 260.0, 60.0, (750.0, 2000.0), 5.0
 
-VARIANTS: Final[dict[str, tuple[str, dict[str, Any]]]] = {
-    "coman": ("coman", {}),
-    "coman, tie and readopt as maodv": ("coman", {"tie": "first", "readopt": False}),
-    "maodv": ("maodv", {"readopt": False}),
-    "maodv, tie by leader": ("maodv", {"tie": "leader", "readopt": False}),
-    "maodv, readopt": ("maodv", {"readopt": True}),
-    "maodv, stronger": ("maodv", {"tie": "leader", "readopt": True}),
-    "coman, unicasts break nothing": ("coman", {"unicast_breaks": False}),
+CHANGES: Final[dict[str, dict[str, Any]]] = {
+    "": {},
+    "hearing own messages": {"hearing": "any"},
+    "children taken back": {"readopt": True},
+    "tie by leader": {"tie": "leader"},
+    "requests everywhere": {"expanding": False},
+    "updates by unicast": {"updates": "unicast"},
+    "all replies": {"replies": "all"},
+    "outdated members pass on": {"outdated": "pass on"},
+    "links to children break": {"children_break": True},
 }
-COLUMNS: Final = (
-    *("TC", "TC*", "reach", "physical TC", "physical TC*", "physical reach"),
-    *("NR", "NI", "MS", "transmissions", "repairs", "repaired"),
-)
+VARIANTS: Final = {
+    ", ".join(filter(None, (protocol, name))): (protocol, changes)
+    for protocol in ("coman", "maodv")
+    for name, changes in CHANGES.items()
+}
+COLUMNS: Final = ("TC", "TC*", "reach", "physical reach", "NR", "NI", "MS", "repairs", "repaired")
 
 
-def measured(medium: str, protocol: str, parameters: dict[str, Any], seed: int) -> dict[str, float]:
+def measured(side: float, protocol: str, parameters: dict[str, Any], seed: int) -> dict[str, float]:
     """One run."""
+    shared = read(SCENARIO)
     raw = {
-        **read(SCENARIO),
+        **shared,
         "duration": DURATION,
         "warmup": WARMUP,
         "seed": seed,
-        "area": {"width": SIDE, "height": SIDE},
+        "area": {"width": side, "height": side},
         "movement": {"model": "random-waypoint", "speed": [SPEED, SPEED]},
-        "mac": {"model": medium, "rate": 2},
-        "protocol": {"name": protocol, "parameters": ALL | parameters},
+        "protocol": {"name": protocol, "parameters": shared["protocol"]["parameters"] | parameters},
     }
     sink = MemorySink()
     scenario = check(raw, "bench", Path())
@@ -62,13 +68,10 @@ def measured(medium: str, protocol: str, parameters: dict[str, Any], seed: int) 
         "TC": values["tree_connected"],
         "TC*": values["tree_matched"],
         "reach": values["tree_reach"],
-        "physical TC": values["tree_connected_physical"],
-        "physical TC*": values["tree_matched_physical"],
         "physical reach": values["tree_reach_physical"],
         "NR": values["reconfiguration_nodes"],
         "NI": values["repair_nodes"],
         "MS": values["repair_messages"],
-        "transmissions": values["repair_transmissions"],
         "repairs": (values["repairs"] or 0) / ((DURATION - WARMUP) / 60),
         "repaired": values["repairs_succeeded"],
     }
@@ -76,23 +79,37 @@ def measured(medium: str, protocol: str, parameters: dict[str, Any], seed: int) 
 
 
 def run() -> None:
-    for medium in ("ideal", "dcf"):
-        table(medium)
+    for side in SIDES:
+        table(side)
+    differences()
 
 
-def table(medium: str) -> None:
-    print(f"{SIDE:.0f} m, {RANGE:.0f} m, {SPEED:.0f} m/s, medium {medium}, waits of 1 s; {len(SEEDS)} seeds of")
-    print(f"{DURATION - WARMUP:.0f} s after {WARMUP:.0f} s; mean and 95 % interval; repairs a minute")
+def table(side: float) -> None:
+    print(f"side {side:.0f} m, {SPEED:.0f} m/s; {len(SEEDS)} seeds of {DURATION - WARMUP:.0f} s after {WARMUP:.0f} s;")
+    print("mean and 95 % interval; repairs a minute")
     print(f"| variant | {' | '.join(COLUMNS)} |")
     print(f"|---|{'---|' * len(COLUMNS)}")
     for name, (protocol, parameters) in VARIANTS.items():
-        rows = [measured(medium, protocol, parameters, seed) for seed in SEEDS]
+        rows = [measured(side, protocol, parameters, seed) for seed in SEEDS]
         cells = (_cell([row[column] for row in rows]) for column in COLUMNS)
         print(f"| {name} | {' | '.join(cells)} |", flush=True)
 
 
-def _cell(values: list[float]) -> str:
-    return f"{mean(values):.3g} ± {T_95 * stdev(values) / math.sqrt(len(values)):.2g}"
+def differences() -> None:
+    """By seed, which shows more with as many runs: of changes that the tables leave in doubt."""
+    print(f"COMAN, side {SIDES[0]:.0f} m: differences from the first by seed, {len(PAIRED)} others")
+    first = [measured(SIDES[0], "coman", {}, seed) for seed in PAIRED]
+    for name in DOUBTFUL:
+        changed = [measured(SIDES[0], "coman", CHANGES[name], seed) for seed in PAIRED]
+        cells = (
+            _cell([after[column] - before[column] for after, before in zip(changed, first, strict=True)], PAIRED_T_95)
+            for column in COLUMNS
+        )
+        print(f"| {name} | {' | '.join(cells)} |", flush=True)
+
+
+def _cell(values: list[float], t_95: float = T_95) -> str:
+    return f"{mean(values):.3g} ± {t_95 * stdev(values) / math.sqrt(len(values)):.2g}"
 
 
 if __name__ == "__main__":

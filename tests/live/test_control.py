@@ -159,7 +159,7 @@ def test_publishing_in_json(tmp_path: Path) -> None:
         ("", "not understood"),
         ("[]", "not understood"),
         ("{", "not understood"),
-        ("[" * 100_000, "not understood"),
+        ("[" * 100_000, "more than 4096 values, names and lists"),
         ('{"type": 5}', "not understood"),
         ('{"typ": "x"}', "not understood"),
         ('{"payload": "?"}', "not understood"),
@@ -191,9 +191,12 @@ def test_requests_are_bounded_and_forms_are_none(tmp_path: Path) -> None:
             json_type = {"Content-Type": "application/json"}
             long = await answer(http.post("/publish", data=b"x" * (MAX_REQUEST + 1), headers=json_type))
             assert long == (413, {"error": f"a request may have {MAX_REQUEST} bytes"})
-            text = {"attributes": {"a": "x" * MAX_EVENT}}
-            status, told = await answer(http.post("/publish", json=text))
+            octets = {"payload": base64.b64encode(bytes(MAX_EVENT)).decode()}
+            status, told = await answer(http.post("/publish", json=octets))
             assert (status, told["error"].split(":")[1]) == (400, f" the longest has {MAX_EVENT}")
+            for body, words in (("x" * 16_384, "not 16385"), ([1] * 513, "512 values"), ([1] * 5000, "more than 4096")):
+                status, told = await answer(http.post("/publish", json={"attributes": {"a": body}}))
+                assert (status, words in told["error"]) == (400, True), told
             assert (await answer(http.get("/nothing")))[0] == 404
             assert (await answer(http.put("/publish")))[0] == 405
             assert await answer(http.get("/publish")) == (426, {"error": "a WebSocket is expected here"})

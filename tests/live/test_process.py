@@ -11,7 +11,7 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from live.nodes import ENVIRONMENT, facts, process, run, until
+from live.nodes import ENVIRONMENT, Relay, facts, process, run, take, until
 from roamcast.content.event import event_id
 from roamcast.content.subscription import Publication
 from roamcast.live.client import Client, ClientError
@@ -100,3 +100,53 @@ def test_a_node_that_cannot_start_says_why(tmp_path: Path) -> None:
     assert answer.returncode == 2
     assert answer.stderr.startswith("error: a node needs the network's key")
     assert list(tmp_path.iterdir()) == []
+
+
+STOPPED = 60.0
+"""Seconds; longer than any neighbour, connection or frame is waited for."""
+
+
+class Learning(Relay):
+    """An air that learns its members from what they send."""
+
+    def datagram_received(self, data: bytes, addr: tuple[str, int]) -> None:
+        if addr not in self.members:
+            self.members.append(addr)
+        super().datagram_received(data, addr)
+
+
+@pytest.mark.slow
+def test_a_node_that_was_stopped_for_a_minute_goes_on(tmp_path: Path) -> None:
+    """As when a device sleeps. The listener's connection is the same before and after; what others published meanwhile,
+    `opportunistic` carries and brings; nothing comes twice."""
+
+    async def test() -> None:
+        relay = Learning()
+        host, port = await relay.open()
+        options = "--protocol", "opportunistic", "--set", "interval=1", "--sync", "normal"
+        with (
+            process(tmp_path, 1, *options, air=f"{host}:{port}") as one,
+            process(tmp_path, 2, *options, air=f"{host}:{port}") as two,
+        ):
+            for node in (one, two):
+                await asyncio.to_thread(node.ready)
+            async with Client(one.control) as near, Client(two.control) as far, near.subscribe("n >= 0") as events:
+                await far.publish({"n": 0})
+                assert [event.attributes["n"] for event in await take(events, 1)] == [(0,)]
+                os.kill(one.popen.pid, signal.SIGSTOP)
+                try:
+                    for number in range(1, 11):
+                        await far.publish({"n": number})
+                        await asyncio.sleep(STOPPED / 10)
+                finally:
+                    os.kill(one.popen.pid, signal.SIGCONT)
+                assert sorted(event.attributes["n"][0] for event in await take(events, 10)) == list(range(1, 11))
+                await near.publish({"n": 11})
+                assert [event.attributes["n"] for event in await take(events, 1)] == [(11,)]
+        relay.close()
+
+    async def bounded() -> None:
+        async with asyncio.timeout(STOPPED + 60):
+            await test()
+
+    asyncio.run(bounded())

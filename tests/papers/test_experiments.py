@@ -33,8 +33,8 @@ CONTEXT_NAMES = ["context-3a", "context-3b", "context-4a", "context-4b", "contex
 COMAN_NAMES = [
     *("coman-9", "coman-9d", "coman-9-250", "coman-9d-250"),
     *("coman-11", "coman-11-side", "coman-11-250", "coman-11-side-250"),
-    *("coman-12", "coman-causes-12", "coman-13", "coman-13-250"),
-    *("coman-causes", "coman-parts", "coman-parts-traffic"),
+    *("coman-12", "coman-12b", "coman-causes-12", "coman-13", "coman-13-250"),
+    *("coman-causes", "coman-links", "coman-parts", "coman-parts-traffic"),
 ]
 
 # Seconds of CPU of a run of the reference scenario, as bench/hint_reference.py measures it, rounded up.

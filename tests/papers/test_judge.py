@@ -96,6 +96,24 @@ def test_one_seed_says_nothing_about_the_interval() -> None:
     assert result("rises", rising, term("a_delivery"), exact=False).outcome == OPEN
 
 
+@pytest.mark.parametrize(
+    ("last", "outcome"),
+    [
+        ((0.68, 0.68), HOLDS),  # 15 % below 0.8
+        ((0.72, 0.72), HOLDS),  # 10 %: the border counts
+        ((0.73, 0.73), FAILS),
+        ((0.63, 0.63), FAILS),
+        ((0.8, 0.8), FAILS),
+        ((0.67, 0.69), OPEN),  # 15 % ± 12.706 · 1.25 %
+    ],
+)
+def test_a_fall_by_about_a_share_of_the_first_point(last: Seeds, outcome: str) -> None:
+    """Within 0.05 of 0.15, relative to the first."""
+    values = table(a_delivery={1: (0.8, 0.8), 24: last})
+    found = result("falls by about", values, term("a_delivery"), value=0.15)
+    assert found.outcome == outcome
+
+
 # --- Against a value ------------------------------------------------------------------------------------------------
 
 

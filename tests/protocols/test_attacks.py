@@ -28,6 +28,8 @@ BOUND = 0.2
 @pytest.mark.parametrize("attack", ATTACKS, ids=lambda attack: attack.__name__)
 def test_no_call_takes_long(attack: Callable[[], Iterator[Input]]) -> None:
     spent, call = slowest(attack)
+    if spent >= BOUND:  # the machine, or the call?
+        spent, call = slowest(attack, times=2)
     assert spent < BOUND, call
 
 

@@ -23,6 +23,7 @@ from roamcast.cli.campaign_options import (
     print_plan,
     tell_failures,
 )
+from roamcast.cli.readings import explore_papers
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim, load_claims
 from roamcast.papers.until import Decided
@@ -46,6 +47,11 @@ PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its
     is_flag=True,
     help="Add seeds only for claims that are not decided yet; --seeds is then the most.  [default: all seeds]",
 )
+@click.option(
+    "--readings",
+    is_flag=True,
+    help="Find the one reading of the paper under which most of its main points come out, and judge it on fresh seeds.",
+)
 @campaign_options
 @click.option("--plan", "task", flag_value="plan", help="List the runs and estimate their time, without running them.")
 @click.option("--explain", "task", flag_value="explain", help="Print the complete scenarios of the experiments.")
@@ -57,6 +63,7 @@ def papers(
     names: tuple[str, ...],
     quick: bool,
     until_decided: bool,
+    readings: bool,
     options: CampaignOptions,
     task: str | None,
     as_json: bool,
@@ -71,6 +78,13 @@ def papers(
         data.check_names(names)
         listed = _listed(data.load(), claims)
         click.echo(json.dumps(listed, ensure_ascii=False) if as_json else "\n".join(_list(listed)))
+        return
+    if readings:
+        if until_decided or options.seeds is not None or task == "explain":
+            raise RoamcastError("--readings cannot be combined with --until-decided, --seeds or --explain")
+        data.check_names(names)
+        if not explore_papers(names or list(data.PAPERS), claims, options, quick, task == "plan", as_json):
+            sys.exit(1)
         return
     experiments = data.preview(names) if quick else data.load(names)
     if task == "explain":

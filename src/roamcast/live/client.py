@@ -54,6 +54,8 @@ _GOING_AWAY: Final = 1001
 """WebSocket close codes: the subscription is over; the node stops."""
 _PATIENCE: Final = 30.0
 """Timeout of a request, in seconds; a subscription has none."""
+_HEARTBEAT: Final = 150.0
+"""Seconds between pings to a node on another machine. It may take half of that to answer: a device may sleep."""
 
 
 class ClientError(RoamcastError):
@@ -371,10 +373,10 @@ class Client:
         return Unreachable(f"the node at {self._address} did not answer for {_PATIENCE:g} s")
 
     async def _websocket(self, path: str, longest: int) -> aiohttp.ClientWebSocketResponse:
+        # On one machine the system tells when the other end is gone; a node that is stopped for a while is not.
+        heartbeat = None if self._address.local else _HEARTBEAT
         try:
-            return await self._connected().ws_connect(
-                self._base + path, max_msg_size=longest, heartbeat=20.0, autoping=True
-            )
+            return await self._connected().ws_connect(self._base + path, max_msg_size=longest, heartbeat=heartbeat)
         except aiohttp.WSServerHandshakeError as problem:
             words = "a token is needed, or another one" if problem.status == 401 else f"it answered {problem.status}"
             raise ClientError(f"the node at {self._address} refuses: {words}") from None

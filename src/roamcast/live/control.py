@@ -45,7 +45,8 @@ from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
 
 HEARTBEAT: Final = 20.0
-"""Seconds between pings to a listener; one that does not answer is gone."""
+"""Seconds between pings to a listener on another machine; one that does not answer is gone. On this machine the system
+tells when it is."""
 PATIENCE: Final = 10.0
 """Seconds that a listener may take to send its subscription, and a request to send its body."""
 IDLE: Final = 30.0
@@ -257,7 +258,8 @@ class Control:
         self, request: web.Request, longest: int, serve: Callable[[web.WebSocketResponse], Awaitable[None]]
     ) -> web.StreamResponse:
         # Uncompressed: on one machine, compression costs more than it saves.
-        socket = web.WebSocketResponse(heartbeat=HEARTBEAT, max_msg_size=longest, compress=False)
+        heartbeat = None if self._address.local else HEARTBEAT
+        socket = web.WebSocketResponse(heartbeat=heartbeat, max_msg_size=longest, compress=False)
         if not socket.can_prepare(request).ok:
             return _problem(426, "a WebSocket is expected here")
         if len(self._connected) >= MAX_LISTENERS:

@@ -100,6 +100,17 @@ def _trend(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
     yield _compare(check, points[-1], points[0], f"{points[0].place} to {points[-1].place}")
 
 
+def _by_about(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+    """The fall from the first to the last point, as a share of the first."""
+    assert check.value is not None
+    points = _several(check, curves)
+    first, last = points[0], points[-1]
+    margin = _number(check, ratio=0.05, cost=0.05)
+    condition = Condition(Band(-check.value - margin, -check.value + margin, closed=True))
+    found = _compared(check, last, first, relative=True)
+    yield Finding(f"{first.place} to {last.place}", found, condition, _against(last, first, relative=True), "%")
+
+
 def _steps(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
     """The step that goes least in the right direction, chosen by the data."""
     points = _several(check, curves)
@@ -341,6 +352,7 @@ KINDS: Final[dict[str, Callable[[Check, ClaimedCurves], Iterator[Finding | str]]
     **dict.fromkeys(_LEVELS, _level),
     **dict.fromkeys(_COMPARISONS, _versus),
     **dict.fromkeys(("rises", "falls"), _trend),
+    "falls by about": _by_about,
     **dict.fromkeys(("steadily rises", "steadily falls"), _steps),
     "hardly moves": _range,
     "is steep": _steep,

@@ -139,7 +139,7 @@ class _Ledger(_Part, frozen=True, kw_only=True):
 
 
 WANTS: Final = {
-    **dict.fromkeys(("about", "above", "below", "at least", "at most"), "value"),
+    **dict.fromkeys(("about", "above", "below", "at least", "at most", "falls by about"), "value"),
     **dict.fromkeys(("rises", "falls", "steadily rises", "steadily falls", "hardly moves", "is steep"), None),
     **dict.fromkeys(("lower than", "higher than", "slightly below", "slightly above", "not below"), "than"),
     **dict.fromkeys(("comparable with", "clearly below", "clearly above", "far below", "gap shrinks to"), "than"),

@@ -11,9 +11,9 @@ from protocols.odmrp.networks import CONTENTS, FILTERS, R1, R2, R4, filter_of
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.content.text import parse_filter
+from roamcast.protocols.odmrp import content as content_module
 from roamcast.protocols.odmrp.content import Content, about_of, wanted_of
 from roamcast.protocols.odmrp.extension import Channels
-from roamcast.protocols.odmrp.messages import MAX_ATTACHMENT
 from roamcast.protocols.odmrp.parameters import Odmrp
 
 EVANS, DAVIS, BACH = (Event.of("CD", content) for content in CONTENTS)
@@ -165,12 +165,13 @@ def test_subscriptions_that_do_not_cover_each_other_are_groups_of_their_own() ->
     assert [len(source.offers(event, lambda: wishes)) for event in (EVANS, DAVIS, BACH)] == [1, 2, 1]
 
 
-def test_a_digest_that_is_too_long_is_cut_down_to_the_type() -> None:
-    many = {f"name {number}": tuple(f"value {value}" * 3 for value in range(16)) for number in range(256)}
+def test_a_digest_that_is_too_long_is_cut_down_to_the_type(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(content_module, "MAX_ATTACHMENT", 4000)
+    many = {f"name {number}": tuple(f"value {value}" * 3 for value in range(2)) for number in range(256)}
     event = Event.of("CD", many)
     everything = content(*(Filter.where(name, "^=", "v") & Filter.where(name, "$=", "3") for name in many))
     group, about = asked(content(), event, everything.wanted())
-    assert len(about) <= MAX_ATTACHMENT
+    assert len(about) <= 4000
     assert everything.joins(group, about)
 
 

@@ -283,7 +283,7 @@ def settling(params: Maodv, nodes: int) -> float:
     milliseconds that messages are under way are within the rounding up of each part to its worst case.
     """
     notice = params.hello * (params.misses + 1.1 + CONTRADICTIONS)
-    repair = params.retry_wait * (params.retries + 1 + nodes)
+    repair = params.retry_wait * (params.retries + 1 + (3 if params.expanding else 0) + nodes)
     leaderless = 0.0
     if isinstance(params, Coman) and params.election:
         leaderless = params.patience * params.group_hello + params.hello + params.retry_wait

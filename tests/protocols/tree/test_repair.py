@@ -20,7 +20,7 @@ from roamcast.units import SECOND
 BOTH = pytest.mark.parametrize("protocol", ["maodv", "coman"])
 ME, PARENT, CHILD, OTHER, INITIATOR, LEADER = 1, 2, 3, 4, 5, 9
 LOW = leader_rank(5)
-REQUEST = Rreq(INITIATOR, 1, 0, sequence=10, distance=2, rank=LOW, hops=0, on_tree=False, leader=None)
+REQUEST = Rreq(INITIATOR, 1, 0, sequence=10, distance=2, rank=LOW, ttl=127, on_tree=False, leader=None)
 
 
 def said(port: RecordingPort, kind: type[Message]) -> list[Any]:
@@ -85,7 +85,7 @@ def test_a_node_below_the_initiator_waits_for_its_parent() -> None:
     assert port.sent == {}
     tree.receive(0, PARENT, REQUEST)
     ((to, onward),) = [(sent.to, sent.message) for sent in port.sent.values()]
-    assert (to, onward) == (None, msgspec.structs.replace(REQUEST, hops=1, rank=tree.position.rank))
+    assert (to, onward) == (None, msgspec.structs.replace(REQUEST, ttl=126, rank=tree.position.rank))
     tree.receive(0, PARENT, REQUEST)
     assert len(port.sent) == 1, "once"
 
@@ -112,7 +112,7 @@ def test_outside_of_the_subtree_a_request_goes_up_once() -> None:
     for sender in (OTHER, CHILD, 8):
         tree.receive(0, sender, REQUEST)
     ((to, onward),) = [(sent.to, sent.message) for sent in port.sent.values()]
-    assert (to, onward) == (PARENT, msgspec.structs.replace(REQUEST, hops=1, on_tree=True))
+    assert (to, onward) == (PARENT, msgspec.structs.replace(REQUEST, ttl=126, on_tree=True))
     tree.receive(0, PARENT, msgspec.structs.replace(REQUEST, serial=2, on_tree=True))
     assert len(port.sent) == 1, "downstream it would be of no use"
 

@@ -23,7 +23,7 @@ from roamcast.protocols.api import Node, Time
 from roamcast.protocols.messages import Message
 from roamcast.protocols.tree.leader_watch import LeaderWatch
 from roamcast.protocols.tree.maodv import MaodvRules
-from roamcast.protocols.tree.messages import MERGE, NOWHERE, Ack, ChkUp, Grph, Mact, Rrep, Rreq
+from roamcast.protocols.tree.messages import ANY_WAY, MERGE, Ack, ChkUp, Grph, Mact, Rrep, Rreq
 from roamcast.protocols.tree.parameters import Coman
 from roamcast.protocols.tree.rank import leader_rank
 from roamcast.protocols.tree.rules import Handlers, Reply, Reverse
@@ -105,10 +105,10 @@ class ComanRules:
         elif (
             parent is not None
             and sender != parent
-            and request.hops < NOWHERE
+            and request.ttl > 0
             and self._search.remember_request(sender, request, climbing=True, jumped=not request.on_tree)
         ):
-            self._port.unicast(parent, structs.replace(request, hops=request.hops + 1, on_tree=True))
+            self._port.unicast(parent, structs.replace(request, ttl=request.ttl - 1, on_tree=True))
 
     def request_of(self, reply: Rrep, *, down: bool) -> Reverse | None:
         """Requests that travel freely are treated alike, even if a parent answers one that its child passed on."""
@@ -160,7 +160,7 @@ class ComanRules:
         if leader is not None and leader > place.leader:  # as in MAODV, the lower number joins the higher
             rank = max(leader_rank(place.sequence), place.rank)
             serial = place.sequence | MERGE
-            self._climb(sender, Rreq(place.leader, serial, 0, place.sequence, 0, rank, 0, False, None))
+            self._climb(sender, Rreq(place.leader, serial, 0, place.sequence, 0, rank, ANY_WAY, False, None))
 
     def hear_request_to_merge(self, now: Time, sender: Node, request: Rreq) -> None:
         self._maodv.hear_request_to_merge(now, sender, request)

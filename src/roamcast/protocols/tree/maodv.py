@@ -16,7 +16,7 @@ from msgspec import structs
 
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.messages import Message
-from roamcast.protocols.tree.messages import MERGE, NOWHERE, Grph, Mact, Place, Rrep, Rreq
+from roamcast.protocols.tree.messages import ANY_WAY, MERGE, NOWHERE, Grph, Mact, Place, Rrep, Rreq
 from roamcast.protocols.tree.parameters import Maodv
 from roamcast.protocols.tree.rules import Handlers, Reply, Reverse
 from roamcast.protocols.tree.tree import Tree
@@ -30,6 +30,7 @@ class MaodvRules:
         self._search = tree.search
         self._port = tree.port
         self._tie_by_leader = params.tie == "leader"
+        self._passes_if_outdated = params.outdated == "pass on"
 
     # --- In a search ------------------------------------------------------------------------------------------------
 
@@ -39,9 +40,11 @@ class MaodvRules:
         return -reply.message.sequence, reply.message.hops, *nearest
 
     def hear_request(self, now: Time, sender: Node, request: Rreq) -> None:
-        """Answers, or is silent."""
+        """Answers, or is silent; one whose number is too old may pass the request on (`outdated`)."""
         if self._search.may_reply(request):
             self._search.reply(sender, request)
+        elif self._passes_if_outdated and self._position.sequence < request.sequence:
+            self._search.pass_request_on(sender, request)
 
     def request_of(self, reply: Rrep, *, down: bool) -> Reverse | None:
         return self._search.request_of(reply, climbing=down)
@@ -70,7 +73,7 @@ class MaodvRules:
         if position.is_leader and position.node < leader and self._search.repair is None:
             serial = self._search.next_serial() | MERGE
             self._search.begin_merge(now, serial)
-            request = Rreq(position.node, serial, 0, position.sequence, 0, position.rank, 0, False, leader)
+            request = Rreq(position.node, serial, 0, position.sequence, 0, position.rank, ANY_WAY, False, leader)
             self._port.unicast(sender, request)
 
     def hear_request_to_merge(self, now: Time, sender: Node, request: Rreq) -> None:
@@ -85,12 +88,12 @@ class MaodvRules:
                     position.add_child(now, sender)
                     position.tell("child", request.cause)
                 self._search.reply(sender, request)
-        elif request.hops < NOWHERE:
+        elif request.ttl > 0:
             ours = position.leader == request.leader
             towards = position.parent if ours else self._tree.routes.get(request.leader or 0)
             if towards is not None and towards != sender:
                 rank = request.rank if ours else max(request.rank, position.rank)
-                self._port.unicast(towards, structs.replace(request, hops=request.hops + 1, rank=rank))
+                self._port.unicast(towards, structs.replace(request, ttl=request.ttl - 1, rank=rank))
 
     def pass_merge(self, now: Time, sender: Node, reply: Rrep, reverse: Reverse | None) -> bool:
         """The reply itself activates the links on its path."""

@@ -17,6 +17,8 @@ MAX_DEPTH: Final = 200
 """The greatest distance of a node from its leader."""
 NOWHERE: Final = 255
 """The distance of a node that is on no tree."""
+ANY_WAY: Final = 127
+"""How often a request may be passed on if nothing bounds it; the most that takes one byte."""
 MERGE: Final = 1 << 31
 """Set in the serials of merges, to keep them apart from those of repairs."""
 
@@ -69,7 +71,8 @@ class Rreq(_Repairing, frozen=True, tag="rreq"):
     distance: Distance
     rank: Rank
     """The highest rank of the nodes that would get a new parent: `origin`, and nodes on the path."""
-    hops: Distance
+    ttl: Distance
+    """How often it may still be passed on."""
     on_tree: bool
     """COMAN: it has left the subtree of `origin`, and only goes upstream from here."""
     leader: Name | None

@@ -44,12 +44,47 @@ class Maodv(Parameters, frozen=True, kw_only=True, forbid_unknown_fields=True):
             " of such a child"
         ),
     ] = True
+    children_break: Annotated[
+        bool,
+        Meta(
+            description="whether a unicast to a child that was given up breaks that link too (AODV's draft 05, section"
+            " 9.7)"
+        ),
+    ] = False
     jitter: Annotated[float, Meta(ge=0, le=60, description="longest random wait before passing a flood on, s")] = 0.01
     group_hello: Annotated[
         float, Meta(ge=0.05, le=3600, description="between two group hellos, s (GROUP_HELLO_INTERVAL 5 s)")
     ] = 5.0
 
     retries: Annotated[int, Meta(ge=0, le=100, description="requests after the first (RREQ_RETRIES 2)")] = 2
+    expanding: Annotated[
+        bool,
+        Meta(
+            description="whether requests go farther and farther, the first two hops beyond the distance of the leader,"
+            " as in MAODV's draft (section 9.8), or everywhere at once"
+        ),
+    ] = False
+    outdated: Annotated[
+        Literal["drop", "pass on"],
+        Meta(
+            description="what a member whose number is older than a request's does with it: MAODV's draft passes it on"
+            " (section 9.3), the paper on COMAN says that members drop what they cannot answer"
+        ),
+    ] = "drop"
+    replies: Annotated[
+        Literal["all", "better"],
+        Meta(
+            description="which replies to a request a node passes on: all, or later ones only if newer or shorter, as"
+            " in MAODV's draft (section 9.5)"
+        ),
+    ] = "all"
+    updates: Annotated[
+        Literal["unicast", "broadcast"],
+        Meta(
+            description="how children hear of a new distance: each for itself, or by one broadcast, as in MAODV's draft"
+            " (section 9.8)"
+        ),
+    ] = "unicast"
     reply_wait: Annotated[
         float, Meta(ge=0, le=60, description="how long replies are gathered before the best is activated, s")
     ] = 0.03

@@ -29,7 +29,7 @@ from msgspec import structs
 from roamcast.bounded import put
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.messages import Message
-from roamcast.protocols.tree.messages import MAX_DEPTH, MERGE, NOWHERE, Mact, Place, Rrep, Rreq, cause_of
+from roamcast.protocols.tree.messages import ANY_WAY, MAX_DEPTH, MERGE, NOWHERE, Mact, Place, Rrep, Rreq, cause_of
 from roamcast.protocols.tree.parameters import Maodv
 from roamcast.protocols.tree.position import Position
 from roamcast.protocols.tree.rank import MAX_RANK, MAX_SEQUENCE, sequence_above
@@ -41,6 +41,9 @@ REMEMBERED: Final = 512
 KEPT: Final = "tree/serial"
 RESERVED: Final = 256
 """Serials that are reserved on disk at a time, so that writing is rare."""
+TTL_INCREMENT: Final = 2
+TTL_THRESHOLD: Final = 7
+"""Of an expanding search, in hops; AODV draft 05, section 17."""
 K = TypeVar("K")
 V = TypeVar("V")
 
@@ -53,7 +56,9 @@ class Repair:
     change: str
     """The change to record if it succeeds: repaired, joined or merged."""
     distance: int
-    attempt: int = 0
+    left: tuple[int, ...] = ()
+    """How far each further request goes, in hops."""
+    attempt: int = -1
     replies: list[Reply] = field(default_factory=list)
     activating: bool = False
     gathering: bool = True
@@ -102,6 +107,9 @@ class Search:
         self._keeper = keeper
         self._jitter = seconds(params.jitter)
         self._retries = params.retries
+        self._expanding = params.expanding
+        self._updates_by_broadcast = params.updates == "broadcast"
+        self._only_better_replies = params.replies == "better"
         self._reply_wait = seconds(params.reply_wait)
         self.retry_wait = seconds(params.retry_wait)
         self._at_once = params.activation == "at-once"
@@ -112,6 +120,7 @@ class Search:
         self._forward: dict[tuple[int, int, int], Forward] = {}  # origin, serial, replier
         self._pending: dict[tuple[int, int], Pending] = {}  # origin, serial
         self._answered: dict[tuple[int, int, int], None] = {}  # origin, serial, attempt
+        self._best_passed: dict[tuple[int, int, int], tuple[int, int]] = {}  # the same: of the best reply passed on
 
     def tables(self) -> dict[str, int]:
         """The number of entries of its tables, by name."""
@@ -120,6 +129,7 @@ class Search:
             "replies": len(self._forward),
             "pending": len(self._pending),
             "answered": len(self._answered),
+            "best replies": len(self._best_passed),
         }
 
     def remember_serials(self, kept: Mapping[str, bytes]) -> None:
@@ -162,15 +172,35 @@ class Search:
     # --- asking ---------------------------------------------------------------------------------------------
 
     def begin(self, now: Time, change: str, success: str, distance: int) -> None:
-        self.repair = Repair(self.next_serial(), success, distance)
+        self.repair = Repair(self.next_serial(), success, distance, self._rings(distance))
         self.position.tell(change, cause_of(self.node, self.repair.serial))
         self._ask(now, self.repair)
 
+    def _rings(self, distance: int) -> tuple[int, ...]:
+        """How far each request goes: everywhere, or farther and farther (`expanding`)."""
+        everywhere = (ANY_WAY,) * (1 + self._retries)
+        if not self._expanding:
+            return everywhere
+        first = TTL_INCREMENT + (0 if distance == NOWHERE else distance)
+        near = range(first, max(first, TTL_THRESHOLD) + 1, TTL_INCREMENT)
+        return (*(ttl - 1 for ttl in near), *everywhere)
+
     def _ask(self, now: Time, repair: Repair) -> None:
+        repair.attempt += 1
+        ttl, *left = repair.left
+        repair.left = tuple(left)
         sequence = 0 if repair.change == "joined" else self.position.sequence
         self.port.broadcast(
             Rreq(
-                self.node, repair.serial, repair.attempt, sequence, repair.distance, self.position.rank, 0, False, None
+                self.node,
+                repair.serial,
+                repair.attempt,
+                sequence,
+                repair.distance,
+                self.position.rank,
+                ttl,
+                False,
+                None,
             )
         )
         self._gather(now, repair)
@@ -191,7 +221,7 @@ class Search:
 
     def gather_merge(self, now: Time, serial: int) -> Repair:
         """A leader was offered a parent without asking: perhaps there are better ones."""
-        self.repair = Repair(serial, "merged", 0, self._retries)
+        self.repair = Repair(serial, "merged", 0)
         self._gather(now, self.repair)
         return self.repair
 
@@ -205,8 +235,7 @@ class Search:
             self._activate(now, repair)
         elif repair.change == "merged":
             self.repair = None  # still a leader: the next group hello is the next chance
-        elif repair.attempt < self._retries:
-            repair.attempt += 1
+        elif repair.left:
             self._ask(now, repair)
         elif self.position.member:
             self.lead(now, "elected", cause_of(self.node, repair.serial))
@@ -226,7 +255,7 @@ class Search:
         """A forwarder cannot lead: it asks its children, one after another, to become the leader, and leaves."""
         if self.repair is None:  # it was a leader, and its application has left
             self.position.leader = None
-            self.repair = Repair(self.next_serial(), "repaired", self.position.distance, self._retries)
+            self.repair = Repair(self.next_serial(), "repaired", self.position.distance)
         repair = self.repair
         if repair.activating and self.position.children:  # the last child asked has not answered
             self.position.drop_child(now, min(self.position.children))
@@ -254,8 +283,8 @@ class Search:
 
     def pass_request_on(self, sender: Node, request: Rreq) -> None:
         """Floods a request, once, and remembers the reverse path."""
-        if self.remember_request(sender, request, climbing=False) and request.hops < NOWHERE:
-            onward = structs.replace(request, hops=request.hops + 1, rank=max(request.rank, self.position.rank))
+        if self.remember_request(sender, request, climbing=False) and request.ttl > 0:
+            onward = structs.replace(request, ttl=request.ttl - 1, rank=max(request.rank, self.position.rank))
             self.port.broadcast(onward, self.flood_delay())
 
     def remember_request(self, sender: Node, request: Rreq, *, climbing: bool, jumped: bool = False) -> bool:
@@ -319,7 +348,7 @@ class Search:
         if towards is None or reply.hops >= NOWHERE - 1 or reply.distance >= MAX_DEPTH:
             return
         onward = self._reply_onward(reply, reverse, down=down)
-        if onward is not None:
+        if onward is not None and self._is_better(reply):
             self.remember_passing(sender, onward)
             self.port.unicast(towards, onward)
 
@@ -329,6 +358,15 @@ class Search:
             return True
         passed = self._forward.get((reply.origin, reply.serial, reply.replier))
         return passed is not None and passed.attempt >= reply.attempt
+
+    def _is_better(self, reply: Rrep) -> bool:
+        """Whether a reply is newer or shorter than those passed on before for the same request (`replies`)."""
+        key, length = (reply.origin, reply.serial, reply.attempt), (-reply.sequence, reply.hops)
+        if self._only_better_replies:
+            if key in self._best_passed and length >= self._best_passed[key]:
+                return False
+            remember(self._best_passed, key, length)
+        return True
 
     def remember_passing(self, sender: Node, reply: Rrep) -> None:
         remember(self._forward, (reply.origin, reply.serial, reply.replier), Forward(sender, reply.attempt))
@@ -448,6 +486,12 @@ class Search:
         self.position.tell(change, cause)
 
     def update_children(self, message: Mact) -> None:
+        if self._updates_by_broadcast:
+            if self.position.children and self.position.is_attached:
+                place = self.position.place
+                update = Mact(message.origin, message.serial, "update", rank=message.rank, place=place)
+                self.port.broadcast(update, self.flood_delay())
+            return
         for child in sorted(self.position.children):
             self.update(child, message.origin, message.serial, message.rank)
 

@@ -9,7 +9,7 @@ also how the tree begins, since every member is its own leader at first. What MA
 The rules this file owns:
 
 * The link to the parent is lost when nothing was heard over it for so many beacons, or when a unicast over it was given
-  up (`unicast_breaks`); the link to a child only when nothing was heard, since the child has to act.
+  up (`unicast_breaks`); the link to a child only when nothing was heard (unless `children_break`): it has to act.
 * Beacons name their sender's parent. A node that is named by one that is no longer among its children takes it back
   (`readopt`); a node whose child names another parent, twice, drops it: the first beacon may have crossed a change.
 * Only a group hello from the parent counts for distances; every node passes on the first copy.
@@ -49,6 +49,7 @@ class Tree:
         self.rng = rng
         self._hello = seconds(params.hello)
         self._unicast_breaks = params.unicast_breaks
+        self._children_break = params.children_break
         self._readopt = params.readopt
         self._hearing_any = params.hearing != "beacons"
         self._group_hello = seconds(params.group_hello)
@@ -124,12 +125,12 @@ class Tree:
         """A unicast of the tree or of the routing was given up.
 
         The link to the parent is lost at once (`unicast_breaks`), since it can be repaired. A child is dropped only
-        when its beacons stay away: the child has to act, and if it is still there, a link that only one end has given
-        up would be worse than none.
+        when its beacons stay away, unless `children_break`: the child has to act, and if it is still there, a link that
+        only one end has given up would be worse than none.
         """
         self.rules.unreachable(now, to, message)
         handing_over = isinstance(message, Mact) and message.flag == "elect"  # that child cannot lead
-        if handing_over or (to == self.position.parent and self._unicast_breaks):
+        if handing_over or (to == self.position.parent and self._unicast_breaks) or self._children_break:
             self.lose(now, to)
         self.search.unreachable(now, message)
 
