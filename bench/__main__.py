@@ -30,6 +30,7 @@ from bench import (
     opportunistic_choices,
     opportunistic_memory,
     replay,
+    signatures,
     simulator,
     traces,
     trees,
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "judge": judge.run,
     "replay": replay.run,
     "live": live.run,
+    "signatures": signatures.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
     "agreement": agreement.run,
