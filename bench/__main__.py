@@ -30,6 +30,7 @@ from bench import (
     opportunistic_choices,
     opportunistic_memory,
     replay,
+    roam,
     signatures,
     simulator,
     traces,
@@ -56,6 +57,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "traces": traces.run,
     "judge": judge.run,
     "replay": replay.run,
+    "roam": roam.run,
     "live": live.run,
     "signatures": signatures.run,
 }

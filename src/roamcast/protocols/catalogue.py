@@ -16,6 +16,7 @@ from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
 from roamcast.protocols.odmrp import broker as odmrp
 from roamcast.protocols.opportunistic import broker as opportunistic
+from roamcast.protocols.roam import broker as roam
 from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
@@ -31,6 +32,7 @@ _OURS: Final = (
     opportunistic.ENTRY,
     odmrp.ENTRY,
     context.ENTRY,
+    roam.ENTRY,
 )
 CATALOGUE: Final = {entry.name: entry for entry in _OURS}
 

@@ -1,0 +1,301 @@
+"""The broker: who sends an event, and when.
+
+The rules this file owns; `docs/protocols/roam.md` explains them and shows what each is worth.
+
+* **Forwarding.** An event travels by broadcast, with claims: how near somebody who sent it is to each subscriber that
+  wants it. A node that hears it and is nearer to some of them than claimed, by half a hop, sends it too: the more of
+  them, the sooner. Copies that it hears meanwhile bring more claims, and if none is left to improve on, it is silent.
+* **Repair and carrying.** Hellos of subscribers, and of nodes with few neighbours, tell what was received. A node that
+  carries an event which a neighbour lacks sends it if the neighbour wants it; or if both have few neighbours and
+  somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that.
+* **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
+  can. A node with few neighbours answers a new one with a hello.
+* **Counting.** Where more than 40 subscribers are known to want an event, or nobody on the way has heard of any, a node
+  forwards it unless it hears three copies, as in `counter`.
+"""
+
+from collections.abc import Container, Hashable, Mapping
+from random import Random
+from typing import Final
+
+from roamcast.content.covering import summarise
+from roamcast.content.event import EventId
+from roamcast.content.filter import NOTHING, Filter
+from roamcast.content.subscription import Publication, Subscription
+from roamcast.protocols.api import Broker, Node, Port, Time
+from roamcast.protocols.entry import Entry
+from roamcast.protocols.messages import MAX_HOPS, Message
+from roamcast.protocols.roam.links import Links
+from roamcast.protocols.roam.messages import MAX_LISTED, Claim, Data, Hello, key_of, pack
+from roamcast.protocols.roam.params import Roam
+from roamcast.protocols.roam.store import Held, Store
+from roamcast.protocols.roam.ways import NOBODY, Ways, filter_key
+from roamcast.units import SECOND, seconds
+
+WAIT: Final = SECOND // 5
+"""The wait before forwarding for one subscriber; for n of them, a part of n."""
+SPREAD: Final = 3 * SECOND // 100
+"""The longest random part of a wait."""
+HURRY: Final = SECOND // 5
+"""The longest wait before a hello that cannot wait for its turn, and the shortest time between two such."""
+ANSWER: Final = SECOND // 10
+"""The longest wait before an event is sent to a neighbour that lacks it."""
+FEW: Final = 6
+"""Neighbours: with fewer, a node tells what it has received, and anybody may be the one to meet a subscriber next."""
+MANY: Final = 40
+"""Subscribers: an event that more want goes to everybody, and listing them would only make it longer."""
+COPIES: Final = 3
+"""Heard copies, the first included, at which a node stays silent then."""
+SETTLED: Final = WAIT + SPREAD
+"""A younger event may still be on its way: only those who want it get it."""
+REPAIRS: Final = 32
+"""Most events sent in answer to one hello."""
+_FAREWELLS: Final = 3
+"""Hellos in which a node without subscriptions says so, after it had some."""
+_MAX_FILTERS: Final = 4
+"""Filters of others in a hello; which ones, changes."""
+_MAX_SPAN: Final = 10**12
+_MILLISECOND: Final = SECOND // 1000
+_HELLO: Final = "hello"
+
+
+class RoamBroker(Broker[Roam]):
+    def __init__(self, node: Node, params: Roam, port: Port, rng: Random) -> None:
+        super().__init__(node, params, port, rng)
+        self._key = key_of(node)
+        self._links = Links(params.neighbours)
+        self._ways = Ways(self._key, params.table)
+        self._store = Store(port, params.capacity, params.window)
+        self._filter: Filter = NOTHING
+        self._wanted = NOBODY  # the key of the filter
+        self._farewells = 0
+        self._interval = self._links.interval(0, False)
+        self._due = 0  # when the next hello is sent
+        self._told = 0  # when the last hello was sent
+
+    def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
+        super().start(now, kept)
+        self._store.restore(now, kept)
+        self._ways.age(now, self._links.life)
+        self._told = now
+        self._set_hello(now + round(self.rng.random() * self._interval))
+
+    def holds(self, event_id: EventId) -> bool:
+        return self._store.get(event_id) is not None
+
+    def subscribe(self, now: Time, subscription: Subscription) -> None:
+        super().subscribe(now, subscription)
+        self._interests_changed(now)
+        for held in self._store:
+            if held.expires > now:
+                self.local.deliver_held(held.event, held.hops, "held")
+
+    def unsubscribe(self, now: Time, subscription_id: int) -> None:
+        super().unsubscribe(now, subscription_id)
+        self._interests_changed(now)
+
+    def _interests_changed(self, now: Time) -> None:
+        filters = self.local.filters
+        if not filters and self._wanted != NOBODY:
+            self._farewells = _FAREWELLS
+        self._filter = summarise(filters, self.params.summary) if filters else NOTHING
+        self._wanted = filter_key(self._filter)
+        self._hurry(now)
+
+    def timer(self, now: Time, key: Hashable) -> None:
+        if key == _HELLO:
+            if now >= self._due:
+                self.port.broadcast(self._hello(now))
+        elif isinstance(key, tuple) and len(key) == 2 and key[0] == "send":
+            held = self._store.get(key[1])
+            if held is not None and held.due is not None:
+                self._when_due(now, held)
+
+    def receive(self, now: Time, sender: Node, message: Message) -> None:
+        if not isinstance(message, Data | Hello):
+            return
+        link = self._links.hear(now, sender)
+        if link is None:
+            link = self._links.add(now, sender)
+            if self._links.degree < FEW:
+                self._hurry(now)
+        self._ways.meet(now, link.key)
+        hello: Hello | None
+        if isinstance(message, Data):
+            self._hear_data(now, message)
+            hello = message.hello
+        else:
+            hello = message
+        if hello is not None:
+            link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
+            self._hear_hello(now, link.key, hello)
+
+    # --- Hellos -----------------------------------------------------------------------------------------------------
+
+    def _set_hello(self, at: Time) -> None:
+        self._due = at
+        self.port.set_timer(at, _HELLO)
+
+    def _hurry(self, now: Time) -> None:
+        """Something has changed: the next hello comes soon."""
+        soon = now + round(self.rng.random() * HURRY)
+        if soon < self._due and now - self._told > HURRY:
+            self._set_hello(soon)
+
+    def _hello(self, now: Time, without: Container[int] = ()) -> Hello:
+        """A hello to be sent now, without these subscribers; the next is scheduled."""
+        self._links.update(now)
+        self._store.expire(now)
+        self._ways.age(now, self._links.life)
+        subscriber = self._wanted != NOBODY or self._farewells > 0
+        self._interval = min(self._links.interval(now, subscriber), 2 * self._interval)
+        self._told = now
+        self._set_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
+        ways = self._ways.listed(now, without)
+        filters = self._ways.some_filters(ways, _MAX_FILTERS)
+        if subscriber:
+            self._farewells = max(0, self._farewells - 1)
+            ways[self._wanted] = pack([Claim(self._key, 0)]) + ways.get(self._wanted, b"")
+            filters[self._wanted] = self._filter
+        tells = subscriber or self._links.degree < FEW
+        received = self._store.summary() if tells else None
+        return Hello(self._links.degree, self._interval // _MILLISECOND, ways, filters, received)
+
+    def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
+        self._ways.learn_filters(hello.filters)
+        for filter, claims in hello.distances:
+            self._ways.learn(now, claims, filter)
+        if hello.received is not None:
+            self._repair(now, sender, hello)
+
+    def _repair(self, now: Time, sender: int, hello: Hello) -> None:
+        """Schedules what a neighbour lacks and should have."""
+        few = self._links.degree < FEW and hello.degree < FEW
+        count = 0
+        for held in self._store.missing(hello.digest):
+            if held.due is not None or held.expires <= now:
+                continue
+            settled = now - held.arrived >= SETTLED
+            if self._ways.wants(sender, held.event) or (few and settled and self._worth_carrying(held)):
+                held.repair = True
+                self._set_due(held, now + round(self.rng.random() * ANSWER))
+                count += 1
+                if count == REPAIRS:
+                    return
+
+    def _worth_carrying(self, held: Held) -> bool:
+        """Whether somebody is known to want an event. A node that knows of no subscriber at all cannot tell."""
+        return self._ignorant or bool(self._ways.wanting(held.event)) or self.local.matches(held.event)
+
+    # --- Events -----------------------------------------------------------------------------------------------------
+
+    def publish(self, now: Time, publication: Publication) -> None:
+        event = publication.event
+        life = seconds(self.params.life) if publication.lifetime is None else publication.lifetime
+        self.local.deliver(event, 0, "local")
+        held = Held(event, 0, now + life, now)
+        self._hold(held)
+        self.port.decide(event.id, "forwarded")
+        self._send(now, held)
+
+    def _hold(self, held: Held) -> None:
+        evicted = self._store.put(held)
+        if evicted is not None:
+            self.port.decide(evicted, "cache full")
+
+    def _hear_data(self, now: Time, message: Data) -> None:
+        event = message.event
+        held = self._store.get(event.id)
+        if held is not None:
+            self.port.note("duplicate")
+            held.hear(message.claimed)
+            held.copies += 1
+            if held.due is not None:
+                self._reconsider(held, message)
+        elif self._store.received(event.id) or not message.life:
+            self.port.note("duplicate")
+        else:
+            self._ways.renew(now, message.own)
+            expires = now + min(message.life, _MAX_SPAN) * _MILLISECOND
+            held = Held(event, min(message.hops + 1, MAX_HOPS), expires, now, round(self.rng.random() * SPREAD))
+            held.hear(message.claimed)
+            self.local.deliver(event, held.hops, "roam")
+            self._hold(held)
+            self._consider(now, held, message)
+
+    def _consider(self, now: Time, held: Held, message: Data) -> None:
+        """Decides whether to forward a new event, and when."""
+        wanting = self._ways.wanting(held.event)
+        held.counting = len(wanting) > MANY or (self._ignorant and not message.claims)
+        held.gains = {} if held.counting else self._ways.gains(now, wanting, message.nearest)
+        if held.counting or held.gains:
+            self.port.decide(held.event.id, "forwarded")
+            self._set_due(held, held.arrived + self._wait(held))
+        else:
+            self.port.decide(held.event.id, "no route")
+
+    def _wait(self, held: Held) -> Time:
+        return 3 * held.jitter if held.counting else WAIT // len(held.gains) + held.jitter
+
+    @property
+    def _ignorant(self) -> bool:
+        """Whether this node knows of no subscriber, itself included."""
+        return not self._ways and self._wanted == NOBODY
+
+    def _reconsider(self, held: Held, message: Data) -> None:
+        """Somebody has sent an event that is to be sent here."""
+        claims = message.nearest
+        for key in [key for key, limit in held.gains.items() if claims.get(key, limit) < limit]:
+            del held.gains[key]
+        if not held.repair and (held.copies < COPIES if held.counting else held.gains):
+            held.due = held.arrived + self._wait(held)
+        else:
+            held.due, held.repair = None, False
+            self.port.decide(held.event.id, "suppressed")
+
+    def _set_due(self, held: Held, at: Time) -> None:
+        held.due = at
+        self.port.set_timer(at, ("send", held.event.id))
+
+    def _when_due(self, now: Time, held: Held) -> None:
+        assert held.due is not None
+        if held.due > now:
+            self.port.set_timer(held.due, ("send", held.event.id))
+        elif held.expires <= now:
+            held.due = None
+            self.port.decide(held.event.id, "expired")
+        else:
+            self._send(now, held)
+
+    def _send(self, now: Time, held: Held) -> None:
+        if held.repair:
+            self.port.note("repair")
+        held.due, held.repair = None, False
+        if self.local.matches(held.event):
+            held.hear([Claim(self._key, 0)])
+        claims = [] if held.counting else self._ways.claims(now, held.event, held.claims)[:MAX_LISTED]
+        held.hear(claims)
+        hello = None
+        if self._due - now < self._interval // 2:
+            hello = self._hello(now, {claim.key for claim in claims if claim.own})
+        life = max(1, (held.expires - now) // _MILLISECOND)
+        self.port.broadcast(Data(held.event, held.hops, life, pack(claims), hello))
+
+    def tables(self) -> dict[str, int]:
+        return {
+            **super().tables(),
+            "neighbours": len(self._links),
+            "distances": len(self._ways),
+            "carried": len(self._store),
+            "received": self._store.remembered,
+        }
+
+
+ENTRY: Final = Entry(
+    "roam",
+    "towards subscribers with few transmissions; carried and handed over where there is no path",
+    Roam,
+    RoamBroker,
+    (Hello, Data),
+    understands=frozenset({"lifetimes"}),
+)

@@ -1,0 +1,100 @@
+"""The links: who is near, how long neighbours stay, and so how often a hello is worth sending.
+
+The mean life of a link is estimated as for anything that fails at random: the time for which links were observed,
+divided by the number of those that ended. A neighbour whose hellos are rarer than links live says nothing about that,
+and is not counted.
+"""
+
+import math
+from dataclasses import dataclass
+from typing import Final
+
+from roamcast.protocols.roam.messages import Key, key_of
+from roamcast.units import SECOND, seconds
+
+_ASSUMED: Final = 60.0
+"""The life of a link before anything was observed, s; it counts as one link."""
+_LONGEST: Final = 900.0
+"""A longer life is not told from "they stay", s."""
+_MEMORY: Final = 16
+"""Links that ended, after which older ones count half."""
+_PATIENCE: Final = 2.5
+"""Intervals without a frame, after which a neighbour is gone."""
+_LATE: Final = 1.2
+"""Intervals without a frame, after which a neighbour does not count until it is heard again."""
+_SLACK: Final = SECOND // 2
+
+
+@dataclass(slots=True)
+class Link:
+    key: Key
+    last: int
+    """When it was last heard."""
+    interval: int
+    """Between its hellos, ns."""
+
+
+class Links:
+    def __init__(self, capacity: int) -> None:
+        self._capacity = capacity
+        self._links: dict[int, Link] = {}
+        self._observed = 0.0  # s
+        self._ended = 0.0
+        self._last = 0  # when anybody was heard
+        self._tracked = _ASSUMED * SECOND / 2  # the longest interval of neighbours that count
+        self.life = _ASSUMED
+        """The mean life of a link, s."""
+        self.degree = 0
+        """Neighbours that were heard when their hellos were due. Some have left since, and others came unheard."""
+
+    def hear(self, now: int, node: int) -> Link | None:
+        """A node was heard; None if it is not known yet."""
+        link = self._links.get(node)
+        self._last = now
+        if link is not None:
+            silence, link.last = now - link.last, now
+            if link.interval <= self._tracked:
+                self._observed += min(silence, 3 * link.interval // 2) / SECOND
+        return link
+
+    def add(self, now: int, node: int) -> Link:
+        if len(self._links) >= self._capacity:
+            del self._links[min(self._links, key=lambda other: self._links[other].last)]
+        link = self._links[node] = Link(key_of(node), now, 5 * SECOND)
+        self.degree += 1
+        return link
+
+    def update(self, now: int) -> None:
+        """Removes neighbours that are gone, and estimates again."""
+        gone = [node for node, link in self._links.items() if now - link.last > _PATIENCE * link.interval + _SLACK]
+        for node in gone:
+            self._ended += self._links.pop(node).interval <= self._tracked
+        if self._ended > _MEMORY:
+            self._ended /= 2
+            self._observed /= 2
+        self._observed = min(self._observed, _LONGEST * (self._ended + 1))
+        self.life = min((self._observed + _ASSUMED) / (self._ended + 1), _LONGEST)
+        self._tracked = self.life * SECOND / 2
+        self.degree = sum([now - link.last <= _LATE * link.interval + _SLACK for link in self._links.values()])
+
+    def interval(self, now: int, subscriber: bool) -> int:
+        """How long to wait until the next hello, ns.
+
+        Twice as many hellos make knowledge twice as fresh. What that is worth falls with the life of a link, and what
+        it costs does not: so the interval goes with the root. In a crowd each node says less, and less still if nobody
+        has to find it. A node that has heard nobody for long waits for a part of that time.
+        """
+        crowd = max(1.0, self.degree / CROWD)
+        wish = PER_ROOT * math.sqrt(self.life) * crowd ** (SUBSCRIBER if subscriber else RELAY)
+        wish = max(wish, ALONE * (now - self._last) / SECOND)
+        return seconds(min(max(wish, LEAST), max(MOST, self.life / 15)))
+
+    def __len__(self) -> int:
+        return len(self._links)
+
+
+CROWD: Final = 6.0
+PER_ROOT: Final = 0.5
+LEAST, MOST = 1.0, 30.0
+SUBSCRIBER, RELAY = 0.75, 2.0
+ALONE: Final = 0.125

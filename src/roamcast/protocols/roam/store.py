@@ -1,0 +1,197 @@
+"""The store: the events that a node carries until their lives end, also on disk, and what it has received.
+
+Both are bounded, and the oldest make room. What was received is remembered a little longer than it lives, so that a
+neighbour whose clock is behind does not send it again.
+"""
+
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from typing import Final
+
+import msgspec
+
+from roamcast.bounded import put
+from roamcast.content.event import Event, EventId
+from roamcast.errors import ContentError
+from roamcast.protocols.api import Port
+from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Claim, Digest, Key, Received
+from roamcast.units import SECOND
+
+_KEPT: Final = "carried/"
+_MARGIN: Final = 10 * SECOND
+_UNMERGED: Final = 8
+_MAX_CLAIMS: Final = 1024
+
+
+class _Record(msgspec.Struct, frozen=True, array_like=True):
+    event: Event
+    hops: int
+    expires: int
+
+
+_encode: Final = msgspec.msgpack.Encoder().encode
+_decode: Final = msgspec.msgpack.Decoder(_Record).decode
+
+
+@dataclass(slots=True, eq=False)
+class Held:
+    """An event that a node carries."""
+
+    event: Event
+    hops: int
+    """How often it was transmitted on its way here."""
+    expires: int
+    arrived: int
+    jitter: int = 0
+    """A random part of the wait before it is forwarded."""
+    due: int | None = None
+    """When it will be sent, unless somebody else makes that needless."""
+    gains: dict[Key, float] = field(default_factory=dict)
+    """For which subscribers that is: a claim below this distance takes one away."""
+    copies: int = 1
+    """How often it was heard."""
+    counting: bool = False
+    """Whether it is forwarded unless enough copies are heard, whoever wants it."""
+    repair: bool = False
+    """Whether that is for a neighbour that lacks it."""
+    _claims: dict[Key, float] = field(default_factory=dict)
+    _heard: list[list[Claim]] = field(default_factory=list)  # copies' claims that are not merged yet
+
+    def hear(self, claims: list[Claim]) -> None:
+        """Notes the claims of a copy. Most are never looked at, so they are merged when somebody asks."""
+        self._heard.append(claims)
+        if len(self._heard) >= _UNMERGED:
+            _ = self.claims
+
+    @property
+    def claims(self) -> dict[Key, float]:
+        """The shortest distance to each subscriber that a sender of the event has claimed."""
+        claims = self._claims
+        for heard in self._heard:
+            for key, distance, _ in heard:
+                if distance < claims.get(key, 1e9) and (key in claims or len(claims) < _MAX_CLAIMS):
+                    claims[key] = distance
+        self._heard.clear()
+        return claims
+
+
+class Store:
+    def __init__(self, port: Port, capacity: int, window: int) -> None:
+        self._port = port
+        self._capacity = capacity
+        self._window = window
+        self._held: dict[EventId, Held] = {}  # in order of arrival
+        self._received: dict[EventId, int] = {}  # until when each is remembered
+        self._next_purge = 0
+        self.digest: Digest = {}
+        """What was received, the publisher heard last at the end."""
+
+    def get(self, id: EventId) -> Held | None:
+        return self._held.get(id)
+
+    def received(self, id: EventId) -> bool:
+        return id in self._received
+
+    def put(self, held: Held) -> EventId | None:
+        """Carries a new event; returns the one that had to make room."""
+        evicted = put(self._held, held.event.id, held, self._capacity)
+        if evicted is not None:
+            self._port.forget(f"{_KEPT}{evicted}")
+        self._port.keep(f"{_KEPT}{held.event.id}", _encode(_Record(held.event, held.hops, held.expires)))
+        self._remember(held)
+        return evicted
+
+    def _remember(self, held: Held) -> None:
+        put(self._received, held.event.id, held.expires + _MARGIN, self._window)
+        self._enter(held.event.id)
+
+    def _enter(self, id: EventId) -> None:
+        """Enters an event into the digest, its publisher as the newest."""
+        publisher, serial = id >> 32, id & 0xFFFFFFFF
+        top, mask = self.digest.get(publisher, (serial, 0))
+        if serial > top:
+            top, mask = serial, (mask << min(serial - top, MAX_BEHIND)) & (1 << MAX_BEHIND) - 1
+        if top - serial < MAX_BEHIND:
+            mask |= 1 << top - serial
+        put(self.digest, publisher, (top, mask), MAX_PUBLISHERS)
+
+    def restore(self, now: int, kept: Mapping[str, bytes]) -> None:
+        """Restores what was carried before a restart; forgets what has expired or cannot be read any more."""
+        found = []
+        for key, value in kept.items():
+            if not key.startswith(_KEPT):
+                continue
+            try:
+                record = _decode(value)
+            except (msgspec.MsgspecError, ContentError):
+                self._port.forget(key)
+                continue
+            if record.expires <= now:
+                self._port.forget(key)
+            else:
+                found.append(record)
+        for record in sorted(found, key=lambda record: (record.expires, record.event.id)):
+            held = Held(record.event, record.hops, record.expires, now)
+            put(self._held, held.event.id, held, self._capacity)
+            self._remember(held)
+
+    def expire(self, now: int) -> None:
+        for id in [id for id, held in self._held.items() if held.expires <= now]:
+            del self._held[id]
+            self._port.forget(f"{_KEPT}{id}")
+        if now < self._next_purge:
+            return
+        self._next_purge = now + _MARGIN
+        gone = [id for id, until in self._received.items() if until <= now]
+        for id in gone:
+            del self._received[id]
+        if gone:
+            self.digest.clear()
+            for id in self._received:
+                self._enter(id)
+
+    def summary(self) -> tuple[Received, ...]:
+        """The digest as a hello has it."""
+        return tuple(
+            [
+                Received(publisher, top, mask.to_bytes((mask.bit_length() + 7) // 8, "little"))
+                for publisher, (top, mask) in self.digest.items()
+            ]
+        )
+
+    def missing(self, theirs: Digest) -> Iterator[Held]:
+        """The events carried here that a neighbour with this digest lacks, latest first by publisher."""
+        for publisher, (top, mask) in self.digest.items():
+            if publisher in theirs:
+                their_top, their_mask = theirs[publisher]
+                lacking = mask & ~_shifted(their_mask, top - their_top)
+            elif len(theirs) < MAX_PUBLISHERS:
+                lacking = mask
+            else:  # the digest was too small for it
+                continue
+            serial = top
+            while lacking:
+                skipped = (lacking & -lacking).bit_length() - 1
+                serial, lacking = serial - skipped, lacking >> skipped + 1
+                held = self._held.get(publisher << 32 | serial)
+                serial -= 1
+                if held is not None:
+                    yield held
+
+    def __iter__(self) -> Iterator[Held]:
+        """In order of arrival."""
+        return iter(self._held.values())
+
+    def __len__(self) -> int:
+        return len(self._held)
+
+    @property
+    def remembered(self) -> int:
+        return len(self._received)
+
+
+def _shifted(mask: int, ahead: int) -> int:
+    """The mask for a highest serial that is so much greater. What is too old for a mask counts as received."""
+    if ahead >= 0:
+        return mask << min(ahead, MAX_BEHIND)
+    return mask >> min(-ahead, MAX_BEHIND) | -1 << max(0, MAX_BEHIND + ahead)

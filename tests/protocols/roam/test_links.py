@@ -1,0 +1,82 @@
+"""The life of links, by hand, and what follows for hellos."""
+
+from roamcast.protocols.roam.links import LEAST, MOST, Links
+from roamcast.units import SECOND
+
+
+def heard(links: Links, now: int, node: int, interval: int) -> None:
+    link = links.hear(now, node) or links.add(now, node)
+    link.interval = interval
+
+
+def test_the_life_is_the_time_observed_by_the_links_that_ended() -> None:
+    links = Links(8)
+    for second in range(0, 21, 2):  # node 1 is there for 20 s, node 2 for 10
+        heard(links, second * SECOND, 1, 2 * SECOND)
+        if second <= 10:
+            heard(links, second * SECOND, 2, 2 * SECOND)
+    links.update(20 * SECOND)
+    assert (len(links), links.life) == (1, (20 + 10 + 60) / 2)  # one ended; a link of 60 s that ended is assumed
+    links.update(26 * SECOND)
+    assert (len(links), links.life) == (0, (20 + 10 + 60) / 3)
+
+
+def test_a_silence_counts_for_an_interval_and_a_half_at_most() -> None:
+    links = Links(8)
+    heard(links, 0, 1, 2 * SECOND)
+    heard(links, 5 * SECOND, 1, 2 * SECOND)
+    links.update(5 * SECOND)
+    assert links.life == 60 + 3
+
+
+def test_neighbours_whose_hellos_are_rarer_than_links_live_do_not_count() -> None:
+    links = Links(8)
+    for second in (0, 40, 80):
+        heard(links, second * SECOND, 1, 31 * SECOND)
+    links.update(200 * SECOND)
+    assert (len(links), links.life) == (0, 60)
+
+
+def test_a_neighbour_whose_hello_is_late_does_not_count_and_later_it_is_gone() -> None:
+    links = Links(8)
+    heard(links, 0, 1, 10 * SECOND)
+    seen = []
+    for second in (12, 13, 25, 26):
+        links.update(second * SECOND)
+        seen.append((links.degree, len(links)))
+    assert seen == [(1, 1), (0, 1), (0, 1), (0, 0)]
+
+
+def test_hellos_follow_the_root_of_the_life_and_the_crowd() -> None:
+    links = Links(64)
+    heard(links, 0, 1, SECOND)
+    links.life, links.degree = 36.0, 1
+    assert links.interval(0, subscriber=True) == links.interval(0, subscriber=False) == 3 * SECOND
+    links.degree = 18
+    assert links.interval(0, subscriber=False) == 27 * SECOND
+    links.degree = 24
+    assert links.interval(0, subscriber=False) == MOST * SECOND
+    assert 3 * SECOND < links.interval(0, subscriber=True) < 12 * SECOND
+    links.life = 180.0
+    assert links.interval(0, subscriber=False) == MOST * SECOND
+    links.life = 900.0
+    assert links.interval(0, subscriber=False) == 60 * SECOND, "a fifteenth of the life"
+    links.life, links.degree = 1.0, 0
+    assert links.interval(0, subscriber=True) == LEAST * SECOND
+
+
+def test_a_node_that_hears_nobody_waits_for_an_eighth_of_that_time() -> None:
+    links = Links(64)
+    links.life = 36.0
+    heard(links, 100 * SECOND, 1, SECOND)
+    assert [links.interval(at * SECOND, subscriber=True) / SECOND for at in (100, 124, 180, 1000)] == [3, 3, 10, 30]
+
+
+def test_it_is_bounded_and_the_one_silent_for_longest_makes_room() -> None:
+    links = Links(2)
+    for node in (1, 2):
+        heard(links, node, node, SECOND)
+    heard(links, 3, 1, SECOND)
+    heard(links, 4, 3, SECOND)
+    assert (links.hear(5, 2), len(links)) == (None, 2)
+    assert links.hear(5, 1) is not None
