@@ -31,6 +31,7 @@ from bench import (
     opportunistic_memory,
     replay,
     roam,
+    signatures,
     simulator,
     traces,
     trees,
@@ -58,6 +59,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "replay": replay.run,
     "roam": roam.run,
     "live": live.run,
+    "signatures": signatures.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
     "agreement": agreement.run,

@@ -52,7 +52,7 @@ def _free_port() -> int:
 
 
 @contextlib.contextmanager
-def _nodes(count: int, sync: str) -> Iterator[tuple[list[str], list[int]]]:
+def nodes(count: int, sync: str, *options: str) -> Iterator[tuple[list[str], list[int]]]:
     """Starts node processes that hear each other; gives the addresses of their APIs, and their pids."""
     with tempfile.TemporaryDirectory() as folder, contextlib.ExitStack() as stack:
         key = Path(folder) / "key"
@@ -62,7 +62,7 @@ def _nodes(count: int, sync: str) -> Iterator[tuple[list[str], list[int]]]:
         for number in range(count):
             words = ["node", "--id", number, "--key", key, "--store", f"{folder}/{number}.store", "--sync", sync]
             words += ["--port", port, "--address", "127.255.255.255", "--api", f"unix:{folder}/{number}"]
-            words += ["--set", "jitter=0", "--log", "error"]
+            words += ["--set", "jitter=0", "--log", "error", *options]
             command = [sys.executable, "-m", "roamcast", *map(str, words)]
             process = stack.enter_context(subprocess.Popen(command, stdout=subprocess.PIPE, text=True))
             stack.callback(process.terminate)
@@ -82,7 +82,7 @@ Arrived = Callable[[], Awaitable[object]]
 
 
 @contextlib.asynccontextmanager
-async def _between(first: str, last: str) -> AsyncIterator[tuple[Publish, Arrived]]:
+async def between(first: str, last: str) -> AsyncIterator[tuple[Publish, Arrived]]:
     async with Client(first) as publisher, Client(last) as subscriber, subscriber.subscribe("n >= 0") as events:
         yield lambda number: publisher.publish({"n": number}, "bench", bytes(64)), lambda: anext(events)
 
@@ -137,7 +137,7 @@ async def _rate(say: Publish, heard: Arrived) -> tuple[float, int]:
     return arrived / (perf_counter() - started - (GIVE_UP if lost else 0)), lost
 
 
-async def _measure(path: contextlib.AbstractAsyncContextManager[tuple[Publish, Arrived]], pids: list[int]) -> Measured:
+async def measure(path: contextlib.AbstractAsyncContextManager[tuple[Publish, Arrived]], pids: list[int]) -> Measured:
     async with path as (publish, arrived):
         latencies = await _latencies(publish, arrived)
         before = _cpu(pids)
@@ -183,11 +183,11 @@ def compare() -> None:
     _head()
     for sync in ("off", "full"):
         for _ in range(3):
-            with _nodes(1, sync) as (apis, pids):
-                _tell("one node", sync, asyncio.run(_measure(_between(apis[0], apis[0]), pids)))
+            with nodes(1, sync) as (apis, pids):
+                _tell("one node", sync, asyncio.run(measure(between(apis[0], apis[0]), pids)))
             with _mosquitto(sync == "full") as (port, pid):
                 kept = "disk" if sync == "full" else "memory"
-                _tell("Mosquitto, QoS 1", kept, asyncio.run(_measure(_by_mqtt(port), [pid])))
+                _tell("Mosquitto, QoS 1", kept, asyncio.run(measure(_by_mqtt(port), [pid])))
 
 
 def _head() -> None:
@@ -200,8 +200,8 @@ def run() -> None:
     _head()
     for sync in ("normal", "full"):
         for name, count in (("one node", 1), ("two neighbours", 2)):
-            with _nodes(count, sync) as (apis, pids):
-                _tell(name, sync, asyncio.run(_measure(_between(apis[0], apis[-1]), pids)))
+            with nodes(count, sync) as (apis, pids):
+                _tell(name, sync, asyncio.run(measure(between(apis[0], apis[-1]), pids)))
 
 
 if __name__ == "__main__":

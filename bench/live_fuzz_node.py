@@ -99,6 +99,7 @@ def run(count: int = COUNT) -> None:
         key = NetworkKey.new()
         key.save(place / "key")
         words = ["node", "--id", str(NODE), "--protocol", PROTOCOL, "--key", str(place / "key")]
+        words.append("--unsigned")  # or no mutated event would reach the broker
         words += ["--store", str(place / "store"), "--api", f"unix:{place / 'api'}", "--sync", "normal"]
         words += ["--log", "error", "--air", f"127.0.0.1:{sock.getsockname()[1]}"]
         with subprocess.Popen([sys.executable, "-m", "roamcast", *words], stdout=subprocess.PIPE) as node:

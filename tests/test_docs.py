@@ -162,7 +162,7 @@ def test_the_second_example_of_the_page_on_protocols_runs() -> None:
         fact.decision for node in (1, 2) for _, fact in suppressing.ports[node].facts if isinstance(fact, Decision)
     ]
     assert sorted(decisions) == ["forwarded", "suppressed"]  # 1 and 2 heard it at once, and each other
-    document = page["Document"](Event("map", payload=b"x" * 2500, id=9))  # type: ignore[operator]
+    document = page["Document"](Event.of("map", payload=b"x" * 2500, id=9))  # type: ignore[operator]
     assert [len(document[number].content) for number in range(len(document))] == [1024, 1024, 452]
 
 

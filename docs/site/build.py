@@ -30,7 +30,7 @@ PARTS: Final = {
     "How to": (
         *("docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/data-and-clusters", "docs/python"),
         *("docs/traces", "docs/papers", "docs/writing-a-protocol", "docs/live", "docs/installation", "docs/lab"),
-        "docs/troubleshooting",
+        *("docs/security", "docs/troubleshooting"),
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
     "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),

@@ -32,7 +32,7 @@ from typing import Any, Final, NamedTuple
 import click
 import numpy as np
 
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE
+from roamcast.campaign.folder.layout import read_campaign
 from roamcast.errors import RoamcastError
 from roamcast.statistics.bootstrap import Array
 from roamcast.statistics.intervals import Estimate, interval
@@ -206,12 +206,8 @@ def read(outs: Sequence[Path]) -> dict[str, list[Cell]]:
     """The cells of every experiment of some measured campaigns; those that were tuned join the core's."""
     found: dict[str, list[Cell]] = {}
     for out in outs:
-        try:
-            about = json.loads((out / CAMPAIGN_FILE).read_bytes())
-        except OSError as problem:
-            raise RoamcastError(f"{out}: is not a measured campaign: {problem}") from None
-        for one in about["experiments"]:
-            found[one["name"]] = read_cells(out, one["name"])
+        for one in read_campaign(out).experiments:
+            found[one.name] = read_cells(out, one.name)
     if CORE in found and TUNED in found:
         also = {str(cell): cell for cell in found.pop(TUNED)}
         found[CORE] = [joined(cell, also[str(cell)]) if str(cell) in also else cell for cell in found[CORE]]

@@ -16,6 +16,7 @@ COLOURS: Final = {
     "opportunistic": "#7a4fbf",
     "context": "#8c8c00",
     "counter": "#5b3a1e",
+    "roam": "#c2185b",
 }
 """Protocols keep their colours in all figures; a protocol that is not listed gets the last."""
 OTHER: Final = "#333333"

@@ -6,6 +6,7 @@ import signal
 import stat
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -60,13 +61,17 @@ def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
         assert roamcast("pub", "price=19.5", "--payload", "payload").exit_code == 0
         out, errors = sub.communicate(timeout=PATIENCE)
     assert (sub.returncode, errors) == (0, "")
-    assert [json.loads(line) for line in out.splitlines()] == [
+    shown = [json.loads(line) for line in out.splitlines()]
+    assert [event.pop("published") <= time.time() for event in shown] == [True, True]
+    assert shown == [
         {
             "id": event_id(7, 1),
             "type": "offer",
             "attributes": {"price": [12, 30, 40], "name": "jazz", "ok": True, "date": "2024-01-05"},
             "hops": 0,
             "via": "local",
+            "author": 7,
+            "verified": "first use",
         },
         {
             "id": event_id(7, 3),
@@ -74,6 +79,8 @@ def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
             "attributes": {"price": 19.5},
             "hops": 0,
             "via": "local",
+            "author": 7,
+            "verified": "first use",
             "payload": "AAEC",
         },
     ]
@@ -211,6 +218,53 @@ def test_keys(tmp_path: Path) -> None:
     assert again.stderr.startswith("error: k is there already")
     assert Path("k").read_bytes() == content
     assert roamcast("key", "new", "other").stdout != made.stdout
+
+
+def test_a_network_with_an_owner(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    made = roamcast("key", "new", "network.key", "--owner", "owner.key")
+    shown = roamcast("key", "show", "network.key").stdout.splitlines()
+    assert shown[0] == made.stdout.strip()
+    assert shown[1].startswith("owner ")
+    identity = roamcast("key", "identity", "--id", "7", "--store", "7.store").stdout.strip()
+    assert identity == roamcast("key", "identity", "--id", "7", "--store", "7.store").stdout.strip()
+    assert roamcast("key", "add", "network.members", "7", identity, "--owner", "owner.key").exit_code == 0
+    with process(tmp_path, 7, "--key", "network.key", "--members", "network.members") as node:
+        node.ready()
+        monkeypatch.setenv("ROAMCAST_API", node.control)
+        assert f"authors    1 known by owner, this one is {identity}\n" in roamcast("status").stdout
+        with listening("--count", "1") as sub:
+            roamcast("pub", "n=1")
+            assert sub.stdout is not None
+            event = json.loads(sub.stdout.readline())
+        assert (event["author"], event["verified"]) == (7, "owner")
+        assert abs(event["published"] - time.time()) < 60
+        assert roamcast("key", "revoke", "network.members", "7", "--owner", "owner.key").exit_code == 0
+        node.popen.send_signal(signal.SIGHUP)
+        while "NOT CERTIFIED, revoked 7\n" not in roamcast("status").stdout:
+            pass
+        refused = roamcast("pub", "n=1")
+        assert refused.exit_code == 2
+        assert "has no valid certificate of the network's owner" in refused.stderr
+
+
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (
+            ("add", "m", "7", "abc", "--owner", "owner"),
+            "error: an identity is 64 hex digits, as 'roamcast key identity'",
+        ),
+        (("add", "m", "7", "x" * 64, "--owner", "owner"), "error: an identity is 64 hex digits"),
+        (("add", "m", "7", "0" * 64, "--owner", "owner"), "error: an identity is 64 hex digits"),
+        (("add", "m", "7", "5" * 64, "--owner", "none"), "error: the key none cannot be read: No such file"),
+        (("revoke", "m", "7", "--owner", "owner"), "error: m: cannot be read: No such file"),
+    ],
+)
+def test_what_an_owner_may_get_wrong(words: tuple[str, ...], said: str) -> None:
+    roamcast("key", "new", "k", "--owner", "owner")
+    result = roamcast("key", *words)
+    assert result.exit_code == 2
+    assert result.stderr.startswith(said)
 
 
 CD = '<CD id="001"><category>jazz</category><price>18.00</price></CD>\n'

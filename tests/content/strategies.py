@@ -116,6 +116,6 @@ events = st.builds(
     Event,
     type=event_types,
     attributes=st.dictionaries(attribute_names, st.lists(scalars, min_size=1, max_size=3).map(tuple)),
-    payload=st.sampled_from((b"", b"\0")),
+    body=st.sampled_from((b"", b"\0")),
     id=st.sampled_from((0, 1, INT_MAX)),
 )

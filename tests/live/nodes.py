@@ -25,10 +25,12 @@ PATIENCE = 30.0
 
 
 class Relay(asyncio.DatagramProtocol):
-    """An air where everybody hears everybody else."""
+    """An air where everybody hears everybody else, unless a test says otherwise."""
 
     def __init__(self) -> None:
         self.members: list[tuple[str, int]] = []
+        self.hears: Callable[[int, int], bool] = lambda sender, receiver: True
+        """Whether one port hears another."""
         self._transport: asyncio.DatagramTransport | None = None
 
     async def open(self) -> tuple[str, int]:
@@ -44,7 +46,7 @@ class Relay(asyncio.DatagramProtocol):
     def datagram_received(self, data: bytes, addr: Any) -> None:  # noqa: ANN401  # as asyncio has it
         assert self._transport is not None
         for member in self.members:
-            if member[1] != addr[1]:
+            if member[1] != addr[1] and self.hears(addr[1], member[1]):
                 self._transport.sendto(data, ("127.0.0.1", member[1]))
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from content.strategies import events as any_event
 from live.nodes import address, process, run, settings, take, until
 from roamcast.content.document import document_of
-from roamcast.content.event import Event, event_id
+from roamcast.content.event import Event, Scalar, event_id
 from roamcast.content.filter import Filter
 from roamcast.live.client import Client, ClientError, Received
 from roamcast.live.control_messages import JSON, MSGPACK, EventForm, SubscriberMessage, decode, encode
@@ -42,7 +42,8 @@ def test_a_single_value_arrives_as_that_value_and_several_as_a_tuple(tmp_path: P
         async with Node(settings(tmp_path)) as node, Client(address(node)) as client, client.subscribe() as events:
             number = await client.publish({"price": 12.5, "tags": ["jazz", "live"]}, type="offer", payload=b"x")
             got = await anext(events)
-            assert got == Received(number, "offer", {"price": 12.5, "tags": ("jazz", "live")}, b"x", 0, "local")
+            attributes: dict[str, Scalar | tuple[Scalar, ...]] = {"price": 12.5, "tags": ("jazz", "live")}
+            assert got == Received(number, "offer", attributes, b"x", 0, "local", 1, "first use", got.published)
             assert got.event == Event("offer", {"price": (12.5,), "tags": ("jazz", "live")}, b"x", number)
             assert got.document is None
 
@@ -164,14 +165,14 @@ def test_nothing_is_delivered_twice_across_a_restart(tmp_path: Path) -> None:
 
         event = Event("t", id=event_id(9, 1))
         async with (
-            Node(settings(tmp_path)) as node,
+            Node(settings(tmp_path, unsigned=True)) as node,
             Client(address(node)) as client,
             client.subscribe(id=7, durable=True) as events,
         ):
             copy = node.host._codec.encode(Data(event, 0))
             node.host.receive(9, copy)
             assert await take(events, 1) == [event]
-        async with Node(settings(tmp_path)) as node:
+        async with Node(settings(tmp_path, unsigned=True)) as node:
             node.host.receive(9, copy)
             node.host.receive(9, node.host._codec.encode(Data(Event("t", id=event_id(9, 2)), 0)))
             await node.store.committed()

@@ -139,10 +139,14 @@ def test_publishing_in_json(tmp_path: Path) -> None:
             await listener.send_str(json.dumps({"filter": "price < 20"}))
             assert (await listener.receive_json()).keys() == {"subscribed"}
             assert await answer(http.post("/publish", json=event)) == (201, {"id": event_id(1, 1)})
-            assert await listener.receive_json() == {
+            got = await listener.receive_json()
+            assert got == {
                 "event": {**event, "id": event_id(1, 1)},
                 "hops": 0,
                 "via": "local",
+                "author": 1,
+                "verified": "first use",
+                "published": got["published"],
             }
             assert base64.b64decode(event["payload"]) == b"\0\1\2"  # type: ignore[arg-type]
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from roamcast.live.key import KeyProblem, NetworkKey
+from roamcast.live.key import KeyProblem, NetworkKey, load_owner, save_owner
 
 SECRET = bytes(range(32))
 LINE = "roamcast-key-1 000102030405060708090a0b0c0d0e0f101112131415161718191a1b1c1d1e1f\n"
@@ -88,3 +88,34 @@ def test_a_file_that_is_not_there_or_cannot_be_is_named(tmp_path: Path) -> None:
 def test_a_secret_of_another_length_is_refused() -> None:
     with pytest.raises(KeyProblem, match="32 octets, not 31"):
         NetworkKey(bytes(31))
+
+
+def test_the_key_of_a_network_with_an_owner_has_a_second_line(tmp_path: Path) -> None:
+    path = tmp_path / "key"
+    owner = bytes(range(32, 64))
+    NetworkKey(SECRET, owner).save(path)
+    assert path.read_text() == f"{LINE}roamcast-owner-1 {owner.hex()}\n"
+    loaded = NetworkKey.load(path)
+    assert loaded.owner == owner
+    assert loaded.fingerprint == NetworkKey(SECRET).fingerprint
+    assert loaded != NetworkKey(SECRET)
+    for text in (
+        f"roamcast-owner-1 {owner.hex()}\n",
+        f"{LINE}{LINE}roamcast-owner-1 00\n",
+        f"{LINE}roamcast-owner-1\n",
+    ):
+        with pytest.raises(KeyProblem, match="is not a key"):
+            NetworkKey.load(write(tmp_path / "other", text))
+
+
+def test_an_owners_key_is_not_a_networks_key(tmp_path: Path) -> None:
+    path = tmp_path / "owner"
+    save_owner(path, SECRET)
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert load_owner(path) == SECRET
+    with pytest.raises(KeyProblem, match="is not a key"):
+        NetworkKey.load(path)
+    with pytest.raises(KeyProblem, match="never overwritten"):
+        save_owner(path, SECRET)
+    with pytest.raises(KeyProblem, match="is not an owner's key"):
+        load_owner(write(tmp_path / "key", LINE))

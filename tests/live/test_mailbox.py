@@ -14,6 +14,7 @@ from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
 from roamcast.content.subscription import Subscription
 from roamcast.live import mailbox as module
+from roamcast.live.admission import Authorship
 from roamcast.live.client import Client
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.node import Node
@@ -41,13 +42,16 @@ class Shelf:
         return self.deliveries.get(number)
 
 
+NOBODY = Authorship(0, None, None)
+
+
 def event(number: int, size: int = 0) -> Event:
     return Event("t", {}, bytes(size), number)
 
 
 def publish(known: Subscribers, number: int, size: int = 0) -> None:
     wanted_by = tuple(mailbox.subscription.id for mailbox in known)
-    known.deliver(known.prepare(event(number, size), wanted_by, 0, "data"), wanted_by)
+    known.deliver(known.prepare(event(number, size), wanted_by, 0, "data", NOBODY), wanted_by)
 
 
 def boxes(known: Subscribers, count: int, *, durable: bool) -> list[Mailbox]:

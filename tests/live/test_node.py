@@ -93,7 +93,7 @@ def test_facts_are_those_of_the_simulator(tmp_path: Path) -> None:
     epoch = time.time_ns() - 100 * SECOND
 
     async def test() -> None:
-        pair = network(tmp_path, with_facts=True, epoch=epoch)
+        pair = network(tmp_path, with_facts=True, epoch=epoch, unsigned=True)
         async with pair as (one, two), Client(address(one)) as here, Client(address(two)) as there:
             async with there.subscribe("price < 20", id=77) as events:
                 await here.publish({"price": 12}, "offer")

@@ -7,6 +7,8 @@ from collections.abc import AsyncIterator
 from pathlib import Path
 from typing import Any
 
+import pytest
+
 from live.nodes import Process, Relay, address, facts, network, process, run, settings, take, until
 from roamcast.content.event import Event
 from roamcast.live.client import Client
@@ -65,7 +67,7 @@ def test_a_document_goes_in_pieces_that_are_frames_of_their_own(tmp_path: Path) 
 
     run(test)
     sent = [row for row in facts(tmp_path / "facts1")["transmit"] if row["kind"] == "piece"]
-    assert sum(row["packets"] for row in sent) == 40  # 49,949 bytes in pieces of 1250
+    assert sum(row["packets"] for row in sent) == 41  # 49,949 bytes, and 729 of signature and hashes, in pieces of 1250
     (entered,) = facts(tmp_path / "facts2")["cache"]
     assert (entered["change"], entered["documents"]) == ("received", 1)
 
@@ -131,17 +133,19 @@ def test_neither_another_subscriber_nor_a_restart_delivers_documents_again(tmp_p
 
 
 def chunk(pieces: int) -> Chunk:
-    document = Document(Event("t", payload=bytes(100 * pieces - 10), id=1))
+    document = Document(Event.of("t", payload=bytes(100 * pieces - 10), id=1))
     return Chunk(Header(1, 1, 1, (), 1, document.length, 100, 0, (1 << pieces) - 1, 0, None, 0), document)
 
 
-def test_a_bulk_that_finds_the_queue_full_is_dropped_and_one_that_does_not_has_left(tmp_path: Path) -> None:
+def test_a_bulk_that_finds_the_queue_full_is_dropped_and_one_that_does_not_has_left(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
     async def test() -> None:
         async with network(tmp_path, 1, protocol="opportunistic", changes=("interval=1000",)) as (node,):
             told: list[tuple[str, object]] = []
             port: LivePort = node.host.port
-            port._left = lambda bulk: told.append(("left", bulk))
-            port._dropped = lambda bulk: told.append(("dropped", bulk))
+            monkeypatch.setattr(node.host, "left", lambda bulk: told.append(("left", bulk)))
+            monkeypatch.setattr(node.host, "dropped", lambda bulk: told.append(("dropped", bulk)))
             first, second = chunk(5), chunk(3)
             port.broadcast_bulk(first)
             port.release()

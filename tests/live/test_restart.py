@@ -50,7 +50,7 @@ def test_no_nonce_is_used_twice_if_a_store_is_restored_or_lost_and_the_clock_sta
     with listen() as ear:
 
         async def life() -> None:
-            chosen = settings(tmp_path, key=key, air=ear.getsockname())
+            chosen = settings(tmp_path, key=key, air=ear.getsockname(), unsigned=True)
             async with Node(chosen) as node, Client(address(node)) as client:
                 for _ in range(5):
                     await client.publish({})
@@ -73,7 +73,7 @@ def test_a_frame_of_a_former_life_is_not_taken_again(tmp_path: Path, key: Path) 
     with listen() as ear, listen() as mouth:
 
         async def record() -> None:
-            chosen = settings(tmp_path, 2, key=key, air=ear.getsockname())
+            chosen = settings(tmp_path, 2, key=key, air=ear.getsockname(), unsigned=True)
             async with Node(chosen) as node, Client(address(node)) as client:
                 await client.publish({"n": 1})
 
@@ -93,7 +93,7 @@ def test_nor_after_kill_9_in_the_moment_it_was_taken(tmp_path: Path, key: Path) 
     with listen() as ear, listen() as mouth:
 
         async def record() -> None:
-            chosen = settings(tmp_path, 2, key=key, air=ear.getsockname())
+            chosen = settings(tmp_path, 2, key=key, air=ear.getsockname(), unsigned=True)
             async with Node(chosen) as node, Client(address(node)) as client:
                 await client.publish({"n": 1})
 
@@ -126,9 +126,9 @@ def _where(ear: socket.socket, found: list[tuple[str, int]]) -> bool:
 
 def test_a_restarted_node_is_heard_by_those_who_knew_it(tmp_path: Path, key: Path) -> None:
     async def test() -> None:
-        async with network(tmp_path, 1, key=key) as (one,):
+        async with network(tmp_path, 1, key=key, unsigned=True) as (one,):
             for number in (1, 2):
-                again = settings(tmp_path, 2, key=key, air=one.link.own_address)
+                again = settings(tmp_path, 2, key=key, air=one.link.own_address, unsigned=True)
                 async with Node(again) as two, Client(address(two)) as client:
                     await client.publish({})
                     await until(lambda: one.link.counters["handed-up"] == number)  # noqa: B023

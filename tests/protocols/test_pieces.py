@@ -109,3 +109,26 @@ def test_idle_documents_had_no_progress_since_the_last_time() -> None:
     assert partials.cost == 3 * cut.cost
     partials.drop_idle()
     assert (len(partials), partials.cost) == (0, 0)
+
+
+def test_the_pieces_that_overlap_a_span() -> None:
+    cut = Cut(95, 10)
+    assert cut.overlapping(0, 10) == 0b1
+    assert cut.overlapping(9, 11) == 0b11
+    assert cut.overlapping(20, 21) == 0b100
+    assert cut.overlapping(85, 200) == 0b11_0000_0000
+
+
+def test_dropped_pieces_are_missing_and_a_document_without_pieces_is_gone() -> None:
+    partials: Partials[int, object] = Partials(2, 10_000)
+    cut = Cut(30, 10)
+    for number in range(3):
+        partials.add(1, cut, number, bytes(10))
+    full = partials.cost
+    partials.drop(1, 0b010)
+    partial = partials.get(1)
+    assert partial is not None
+    assert (partial.have, partial.missing, sorted(partial.octets)) == (0b101, 0b010, [0, 2])
+    assert partials.cost == full * 2 // 3
+    partials.drop(1, 0b111)
+    assert (len(partials), partials.cost) == (0, 0)

@@ -17,7 +17,9 @@ from studies.map.cells import Cell, Setting
 from studies.map.winners import judge
 
 from roamcast.campaign.folder.layout import CAMPAIGN_FILE, RUNS_FILE
+from roamcast.campaign.folder.schemas import RUNS_ARROW
 from roamcast.errors import RoamcastError
+from roamcast.facts.schema import FACTS_VERSION
 
 DELIVERED, LATE, COST = "delivered_of_possible_10", "delivered_of_possible_60", "airtime_per_delivery"
 FLOODING = Setting("flooding", "flooding")
@@ -207,13 +209,16 @@ def campaign(folder: Path, name: str, settings: Mapping[str, tuple[float, float]
         for seed in (1, 2):
             run = f"{setting}-{seed}"
             axes = json.dumps({"speed": 1, "degree": 6})
-            runs.append({"experiment": name, "variant": setting, "axes": axes, "seed": seed, "run": run})
+            place = {"experiment": name, "variant": setting, "point": 0, "axes": axes, "seed": seed, "run": run}
+            runs.append(place)
             for measure, value in ((DELIVERED, delivered), (LATE, delivered), (COST, cost)):
                 measured.append({"run": run, "measure": measure, "value": value})
     variants = [{"name": one, "set": {"protocol.name": one, "protocol.parameters": {}}} for one in settings]
     (folder / "measures").mkdir(parents=True)
-    (folder / CAMPAIGN_FILE).write_text(json.dumps({"experiments": [{"name": name, "variants": variants}]}))
-    pq.write_table(pa.Table.from_pylist(runs), folder / RUNS_FILE)
+    requested = {"name": name, "seeds": [1, 2], "variants": variants}
+    about = {"version": FACTS_VERSION, "command": "", "experiments": [requested]}
+    (folder / CAMPAIGN_FILE).write_text(json.dumps(about))
+    pq.write_table(pa.Table.from_pylist(runs, RUNS_ARROW), folder / RUNS_FILE)
     pq.write_table(pa.Table.from_pylist(measured), folder / "measures" / "run.parquet")
     return folder
 
@@ -249,6 +254,6 @@ def test_a_candidate_that_never_ran_and_a_folder_without_results_are_refused(tmp
     told = said(core, "--candidate", "rome")
     assert told.exit_code == 1
     assert "no run of 'rome' there; there are flooding, hint" in told.output
-    assert "is not a measured campaign" in said(tmp_path).output
+    assert "is not a campaign's folder" in said(tmp_path).output
     with pytest.raises(RoamcastError, match="nothing to compare flooding with"):
         list(judged("x", read([campaign(tmp_path / "one", "x", {"flooding": (0.9, 8.0)})])["x"], "flooding"))

@@ -44,6 +44,18 @@ FAILED = 1
 )
 @click.option("--insecure", is_flag=True, help="Run without a key: anyone in range can read and forge messages.")
 @click.option(
+    "--members",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Certificates and revocations of the network's owner, made by 'roamcast key add'.",
+)
+@click.option(
+    "--unsigned",
+    is_flag=True,
+    help="Neither sign events nor check who published them. For networks whose members all trust each other; all nodes "
+    "must agree.",
+)
+@click.option(
     "--store",
     type=FILE,
     help="Database of everything that must survive a crash.  [default: ~/.local/state/roamcast/node-ID.store]",

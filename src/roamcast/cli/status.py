@@ -44,6 +44,7 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     parameters = ", ".join(f"{name} {value}" for name, value in known["parameters"].items())
     yield f"node {known['node']}, {known['protocol']} ({parameters}), at {known['now_s']:.1f} s"
     yield f"key        {known['key'] or 'none: insecure'}"
+    yield f"authors    {_authors(known['authors'])}"
     yield f"api        {known['api']}"
     here = known["here"]
     yield f"here       {f'{here[0]:g} m, {here[1]:g} m' if here else _UNKNOWN}"
@@ -67,6 +68,15 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
         yield f"{name:<10} {_listed(known['counters'][name])}"
     for kind, counted in known["counters"]["sent"].items():
         yield f"{kind:<10} {_listed(counted)}"
+
+
+def _authors(known: dict[str, Any] | None) -> str:
+    if known is None:
+        return "not checked: unsigned"
+    words = [f"{known['known']} known by {known['trust']}", f"this one is {known['identity']}"]
+    words += [] if known["certified"] else ["NOT CERTIFIED"]
+    words += [f"revoked {', '.join(map(str, known['revoked']))}"] if known["revoked"] else []
+    return ", ".join(words)
 
 
 def _listed(counts: dict[str, int]) -> str:

@@ -164,6 +164,9 @@ def _shown(event: "Received", documents: bool) -> dict[str, Any]:
         "attributes": event.attributes,
         "hops": event.hops,
         "via": event.via,
+        "author": event.author,
+        "verified": event.verified,
+        "published": event.published,
     }
     document = _document(event) if documents else None
     if document is not None:

@@ -31,7 +31,7 @@ def event_of_document(document: bytes | str, carry: Carry = "plain", schema: Sch
     event = event_from_xml(document, schema)  # first: it refuses what is too long
     if carry == "none":
         return event
-    return msgspec.structs.replace(event, payload=zlib.compress(encoded, 9) if carry == "compressed" else encoded)
+    return msgspec.structs.replace(event, body=zlib.compress(encoded, 9) if carry == "compressed" else encoded)
 
 
 def document_of(event: Event) -> bytes | None:

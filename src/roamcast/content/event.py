@@ -7,6 +7,10 @@ The rules this file owns, for every value that an event or a constraint may hold
 * A str is any sequence of Unicode scalar values, empty and control characters included. Lone surrogates are refused:
   they have no UTF-8 form, so they could neither be sent nor stored. Nothing is normalised.
 * An attribute has a non-empty name and one or more values, of any mixture of types.
+
+An event may carry its author's signature beside its payload (`signed.py`). It changes neither the id nor what matches.
+
+    @property
 * Every constraint on an attribute may have to look at all of its values, so an event has at most `MAX_VALUES` values,
   and at most `MAX_TEXT` characters in its type, names and values. What is longer belongs into the payload.
 """
@@ -17,6 +21,7 @@ from typing import Final, cast
 
 import msgspec
 
+from roamcast.content.signed import Signed
 from roamcast.errors import ContentError
 
 type_ = type  # `type` is a field's name below
@@ -101,7 +106,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
 
     type: str
     attributes: dict[str, tuple[Scalar, ...]] = {}
-    payload: bytes = b""
+    body: bytes | Signed = b""
+    """The payload, alone or signed: an event without a signature takes no byte more for it."""
     id: EventId = 0
 
     def __post_init__(self) -> None:
@@ -125,8 +131,8 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
                 f"an event's type and attributes may have {MAX_TEXT} characters, not {text}: "
                 "what is longer belongs into its payload"
             )
-        if not isinstance(self.payload, bytes):
-            raise ContentError(f"an event's payload must be bytes, not {type_(self.payload).__name__}")
+        if not isinstance(self.body, bytes | Signed):
+            raise ContentError(f"an event's payload must be bytes, not {type_(self.body).__name__}")
         if not INT_MIN <= self.id <= INT_MAX:
             raise ContentError(f"an event's id is an integer beyond 64 bits: {self.id}")
 
@@ -152,6 +158,20 @@ class Event(msgspec.Struct, frozen=True, array_like=True):
         if attribute == TYPE:
             return (self.type,)
         return self.attributes.get(attribute, ())
+
+    @property
+    def payload(self) -> bytes:
+        return self.body if isinstance(self.body, bytes) else self.body.payload
+
+    @property
+    def signed(self) -> Signed | None:
+        """Its author's signature, if it has one."""
+        return None if isinstance(self.body, bytes) else self.body
+
+    @property
+    def author(self) -> int:
+        """The number of the node that published it, as its id says."""
+        return self.id >> 32
 
     @property
     def held(self) -> int:

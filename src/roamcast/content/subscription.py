@@ -12,11 +12,14 @@ for a subscription if and only if
 A context that is not given holds for every host.
 """
 
+from hashlib import sha256
+
 import msgspec
 
 from roamcast.content.context.expression import Context
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
+from roamcast.content.signed import LEAF, SIGNATURE, Signed
 
 Time = int
 """Nanoseconds."""
@@ -45,3 +48,18 @@ class Publication(msgspec.Struct, frozen=True, array_like=True):
     """The context of relevance: the hosts that the event concerns; None: everywhere."""
     subscription_domain: Context | None = None
     """The subscribers that may get the event; None: all."""
+
+    def to_be_signed(self, time: int, block: int) -> "Publication":
+        """With everything that a signature covers beside the event, and zeros in the place of the signature. `time` is
+        the author's clock, in ms since 1970; the payload is hashed in blocks of `block` bytes, or as a whole if that is
+        0 or it is not longer."""
+        event, contexts = self.event, (self.relevance, self.subscription_domain)
+        hashes = b"".join(map(hash_of, contexts)) if any(context is not None for context in contexts) else b""
+        blocks = block if len(event.payload) > block else 0
+        body = Signed(event.payload, bytes(SIGNATURE), time, self.lifetime, hashes, blocks)
+        return msgspec.structs.replace(self, event=msgspec.structs.replace(event, body=body))
+
+
+def hash_of(context: Context | None) -> bytes:
+    """What stands for a context in a signature."""
+    return bytes(LEAF) if context is None else sha256(str(context).encode()).digest()[:LEAF]

@@ -198,13 +198,18 @@ class Lab:
         # "normal" survives `kill -9`, which is what a lab does; the nodes share one disk.
         args += ["--sync", "normal", "--log", "warning"]
         args += ["--protocol", f"{(self._folder / file).resolve()}:{name}" if colon else protocol.name]
-        for parameter, value in protocol.parameters.items():
+        entry = self.scenario.entry(self._folder)
+        # What differs on devices by default is here as in the simulator: the two are compared.
+        usual = {name: getattr(entry.parameters(), name) for name in entry.on_devices}
+        for parameter, value in (usual | protocol.parameters).items():
             if value is not None:  # None is always the default: a file cannot set it
                 args += ["--set", f"{parameter}={toml_value(value)}"]
         args += ["--key", str(self._work / "key"), "--store", str(mine / "store")]
         args += ["--facts", str(self._facts(node, self._lives[node])), "--api", self._control(node)]
         if self.scenario.record.decisions:
             args += ["--decisions"]
+        if not self.scenario.workload.signed:
+            args += ["--unsigned"]
         if self._ether is None:
             return [*args, "--interface", netns.INTERFACE, "--address", netns.BROADCAST, "--port", str(_PORT)]
         host, port = self._ether.address(node)

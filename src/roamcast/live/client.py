@@ -78,6 +78,13 @@ class Received(msgspec.Struct, frozen=True):
     """Hops from its publisher."""
     via: str
     """The kind of message that brought it; `local` on the publisher's own node."""
+    author: int = 0
+    """The number of the node that published it."""
+    verified: str | None = None
+    """Whether that is certain: "owner", the network's owner vouches for it; "first use", it is the node that was first
+    heard under this number; None: anybody with the network's key may have published it."""
+    published: float | None = None
+    """When it was published, in s since 1970, by its author's clock; None: the author does not say."""
 
     @property
     def event(self) -> Event:
@@ -156,7 +163,17 @@ class Events:
             if message.event is not None:
                 self.position = message.position if message.position is not None else self.position
                 form = message.event
-                return Received(form.id, form.type, form.attributes, form.payload, message.hops or 0, message.via or "")
+                return Received(
+                    form.id,
+                    form.type,
+                    form.attributes,
+                    form.payload,
+                    message.hops or 0,
+                    message.via or "",
+                    form.id >> 32 if message.author is None else message.author,
+                    message.verified,
+                    message.published,
+                )
         assert self._socket is not None
         if self._socket.close_code not in (None, _NORMAL, _GOING_AWAY):
             raise Unreachable(f"the connection to the node broke (code {self._socket.close_code})")
@@ -299,6 +316,10 @@ class Client:
 
     async def unsubscribe(self, id: int) -> None:
         await self._request("DELETE", f"/subscriptions/{id}")
+
+    async def forget_author(self, node: int) -> None:
+        """Forgets whom the node trusts under a number, so that another device can have it."""
+        await self._request("DELETE", f"/authors/{node}")
 
     async def status(self) -> dict[str, Any]:
         answer: dict[str, Any] = msgspec.json.decode(await self._request("GET", "/status"))

@@ -23,6 +23,7 @@ from aiohttp import WSMsgType, web
 
 from roamcast.errors import ConfigError, ContentError, RoamcastError
 from roamcast.live import log
+from roamcast.live.authors import Authors
 from roamcast.live.control_messages import (
     JSON,
     MAX_REQUEST,
@@ -65,6 +66,8 @@ class Controlled(Protocol):
     def host(self) -> Host: ...
     @property
     def senses(self) -> Senses: ...
+    @property
+    def authors(self) -> Authors | None: ...
     def status(self) -> dict[str, Any]: ...
     def failure(self) -> str | None: ...
     def other_protocols(self) -> list[dict[str, Any]]: ...
@@ -96,6 +99,7 @@ class Control:
         app.router.add_get("/subscribe", self._subscribe)
         app.router.add_get("/subscriptions", self._subscriptions)
         app.router.add_delete("/subscriptions/{id}", self._unsubscribe)
+        app.router.add_delete("/authors/{node}", self._forget_author)
         app.router.add_put("/here", self._set_here)
         app.router.add_put("/attributes", self._set_attributes)
         self._runner = web.AppRunner(
@@ -231,6 +235,13 @@ class Control:
         if not text.isascii() or not text.isdigit() or len(text) > 19 or not self._node.host.unsubscribe(int(text)):
             return _problem(404, f"there is no subscription {text[:40]}")
         return _answer({"unsubscribed": int(text)})
+
+    async def _forget_author(self, request: web.Request) -> web.Response:
+        text, authors = request.match_info["node"], self._node.authors
+        known = text.isascii() and text.isdigit() and len(text) < 11
+        if authors is None or not known or not authors.forget(int(text)):
+            return _problem(404, f"no other node {text[:40]} is known here")
+        return _answer({"forgotten": int(text)})
 
     # --- Listeners --------------------------------------------------------------------------------------------------
 

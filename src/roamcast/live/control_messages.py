@@ -74,6 +74,12 @@ class SubscriberMessage(msgspec.Struct, omit_defaults=True):
     event: EventForm | None = None
     hops: int | None = None
     via: str | None = None
+    author: int | None = None
+    """The node that published the event, as its id says."""
+    verified: str | None = None
+    """Who vouches that it did: "owner" or "first use"; None: nobody."""
+    published: float | None = None
+    """When it did, in s since 1970, by its own clock."""
     missed: int | None = None
     position: int | None = None
     """The position of an event in a durable subscription; positions increase."""

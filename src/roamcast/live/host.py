@@ -17,7 +17,7 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator
+from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -34,17 +34,20 @@ from roamcast.content.text import parse_filter
 from roamcast.content.widening import widened
 from roamcast.errors import ContentError, RoamcastError
 from roamcast.live import log
+from roamcast.live.admission import Admission, NotCertified
+from roamcast.live.authors import Authors
 from roamcast.live.clock import Clock
 from roamcast.live.control_messages import MAX_EVENT, EventForm, SubscribeRequest
 from roamcast.live.facts import Facts
 from roamcast.live.filters import FramedFilters
+from roamcast.live.introductions import Introduction
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
 from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication
 from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
-from roamcast.protocols.codec import FrameError
+from roamcast.protocols.codec import Codec, FrameError
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import Bulk, Message, kind_of
 from roamcast.units import seconds
@@ -92,7 +95,9 @@ class Host:
         store: Store,
         facts: Facts,
         senses: Senses,
+        authors: Authors | None = None,
     ) -> None:
+        """Without `authors`, events are neither signed nor checked."""
         self.node = node
         self.protocol = entry.name
         self._entry = entry
@@ -101,7 +106,7 @@ class Host:
         self._clock = clock
         self._store = store
         self._facts = facts
-        self._codec = entry.codec()
+        self._codec = Codec((*entry.messages, Introduction))
         self._framed = FramedFilters(entry.messages)
         self._serial = store.serial
         self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
@@ -112,20 +117,9 @@ class Host:
         self._handed: list[int] = []
         self._inside = False
         self._ended = False
-        self.port = LivePort(
-            entry.name,
-            lambda message: self._codec.sendable(self._framed.sendable(message)),
-            clock,
-            store,
-            facts,
-            senses,
-            wanted=self.subscribers.wanted,
-            prepare=self.subscribers.prepare,
-            deliver=self._deliver,
-            unreachable=lambda to, message: self._later(self.broker.unreachable, to, message),
-            left=lambda message: self._later(self.broker.left, message),
-            dropped=lambda message: self._later(self.broker.dropped, message),
-            ring=lambda now, key: self._call(self.broker.timer, key, due=now),
+        self.port = LivePort(self, entry.name, clock, store, facts, senses)
+        self.admission = Admission(
+            authors, entry.messages, self.port.agenda, Random(), self.counters, send=self._introduce, admit=self._admit
         )
         facts.on_recorded = lambda event: store.set_number("recorded", event - event_id(node, 1) + 1)
         self.broker: Broker[Any] = entry.broker(node, params, self.port, rng)
@@ -146,10 +140,16 @@ class Host:
             self._begin(mailbox.subscription)
         self.subscribers.restore(self._store.waiting())
         self._record_the_rest()
+        self.admission.greet(self._clock.now())
         for stored, publication in _readable(self._store.unhanded()):
             log.info("published again: the broker had not got it", id=publication.event.id)
+            try:
+                signed = self.admission.signed(publication, stored.time, self.broker.block)
+            except NotCertified as problem:
+                log.warn("a publication waits for the node's certificate", reason=str(problem))
+                continue
             size, published = len(stored.publication), stored.time - self._clock.epoch
-            self._hand_over(stored.serial, publication, size, published)
+            self._hand_over(stored.serial, signed, size, published)
 
     def _record_the_rest(self) -> None:
         """Records publications whose facts were lost when the node was killed: the store still has them."""
@@ -196,8 +196,20 @@ class Host:
         if not self._framed.acceptable(message):
             self.counters["too long a filter"] += 1
             return
-        self._facts.count(self._clock.now(), kind_of(type(message)), receptions=1)
+        now = self._clock.now()
+        self._facts.count(now, kind_of(type(message)), receptions=1)
+        self.admission.hear(now, sender, message, len(payload))
+
+    def _admit(self, sender: Node, message: Message) -> None:
         self._call(self.broker.receive, sender, message)
+
+    def _introduce(self, to: Node | None, message: Introduction) -> None:
+        if to is None:
+            self.port.broadcast(message)
+        else:
+            self.port.unicast(to, message)
+        if not self._inside:
+            self.port.release()
 
     # --- From applications ------------------------------------------------------------------------------------------
 
@@ -266,12 +278,13 @@ class Host:
             event, _lifetime(form.lifetime), _context(form.relevance), _context(form.subscription_domain)
         )
         self._refuse_unsupported(publication)
+        now = self._clock.now()
+        publication = self.admission.signed(publication, self._clock.epoch + now, self.broker.block)
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
         check(encoded, Limits(MAX_EVENT))
         self._serial += 1
-        now = self._clock.now()
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
         self._facts.published(now, publication)
         self.counters["published"] += 1
@@ -387,7 +400,42 @@ class Host:
         if mailbox is not None and mailbox.subscription is subscription:
             self.unsubscribe(subscription.id)
 
-    def _deliver(
+    # --- For the port -----------------------------------------------------------------------------------------------
+
+    def encode(self, message: Message) -> bytes:
+        return self._codec.sendable(self._framed.sendable(message))
+
+    def ahead_of(self, message: Message) -> Sequence[Message]:
+        """What must be sent before a message."""
+        return self.admission.ahead_of(message)
+
+    def is_authentic(self, event: Event) -> bool:
+        return self.admission.is_authentic(event)
+
+    def unreachable(self, to: Node, message: Message) -> None:
+        if not isinstance(message, Introduction):
+            self._later(self.broker.unreachable, to, message)
+
+    def left(self, message: Message | Bulk) -> None:
+        self._later(self.broker.left, message)
+
+    def dropped(self, message: Message | Bulk) -> None:
+        self._later(self.broker.dropped, message)
+
+    def ring(self, now: Time, key: Hashable) -> None:
+        self._call(self.broker.timer, key, due=now)
+
+    def prepare(
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str
+    ) -> tuple[tuple[int, ...], list[Delivery]]:
+        """The subscriptions that get an event, and its deliveries."""
+        wanted = self.subscribers.wanted(event, subscriptions)
+        authorship = self.admission.authorship(event)
+        if authorship is None:
+            return (), []
+        return wanted, self.subscribers.prepare(event, wanted, hops, via, authorship)
+
+    def deliver(
         self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
     ) -> None:
         if not subscriptions:
@@ -425,7 +473,7 @@ class Host:
     def tables(self) -> dict[str, int]:
         """The number of entries in the tables of the broker, of the port and of publications."""
         publishing = {"publications under way": len(self._under_way), "publications waiting": len(self._waiting)}
-        return self.broker.tables() | self.port.tables | publishing
+        return self.broker.tables() | self.port.tables | self.admission.tables | publishing
 
 
 def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[StoredPublication, Publication]]:

@@ -10,16 +10,20 @@ import random
 import secrets
 from collections.abc import Mapping
 from functools import lru_cache
+from pathlib import Path
 from typing import Any, Final, Self
 
 import msgspec
 
-from roamcast.errors import RoamcastError
+from roamcast.errors import ConfigError, RoamcastError
 from roamcast.live import log
+from roamcast.live.authors import Authors
+from roamcast.live.certificates import Members
 from roamcast.live.clock import Clock
 from roamcast.live.control import Control
 from roamcast.live.facts import facts_of
 from roamcast.live.host import Host
+from roamcast.live.identity import Identity
 from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import Sealer, protocol_number
 from roamcast.live.link.link import Link, LinkSettings
@@ -46,6 +50,7 @@ class Node:
         self._entry = settings.entry()
         self._params = parameters(self._entry, settings.changes)
         self._keys = self._read_keys()
+        self._members = self._read_members()
         self._token = self._read_token()
         self._tls = settings.tls()
         self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
@@ -62,19 +67,25 @@ class Node:
         """The first key seals; while the network changes its key, frames sealed with the old one are accepted too."""
         return [NetworkKey.load(path) for path in (self.settings.key, self.settings.old_key) if path is not None]
 
+    def _read_members(self) -> Members:
+        return Members() if self.settings.members is None else Members.load(self.settings.members)
+
     def _read_token(self) -> str | None:
         return read_token(self.settings.token_file) if self.settings.token_file is not None else None
 
     def reload(self) -> None:
-        """Reads keys, token and certificate from their files again. If one cannot be read, none is changed."""
+        """Reads keys, members, token and certificate from their files again. If one cannot be read, none is changed."""
         try:
-            keys, token, tls = self._read_keys(), self._read_token(), self.settings.tls()
+            keys, token, tls, members = self._read_keys(), self._read_token(), self.settings.tls(), self._read_members()
         except RoamcastError as problem:
             log.error("nothing was reloaded", reason=str(problem))
             return
         self._keys = keys
         if keys and self._sealer.change_keys(keys):
             self._note_own_session()
+        if self.authors is not None:
+            self.authors.take_members(members)
+            self.host.admission.greet(self.clock.now())
         self._control.change(token, tls)
         log.info("reloaded", key=keys[0].fingerprint if keys else None)
 
@@ -105,6 +116,7 @@ class Node:
         )
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
+        self.authors = self._make_authors()
         self.host = self._make_host()
         self._sealer = self._make_sealer()
         self._note_own_session()
@@ -135,13 +147,7 @@ class Node:
         if path is None:
             path = default_store(settings.node)
         if settings.store is None or settings.control is None:
-            folder = default_store(settings.node).parent
-            try:
-                folder.mkdir(mode=0o700, parents=True, exist_ok=True)
-            except OSError as problem:
-                raise StoreError(
-                    f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
-                ) from None
+            _make_folder(settings.node)
         # A node that has lost its store has forgotten its events' ids. Others drop an id that they have seen, so a new
         # store begins at a random serial: with n events before the loss and m after it, the probability of repeating
         # one is (n + m) / 2^31.
@@ -157,7 +163,21 @@ class Node:
         settings = self.settings
         # Seeded by the operating system unless the run must be repeatable.
         rng = random.Random() if settings.seed is None else random.Random(f"{settings.seed}/broker/{settings.node}")
-        return Host(settings.node, self._entry, self._params, rng, self.clock, self.store, self.facts, self.senses)
+        world = self.clock, self.store, self.facts, self.senses
+        return Host(settings.node, self._entry, self._params, rng, *world, self.authors)
+
+    def _make_authors(self) -> Authors | None:
+        """Who this node is, and who the others are; None: events are not signed."""
+        if self.settings.unsigned:
+            return None
+        owner = self._keys[0].owner if self._keys else None
+        if owner is None and self.settings.members is not None:
+            raise ConfigError(f"--members {self.settings.members}: the network's key has no owner")
+        authors = Authors(self.settings.node, Identity.of(self.store), owner, self.store)
+        authors.take_members(self._members)
+        if authors.own is None:
+            log.warn("this node has NO CERTIFICATE: it cannot publish", identity=authors.identity.public.hex())
+        return authors
 
     def _start_broker(self) -> None:
         try:
@@ -272,6 +292,7 @@ class Node:
             "epoch_ns": self.clock.epoch,
             "key": self._keys[0].fingerprint if self._keys else None,
             "old_key": self._keys[1].fingerprint if len(self._keys) > 1 else None,
+            "authors": None if self.authors is None else self.authors.status,
             "api": str(self.control),
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),
@@ -301,6 +322,31 @@ class Node:
             },
             "store": {"commits": self.store.commits, "sync": self.settings.sync},
         }
+
+
+def _make_folder(node: int) -> None:
+    """Makes the folder of the default store and of the default address."""
+    folder = default_store(node).parent
+    try:
+        folder.mkdir(mode=0o700, parents=True, exist_ok=True)
+    except OSError as problem:
+        raise StoreError(
+            f"{folder}: cannot be made: {problem.strerror}; name other places with --store and --api"
+        ) from None
+
+
+async def identity_of(node: int, path: Path | None) -> bytes:
+    """The public key of a node that does not run; it is made if its store is new."""
+    if path is None:
+        _make_folder(node)
+        path = default_store(node)
+    store = Store(path, node, first_serial=secrets.randbelow(FIRST_SERIALS))
+    try:
+        found = Identity.of(store).public
+        await store.committed()
+    finally:
+        await store.close()
+    return found
 
 
 @lru_cache(64)

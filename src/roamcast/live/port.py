@@ -12,7 +12,7 @@ The rules this file owns:
   dropped; if a later one does, the rest is.
 """
 
-from collections.abc import Callable, Hashable, Mapping
+from collections.abc import Callable, Hashable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Protocol
 
@@ -37,12 +37,22 @@ class Air(Protocol):
     ) -> None: ...
 
 
-Wanted = Callable[[Event, tuple[int, ...]], tuple[int, ...]]
-Prepare = Callable[[Event, tuple[int, ...], int, str], list[Delivery]]
-Deliver = Callable[[Event, tuple[int, ...], int, str, list[Delivery]], None]
-Unreachable = Callable[[Node, Message], None]
-Sent = Callable[[Message | Bulk], None]
-Ring = Callable[[Time, Hashable], None]
+class Above(Protocol):
+    """The part of a host that a port needs."""
+
+    def encode(self, message: Message) -> bytes: ...
+    def ahead_of(self, message: Message) -> Sequence[Message]: ...
+    def is_authentic(self, event: Event) -> bool: ...
+    def prepare(
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str
+    ) -> tuple[tuple[int, ...], list[Delivery]]: ...
+    def deliver(
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, prepared: list[Delivery]
+    ) -> None: ...
+    def unreachable(self, to: Node, message: Message) -> None: ...
+    def left(self, message: Message | Bulk) -> None: ...
+    def dropped(self, message: Message | Bulk) -> None: ...
+    def ring(self, now: Time, key: Hashable) -> None: ...
 
 
 @dataclass(slots=True, eq=False)
@@ -74,23 +84,7 @@ class Promise:
 class LivePort:
     """See `protocols.api.Port`. The host sets `now` before it calls the broker and calls `release` afterwards."""
 
-    def __init__(
-        self,
-        protocol: str,
-        encode: Callable[[Message], bytes],
-        clock: Clock,
-        store: Store,
-        facts: Facts,
-        senses: Senses,
-        *,
-        wanted: Wanted,
-        prepare: Prepare,
-        deliver: Deliver,
-        unreachable: Unreachable,
-        left: Sent,
-        dropped: Sent,
-        ring: Ring,
-    ) -> None:
+    def __init__(self, above: Above, protocol: str, clock: Clock, store: Store, facts: Facts, senses: Senses) -> None:
         self.now: Time = clock.now()
         self.air: Air | None = None
         """None while the node is starting: messages are lost then."""
@@ -99,19 +93,12 @@ class LivePort:
         self.ending = False
         """Whether messages that could not be sent have failed because the node ends."""
         self.agenda = Agenda(clock)
+        self._above = above
         self._protocol = protocol
-        self._encode = encode
         self._clock = clock
         self._store = store
         self._facts = facts
         self._senses = senses
-        self._wanted = wanted
-        self._prepare = prepare
-        self._deliver = deliver
-        self._unreachable = unreachable
-        self._left = left
-        self._dropped = dropped
-        self._ring = ring
         self._serial = 0
         self._delayed: dict[Handle, tuple[int, Promise | None]] = {}
         self._flying: dict[Hashable, tuple[Node | None, Message, Promise | None]] = {}
@@ -129,7 +116,7 @@ class LivePort:
 
     def _transmit_piece(self, flight: _BulkFlight) -> None:
         if self.air is None:
-            self._dropped(flight.bulk)
+            self._above.dropped(flight.bulk)
             return
         self._serial += 1
         self._bulks[self._serial] = flight
@@ -137,13 +124,13 @@ class LivePort:
 
     def _piece_done(self, flight: _BulkFlight, sent: bool) -> None:
         if not sent and flight.number == 0:
-            self._dropped(flight.bulk)
+            self._above.dropped(flight.bulk)
             return
         flight.number += 1
         if sent and flight.number < len(flight.bulk):
             self._transmit_piece(flight)
         else:
-            self._left(flight.bulk)
+            self._above.left(flight.bulk)
 
     def unicast(self, to: Node, message: Message, delay: Time = 0) -> Handle:
         return self._send(to, message, delay)
@@ -175,10 +162,13 @@ class LivePort:
     def _transmit(self, handle: Handle, to: Node | None, message: Message, promise: Promise | None = None) -> None:
         if self.air is None:
             return
+        for first in self._above.ahead_of(message):
+            self._serial += 1
+            self._transmit(self._serial, None, first)
         self._flying[handle] = (to, message, promise)
         promised = promise is not None
         try:
-            payload = self._encode(message)
+            payload = self._above.encode(message)
             if to is None:
                 self.air.broadcast(payload, token=handle, urgent=message.urgent, promised=promised)
             else:
@@ -201,22 +191,21 @@ class LivePort:
             # A message with no datagrams found the queue full. Losses are counted under no cause, as in the simulator.
             self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})
             if to is not None:
-                self._unreachable(to, message)
+                self._above.unreachable(to, message)
         if promise is not None and (datagrams or not self.ending):
             promise.done()
         flight = self._bulks.pop(token, None)
         if flight is not None:
             self._piece_done(flight, delivered)
         elif to is None and message.tracked:
-            (self._left if delivered else self._dropped)(message)
+            (self._above.left if delivered else self._above.dropped)(message)
 
     # --- Deliveries, facts and timers -------------------------------------------------------------------------------
 
     def deliver(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> None:
         # Prepared now, so that one commit has both the event for the application and what the broker keeps about it.
-        subscriptions = self._wanted(event, subscriptions)
-        prepared = self._prepare(event, subscriptions, hops, via)
-        self._queued.append(lambda: self._deliver(event, subscriptions, hops, via, prepared))
+        wanted, prepared = self._above.prepare(event, subscriptions, hops, via)
+        self._queued.append(lambda: self._above.deliver(event, wanted, hops, via, prepared))
 
     def note(self, what: str) -> None:
         self._facts.note(what)
@@ -232,7 +221,7 @@ class LivePort:
         pass
 
     def set_timer(self, at: Time, key: Hashable) -> None:
-        self.agenda.plan(at, lambda now: self._ring(now, key))
+        self.agenda.plan(at, lambda now: self._above.ring(now, key))
 
     # --- Keeping and sensing ----------------------------------------------------------------------------------------
 
@@ -247,6 +236,9 @@ class LivePort:
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self._senses.attributes
+
+    def authentic(self, event: Event) -> bool:
+        return self._above.is_authentic(event)
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Ignored: the broker gets every copy."""

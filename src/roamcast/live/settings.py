@@ -131,7 +131,7 @@ def read_token(path: Path) -> str:
 
 def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
     """A protocol's parameters with changes `NAME=VALUE`, values as in TOML; anything else is text."""
-    raw: dict[str, Any] = {}
+    raw: dict[str, Any] = dict(entry.on_devices)
     known = {field.encode_name: field.type for field in msgspec.structs.fields(entry.parameters)}
     for change in changes:
         name, equals, text = change.partition("=")
@@ -157,6 +157,10 @@ class NodeSettings:
     old_key: Path | None = None
     """While a network changes its key: frames sealed with the old key are accepted too."""
     insecure: bool = False
+    unsigned: bool = False
+    """Events are neither signed nor checked: for closed networks whose members all trust each other."""
+    members: Path | None = None
+    """The owner's certificates and revocations."""
     store: Path | None = None
     """None: `default_store`."""
     sync: Sync = "full"
@@ -200,6 +204,8 @@ class NodeSettings:
             raise ConfigError("--old-key goes with --key: the old key is opened beside the new one")
         if self.key is not None and self.insecure:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
+        if self.unsigned and self.members is not None:
+            raise ConfigError("--unsigned cannot be combined with --members: nothing is checked without signatures")
         self._check_api()
 
     def _check_api(self) -> None:

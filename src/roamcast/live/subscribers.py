@@ -7,6 +7,7 @@ from roamcast.content.event import Event
 from roamcast.content.subscription import Subscription
 from roamcast.content.widening import is_widened
 from roamcast.errors import RoamcastError
+from roamcast.live.admission import Authorship
 from roamcast.live.control_messages import EventForm, SubscriberMessage
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
@@ -74,9 +75,14 @@ class Subscribers:
             if box is None or not is_widened(box.subscription.filter) or box.subscription.filter.matches(event)
         )
 
-    def prepare(self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str) -> list[Delivery]:
+    def prepare(
+        self, event: Event, subscriptions: tuple[int, ...], hops: int, via: str, authorship: Authorship
+    ) -> list[Delivery]:
         """The deliveries of an event; those for durable subscriptions are queued for the store."""
-        message = SubscriberMessage(event=EventForm.of(event), hops=hops, via=via)
+        author, verified, published = authorship
+        message = SubscriberMessage(
+            event=EventForm.of(event), hops=hops, via=via, author=author, verified=verified, published=published
+        )
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]
         durable = tuple(box.subscription.id for box in boxes if box.durable)
         made = [self.pool.new(message, durable)] if durable else []

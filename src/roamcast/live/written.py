@@ -27,11 +27,12 @@ from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
 from roamcast.live.facts import DEFAULT_LIMIT, INTERVAL, Facts
+from roamcast.live.introductions import Introduction
 from roamcast.live.parts import Parts
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
-from roamcast.protocols.messages import kind_of
+from roamcast.protocols.messages import Message, kind_of
 from roamcast.units import SECOND
 
 MAX_ROWS: Final = 50_000
@@ -54,7 +55,8 @@ class WrittenFacts(Facts):
         self._folder = folder
         self._node = node
         self._tables = tables_of(entry.facts)
-        self._roles = {kind_of(message): message.role for message in entry.messages} | {"ack": ACK_ROLE}
+        kinds: tuple[type[Message], ...] = (*entry.messages, Introduction)
+        self._roles = {kind_of(message): message.role for message in kinds} | {"ack": ACK_ROLE}
         self._rows: dict[str, list[Row]] = {table: [] for table in self._tables}
         self._sensed: dict[str, Scalar] = {}
         self._held = 0

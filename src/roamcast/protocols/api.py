@@ -107,6 +107,10 @@ class Port(Protocol):
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         """The node's attributes, such as its battery's charge; empty if there are none."""
 
+    def authentic(self, event: Event) -> bool:
+        """Whether an event that the broker has put together, such as from pieces, is its author's, with its payload or
+        with the root that stands for it. Events that come whole in messages have been checked by the host."""
+
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Allows the host to withhold further copies of an event from the broker, and to count them as `note` itself.
 
@@ -131,6 +135,9 @@ class Broker(abc.ABC, Generic[P]):
     linger: Time = 0
     """How long after the end of its lifetime a subscription still gets events that matched in time. The host removes it
     after that."""
+    block: int = 0
+    """A protocol that sends payloads in pieces: bytes of a piece. Its events are signed so that pieces can be checked
+    (`content/signed.py`); 0: payloads stay whole."""
 
     def __init__(self, node: Node, params: P, port: Port, rng: random.Random) -> None:
         self.node = node

@@ -1,7 +1,7 @@
 """What a world needs to know about a protocol to host it, and what the protocol can and cannot do."""
 
 from collections.abc import Callable, Iterator, Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from typing import Any, Literal
 
 from roamcast.content.context.rules import INTEREST, PUBLICATION_DOMAIN, RELEVANCE, SUBSCRIPTION_DOMAIN
@@ -41,6 +41,8 @@ class Entry:
     needs: frozenset[Needed] = frozenset()
     compared: tuple[Mapping[str, Any], ...] = ({},)
     """Parameters worth comparing: those of its paper, or several values of a parameter that matters most."""
+    on_devices: Mapping[str, Any] = field(default_factory=dict)
+    """Parameters with another default on devices, where members may be dishonest."""
     rules: Rules | None = None
     """What it refuses although it understands it, such as a context without a region."""
 

@@ -51,6 +51,14 @@ class Message(msgspec.Struct, frozen=True, array_like=True, tag=True):
         event = getattr(self, "event", None)
         return event.id if isinstance(event, Event) else None
 
+    def without(self, refused: frozenset[EventId]) -> "Message | None":
+        """The message without these of its events, which a host refuses as forged; None: it is of no use without.
+
+        A host finds the events of a message by the types of its fields. A message that lists several overrides this,
+        so that one forged event does not cost the others.
+        """
+        return None
+
     def encoded_size(self, encode: Callable[[object], bytes]) -> int:
         """Bytes of its encoding. A long message that knows the size of its parts can override this to save encoding."""
         return len(encode(self))

@@ -46,6 +46,11 @@ class Cut:
         """The first byte of a piece, and the byte after its last."""
         return number * self.size, min(self.length, (number + 1) * self.size)
 
+    def overlapping(self, start: int, end: int) -> int:
+        """The mask of the pieces with bytes from `start` to `end`."""
+        first, last = start // self.size, -(-end // self.size)
+        return ((1 << last) - 1) & ~((1 << first) - 1) & self.all
+
 
 @lru_cache(maxsize=1024)
 def cut_of(length: int, size: int) -> Cut:
@@ -135,6 +140,16 @@ class Partials(Generic[K, W]):
         """Whether a new document, added at once, would push out no other: then it need not be stored here first."""
         room = len(self._partials) < self._documents and self.cost + cut.pieces * cut.cost <= self._octets
         return room and key not in self._partials
+
+    def drop(self, key: K, pieces: int) -> None:
+        """Removes pieces of a document that came as bytes: they were not what they should be."""
+        partial = self._partials[key]
+        self.cost -= partial.cost
+        partial.have &= ~pieces
+        partial.octets = {number: octets for number, octets in partial.octets.items() if not pieces >> number & 1}
+        self.cost += partial.cost
+        if not partial.have:
+            self.pop(key)
 
     def pop(self, key: K) -> Partial[W] | None:
         """Removes and returns a document."""

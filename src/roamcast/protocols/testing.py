@@ -62,6 +62,8 @@ class RecordingPort:
     """What `overheard` returns, by neighbour."""
     counted: dict[type[Message], str] = field(default_factory=dict)
     """Calls of `first_copies`: the kind and its note. Here the broker gets every copy all the same."""
+    forged: set[EventId] = field(default_factory=set)
+    """Events that `authentic` refuses."""
     _serial: int = 0
 
     def broadcast(self, message: Message, delay: Time = 0) -> Handle:
@@ -111,6 +113,9 @@ class RecordingPort:
 
     def attributes(self, now: Time) -> Mapping[str, Scalar]:
         return self.properties
+
+    def authentic(self, event: Event) -> bool:
+        return event.id not in self.forged
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         self.counted[kind] = note

@@ -68,6 +68,9 @@ class SimulatedPort:
     def attributes(self, now: int) -> Mapping[str, Scalar]:
         return self._world.attributes(self._node)
 
+    def authentic(self, event: Event) -> bool:
+        return True  # simulated nodes are honest
+
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         self._world.first_copies(self._node, kind, window, note)
 

@@ -120,6 +120,7 @@ class ServedBroker(Broker[Any]):
         self._call = cpu.call
         self.node, self.params, self.port, self.rng = broker.node, broker.params, broker.port, broker.rng
         self.local = broker.local
+        self.block = broker.block
 
     def start(self, now: Time, kept: Mapping[str, bytes]) -> None:
         self._call(now, self._broker.start, kept)
@@ -185,6 +186,9 @@ class ServedPort:
 
     def decide(self, event: EventId, decision: Decided, to: Node | None = None) -> None:
         self._cpu.then(partial(self._port.decide, event, decision, to))
+
+    def authentic(self, event: Event) -> bool:
+        return self._port.authentic(event)
 
     def first_copies(self, kind: type[Message], window: int, note: str) -> None:
         """Ignored: a copy waits for the CPU like anything else."""

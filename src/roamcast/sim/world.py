@@ -41,6 +41,8 @@ from roamcast.units import SECOND
 
 _FIRST, _SILENT = Copies.FIRST, Copies.SILENT
 
+_WALL: Final = 1_700_000_000_000
+"""Time 0 in ms since 1970, for signatures: they take as many bytes as on a device."""
 MOST_AT_ONCE: Final = 1_000_000
 """Timers set for now or earlier at one instant; at the start each of 100,000 nodes may set some."""
 
@@ -264,6 +266,8 @@ class World:
                 self._facts.add("event_attribute", *row)
             for kind in self._followed:
                 self.core.learn(kind, node, event.id)
+            if self._scenario.workload.signed:
+                what = what.to_be_signed(_WALL + self.now // 1_000_000, self.brokers[node].block)
             self.brokers[node].publish(self.now, what)
         elif isinstance(what, Subscription):
             self._facts.add("subscribe", *subscribe_row(self.now, node, what))

@@ -7,8 +7,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from roamcast.content.event import Event
-from roamcast.protocols.opportunistic.cache import COST, Cache, Held, Traits
+from roamcast.content.event import Event, event_id
+from roamcast.protocols.opportunistic.cache import COST, POLICIES, Cache, Held, Traits
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.params import Policy
 
@@ -21,7 +21,7 @@ def held(
     expires: int | None = None,
     size: int = 0,
 ) -> Held:
-    return Held(Document(Event("t", payload=bytes(size), id=id)), published, arrived, arrived, wanted, expires, 0)
+    return Held(Document(Event.of("t", payload=bytes(size), id=id)), published, arrived, arrived, wanted, expires, 0)
 
 
 def ids(documents: Iterable[Held] | None) -> list[int] | None:
@@ -115,3 +115,53 @@ def test_the_bounds_hold_and_only_what_ranks_lowest_goes(
         for victim in dropped or ():
             assert (victim.wanted, victim.published) < (wanted, published) or policy == "oldest"
             assert victim.published < published or policy != "oldest"
+
+
+# --- The part that is reserved for the node's own documents ---------------------------------------------------------
+
+
+def own(number: int, published: int, size: int = 0) -> Held:
+    return held(event_id(1, number), published, size=size)
+
+
+@pytest.mark.parametrize("policy", POLICIES)
+def test_documents_of_others_do_not_displace_own_ones_in_the_reserved_part(policy: Policy) -> None:
+    cache = Cache(8, 0, policy, node=1, reserved=0.25)
+    for number in (1, 2):
+        cache.put(own(number, number))
+    for number in range(1, 20):
+        cache.put(held(event_id(2, number), 100 + number))
+    assert len(cache) == 8
+    assert event_id(1, 1) in cache
+    assert event_id(1, 2) in cache
+
+
+def test_beyond_the_reserved_part_the_oldest_own_documents_are_like_any_other() -> None:
+    cache = Cache(8, 0, "oldest", node=1, reserved=0.25)
+    for number in (1, 2, 3, 4):
+        cache.put(own(number, number))
+    for number in range(1, 20):
+        cache.put(held(event_id(2, number), 100 + number))
+    assert [event_id(1, number) in cache for number in (1, 2, 3, 4)] == [False, False, True, True]
+
+
+def test_an_own_document_finds_room_whatever_its_rank() -> None:
+    cache = Cache(4, 0, "others first", node=1, reserved=0.5)
+    for number in range(1, 5):
+        cache.put(held(event_id(2, number), 100 + number, wanted=True))
+    dropped = cache.put(own(1, 1))
+    assert dropped is not None
+    assert [one.document.id for one in dropped] == [event_id(2, 1)]
+    assert cache.put(held(event_id(3, 1), 0)) is None  # of another
+
+
+def test_a_document_of_another_that_needs_the_reserved_bytes_is_not_admitted() -> None:
+    cache = Cache(0, 10_000, "oldest", node=1, reserved=0.5)
+    cache.put(own(1, 1, size=4000))
+    big = held(event_id(2, 1), 200, size=6000)
+    assert not cache.admits(big.document.length, big.traits)
+    assert cache.put(big) is None
+    assert event_id(1, 1) in cache
+    assert cache.put(held(event_id(2, 2), 100, size=5000)) == []
+    cache.remove(event_id(1, 1))
+    assert cache.put(big) is not None

@@ -1,14 +1,23 @@
 """Documents: cut into pieces and put together again, however they come."""
 
+import msgspec
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING
+from roamcast.content.subscription import Publication
+from roamcast.errors import ContentError
 from roamcast.protocols.messages import MAX_PIECES
 from roamcast.protocols.opportunistic.broker import ENTRY
-from roamcast.protocols.opportunistic.documents import Document, assembled, described
+from roamcast.protocols.opportunistic.documents import (
+    Document,
+    assembled,
+    described,
+    false_pieces,
+    pieces_of_head,
+)
 from roamcast.protocols.opportunistic.messages import Announce, Chunk, Header, Piece, chunks, joined, masks
 from roamcast.protocols.pieces import Cut, Partial, Partials
 
@@ -74,7 +83,7 @@ def test_a_descriptor_takes_about_50_bytes_and_its_document_what_the_event_takes
 
 
 def test_a_bulk_of_some_pieces_says_which_have_arrived() -> None:
-    document = Document(Event("t", payload=bytes(200 * 10), id=7))
+    document = Document(Event.of("t", payload=bytes(200 * 10), id=7))
     bulk = Chunk(header(document, 10, chunk=1, sent=0b101100), document)
     assert [bulk[number].number for number in range(len(bulk))] == [2, 3, 5]
     assert bulk.pieces(0b111) == 0b101100 << MAX_PIECES
@@ -83,7 +92,7 @@ def test_a_bulk_of_some_pieces_says_which_have_arrived() -> None:
 
 
 def test_all_pieces_of_a_bulk_but_the_last_are_equally_long() -> None:
-    document = Document(Event("t", payload=bytes(1000 * 10), id=7))
+    document = Document(Event.of("t", payload=bytes(1000 * 10), id=7))
     for bulk in bulks(document, 10):
         sizes = {len(str(bulk[number].header)) + len(bulk[number].octets) for number in range(len(bulk) - 1)}
         assert len(sizes) <= 1
@@ -93,7 +102,7 @@ def test_all_pieces_of_a_bulk_but_the_last_are_equally_long() -> None:
 @pytest.mark.parametrize(("first", "sent"), [(0, 0b1), (0, 0b111), (0, 0b1010), (1, 0b11)])
 def test_a_bulk_knows_the_length_of_its_pieces_encodings(size: int, first: int, sent: int) -> None:
     octets = (first * MAX_PIECES + sent.bit_length()) * size - 70  # the last piece is shorter
-    document = Document(Event("t", payload=bytes(octets - len(Document(Event("t")).octets(0, 99))), id=7))
+    document = Document(Event.of("t", payload=bytes(octets - len(Document(Event("t")).octets(0, 99))), id=7))
     bulk = Chunk(header(document, size, first, sent), document)
     codec = ENTRY.codec()
     assert bulk.sizes(codec.size) == (len(codec.encode(bulk[0])), len(codec.encode(bulk[len(bulk) - 1])))
@@ -122,3 +131,73 @@ def test_an_announce_knows_the_length_of_its_encoding(listed: int) -> None:
     announce = Announce(1, 0, 2, (), (5,), EVERYTHING, (1, 2), (), catalog, tuple(range(listed)), ())
     codec = ENTRY.codec()
     assert codec.size(announce) == len(codec.encode(announce))
+
+
+# --- Signed documents -----------------------------------------------------------------------------------------------
+
+
+def signed(payload: bytes, block: int) -> Event:
+    return Publication(Event.of("t", {"a": 1}, payload, 7)).to_be_signed(5, block).event
+
+
+def pieces_of(document: Document, size: int, changed: dict[int, bytes] | None = None) -> Partial[Document]:
+    """All pieces of a document, some of them changed."""
+    partial: Partial[Document] = Partial(Cut(document.length, size))
+    for number in range(partial.cut.pieces):
+        partial.octets[number] = (changed or {}).get(number) or document.octets(*partial.cut.span(number))
+    partial.have = partial.cut.all
+    return partial
+
+
+@pytest.mark.parametrize("length", [0, 1, 99, 100, 101, 1000])
+def test_a_signed_document_is_put_together_as_it_was_and_its_head_says_its_root(length: int) -> None:
+    event = signed(bytes(range(256))[:1] * length, 100)
+    document = Document(event)
+    partial = pieces_of(document, 100)
+    whole = assembled(7, partial)
+    assert whole is not None
+    assert whole.event == event
+    listed = described(7, partial)
+    assert listed == document.descriptor
+    assert listed is not None
+    bare = listed.event.signed
+    assert bare is not None
+    assert (bare.payload, len(bare.root)) == (b"", 32)
+    assert false_pieces(7, partial) == 0
+
+
+def test_a_false_piece_is_found_with_those_that_share_a_block_with_it() -> None:
+    document = Document(signed(bytes(1000), 100))
+    cut = Cut(document.length, 100)
+    for number in range(cut.pieces):
+        octets = document.octets(*cut.span(number))
+        false = pieces_of(document, 100, {number: octets[:-1] + b"!"})
+        head = false.prefix()[: 4 + int.from_bytes(false.prefix()[:4], "big")]
+        found = false_pieces(7, false)
+        if number * 100 + 99 < len(head):
+            continue  # the head itself is false: its signature shows that
+        assert found >> number & 1
+        assert found.bit_count() <= 3
+        assert found & ~(0b111 << max(0, number - 1)) == 0
+
+
+def test_the_pieces_of_a_head() -> None:
+    document = Document(signed(bytes(1000), 100))
+    partial = pieces_of(document, 100)
+    head = 4 + int.from_bytes(partial.prefix()[:4], "big")
+    assert pieces_of_head(partial) == document.head_pieces(partial.cut) == (1 << -(-head // 100)) - 1
+    partial.octets[0] = b"\xff" * 100
+    assert pieces_of_head(partial) == partial.cut.all  # by the length that it claims
+
+
+def test_a_head_has_neither_payload_nor_root() -> None:
+    event = signed(b"payload", 0)
+    assert event.signed is not None
+    for change in ({"payload": b"x"}, {"root": bytes(32)}):
+        body = msgspec.structs.replace(event.signed, **({"payload": b""} | change))
+        described_as = msgspec.msgpack.encode(("t", {"a": (1,)}, body, bytes(16)))
+        octets = len(described_as).to_bytes(4, "big") + described_as
+        partial: Partial[Document] = Partial(Cut(len(octets), len(octets)))
+        partial.octets[0], partial.have = octets, 1
+        with pytest.raises(ContentError, match="twice"):
+            described(7, partial)

@@ -46,6 +46,7 @@ COSTS: Final = {
     "coman": Cost(2e-05, 4.8e-06, 1.8e-05, 0),
     "opportunistic": Cost(7.4e-06, 3.2e-06, 1.5e-06, 0),
     "context": Cost(2.3e-05, 5.5e-07, 2.3e-05, 2.3e-06),
+    "roam": Cost(2.8e-05, 0, 8.1e-05, 0),
 }
 _UNKNOWN: Final = COSTS["flooding"]
 """The cost of a protocol from outside the package."""

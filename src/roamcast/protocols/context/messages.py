@@ -211,6 +211,10 @@ class Digest(Message, frozen=True, tag="digest"):
     events: Annotated[tuple[EventItem, ...], Meta(max_length=MAX_DIGEST)]
     subscriptions: Annotated[tuple[SubscriptionItem, ...], Meta(max_length=MAX_DIGEST)]
 
+    def without(self, refused: frozenset[EventId]) -> "Digest":
+        events = tuple(item for item in self.events if item.key not in refused)
+        return msgspec.structs.replace(self, events=events)
+
 
 class Query(Routed, frozen=True, kw_only=True, tag="query"):
     """Asks all hosts in a region for their attributes."""

@@ -57,6 +57,7 @@ _PER_REQUEST: Final = 120
 class OpportunisticBroker(Broker[Opportunistic]):
     def __init__(self, node: Node, params: Opportunistic, port: Port, rng: Random) -> None:
         super().__init__(node, params, port, rng)
+        self.block = params.piece
         self._interval = seconds(params.interval)
         self._longest = MAX_CHUNKS * MAX_PIECES * params.piece  # the longest document, in bytes
         lifetime = round(params.missed * self._interval * (1 + params.jitter))
@@ -67,6 +68,8 @@ class OpportunisticBroker(Broker[Opportunistic]):
             for_node(params.capacity, node, 0),
             for_node(params.octets, node, 0),
             for_node(params.policy, node, "oldest"),
+            node=node,
+            reserved=params.reserved,
         )
         self._holdings = Holdings(port, cache, self._catalog, remember=params.remember, window=params.window)
         self._interest = Interest(self.local, params.carried, params.profile)
@@ -318,4 +321,5 @@ ENTRY: Final = Entry(
     (Announce, Request, Piece),
     facts=(CacheChanged, RelaysChosen),
     understands=frozenset({"lifetimes"}),
+    on_devices={"reserved": 0.25},
 )

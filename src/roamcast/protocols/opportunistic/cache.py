@@ -4,6 +4,9 @@ It is bounded in documents and in bytes. When it is full, the policy decides whi
 function that ranks a document, and the lowest rank is dropped first; of equal ranks, the one that arrived first. A new
 document never replaces one of equal rank, or two nodes could exchange the two for ever.
 
+A part of it can be reserved for the documents that this node has published itself: within that part, documents of
+others never displace them, whatever the policy says.
+
 **A document that the policy would drop on arrival is never taken.** `admits` tells before the document is requested:
 with "oldest", a full cache does not admit a document that is older than all others.
 """
@@ -70,13 +73,18 @@ POLICIES: Final[dict[Policy, Callable[[Traits | Held], Rank]]] = {
 
 
 class Cache:
-    def __init__(self, documents: int, octets: int, policy: Policy) -> None:
-        """`documents` and `octets` (bytes) are the limits; 0: no limit."""
+    def __init__(self, documents: int, octets: int, policy: Policy, *, node: int = -1, reserved: float = 0.0) -> None:
+        """`documents` and `octets` (bytes) are the limits; 0: no limit. `reserved` is the share of both for what `node`
+        has published."""
         self._documents = documents
         self._limit = octets
         self._rank = POLICIES[policy]
         self._by_request = policy == "least requested"
         self._held: dict[EventId, Held] = {}
+        self._node = node if reserved else -1
+        self._most_reserved = int(documents * reserved), int(octets * reserved)
+        self._reserved: dict[EventId, Held] = {}  # the node's own documents that are safe, oldest first; not ranked
+        self._reserved_octets = 0
         self._expiring: list[tuple[int, EventId]] = []  # a heap; entries of documents that have left are skipped
         self._ranked: list[tuple[Rank, int, EventId]] = []  # a heap; outdated ranks are skipped
         self._arrivals = 0
@@ -91,15 +99,15 @@ class Cache:
             return True
         if self._limit and length + COST > self._limit:
             return False
-        rank = self._rank(traits)
-        return bool(rank > self._rank(self._first)) and self._victims(length + COST, rank) is not None
+        rank, first = self._rank(traits), self._first
+        return first is not None and bool(rank > self._rank(first)) and self._victims(length + COST, rank) is not None
 
     def put(self, held: Held) -> list[Held] | None:
         """Adds a document; returns those it displaced, or None if it cannot stay itself."""
         assert held.document.id not in self._held
         victims: list[Held] | None = []
         if not self._has_room(held.octets):
-            victims = self._victims(held.octets, self._rank(held))
+            victims = self._victims(held.octets, None if self._is_safe(held) else self._rank(held))
             if victims is None:
                 return None
             for victim in victims:
@@ -108,7 +116,10 @@ class Cache:
         self.octets += held.octets
         self._arrivals += 1
         held.number = self._arrivals
-        self._enter_rank(held)
+        if self._is_safe(held):
+            self._reserve(held)
+        else:
+            self._enter_rank(held)
         if held.expires is not None:
             if len(self._expiring) > 2 * len(self._held) + 16:  # mostly of documents that have left
                 self._expiring = [
@@ -123,18 +134,38 @@ class Cache:
     def remove(self, id: EventId) -> None:
         held = self._held.pop(id)
         self.octets -= held.octets
+        if self._reserved.pop(id, None) is not None:
+            self._reserved_octets -= held.octets
+
+    def _is_safe(self, held: Held) -> bool:
+        """Whether a document of its size can be reserved for the node that has published it."""
+        documents, octets = self._most_reserved
+        return held.document.event.author == self._node and (
+            (documents > 0 or not self._documents) and (held.octets <= octets or not self._limit)
+        )
+
+    def _reserve(self, held: Held) -> None:
+        """Makes a document safe; if there are too many, the oldest are ranked like those of others."""
+        self._reserved[held.document.id] = held
+        self._reserved_octets += held.octets
+        documents, octets = self._most_reserved
+        while (self._documents and len(self._reserved) > documents) or (self._limit and self._reserved_octets > octets):
+            oldest = self._reserved.pop(next(iter(self._reserved)))
+            self._reserved_octets -= oldest.octets
+            self._enter_rank(oldest)
 
     def requested(self, held: Held, now: int) -> None:
         """Notes that a node has requested the document."""
         held.requested = now
-        if self._by_request:
+        if self._by_request and held.document.id not in self._reserved:
             self._enter_rank(held)
 
     def set_wanted(self, held: Held, wanted: bool) -> None:
         """Notes whether the node itself wants the document, after its interests have changed."""
         if held.wanted != wanted:
             held.wanted = wanted
-            self._enter_rank(held)
+            if held.document.id not in self._reserved:
+                self._enter_rank(held)
 
     def expired(self, now: int) -> list[Held]:
         """Removes the documents that may no longer be delivered, and returns them."""
@@ -159,41 +190,46 @@ class Cache:
         )
 
     @property
-    def _first(self) -> Held:
-        """The document to drop first. The cache must not be empty."""
+    def _first(self) -> Held | None:
+        """The document to drop first, if one may be dropped."""
         ranked = self._ranked
-        while True:
+        while ranked:
             rank, number, id = ranked[0]
             held = self._held.get(id)
             if held is not None and held.number == number and self._rank(held) == rank:
                 return held
             heapq.heappop(ranked)
+        return None
 
     def _enter_rank(self, held: Held) -> None:
         """Records the rank of a document that is new or whose rank has changed."""
         if len(self._ranked) > 2 * len(self._held) + 16:  # mostly of documents that have left
-            self._ranked = [(self._rank(other), other.number, id) for id, other in self._held.items()]
+            self._ranked = [
+                (self._rank(other), other.number, id) for id, other in self._held.items() if id not in self._reserved
+            ]
             heapq.heapify(self._ranked)
         else:
             heapq.heappush(self._ranked, (self._rank(held), held.number, held.document.id))
 
-    def _victims(self, octets: int, rank: Rank) -> list[Held] | None:
-        """The documents to drop, lowest rank first, to make room; None if the new document would be dropped first."""
+    def _victims(self, octets: int, rank: Rank | None) -> list[Held] | None:
+        """The documents to drop, lowest rank first, to make room; None if the new document would be dropped first. A
+        `rank` of None is above all others."""
         if self._limit and octets > self._limit:
             return None
         too_many = len(self._held) + 1 - self._documents if self._documents else 0
         too_heavy = self.octets + octets - self._limit if self._limit else 0
         victims = []
-        ordered = [self._first] if too_many == 1 and too_heavy <= 0 else None
-        for held in ordered or sorted(self._held.values(), key=self._rank):
+        first = self._first if too_many == 1 and too_heavy <= 0 else None
+        others = (held for id, held in self._held.items() if id not in self._reserved)
+        for held in sorted(others, key=self._rank) if first is None else [first]:
             if too_many <= 0 and too_heavy <= 0:
                 break
-            if self._rank(held) >= rank:
+            if rank is not None and self._rank(held) >= rank:
                 return None
             victims.append(held)
             too_many -= 1
             too_heavy -= held.octets
-        return victims
+        return victims if too_many <= 0 and too_heavy <= 0 else None
 
     def __contains__(self, id: EventId) -> bool:
         return id in self._held

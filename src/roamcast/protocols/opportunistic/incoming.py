@@ -13,7 +13,13 @@ from roamcast.protocols.api import Node, Port, Time
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.messages import MAX_HOPS
 from roamcast.protocols.opportunistic.cache import Held
-from roamcast.protocols.opportunistic.documents import Document, assembled, described
+from roamcast.protocols.opportunistic.documents import (
+    Document,
+    assembled,
+    described,
+    false_pieces,
+    pieces_of_head,
+)
 from roamcast.protocols.opportunistic.holdings import Holdings
 from roamcast.protocols.opportunistic.interest import Interest
 from roamcast.protocols.opportunistic.messages import MILLISECOND, Header, clipped
@@ -87,10 +93,29 @@ class Incoming:
             if passed is None or passed.done:
                 self._partials.pop(key)
         elif partial.complete:
+            whole = assembled(id, partial)
+            if whole is None or not self._port.authentic(whole.event):
+                self._drop_forged(key, partial, whole)
+                return
             self._partials.pop(key)
-            self._complete(now, header, assembled(id, partial))
-        elif not self._may_be_wanted(id, partial) and (passed is None or passed.done):
+            self._complete(now, header, whole)
+        elif not self._may_be_wanted(key, partial) and (passed is None or passed.done):
             self._partials.pop(key)
+
+    def _drop_forged(self, key: Key, partial: Partial[Document], whole: Document | None) -> None:
+        """Drops the pieces of a complete document that are not its author's: the others are worth keeping."""
+        listed = None if whole is None else described(key[0], partial)
+        if listed is not None and self._port.authentic(listed.event):
+            self._partials.drop(key, false_pieces(key[0], partial))
+            self._port.note("forged")
+        else:
+            self._drop_head(key, partial, "malformed" if whole is None else "forged")
+        self._wishes.forget(key[0])
+
+    def _drop_head(self, key: Key, partial: Partial[Document], why: str) -> None:
+        """Drops the pieces of a false head: whoever sent them need not be the document's author."""
+        self._partials.drop(key, pieces_of_head(partial))
+        self._port.note(why)
 
     def timer(self, now: Time, key: Gather) -> None:
         """Handles the timer of a broadcast that this node passes on: no more pieces may come."""
@@ -123,20 +148,24 @@ class Incoming:
     def _key(self, header: Header) -> Key:
         return (header.document, header.source, header.serial) if self._whole else (header.document, 0, 0)
 
-    def _may_be_wanted(self, id: EventId, partial: Partial[Document]) -> bool:
+    def _may_be_wanted(self, key: Key, partial: Partial[Document]) -> bool:
         """Whether a partial document is worth keeping; true also if that cannot be told yet."""
+        id = key[0]
         if id in self._kept:
             return True
         if partial.whole is None:
             try:
                 listed = described(id, partial)
-            except ContentError:  # and not the document's fault: whoever sent these pieces may not be its publisher
-                self._port.note("malformed")
-                return False
+            except ContentError:
+                self._drop_head(key, partial, "malformed")
+                return True
         else:
             head = partial.whole.head_pieces(partial.cut)
             listed = partial.whole.descriptor if partial.have & head == head else None
         if listed is None:
+            return True
+        if not self._port.authentic(listed.event):
+            self._drop_head(key, partial, "forged")
             return True
         _, kept = self._interest.judge(listed)
         if kept:
@@ -145,12 +174,9 @@ class Incoming:
             self._holdings.refuse(id)
         return kept
 
-    def _complete(self, now: Time, header: Header, document: Document | None) -> None:
-        """Handles a complete document; None if the pieces turned out not to be a document."""
+    def _complete(self, now: Time, header: Header, document: Document) -> None:
+        """Handles a complete document."""
         id = header.document
-        if document is None:
-            self._port.note("malformed")
-            return
         wanted, kept = self._interest.judge(document.descriptor)
         self._wishes.forget(id)
         if not kept:

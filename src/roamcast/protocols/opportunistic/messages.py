@@ -115,6 +115,15 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
         longer = 0 if listed < _SHORT_ARRAY else 2
         return len(encode(bare)) + longer + self.listing.size
 
+    def without(self, refused: frozenset[EventId]) -> "Announce":
+        places = [place for place, listed in enumerate(self.catalog) if listed.event.id not in refused]
+        return msgspec.structs.replace(
+            self,
+            catalog=tuple([self.catalog[place] for place in places]),
+            ages=tuple([self.ages[place] for place in places if place < len(self.ages)]),
+            lives=tuple([self.lives[place] for place in places if place < len(self.lives)]),
+        )
+
     @cached_property
     def listing(self) -> Listing:
         """Its catalog by content."""

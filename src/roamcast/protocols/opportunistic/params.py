@@ -56,6 +56,14 @@ class Opportunistic(Parameters, frozen=True, kw_only=True):
         Policy | dict[str, Policy],
         Meta(description="what a full cache drops first: by publication, by arrival, by last request, not wanted here"),
     ] = "oldest"
+    reserved: Annotated[
+        float,
+        Meta(
+            ge=0,
+            le=0.5,
+            description="share of the cache that only the node's own publications can take; on devices 0.25",
+        ),
+    ] = 0.0
     remember: Annotated[
         bool,
         Meta(

@@ -9,7 +9,8 @@ from typing import Final
 
 import msgspec
 
-from roamcast.content.event import Event, Scalar
+from roamcast.content.event import Event, EventId, Scalar
+from roamcast.content.signed import Signed
 from roamcast.content.structure import Decoder, Limits
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Port
@@ -27,6 +28,12 @@ class _About(msgspec.Struct, frozen=True, array_like=True):
     arrived: int
     expires: int | None
     hops: int
+    signed: Signed | None = None
+    """Its author's signature, without the payload."""
+
+    def event(self, payload: bytes, id: EventId) -> Event:
+        body = payload if self.signed is None else msgspec.structs.replace(self.signed, payload=payload)
+        return Event(self.type, self.attributes, body, id)
 
 
 _encode: Final = msgspec.msgpack.Encoder().encode
@@ -35,7 +42,8 @@ _DECODER: Final = Decoder[_About](_About, Limits(MAX_HEAD + 64))
 
 def keep(port: Port, held: Held) -> None:
     event = held.document.event
-    about = _About(event.type, event.attributes, held.published, held.arrived, held.expires, held.hops)
+    signed = None if event.signed is None else msgspec.structs.replace(event.signed, payload=b"")
+    about = _About(event.type, event.attributes, held.published, held.arrived, held.expires, held.hops, signed)
     port.keep(f"{_ABOUT}{event.id}", _encode(about))
     port.keep(f"{_PAYLOAD}{event.id}", event.payload)
 
@@ -55,7 +63,7 @@ def restored(kept: Mapping[str, bytes]) -> Iterator[Held]:
             continue
         try:
             about = _DECODER.decode(value)
-            document = Document(Event(about.type, about.attributes, payload, int(id)))
+            document = Document(about.event(payload, int(id)))
         except (ContentError, ValueError):
             continue
         found.append(Held(document, about.published, about.arrived, about.arrived, False, about.expires, about.hops))

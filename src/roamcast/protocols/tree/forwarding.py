@@ -56,7 +56,7 @@ MAX_SUMMARY: Final = 1024
 SUMMARY_EFFORT: Final = 20_000
 """Effort of making it (`content.clauses.Effort`); only an attacker's filters need more."""
 
-COVER_EFFORT: Final = 30_000
+COVER_EFFORT: Final = 16_000
 """Effort of comparing filters in one call, to find out which cover which; only an attacker's need more."""
 
 MAX_TOTAL: Final = 8192

@@ -248,7 +248,7 @@ class PublisherGroup(_NodeGroup, frozen=True, kw_only=True):
         # grows, two or three sizes are impossible; the event is then that much smaller.
         room = self.size - bare.size
         room -= 0 if room < 256 else 1 if room < 65537 else 3
-        return msgspec.structs.replace(bare, payload=_zeros(max(0, room)))
+        return msgspec.structs.replace(bare, body=_zeros(max(0, room)))
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
@@ -299,6 +299,10 @@ class Workload(_WorkloadTable, frozen=True, kw_only=True):
     subscribers: Annotated[tuple[SubscriberGroup, ...], Meta(description="groups of subscribing nodes")] = ()
     publishers: Annotated[tuple[PublisherGroup, ...], Meta(description="groups of publishing nodes")] = ()
     disjoint: Annotated[bool, Meta(description="whether nodes drawn to publish must not subscribe")] = True
+    signed: Annotated[
+        bool,
+        Meta(description="whether events carry a signature, as on devices: its bytes are counted, nothing is checked"),
+    ] = False
 
     @property
     def placed(self) -> bool:

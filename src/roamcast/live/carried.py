@@ -1,0 +1,84 @@
+"""Finds the events in a protocol's messages, so that a host can check them whatever the protocol.
+
+The rules this file owns:
+
+* Every event in a message is found, in whatever struct, tuple or dict it stands: by the types of the message's fields,
+  so that a protocol need not say where its events are, and cannot forget to.
+* Fields beside an event that have the names of a `Publication`'s contexts are its contexts.
+* An event without its payload may stand only in a struct that says so (`bare = True`), such as a descriptor.
+"""
+
+import typing
+from collections.abc import Iterator, Sequence
+from typing import Any, Final, NamedTuple
+
+import msgspec
+
+from roamcast.content.event import Event
+from roamcast.content.signed import LEAF
+from roamcast.content.subscription import hash_of
+from roamcast.protocols.messages import Message
+
+_CONTEXTS: Final = ("relevance", "subscription_domain")
+
+
+class Carried(NamedTuple):
+    event: Event
+    holder: msgspec.Struct
+    """What it stands in."""
+
+    @property
+    def fits(self) -> bool:
+        """Whether what stands beside the event is what its author signed."""
+        signed = self.event.signed
+        if self.event.id < 0 or signed is None or bool(signed.root) != getattr(self.holder, "bare", False):
+            return False
+        contexts = signed.contexts or bytes(2 * LEAF)
+        for number, name in enumerate(_CONTEXTS):
+            if hasattr(self.holder, name) and (
+                hash_of(getattr(self.holder, name)) != contexts[number * LEAF : (number + 1) * LEAF]
+            ):
+                return False
+        return True
+
+
+class CarriedEvents:
+    """Finds the events in the messages of a protocol."""
+
+    def __init__(self, messages: Sequence[type[Message]]) -> None:
+        self._fields: dict[type, tuple[str, ...]] = {}  # of each struct, those that may contain an event
+        for message in messages:
+            self._explore(message, set())
+
+    def _explore(self, shape: Any, above: set[Any]) -> bool:  # noqa: ANN401  # any annotation
+        """Whether a value of this type may contain an event."""
+        if shape is Event:
+            return True
+        if not (isinstance(shape, type) and issubclass(shape, msgspec.Struct)):
+            found = [self._explore(inner, above) for inner in typing.get_args(shape)]  # all of them
+            return any(found)
+        if shape in above:
+            return False
+        fields = [field.name for field in msgspec.structs.fields(shape) if self._explore(field.type, above | {shape})]
+        self._fields[shape] = tuple(fields)
+        return bool(fields)
+
+    def within(self, message: Message) -> list[Carried]:
+        """All events in a message."""
+        return list(self._found(message)) if self._fields.get(type(message)) else []
+
+    def _found(self, holder: msgspec.Struct) -> Iterator[Carried]:
+        for name in self._fields.get(type(holder), ()):
+            yield from self._in(getattr(holder, name), holder)
+
+    def _in(self, value: object, holder: msgspec.Struct) -> Iterator[Carried]:
+        if isinstance(value, Event):
+            yield Carried(value, holder)
+        elif isinstance(value, dict):
+            for pair in value.items():
+                yield from self._in(pair, holder)
+        elif isinstance(value, list | tuple | set | frozenset):
+            for item in value:
+                yield from self._in(item, holder)
+        elif isinstance(value, msgspec.Struct):
+            yield from self._found(value)
