@@ -33,7 +33,7 @@ PARTS: Final = {
         *("docs/security", "docs/troubleshooting"),
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),
-    "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING"),
+    "Explanation": ("docs/architecture", "docs/model", "docs/why", "CONTRIBUTING", "SECURITY"),
     "Protocols": tuple(sorted(f"docs/protocols/{page.stem}" for page in ROOT.glob("docs/protocols/*.md"))),
     "Made from data": ("docs/ledger/verdicts", "docs/measures/table", "studies/map/README", "studies/map/tables"),
 }

@@ -164,7 +164,7 @@ def test_wrong_settings_of_a_node(protocol: str, change: str, words: str) -> Non
     [
         (EventForm, "", "this is not JSON"),
         (EventForm, '{"type": x}', "this is not JSON (byte 9)"),
-        (EventForm, "[" * 100_000, "this is not JSON"),
+        (EventForm, "[" * 4_000, "this is not JSON"),
         (EventForm, "[]", "expected a table; got []"),
         (EventForm, '{"type": 5}', "type: expected text; got 5"),
         (EventForm, '{"typ": "x"}', "typ: there is no such field; did you mean 'type'?"),
@@ -185,6 +185,11 @@ def test_a_wrong_request(shape: type, text: str, words: str) -> None:
         decode_message(text, shape, JSON)
     assert str(caught.value) == f"not understood: {words}"
     assert is_plain(words)
+
+
+def test_a_request_that_would_build_too_much_is_refused_before_it_is_read() -> None:
+    with pytest.raises(RoamcastError, match=r"^more than 4096 values, names and lists: too many$"):
+        decode_message("[" * 100_000, EventForm, JSON)
 
 
 @pytest.mark.parametrize(

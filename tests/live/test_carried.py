@@ -31,6 +31,7 @@ CARRYING = {
     "odmrp": {"join_event", "data"},
     "context": {"event", "event-refresh", "matched-event", "digest"},
     "opportunistic": {"announce"},
+    "roam": {"roam"},
 }
 """Pieces of documents are not events before they are put together: their broker asks its port."""
 

@@ -21,7 +21,7 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import HealthCheck, given, settings
+from hypothesis import HealthCheck, assume, given, settings
 from hypothesis import strategies as st
 from hypothesis.errors import UnsatisfiedAssumption
 from msgspec import inspect
@@ -37,7 +37,7 @@ from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.codec import VERSION, FrameError
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.flooding import Data, Flooding, FloodingBroker
-from roamcast.protocols.messages import Message
+from roamcast.protocols.messages import Message, limits_of
 from roamcast.protocols.testing import Mesh, RecordingPort
 from roamcast.units import SECOND
 
@@ -503,6 +503,7 @@ def test_generated_messages_are_such_as_a_frame_can_bring(entry: Entry) -> None:
     @given(st.one_of(*(anything(inspect.type_info(kind)) for kind in entry.messages)))
     @settings(max_examples=40, deadline=None, suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much])
     def check(message: Message) -> None:
+        assume(len(msgspec.msgpack.encode(message)) <= limits_of(type(message)).octets)
         check_sendable(entry, message)
 
     check()

@@ -19,7 +19,7 @@ _NODE = click.IntRange(0, MAX_NODE)
 
 @click.group()
 def key() -> None:
-    """Create the key that all nodes of a network share, and say who its members are.
+    """Create a network's key, and say who its members are.
 
     \b
     Without an owner: anyone with the key is a member, and the first to speak under a number keeps it.
@@ -55,7 +55,7 @@ def new(file: Path, owner: Path | None) -> None:
 @key.command()
 @click.argument("file", type=FILE, metavar="FILE")
 def show(file: Path) -> None:
-    """Print the fingerprint of the key in FILE, and the network's owner if it has one.
+    """Print the fingerprint of a key, and its owner.
 
     Nodes can talk to each other only if theirs are equal.
     """
@@ -69,9 +69,10 @@ def show(file: Path) -> None:
 @click.option("--id", "node", type=_NODE, required=True, help="The node's number.")
 @click.option("--store", type=FILE, metavar="FILE", help="The node's store.  [default: as for 'roamcast node']")
 def identity(node: int, store: Path | None) -> None:
-    """Print the identity of the node on this device, for 'roamcast key add'.
+    """Print the identity of a node on this device.
 
-    It is made here if the node has not run yet. While the node runs, 'roamcast status' shows it.
+    The owner of the network needs it for 'roamcast key add'. It is made here if the node has not run yet. While the
+    node runs, 'roamcast status' shows it.
     """
     from roamcast.live.node import identity_of
 
@@ -107,7 +108,7 @@ def add(members: Path, node: int, identity: str, owner: Path) -> None:
 @_by_owner
 @click.argument("node", type=_NODE)
 def revoke(members: Path, node: int, owner: Path) -> None:
-    """Take NODE out of the file MEMBERS, and say that its certificates are void.
+    """Take NODE out of the file MEMBERS, for good.
 
     Give the file to any node that runs (--members, SIGHUP): the nodes tell each other. From then on nobody believes
     an event of NODE, not even one from before. It still has the network's key: to keep it from listening, change that.
@@ -119,8 +120,9 @@ def revoke(members: Path, node: int, owner: Path) -> None:
 @click.argument("author", type=_NODE)
 @connecting
 def forget(author: int, connection: Connection) -> None:
-    """Have the node on this machine forget whom it trusts under the number AUTHOR.
+    """Forget whom a node trusts under a number.
 
-    For networks without an owner, when a device was replaced: the next one to speak under this number keeps it.
+    The node on this machine will know nothing of AUTHOR. For networks without an owner, when a device was replaced: the
+    next one to speak under this number keeps it.
     """
     with_node(connection, lambda client: client.forget_author(author))
