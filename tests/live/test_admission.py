@@ -132,3 +132,15 @@ def test_a_publication_is_signed_once_and_again_only_for_another_network() -> No
     elsewhere = Door(owned).admission
     assert elsewhere.authorship(elsewhere.signed(signed, WALL, 0).event) == (1, "owner", 1_700_000_000.0)
     assert elsewhere.authorship(signed.event) is None
+
+
+def test_a_sender_is_vouched_for_by_an_event_of_its_own_alone() -> None:
+    two, three = authors(2), authors(3)
+    door = Door(authors(1))
+    own_event = Data(said(two), 0)
+    assert not door.admission.vouches(2, own_event)  # nobody knows its key yet
+    door.hear(0, Introduction(0, (own(two), own(three))))
+    assert door.admission.vouches(2, own_event)
+    assert not door.admission.vouches(3, own_event)  # passed on, or replayed under another number
+    assert not door.admission.vouches(2, Data(Event("t", id=event_id(2, 1)), 0))  # not signed
+    assert not Door(None).admission.vouches(2, own_event)

@@ -108,7 +108,7 @@ def add(members: Path, node: int, identity: str, owner: Path) -> None:
 @_by_owner
 @click.argument("node", type=_NODE)
 def revoke(members: Path, node: int, owner: Path) -> None:
-    """Take NODE out of the file MEMBERS, for good.
+    """Take NODE out of the file MEMBERS.
 
     Give the file to any node that runs (--members, SIGHUP): the nodes tell each other. From then on nobody believes
     an event of NODE, not even one from before. It still has the network's key: to keep it from listening, change that.

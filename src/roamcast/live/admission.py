@@ -111,6 +111,14 @@ class Admission:
             return False
         return self.is_authentic(one.event)
 
+    def vouches(self, sender: Node, message: Message) -> bool:
+        """Whether a message shows that its sender is who it says: it carries an event of the sender's own, with a
+        valid signature."""
+        if self.authors is None:
+            return False
+        own = [one.event for one in self._carried.within(message) if one.fits and one.event.author == sender]
+        return bool(own) and self._signatures.check(own[0]) is Verdict.GENUINE
+
     def ahead_of(self, message: Message) -> list[Introduction]:
         """What must be sent before a message."""
         if self.authors is None or isinstance(message, Introduction):

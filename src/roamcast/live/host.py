@@ -200,6 +200,13 @@ class Host:
         self._facts.count(now, kind_of(type(message)), receptions=1)
         self.admission.hear(now, sender, message, len(payload))
 
+    def vouches(self, sender: Node, payload: bytes) -> bool:
+        """Whether a message of a stranger shows who the stranger is: for a link whose table is full."""
+        try:
+            return self.admission.vouches(sender, self._codec.decode(payload))
+        except FrameError:
+            return False
+
     def _admit(self, sender: Node, message: Message) -> None:
         self._call(self.broker.receive, sender, message)
 

@@ -120,7 +120,13 @@ class Node:
         self.host = self._make_host()
         self._sealer = self._make_sealer()
         self._note_own_session()
-        self.link = Link(self._sealer, self._link_settings, on_message=self.host.receive, on_done=self.host.port.done)
+        self.link = Link(
+            self._sealer,
+            self._link_settings,
+            on_message=self.host.receive,
+            on_done=self.host.port.done,
+            vouch=self.host.vouches,
+        )
         if self.store.epoch is None:
             self.store.set_number("epoch", self.clock.epoch)
         close_later(self.senses.close)

@@ -112,10 +112,6 @@ class Link:
         """When each neighbour was last heard, by the clock."""
         return self._receiver.neighbours.times()
 
-    def vouch(self, node: int) -> None:
-        """A neighbour has shown a valid signature: no newcomer takes its place."""
-        self._receiver.neighbours.vouch(node)
-
     @property
     def foreign(self) -> dict[int, tuple[int, float]]:
         """Nodes heard in the last `neighbour_lifetime` that run another protocol: its number, and when, by the

@@ -54,11 +54,6 @@ class Neighbours:
         neighbour.allowance.charge(octets)
         return neighbour
 
-    def vouch(self, node: int) -> None:
-        """A neighbour has shown a valid signature."""
-        if node in self._table:
-            self._table[node].vouched = True
-
     def _make_room(self, now: float, vouched: bool) -> bool:
         silent: int | None = next(iter(self._table))
         assert silent is not None
