@@ -25,6 +25,7 @@ PROGRAM = """
 import json, os, sys, threading, time, uuid
 from pathlib import Path
 from pipeline.cluster import standalone_cluster
+from roamcast.pipeline import SIMULATES
 from roamcast.pipeline.session import session
 
 folder, tasks = Path(sys.argv[1]), int(sys.argv[2])
@@ -41,7 +42,7 @@ def hold(batches):
 
 def where(batches):
     import pyarrow as pa
-    warm = "roamcast.sim.core.kernel" in sys.modules
+    warm = {"roamcast.analysis.kernels", "roamcast.sim.core.kernel"} <= sys.modules.keys()
     daemon = Path(f"/proc/{os.getppid()}/cmdline").read_text().split(chr(0))[2]
     for batch in batches:
         yield pa.RecordBatch.from_pylist([{"daemon": daemon, "warm": warm}])
@@ -65,6 +66,7 @@ with standalone_cluster(workers=2, cores=1) as cluster, session(cluster.url) as 
 
 FAILING = """
 with standalone_cluster(workers=1, cores=1) as cluster, session(cluster.url) as spark:
+    spark.sparkContext.environment[SIMULATES] = "1"
     [row] = spark.range(1, numPartitions=1).mapInArrow(where, "daemon string, warm boolean").collect()
     print(json.dumps({"daemon": row.daemon, "warm": row.warm, "url": cluster.url,
                       "java": [os.readlink(f"/proc/{d.process.pid}/exe") for d in (cluster.master, *cluster.workers)],
