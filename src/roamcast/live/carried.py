@@ -8,15 +8,15 @@ The rules this file owns:
 * An event without its payload may stand only in a struct that says so (`bare = True`), such as a descriptor.
 """
 
-import typing
 from collections.abc import Iterator, Sequence
-from typing import Any, Final, NamedTuple
+from typing import Final, NamedTuple
 
 import msgspec
 
 from roamcast.content.event import Event
 from roamcast.content.signed import LEAF
 from roamcast.content.subscription import hash_of
+from roamcast.live.fields import fields_with
 from roamcast.protocols.messages import Message
 
 _CONTEXTS: Final = ("relevance", "subscription_domain")
@@ -46,22 +46,7 @@ class CarriedEvents:
     """Finds the events in the messages of a protocol."""
 
     def __init__(self, messages: Sequence[type[Message]]) -> None:
-        self._fields: dict[type, tuple[str, ...]] = {}  # of each struct, those that may contain an event
-        for message in messages:
-            self._explore(message, set())
-
-    def _explore(self, shape: Any, above: set[Any]) -> bool:  # noqa: ANN401  # any annotation
-        """Whether a value of this type may contain an event."""
-        if shape is Event:
-            return True
-        if not (isinstance(shape, type) and issubclass(shape, msgspec.Struct)):
-            found = [self._explore(inner, above) for inner in typing.get_args(shape)]  # all of them
-            return any(found)
-        if shape in above:
-            return False
-        fields = [field.name for field in msgspec.structs.fields(shape) if self._explore(field.type, above | {shape})]
-        self._fields[shape] = tuple(fields)
-        return bool(fields)
+        self._fields = fields_with(Event, messages)
 
     def within(self, message: Message) -> list[Carried]:
         """All events in a message."""

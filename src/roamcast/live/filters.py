@@ -16,6 +16,7 @@ import msgspec
 
 from roamcast.content.filter import Filter
 from roamcast.content.widening import too_long, widened
+from roamcast.live.fields import fields_with
 from roamcast.protocols.messages import Message
 
 M = TypeVar("M")
@@ -25,23 +26,7 @@ class FramedFilters:
     """Finds the filters in the messages of a protocol."""
 
     def __init__(self, messages: Sequence[type[Message]]) -> None:
-        # Only fields that may contain a filter are searched: others, such as contexts, may be deep.
-        self._fields: dict[type, tuple[str, ...]] = {}
-        for message in messages:
-            self._explore(message, set())
-
-    def _explore(self, shape: Any, above: set[Any]) -> bool:  # noqa: ANN401  # any annotation
-        """Whether a value of this type may contain a filter."""
-        if shape is Filter:
-            return True
-        if not (isinstance(shape, type) and issubclass(shape, msgspec.Struct)):
-            found = [self._explore(inner, above) for inner in typing.get_args(shape)]  # all of them
-            return any(found)
-        if shape in above:
-            return False
-        fields = [field.name for field in msgspec.structs.fields(shape) if self._explore(field.type, above | {shape})]
-        self._fields[shape] = tuple(fields)
-        return bool(fields)
+        self._fields = fields_with(Filter, messages)
 
     def acceptable(self, message: Message) -> bool:
         """Whether no filter in a received message is too long."""
