@@ -19,10 +19,12 @@ from pathlib import Path
 from typing import Any, Final
 
 import msgspec
+import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark import cloudpickle
+from pyspark import SparkContext, cloudpickle
+from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
@@ -120,26 +122,40 @@ class _Measuring:
 
     def _of_families(self, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         scenarios = dict(zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
-        slots = int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
+        context = _context(self._spark)
+        slots = (
+            int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
+            if context is None
+            else context.defaultParallelism
+        )
         sizes = {run: sum(self._runs[run].values()) for run in todo}
         tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots)
-        order = [(task, run) for task, runs in enumerate(tasks) for run in runs]
-        work = {
-            "task": pa.array((task for task, _ in order), pa.int32()),
-            "place": pa.array(range(len(order)), pa.int32()),
-            "run": [run for _, run in order],
-            "scenario": [scenarios[run] for _, run in order],
-            "tables": [[table for table, count in self._runs[run].items() if count] for _, run in order],
-            "families": pa.array((todo[run] for _, run in order), pa.list_(pa.int32())),
-        }
+        work = [
+            pa.table(
+                {
+                    "run": runs,
+                    "scenario": [scenarios[run] for run in runs],
+                    "tables": [[table for table, count in self._runs[run].items() if count] for run in runs],
+                    "families": pa.array((todo[run] for run in runs), pa.list_(pa.int32())),
+                }
+            )
+            for runs in tasks
+        ]
         each = partial(_measure_all, self._store, Stored(self._store).stamp, _portable(families))
-        return self._in_tasks(pa.table(work), len(tasks), each, RUN_MEASURES_ARROW)
+        return self._in_tasks(work, each, RUN_MEASURES_ARROW)
 
-    def _in_tasks(self, work: pa.Table, tasks: int, each: Callable[..., Any], schema: pa.Schema) -> pa.Table:
-        """What `each` makes of the rows of each task, which the column `task` numbers."""
+    def _in_tasks(self, work: Sequence[pa.Table], each: Callable[[pa.Table], pa.Table], schema: pa.Schema) -> pa.Table:
+        """What `each` makes of each table, in a task per table."""
+        if (context := _context(self._spark)) is not None:
+            return pa.concat_tables(context.parallelize(work, len(work)).map(each).collect())
+        sizes = [len(table) for table in work]
+        rows = pa.concat_tables(work).append_column(
+            "task", pa.array(np.repeat(np.arange(len(work)), sizes), pa.int32())
+        )
+        rows = rows.append_column("place", pa.array(range(len(rows)), pa.int64()))
         # In one chunk: with an empty first one, Spark has found no rows at all.
-        frame = self._spark.createDataFrame(work.combine_chunks()).repartitionById(tasks, "task")
-        return frame.mapInArrow(each, spark_schema(schema)).toArrow().cast(schema)
+        frame = self._spark.createDataFrame(rows.combine_chunks()).repartitionById(len(work), "task")
+        return frame.mapInArrow(partial(_of_rows, each), spark_schema(schema)).toArrow().cast(schema)
 
     def _over_all(self, way: OverAllRuns) -> pa.Table:
         """A row for each run, null if the measure gives none."""
@@ -166,13 +182,14 @@ class _Measuring:
         # A row without a run for each measure, of which no run may have a value.
         nobody, nothing = pa.nulls(len(names), pa.string()), pa.nulls(len(names), pa.float64())
         rows = pa.concat_tables([by_run, pa.table([nobody, measures, nothing], schema=RUN_MEASURES_ARROW)])
-        work = rows.append_column("task", task.take(pc.index_in(rows["measure"], measures)))
+        of_rows = task.take(pc.index_in(rows["measure"], measures))
+        work = [rows.filter(pc.equal(of_rows, number)) for number in range(tasks)]
         plan = self._planned.select(PLAN_COLUMNS)
         if pools:
             same = pa.array(map(without_seed, self._planned["scenario"].to_pylist()), pa.string())
             plan = plan.append_column("same", same.dictionary_encode().indices)
         each = partial(_across_seeds, plan, [(pool.measure.name, pool.part, pool.whole) for pool in pools], floors)
-        return self._in_tasks(work, tasks, each, ACROSS_RUNS_ARROW)
+        return self._in_tasks(work, each, ACROSS_RUNS_ARROW)
 
     def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
         """Writes a table whole or not at all, in an order that does not depend on Spark."""
@@ -195,6 +212,23 @@ def without_seed(scenario: str) -> str:
 # --- Tasks ----------------------------------------------------------------------------------------------------------
 
 
+def _context(spark: SparkSession) -> SparkContext | None:
+    """The context of a classic session; Spark Connect has none.
+
+    It takes tasks as they are. Spark SQL would plan and compile a query, and the first one of a session costs 5 CPU s.
+    """
+    try:
+        return spark.sparkContext
+    except PySparkAttributeError:
+        return None
+
+
+def _of_rows(each: Callable[[pa.Table], pa.Table], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+    """Calls `each` with the rows that Spark SQL gives to a task, in their order."""
+    rows = pa.Table.from_batches(batches).sort_by("place")
+    yield from each(rows.drop_columns(["task", "place"])).to_batches()
+
+
 def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) -> list[list[str]]:
     """The runs, divided into at most so many tasks of about equal size, the largest first. Runs of one world stay
     together."""
@@ -213,27 +247,18 @@ def _across_seeds(
     plan: pa.Table,
     pools: Sequence[tuple[str, str, str]],
     floors: Mapping[str, float],
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+    measured: pa.Table,
+) -> pa.Table:
     """The statistics of a task's measures over the seeds; pooled measures are computed first."""
-    measured = pa.Table.from_batches(batches).drop_columns("task")
+    tables = []
     for pool in pools:
         if pc.is_in(pa.scalar(pool[1]), measured["measure"]).as_py():
             of_runs = pooled(plan, measured, *pool)
-            yield from _padded(of_runs.rename_columns(["run", "measure", "mean"]))
+            tables.append(of_runs.rename_columns(["run", "measure", "mean"]))
             measured = pa.concat_tables([measured, of_runs])
-    for table in described(plan, measured, floors):
-        yield from _padded(table)
-
-
-def _padded(table: pa.Table) -> list[pa.RecordBatch]:
-    """With nulls in the columns that it does not have."""
-    columns = [
-        table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
-        for field in ACROSS_RUNS_ARROW
-    ]
-    batches: list[pa.RecordBatch] = pa.table(columns, schema=ACROSS_RUNS_ARROW).to_batches()
-    return batches
+    tables += described(plan, measured, floors)
+    # Each has nulls in the columns of the others.
+    return pa.concat_tables([ACROSS_RUNS_ARROW.empty_table(), *tables], promote_options="default")
 
 
 def _portable(families: Sequence[Family]) -> list[Family | tuple[str, ...]]:
@@ -246,16 +271,16 @@ def _portable(families: Sequence[Family]) -> list[Family | tuple[str, ...]]:
     return [tuple(one.name for one in family.measures) if family in ours else family for family in families]
 
 
-def _measure_all(
-    store: Store, stamp: str, portable: Sequence[Family | tuple[str, ...]], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _measure_all(store: Store, stamp: str, portable: Sequence[Family | tuple[str, ...]], work: pa.Table) -> pa.Table:
     ours = {tuple(one.name for one in family.measures): family for family in FAMILIES}
     families = [one if isinstance(one, Family) else ours[one] for one in portable]
     stored, worlds = stored_in(store, stamp), Worlds()
-    for row in pa.Table.from_batches(batches).sort_by("place").to_pylist():
+    found = []
+    for row in work.to_pylist():
         name, scenario = row["run"], msgspec.json.decode(row["scenario"], type=Scenario)
         run = Run(name, scenario, row["tables"], partial(_read, stored, name), worlds)
-        yield _values_of(run, [families[number] for number in row["families"]])
+        found.append(_values_of(run, [families[number] for number in row["families"]]))
+    return pa.Table.from_batches(found)
 
 
 def _read(stored: Stored, run: str, table: str, columns: Sequence[str] | None, dictionaries: Sequence[str]) -> pa.Table:
