@@ -45,7 +45,7 @@ from roamcast.pipeline.measure import _Measuring, is_current, measure
 from roamcast.pipeline.run import run_campaign
 from roamcast.pipeline.simulate import in_tasks, simulate
 from roamcast.pipeline.tables import load
-from roamcast.pipeline.task import perform, perform_all
+from roamcast.pipeline.task import Outcome, perform_all
 from roamcast.sim.run import run as run_here
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store, local_path
@@ -461,6 +461,11 @@ def place(tmp_path: Path) -> Path:
 @pytest.fixture
 def run(tmp_path: Path) -> Run:
     return planned(tmp_path, seeds=1).distinct[0]
+
+
+def perform(run: Run, out: Path, token: str) -> Outcome:
+    (outcome,) = perform_all([run], out, token)
+    return outcome
 
 
 def facts(out: Path, run: Run) -> list[tuple[str, pa.RecordBatch]]:

@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import read_about
-from roamcast.campaign.decide.until import Stopping, first_look, next_look
+from roamcast.campaign.decide.until import Look, Stopping, first_look, next_look
 from roamcast.campaign.define.experiment import wanted_measures
 from roamcast.campaign.define.limits import Limits
 from roamcast.campaign.define.plan import Experiment, Plan, plan
@@ -100,7 +100,7 @@ def _until(
             return failures
         results = read_results(out, planned=part.rows)
         waiting = [
-            place for place in goal.waiting(results, read_about(out), seeds, before, most) if seeds[place] < most
+            place for place in goal.waiting(Look(results, read_about(out), seeds, before, most)) if seeds[place] < most
         ]
         before = dict(seeds)
         if not waiting:

@@ -6,12 +6,7 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from roamcast.campaign.folder.schemas import (
-    FACTS_ARROW,
-    MANIFEST_ARROW,
-    RUN_MEASURES_ARROW,
-    RUNS_ARROW,
-)
+from roamcast.campaign.folder.schemas import FACTS_ARROW
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
@@ -20,7 +15,4 @@ def spark_schema(schema: pa.Schema) -> StructType:
     return from_arrow_schema(schema)
 
 
-RUNS: Final = spark_schema(RUNS_ARROW)
-MANIFEST: Final = spark_schema(MANIFEST_ARROW)
-RUN_MEASURES: Final = spark_schema(RUN_MEASURES_ARROW)
 FACTS: Final = {table: spark_schema(schema) for table, schema in FACTS_ARROW.items()}

@@ -63,12 +63,6 @@ def read_done(out: Path, run: str) -> Record | None:
     return read_record(done_file(out, run))
 
 
-def perform(run: Run, out: Path, token: str, limits: Limits | None = None) -> Outcome:
-    """Does the run, unless it is done already."""
-    (outcome,) = perform_all([run], out, token, limits)
-    return outcome
-
-
 def perform_all(runs: Sequence[Run], out: Path, token: str, limits: Limits | None = None) -> list[Outcome]:
     """Does the runs that are not done yet. `token` is the name of a file that the driver has put into the folder.
 

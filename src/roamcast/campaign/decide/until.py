@@ -14,7 +14,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -31,22 +31,26 @@ Place = tuple[str, str]
 """An experiment, and the JSON of a point's axes."""
 
 
+class Look(NamedTuple):
+    """What there is when it is decided who gets more seeds."""
+
+    results: pa.Table
+    """Of the seeds so far (`folder.results`)."""
+    about: Measures
+    seeds: Mapping[Place, int]
+    before: Mapping[Place, int]
+    """How many seeds the points had at the previous look."""
+    most: int
+
+
 class Stopping(Protocol):
     """Decides which points need more seeds."""
 
     def check(self, measures: Collection[str]) -> None:
         """Refuses a campaign without the measures that the decision needs."""
 
-    def waiting(
-        self,
-        results: pa.Table,
-        about: Measures,
-        seeds: Mapping[Place, int],
-        before: Mapping[Place, int],
-        most: int,
-    ) -> list[Place]:
-        """The points that need more seeds than they have, by the results of these seeds (`folder.results`) and what is
-        known about their measures; `before` is what they had at the previous look."""
+    def waiting(self, look: Look) -> list[Place]:
+        """The points that need more seeds than they have."""
 
 
 @dataclass(frozen=True)
@@ -62,20 +66,14 @@ class Goal:
             known = ", ".join(measures)
             raise ConfigError(f"until {self.measure}: the campaign does not measure it; it measures {known}")
 
-    def waiting(
-        self,
-        results: pa.Table,
-        about: Measures,
-        seeds: Mapping[Place, int],
-        before: Mapping[Place, int],
-        most: int,
-    ) -> list[Place]:
-        looks = Looks(most)
+    def waiting(self, look: Look) -> list[Place]:
+        looks = Looks(look.most)
         found = []
-        for place, variants in _values(results, self.measure).items():
-            if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
+        for place, variants in _values(look.results, self.measure).items():
+            seeds, before = look.seeds[place], look.before.get(place, 0)
+            if before >= seeds:  # decided at an earlier look
                 continue
-            level = looks.level_at(seeds[place], before.get(place, 0))
+            level = looks.level_at(seeds, before)
             if not all(len(known) >= LEAST and self.reached(known, level) for known in variants.values()):
                 found.append(place)
         return found

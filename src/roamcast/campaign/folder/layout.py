@@ -28,7 +28,6 @@ from roamcast.errors import RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.sim.scenario.scenario import Scenario
 
-P = TypeVar("P")
 T = TypeVar("T")
 
 CAMPAIGN_FILE: Final = "campaign.json"
@@ -45,11 +44,6 @@ COMMIT: Final = b"roamcast.runs"
 def facts_name(table: str, run: str) -> str:
     """The file name of a run's facts of one table, if they are not packed (`stored`)."""
     return f"facts/{table}/{run}.parquet"
-
-
-def facts_file(out: Path, table: str, run: str) -> Path:
-    """The path of that file."""
-    return out / facts_name(table, run)
 
 
 def done_file(out: Path, run: str) -> Path:
@@ -171,13 +165,8 @@ def manifest_row(
     }
 
 
-def digest_of(files: Mapping[str, Path]) -> str:
-    """The digest of a run whose tables are separate files."""
-    return digest_in(lambda path: path.open("rb"), files)
-
-
-def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
-    """The same for files that `open_` opens, here or elsewhere."""
+def digest_of(files: Mapping[str, str], open_: Callable[[str], Any]) -> str:
+    """The digest of a run whose tables are separate files, which `open_` opens, here or elsewhere."""
     whole = hashlib.sha256()
     for table, path in files.items():
         with open_(path) as file:

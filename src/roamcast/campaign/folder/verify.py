@@ -25,7 +25,7 @@ from roamcast.campaign.folder.layout import (
     CAMPAIGN_FILE,
     MANIFEST_FILE,
     check_version,
-    digest_in,
+    digest_of,
     done_file,
     facts_name,
     read_commit,
@@ -127,7 +127,7 @@ def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
     try:
         for table, rows in row["rows"] or ():
             yield from _of_file(store, files[table], table, rows)
-        if row["status"] == OK and digest_in(store.open, files) != row["digest"]:
+        if row["status"] == OK and digest_of(files, store.open) != row["digest"]:
             yield f"{store}: run {run}: its files are not those that were written: their digest is another"
     except (OSError, pa.ArrowException, RoamcastError) as problem:
         yield f"{store}: run {run}: {problem}"
