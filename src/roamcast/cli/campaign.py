@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pyarrow.parquet as pq
 
-from roamcast.campaign.decide.until import Goal, parse_goal
+from roamcast.campaign.decide.until import Precision, parse_goal
 from roamcast.campaign.define.plan import Plan, load_experiment, plan
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
 from roamcast.cli.campaign_options import (
@@ -97,7 +97,7 @@ def campaign(
         sys.exit(1)
 
 
-def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
+def _saved(out: Path, planned: Plan, goal: Precision | None) -> str:
     """How many seeds it took to reach the goal, compared with the same seeds everywhere."""
     if goal is None:
         return ""

@@ -10,7 +10,7 @@ The rules this file owns:
 
 from collections.abc import Collection, Sequence
 
-from roamcast.campaign.decide.until import Look, Place
+from roamcast.campaign.decide.until import Look, PointKey
 from roamcast.campaign.folder.results import values_of
 from roamcast.papers.claims import Claim
 from roamcast.papers.conditions import Outcome
@@ -31,7 +31,7 @@ class Decided:
     def check(self, measures: Collection[str]) -> None:
         """Nothing to check: claims whose measures are missing say so in their verdicts."""
 
-    def waiting(self, look: Look) -> list[Place]:
+    def waiting(self, look: Look) -> list[PointKey]:
         values, looks = values_of(look.results), Looks(look.most)
         still: set[str] = set()
         for claim in self._claims:

@@ -179,7 +179,7 @@ class _Measuring:
         keys = pa.array([together.get(name, name) for name in names], pa.string()).dictionary_encode()
         tasks = min(len(keys.dictionary), math.ceil((len(by_run) + 1) / _VALUES_PER_TASK))
         task, measures = pa.array(keys.indices.to_numpy() % tasks, pa.int32()), pa.array(names, pa.string())
-        # A row without a run for each measure, of which no run may have a value.
+        # A row without a run for each measure: perhaps no run has a value.
         nobody, nothing = pa.nulls(len(names), pa.string()), pa.nulls(len(names), pa.float64())
         rows = pa.concat_tables([by_run, pa.table([nobody, measures, nothing], schema=RUN_MEASURES_ARROW)])
         of_rows = task.take(pc.index_in(rows["measure"], measures))
@@ -230,7 +230,7 @@ def _of_rows(each: Callable[[pa.Table], pa.Table], batches: Iterator[pa.RecordBa
 
 
 def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) -> list[list[str]]:
-    """The runs, divided into at most so many tasks of about equal size, the largest first. Runs of one world stay
+    """The runs, divided into at most `most` tasks of about equal size, the largest first. Runs of one world stay
     together."""
     worlds: dict[bytes, list[str]] = {}
     for run, scenario in sorted(scenarios.items()):

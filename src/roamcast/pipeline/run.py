@@ -12,7 +12,7 @@ from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import read_about
 from roamcast.campaign.decide.until import Look, Stopping, first_look, next_look
 from roamcast.campaign.define.experiment import wanted_measures
-from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Experiment, Plan, plan
 from roamcast.campaign.folder.layout import RUN_MEASURES_FILE
 from roamcast.campaign.folder.results import read_results
@@ -33,7 +33,7 @@ def run_campaign(
     retry_failed: bool = False,
     command: str = "",
     on_progress: Callable[..., None] | None = None,
-    limits: Limits = simulate.DEFAULT_LIMITS,
+    limits: RunLimits = simulate.DEFAULT_LIMITS,
     goal: Stopping | None = None,
     spark: SparkSession | None = None,
 ) -> list[dict[str, Any]]:

@@ -10,8 +10,8 @@ from roamcast.campaign.folder.schemas import FACTS_ARROW
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The same columns for Spark, by the structure of their types: Arrow's types are no keys of a table, since a list
-    read from Parquet (`list<element>`) equals one made here (`list<item>`) and has another hash."""
+    """The same columns for Spark, by the structure of their types: Arrow's types cannot be keys of a table, since a
+    list read from Parquet (`list<element>`) equals one made here (`list<item>`) and has another hash."""
     return from_arrow_schema(schema)
 
 

@@ -27,7 +27,7 @@ FIRST: Final = 5
 GROWTH: Final = 1.5
 _GOAL: Final = re.compile(r"\s*(\w+)\s+within\s+(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)\s*")
 
-Place = tuple[str, str]
+PointKey = tuple[str, str]
 """An experiment, and the JSON of a point's axes."""
 
 
@@ -37,8 +37,8 @@ class Look(NamedTuple):
     results: pa.Table
     """Of the seeds so far (`folder.results`)."""
     about: Measures
-    seeds: Mapping[Place, int]
-    before: Mapping[Place, int]
+    seeds: Mapping[PointKey, int]
+    before: Mapping[PointKey, int]
     """How many seeds the points had at the previous look."""
     most: int
 
@@ -49,12 +49,12 @@ class Stopping(Protocol):
     def check(self, measures: Collection[str]) -> None:
         """Refuses a campaign without the measures that the decision needs."""
 
-    def waiting(self, look: Look) -> list[Place]:
+    def waiting(self, look: Look) -> list[PointKey]:
         """The points that need more seeds than they have."""
 
 
 @dataclass(frozen=True)
-class Goal:
+class Precision:
     """A measure, and how precisely it should be known."""
 
     measure: str
@@ -66,7 +66,7 @@ class Goal:
             known = ", ".join(measures)
             raise ConfigError(f"until {self.measure}: the campaign does not measure it; it measures {known}")
 
-    def waiting(self, look: Look) -> list[Place]:
+    def waiting(self, look: Look) -> list[PointKey]:
         looks = Looks(look.most)
         found = []
         for place, variants in _values(look.results, self.measure).items():
@@ -83,12 +83,12 @@ class Goal:
         return found.half <= (self.within * abs(found.mean) if self.relative else self.within)
 
 
-def parse_goal(text: str) -> Goal:
+def parse_goal(text: str) -> Precision:
     found = _GOAL.fullmatch(text)
     if found is None or float(found[2]) <= 0:
         raise ConfigError(f"{text!r}: expected a measure and a width, such as 'delivery within 0.02' or '… within 5%'")
     relative = bool(found[3])
-    return Goal(found[1], float(found[2]) / (100 if relative else 1), relative)
+    return Precision(found[1], float(found[2]) / (100 if relative else 1), relative)
 
 
 def first_look(most: int) -> int:
@@ -99,9 +99,9 @@ def next_look(seeds: int, most: int) -> int:
     return min(most, math.ceil(seeds * GROWTH))
 
 
-def _values(results: pa.Table, measure: str) -> dict[Place, dict[str, list[float]]]:
+def _values(results: pa.Table, measure: str) -> dict[PointKey, dict[str, list[float]]]:
     """The values of a measure by point and variant, over the seeds that have one."""
-    found: dict[Place, dict[str, list[float]]] = {}
+    found: dict[PointKey, dict[str, list[float]]] = {}
     for row in results.select(["experiment", "axes", "variant", measure]).to_pylist():
         known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], [])
         known += [] if row[measure] is None else [row[measure]]

@@ -22,11 +22,11 @@ from roamcast.campaign.define.identity import canonical_hash, completed, find_fi
 from roamcast.campaign.define.inputs import Files, Sources
 from roamcast.sim.scenario.recordings import check_recordings
 
-__all__ = ["CampaignError", "Experiment", "Plan", "Run", "load_experiment", "plan"]
+__all__ = ["CampaignError", "Experiment", "Plan", "PlannedRun", "load_experiment", "plan"]
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One scenario with one seed, and everything needed to run it."""
 
     run: str
@@ -45,7 +45,7 @@ class Plan:
     experiments: tuple[described.ReportedExperiment, ...]
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the table RUNS: one per experiment, variant, point and seed."""
-    distinct: list[Run] = field(default_factory=list)
+    distinct: list[PlannedRun] = field(default_factory=list)
     """The runs, in the order to start them: the longest first, or one started last would run alone at the end."""
     sources: Sources = field(default_factory=Sources)
     """Where the runs' input files come from."""
@@ -69,7 +69,7 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     if seeds is not None and seeds < 1:
         raise CampaignError(f"seeds: {seeds}: at least one seed")
     planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
-    runs: dict[str, Run] = {}
+    runs: dict[str, PlannedRun] = {}
     for one in experiments:
         for row, run in _rows(one, one.seeds(seeds), planned.sources):
             planned.rows.append(row)
@@ -78,7 +78,7 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     return planned
 
 
-def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
+def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], PlannedRun]]:
     opened = set()
     for variant in one.variants:
         for number, point in enumerate(one.points(variant)):
@@ -91,7 +91,7 @@ def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple
             for seed in seeds:
                 seeded = msgspec.structs.replace(scenario, seed=seed)
                 encoded = msgspec.json.encode(seeded).decode()
-                run = Run(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
+                run = PlannedRun(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
                 yield (
                     {
                         "run": run.run,

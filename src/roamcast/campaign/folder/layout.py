@@ -96,7 +96,7 @@ def write_json(file: Path, value: object) -> None:
 
 
 def commit(runs: pa.Table) -> str:
-    """A hash of which runs stand for what, which links `runs` to the manifest written with it."""
+    """A hash of the planned runs and their places, which links `runs` to the manifest written with it."""
     columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
     return hashlib.sha256(json.dumps(columns.to_pydict()).encode()).hexdigest()
 
