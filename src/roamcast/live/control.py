@@ -39,9 +39,9 @@ from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.mailbox import Mailbox
 from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
+from roamcast.live.places import Address, answers
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
 
 HEARTBEAT: Final = 20.0
