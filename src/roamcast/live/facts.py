@@ -10,6 +10,7 @@ from typing import Final
 
 from roamcast.content.event import Scalar
 from roamcast.content.subscription import Publication, Subscription
+from roamcast.extras import not_installed
 from roamcast.live import log
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
@@ -81,8 +82,10 @@ def facts_of(
     """The facts of a node, written to a folder if there is one."""
     if folder is None:
         return Facts()
-    from roamcast.live.written import WrittenFacts  # noqa: PLC0415  # see above
-
+    try:
+        from roamcast.live.written import WrittenFacts  # noqa: PLC0415  # see above
+    except ModuleNotFoundError as missing:
+        raise not_installed("writing facts (--facts)", missing, "facts") from None
     try:
         return WrittenFacts(folder, node, entry, decisions=decisions, limit=limit)
     except OSError as problem:

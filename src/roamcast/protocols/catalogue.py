@@ -5,36 +5,51 @@
 * in a file: `path/to/file.py:name`, where `name` is an `Entry`; the path is relative to the scenario's folder.
 """
 
+import importlib
 import importlib.metadata
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from roamcast.config.errors import nearest
 from roamcast.outside import from_file, is_file_name
-from roamcast.protocols import counter, flooding, gossip, hint
-from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
-from roamcast.protocols.odmrp import broker as odmrp
-from roamcast.protocols.opportunistic import broker as opportunistic
-from roamcast.protocols.roam import broker as roam
-from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (
-    flooding.ENTRY,
-    gossip.ENTRY,
-    counter.ENTRY,
-    hint.ENTRY,
-    tree.MAODV,
-    tree.COMAN,
-    opportunistic.ENTRY,
-    odmrp.ENTRY,
-    context.ENTRY,
-    roam.ENTRY,
-)
-CATALOGUE: Final = {entry.name: entry for entry in _OURS}
+_OURS: Final = {
+    "flooding": "flooding:ENTRY",
+    "gossip": "gossip:ENTRY",
+    "counter": "counter:ENTRY",
+    "hint": "hint:ENTRY",
+    "maodv": "tree.broker:MAODV",
+    "coman": "tree.broker:COMAN",
+    "opportunistic": "opportunistic.broker:ENTRY",
+    "odmrp": "odmrp.broker:ENTRY",
+    "context": "context.broker:ENTRY",
+    "roam": "roam.broker:ENTRY",
+}
+"""Where each of our protocols is: it is imported when it is used, since a device runs one and has little memory."""
+
+
+class _Catalogue(Mapping[str, Entry]):
+    def __getitem__(self, name: str) -> Entry:
+        module, _, attribute = _OURS[name].partition(":")
+        entry: Entry = getattr(importlib.import_module(f"roamcast.protocols.{module}"), attribute)
+        return entry
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_OURS)
+
+    def __len__(self) -> int:
+        return len(_OURS)
+
+
+CATALOGUE: Final[Mapping[str, Entry]] = _Catalogue()
 
 
 def known() -> list[str]:
