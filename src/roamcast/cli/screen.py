@@ -5,7 +5,7 @@ from collections.abc import Collection, Iterable, Sequence
 from importlib import resources
 from typing import TYPE_CHECKING, Final
 
-if TYPE_CHECKING:  # devices need no tables
+if TYPE_CHECKING:
     from rich.console import Console
     from rich.table import Table
 

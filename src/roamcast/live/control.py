@@ -38,9 +38,9 @@ from roamcast.live.control_messages import (
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.mailbox import Mailbox
+from roamcast.live.places import Address, answers
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
 
 HEARTBEAT: Final = 20.0

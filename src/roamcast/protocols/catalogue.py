@@ -30,17 +30,16 @@ _OURS: Final = {
     "context": "context.broker:ENTRY",
     "roam": "roam.broker:ENTRY",
 }
-"""Where each of our protocols is: it is imported when it is used, since a device runs one and has little memory."""
+"""The module of each of our protocols, and the name of its entry there."""
 
 
-class _Catalogue(Mapping[str, Entry]):
+class Catalogue(Mapping[str, Entry]):
+    """Our protocols by name. A protocol is imported when it is first asked for: a node runs one of them."""
+
     def __getitem__(self, name: str) -> Entry:
-        module, _, attribute = _OURS[name].partition(":")
-        entry: Entry = getattr(importlib.import_module(f"roamcast.protocols.{module}"), attribute)
-        return entry
-
-    def __contains__(self, name: object) -> bool:
-        return name in _OURS
+        module, _, entry = _OURS[name].partition(":")
+        found: Entry = getattr(importlib.import_module(f"roamcast.protocols.{module}"), entry)
+        return found
 
     def __iter__(self) -> Iterator[str]:
         return iter(_OURS)
@@ -48,8 +47,11 @@ class _Catalogue(Mapping[str, Entry]):
     def __len__(self) -> int:
         return len(_OURS)
 
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS
 
-CATALOGUE: Final[Mapping[str, Entry]] = _Catalogue()
+
+CATALOGUE: Final = Catalogue()
 
 
 def known() -> list[str]:
