@@ -183,6 +183,7 @@ class MqttServer:
     def status(self) -> dict[str, Any]:
         return {
             "address": str(self.address),
+            "tls": self.gate.tls is not None,
             "sessions": len(self.sessions),
             "connected": self.sessions.connected,
             "retained": len(self.sessions.retained),
