@@ -61,7 +61,7 @@ class BridgeState:
         self._path = path
         try:
             path.touch(0o600)
-            self._connection = sqlite3.connect(path, timeout=1.0)
+            self._connection = sqlite3.connect(path, timeout=0.2)
             self._prepare()
         except (OSError, sqlite3.Error) as problem:
             words = "another bridge uses it" if "locked" in str(problem) else str(problem)

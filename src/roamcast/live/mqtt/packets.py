@@ -418,8 +418,6 @@ class Parser:
         kind = _KINDS.get(first >> 4)
         if kind is None:
             raise _malformed("packet type 0 is reserved")
-        if self.version is None and kind is not Connect:
-            raise PacketError(Reason.PROTOCOL_ERROR, "the first packet is not CONNECT")  # [MQTT-3.1.0-1]
         if kind is not Publish and first & 0x0F != (2 if kind in _FLAGGED else 0):
             raise _malformed(f"{kind.__name__} has wrong flags")  # [MQTT-2.1.3-1]
         reader = _Reader(content)
@@ -430,6 +428,8 @@ class Parser:
 
     def _frame(self) -> tuple[int, bytes] | None:
         """The first byte and the content of the next packet."""
+        if self.version is None and self._held and self._held[0] >> 4 != _NUMBERS[Connect]:
+            raise PacketError(Reason.PROTOCOL_ERROR, "the first packet is not CONNECT")  # [MQTT-3.1.0-1]
         length = 0
         for place in range(4):
             if len(self._held) < place + 2:
