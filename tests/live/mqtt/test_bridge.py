@@ -176,6 +176,25 @@ def test_a_broker_that_forgets_gets_again_what_was_not_complete(tmp_path: Path) 
     assert rig.broker.got == ["7:1", "7:2"]
 
 
+def test_a_broker_that_forgets_its_pubrel_is_understood(tmp_path: Path) -> None:
+    """As Mosquitto 2.0.11 does, if it is restarted right after it sent PUBREL."""
+    rig = Rig(tmp_path)
+    rig.finish()
+
+    def take(payload: bytes, *, dup: bool) -> None:
+        rig.side.receive(Publish("t", payload, 2, 28, dup))
+        rig.side.receive(Pubrel(28))
+        rig.flush()
+
+    take(b"27", dup=False)
+    take(b"27", dup=True)
+    assert [message.payload for _, message in rig.state.inbox(0, 10)] == [b"27"]
+    take(b"other", dup=True)  # another one, whose first copy was lost
+    assert rig.state.counts()["inbox"] == 2
+    take(b"other", dup=True)  # by now it is known that this broker uses an identifier again at once
+    assert rig.state.counts()["inbox"] == 3
+
+
 # --- Towards the node -----------------------------------------------------------------------------------------------
 
 

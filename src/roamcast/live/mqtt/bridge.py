@@ -167,7 +167,7 @@ class BrokerSide(Side):
     def take(self, packet: Publish) -> None:
         message = Message.of(packet, packet.topic)
         mine = any(name == ID for name, _ in message.user)
-        known = packet.qos == 2 and self.state.is_received(packet.packet)
+        known = packet.qos == 2 and self.state.is_received(message, packet.packet, packet.dup)
         if not mine and not known:
             if self.state.inbox_is_full:
                 raise Full("the node does not take what the broker sends")
@@ -188,7 +188,7 @@ class BrokerSide(Side):
                 if self.state.complete(packet.packet) is not None:
                     self._completed()
             case Pubrel():
-                self.state.forget_received(packet.packet)
+                self.state.free(packet.packet)
                 self._send(Pubcomp(packet.packet))
             case _:
                 raise PacketError(Reason.PROTOCOL_ERROR, f"the broker sends {type(packet).__name__}")

@@ -6,10 +6,15 @@ The rules this file owns:
   Identifier, on disk, before it is sent; PUBREC is on disk before PUBREL is sent [4.3.3]; after PUBCOMP only its id is
   left, among the last `MAX_DONE`: an event that the node sends again is recognised by it.
 * A message for the node is in the inbox, together with its Packet Identifier, before the broker gets PUBREC; PUBREL has
-  removed the identifier before PUBCOMP is sent. It leaves the inbox when the node has it on disk.
+  freed the identifier before PUBCOMP is sent. The message leaves the inbox when the node has it on disk.
+* **A broker may forget that it sent PUBREL.** Mosquitto 2.0.11, restarted at that moment, sends the PUBLISH again,
+  which [MQTT-4.3.3-6] forbids. So a message with DUP, and the identifier and content of one of the last `MAX_FREED`
+  that are complete, is taken for that one; unless this broker was seen to use identifiers again so soon, since then it
+  may be another.
 * Nothing is sent before `commit`.
 """
 
+import hashlib
 import secrets
 import sqlite3
 import time
@@ -28,6 +33,8 @@ VERSION: Final = 1
 MAX_ROWS: Final = 100_000
 """Messages in each direction; with more, no more are taken from that side until there is room."""
 MAX_DONE: Final = 100_000
+MAX_FREED: Final = 1000
+"""Packet Identifiers of complete messages that are remembered."""
 
 _SCHEMA: Final = f"""
 BEGIN;
@@ -38,7 +45,7 @@ CREATE TABLE outbox (
 );
 CREATE TABLE done (serial INTEGER PRIMARY KEY AUTOINCREMENT, event TEXT NOT NULL UNIQUE, time REAL NOT NULL);
 CREATE TABLE inbox (serial INTEGER PRIMARY KEY AUTOINCREMENT, message BLOB NOT NULL);
-CREATE TABLE received (packet INTEGER PRIMARY KEY);
+CREATE TABLE received (packet INTEGER PRIMARY KEY, digest BLOB NOT NULL, freed INTEGER);
 PRAGMA application_id = {APPLICATION};
 PRAGMA user_version = {VERSION};
 COMMIT;
@@ -67,6 +74,7 @@ class BridgeState:
             words = "another bridge uses it" if "locked" in str(problem) else str(problem)
             raise ConfigError(f"--state {path}: cannot be used: {words}") from None
         self.client_id = self._named("client", f"roamcast-bridge-{secrets.token_hex(8)}")
+        self.commit()
         self._packet = 0
 
     def _prepare(self) -> None:
@@ -85,7 +93,6 @@ class BridgeState:
 
     def _named(self, name: str, default: str) -> str:
         self._connection.execute("INSERT OR IGNORE INTO named VALUES (?, ?)", (name, default))
-        self.commit()
         return str(self._one("SELECT value FROM named WHERE name = ?", name))
 
     def _one(self, statement: str, *values: object) -> Any:  # noqa: ANN401  # of SQLite
@@ -100,7 +107,9 @@ class BridgeState:
         self._connection.close()
 
     def counts(self) -> dict[str, int]:
-        return {table: self._one(f"SELECT count(*) FROM {table}") for table in ("outbox", "inbox", "received")}
+        """Messages that wait for each side, and Packet Identifiers of the broker's that are not freed."""
+        tables = {"outbox": "outbox", "inbox": "inbox", "received": "received WHERE freed IS NULL"}
+        return {name: self._one(f"SELECT count(*) FROM {table}") for name, table in tables.items()}
 
     # --- To the broker ----------------------------------------------------------------------------------------------
 
@@ -170,17 +179,30 @@ class BridgeState:
     def inbox_is_full(self) -> bool:
         return bool(self._one("SELECT count(*) FROM inbox") >= MAX_ROWS)
 
-    def is_received(self, packet: int) -> bool:
-        return self._one("SELECT 1 FROM received WHERE packet = ?", packet) is not None
+    def is_received(self, message: Message, packet: int, dup: bool) -> bool:
+        """Whether a message with QoS 2 has been taken already."""
+        known = self._connection.execute("SELECT digest, freed FROM received WHERE packet = ?", (packet,)).fetchone()
+        if known is None:
+            return False
+        digest, freed = known
+        if freed is None:  # [MQTT-4.3.3-10]
+            return True
+        if dup and digest == _digest(message) and self._named("identifiers", "once") == "once":
+            return True
+        self._connection.execute("UPDATE named SET value = 'again' WHERE name = 'identifiers'")
+        return False
 
     def take_in(self, message: Message, packet: int) -> None:
         """Puts a message into the inbox, with its Packet Identifier if it has QoS 2; 0: it has not."""
         self._connection.execute("INSERT INTO inbox (message) VALUES (?)", (msgspec.msgpack.encode(message),))
         if packet:
-            self._connection.execute("INSERT INTO received VALUES (?)", (packet,))
+            self._connection.execute("INSERT OR REPLACE INTO received VALUES (?, ?, NULL)", (packet, _digest(message)))
 
-    def forget_received(self, packet: int) -> None:
-        self._connection.execute("DELETE FROM received WHERE packet = ?", (packet,))
+    def free(self, packet: int) -> None:
+        """PUBREL has come: the Packet Identifier may be used again."""
+        number = 1 + (self._one("SELECT max(freed) FROM received") or 0)
+        self._connection.execute("UPDATE received SET freed = ? WHERE packet = ? AND freed IS NULL", (number, packet))
+        self._connection.execute("DELETE FROM received WHERE freed <= ?", (number - MAX_FREED,))
 
     def inbox(self, after: int, most: int) -> list[tuple[int, Message]]:
         rows = self._connection.execute(
@@ -191,3 +213,7 @@ class BridgeState:
     def delivered(self, serial: int) -> None:
         """The node has a message on disk."""
         self._connection.execute("DELETE FROM inbox WHERE serial = ?", (serial,))
+
+
+def _digest(message: Message) -> bytes:
+    return hashlib.sha256(msgspec.msgpack.encode(message)).digest()[:16]
