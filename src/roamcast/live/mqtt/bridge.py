@@ -166,15 +166,18 @@ class BrokerSide(Side):
 
     def take(self, packet: Publish) -> None:
         message = Message.of(packet, packet.topic)
-        mine = any(name == ID for name, _ in message.user)
         known = packet.qos == 2 and self.state.is_received(message, packet.packet, packet.dup)
-        if not mine and not known:
+        if not known and not self.is_ours(message):
             if self.state.inbox_is_full:
                 raise Full("the node does not take what the broker sends")
             self.state.take_in(message, packet.packet if packet.qos == 2 else 0)
             self.wake_other()
         if packet.qos:
             self._send(Pubrec(packet.packet) if packet.qos == 2 else Puback(packet.packet))
+
+    def is_ours(self, message: Message) -> bool:
+        """Whether a message comes from nodes."""
+        return any(name == ID for name, _ in message.user)
 
     def answered(self, packet: Packet) -> None:
         match packet:
