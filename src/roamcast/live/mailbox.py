@@ -171,8 +171,7 @@ class Mailbox:
         self._pool = pool
         self._waiting: deque[Delivery] = deque()
         self._news = asyncio.Event()
-        self.notify: Callable[[], None] = self._news.set
-        """Called when there is an event to take, or when no more will come."""
+        self._notify: Callable[[], None] = self._news.set
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -184,7 +183,7 @@ class Mailbox:
         self.bytes += delivery.size + OVERHEAD
         while len(waiting) > MAX_EVENTS or (self.bytes > MAX_BYTES and len(waiting) > 1):
             self.leave_out()
-        self.notify()
+        self._notify()
 
     def leave_out(self) -> None:
         """Drops the oldest event."""
@@ -195,7 +194,7 @@ class Mailbox:
     def end(self) -> None:
         """No more events will come; the listener still gets those that wait."""
         self.ended = True
-        self.notify()
+        self._notify()
         if not self.listening:
             self.clear()
 
@@ -233,6 +232,10 @@ class Mailbox:
             self.missed_in_all += 1
         self._let_go(delivery)
         return True
+
+    def watch(self, call: Callable[[], None] | None) -> None:
+        """From now on `call` is called when there is an event to take; None: `pass_on` waits for it."""
+        self._notify = self._news.set if call is None else call
 
     def take(self) -> Delivery | None:
         """The next event, for a listener that acknowledges it: it stays in the store until it is `done`."""

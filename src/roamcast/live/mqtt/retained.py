@@ -45,12 +45,13 @@ class Retained:
     def restore(self, kept: Mapping[str, bytes]) -> None:
         for key, value in kept.items():
             if key.startswith(PREFIX):
-                self._set(key.removeprefix(PREFIX), value)
+                topic = key.removeprefix(PREFIX)
+                self._set(topic, value)
+                self._latest[topic] = _order(msgspec.msgpack.decode(value, type=_Kept).message)
 
     def take(self, message: Message, told: SubscriberMessage) -> None:
         """Retains a message that was published with RETAIN."""
-        assert told.event is not None
-        order = told.published or 0.0, told.event.id
+        order = _order(told)
         if order <= self._latest.get(message.topic, (-1.0, 0)):
             return  # a subscription that is behind others
         put(self._latest, message.topic, order, 2 * MAX_TOPICS)
@@ -84,3 +85,8 @@ class Retained:
         if packed is not None:
             self._bytes -= len(topic) + len(packed)
             self._world.forget(PREFIX + topic)
+
+
+def _order(told: SubscriberMessage) -> tuple[float, int]:
+    assert told.event is not None
+    return told.published or 0.0, told.event.id

@@ -174,7 +174,7 @@ class Session:
         self._again = self.record.again = again
         self._in_flight.clear()
         for active in self._active.values():
-            active.mailbox.notify = _nothing
+            active.mailbox.watch(None)
             self._world.leave(active.mailbox)
         self._active.clear()
         if not self.durable:
@@ -251,6 +251,8 @@ class Session:
         alias, topic = packet.properties.get("topic_alias"), packet.topic
         if "subscription_identifier" in packet.properties:
             raise PacketError(Reason.PROTOCOL_ERROR, "a client sends no Subscription Identifier")  # [MQTT-3.3.4-6]
+        if any(wild in packet.properties.get("response_topic", "") for wild in "+#"):
+            raise PacketError(Reason.PROTOCOL_ERROR, "a Response Topic has no wildcards")  # [MQTT-3.3.2-14]
         if alias is not None:
             if alias > MAX_ALIASES:
                 raise PacketError(Reason.BAD_ALIAS, f"the Topic Alias Maximum here is {MAX_ALIASES}")
@@ -388,7 +390,7 @@ class Session:
             link.resume()
             if isinstance(found, Mailbox):
                 self._active[topic_filter] = _Active(asked, found, content)
-                found.notify = self.pump_soon
+                found.watch(self.pump_soon)
                 self.pump_soon()
             opened(None if isinstance(found, Mailbox) else found)
 
@@ -409,7 +411,7 @@ class Session:
             reasons.append(Reason.NO_SUBSCRIPTION if asked is None else Reason.SUCCESS)
             active = self._active.pop(topic_filter, None)
             if active is not None:
-                active.mailbox.notify = _nothing
+                active.mailbox.watch(None)
                 self._world.unsubscribe(active.mailbox.subscription.id)
                 self._world.leave(active.mailbox)
         self.save()
@@ -535,10 +537,6 @@ class Session:
             _, active, delivery = found
             active.mailbox.done(delivery)
             self.pump_soon()
-
-
-def _nothing() -> None:
-    pass
 
 
 def _ignored(problem: RoamcastError | None) -> None:
