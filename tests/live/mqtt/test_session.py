@@ -345,6 +345,16 @@ def test_a_session_ends_in_time_after_kill_9(stage: Stage) -> None:
     assert stage.world.disk == {}
 
 
+def test_a_session_that_lasted_goes_on_with_a_client_that_lets_it_end(stage: Stage) -> None:
+    subscribed(stage.client(properties=LASTING)).lose()
+    stage.publish("a", b"1")
+    client = stage.client(clean=False)
+    assert plain(client.messages()) == [("a", b"1")]
+    client.lose()
+    assert len(stage.sessions) == 1  # the publisher's
+    assert (stage.world.disk, stage.world.mailboxes) == ({}, {})
+
+
 def test_a_session_of_3_lasts_if_it_is_not_clean(stage: Stage) -> None:
     subscribed(stage.client("k", V311, clean=False)).lose()
     subscribed(stage.client("c", V311)).lose()

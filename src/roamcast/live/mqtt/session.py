@@ -83,7 +83,9 @@ class Record(msgspec.Struct):
 
     client_id: str
     expiry: int = 0
-    """Seconds from the end of a connection."""
+    """Seconds from the end of a connection, as the latest connection wants it."""
+    lasting: bool = False
+    """Whether a connection wanted it to last: then it is in the store, with its subscriptions, until it ends."""
     ends: float | None = None
     """When the session ends, in seconds since 1970, if no client comes back."""
     connected: bool = False
@@ -189,7 +191,7 @@ class Session:
         self._world.forget(self._key("session"))
 
     def save(self) -> None:
-        if self.durable or self.record.will is not None:
+        if self.record.lasting or self.record.will is not None:
             self._world.keep(self._key("session"), msgspec.msgpack.encode(self.record))
         else:
             self._world.forget(self._key("session"))
@@ -281,7 +283,7 @@ class Session:
         self._world.publish(form, told, along)
 
     def _remember(self, packet: Publish) -> None:
-        if packet.qos == 2 and self.durable:
+        if packet.qos == 2 and self.record.lasting:
             self._world.keep(self._key("received", packet.packet), b"")
 
     def _answering(self, packet: Publish, link: Link) -> Callable[[BaseException | None], None]:
@@ -317,7 +319,7 @@ class Session:
 
     def _release(self, packet: int) -> None:
         self._received.pop(packet, None)
-        if self.durable:
+        if self.record.lasting:
             self._world.forget(self._key("received", packet))
         # Not before it is on disk: the client may use the Packet Identifier again.
         link = self.link
@@ -379,7 +381,8 @@ class Session:
         """Subscribes at the node, or goes on with a durable subscription there."""
         topic_filter, link = asked.wanted.filter, self.link
         content = filter_of(topic_filter)
-        number = self._world.number_of(self.record.client_id, topic_filter) if self.durable else None
+        lasting = self.record.lasting
+        number = self._world.number_of(self.record.client_id, topic_filter) if lasting else None
 
         def done(found: Mailbox | RoamcastError) -> None:
             if link is None or self.link is not link:
@@ -395,7 +398,7 @@ class Session:
             opened(None if isinstance(found, Mailbox) else found)
 
         self._opening += 1
-        self._world.subscribe(SubscribeRequest(str(content), number, self.durable), done)
+        self._world.subscribe(SubscribeRequest(str(content), number, lasting), done)
 
     def _give_retained(self, active: _Active) -> None:
         for message in self._retained.matching(active.asked.wanted.filter, active.content):

@@ -102,6 +102,7 @@ class Sessions:
         session.link = link
         record = session.record
         record.expiry = _expiry(packet)
+        record.lasting = record.lasting or session.durable
         record.ends, record.connected, record.will = None, True, will
         session.save()
 
