@@ -44,6 +44,7 @@ GROUPS: Final = {
         "pub": "Publish an event.",
         "sub": "Subscribe: print matching events until interrupted.",
         "status": "Show a node's neighbours, subscriptions, tables and counters.",
+        "bridge": "Connect a node with an MQTT broker, both ways.",
     },
 }
 """The verbs as the help lists them: the first sentence of each, so that the list needs none of their modules. Each verb

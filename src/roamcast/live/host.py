@@ -79,10 +79,15 @@ Told = Callable[[int, BaseException | None], None]
 """Gets the id of a publication when it is on disk, or why it was refused."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class _Waiting(NamedTuple):
     form: bytes
     since: float
     told: Told
+    along: Callable[[], None]
 
 
 class Host:
@@ -237,15 +242,16 @@ class Host:
         self.publish_then(form, tell)
         return await done
 
-    def publish_then(self, form: EventForm, told: Told) -> None:
-        """Publishes an event, or waits until it can, and calls back; raises if it is refused at once."""
+    def publish_then(self, form: EventForm, told: Told, along: Callable[[], None] = _nothing) -> None:
+        """Publishes an event, or waits until it can, and calls back; raises if it is refused at once. What `along`
+        queues for the store goes with the commit that has the publication."""
         if self._has_room and not self._waiting:
-            self._accept(form, told)
+            self._accept(form, told, along)
             return
         encoded = msgspec.msgpack.encode(form)
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + len(encoded) > MAX_WAITING_BYTES:
             raise self._too_many()
-        self._waiting.append(_Waiting(encoded, asyncio.get_running_loop().time(), told))
+        self._waiting.append(_Waiting(encoded, asyncio.get_running_loop().time(), told, along))
         self._waiting_bytes += len(encoded)
 
     @property
@@ -257,7 +263,7 @@ class Host:
         while self._waiting and self._has_room and not self._ended:
             waiting = self._next_waiting()
             try:
-                self._accept(msgspec.msgpack.decode(waiting.form, type=EventForm), waiting.told)
+                self._accept(msgspec.msgpack.decode(waiting.form, type=EventForm), waiting.told, waiting.along)
             except RoamcastError as problem:
                 waiting.told(0, problem)
 
@@ -279,7 +285,7 @@ class Host:
             "slowly, or try again later; if nothing is sent at all, is the interface up?"
         )
 
-    def _accept(self, form: EventForm, told: Told) -> None:
+    def _accept(self, form: EventForm, told: Told, along: Callable[[], None]) -> None:
         if form.id:
             raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
@@ -295,10 +301,15 @@ class Host:
         check(encoded, _LIMITS)
         self._serial += 1
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
+        along()
         self._facts.published(now, publication)
         self.counters["published"] += 1
         self._hand_over(self._serial, publication, len(encoded), now)
         self._store.then(lambda problem: told(event.id, problem))
+
+    @property
+    def takes_lifetimes(self) -> bool:
+        return "lifetimes" in self._entry.understands
 
     def _refuse_unsupported(self, wanted: Publication | Subscription) -> None:
         for refusal in self._entry.refusals(wanted, self.broker.params):

@@ -64,6 +64,8 @@ class NodeSettings:
     """Where every datagram goes instead: an ether."""
     control: str | None = None
     """Where the API is; None: `default_address`."""
+    mqtt: str | None = None
+    """Where MQTT is spoken; None: nowhere."""
     token_file: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -103,19 +105,25 @@ class NodeSettings:
     def _check_api(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigError("--tls-cert and --tls-key go together: a certificate and its private key")
-        if self.tls_cert is not None and self.address_of_api.path:
+        addresses = {"--api": self.address_of_api} | ({"--mqtt": self.address_of_mqtt} if self.address_of_mqtt else {})
+        if self.tls_cert is not None and all(address.path for address in addresses.values()):
             raise ConfigError("--tls-cert is for an --api HOST:PORT: a Unix socket does not leave the machine")
         needed = {"--token-file FILE": self.token_file, "--tls-cert FILE --tls-key FILE": self.tls_cert}
         missing = [option for option, given in needed.items() if given is None]
-        if missing and not self.address_of_api.local:
-            raise ConfigError(
-                f"--api {self.control}: other machines can reach this address, so it needs {' and '.join(missing)}; "
-                "or use a loopback address or unix:PATH"
-            )
+        for option, address in addresses.items():
+            if missing and not address.local:
+                raise ConfigError(
+                    f"{option} {address}: other machines can reach this address, so it needs {' and '.join(missing)}; "
+                    "or use a loopback address or unix:PATH"
+                )
 
     @property
     def address_of_api(self) -> Address:
         return default_address(self.node) if self.control is None else Address.parse(self.control)
+
+    @property
+    def address_of_mqtt(self) -> Address | None:
+        return None if self.mqtt is None else Address.parse(self.mqtt)
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS context of the API, or None."""
