@@ -13,7 +13,6 @@ The rules this file owns, about who may use it:
 import asyncio
 import contextlib
 import hmac
-import os
 import ssl
 from collections.abc import Awaitable, Callable
 from pathlib import Path
@@ -38,10 +37,9 @@ from roamcast.live.control_messages import (
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.mailbox import Mailbox
-from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
+from roamcast.live.places import Address
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
 
 HEARTBEAT: Final = 20.0
@@ -86,7 +84,7 @@ class Control:
         self._node = node
         self._address = address
         self._token = token
-        self._tls = tls
+        self._tls = None if address.path else tls
         self._connected: dict[asyncio.Task[Any] | None, web.WebSocketResponse] = {}
         self._server: asyncio.Server | None = None
         self.gate: Gate | None = None
@@ -108,41 +106,21 @@ class Control:
 
     def change(self, token: str | None, tls: ssl.SSLContext | None) -> None:
         """Sets the token and TLS context for later requests and connections."""
-        self._token, self._tls = token, tls
+        self._token, self._tls = token, None if self._address.path else tls
         if self.gate is not None:
-            self.gate.tls = tls
+            self.gate.tls = self._tls
 
     async def open(self) -> Address:
         """Starts listening; returns the address, with the actual port if port 0 was requested."""
         await self._runner.setup()
         assert self._runner.server is not None
         self.gate = Gate(self._runner.server, tls=self._tls)
-        loop = asyncio.get_running_loop()
         try:
-            if self._address.path:
-                await self._open_unix(Path(self._address.path))
-            else:
-                self._server = await loop.create_server(self.gate, self._address.host, self._address.port)
-                self._address = Address(self._address.host, self._server.sockets[0].getsockname()[1])
-        except OSError as problem:
+            self._server, self._address = await self.gate.listen(self._address, "--api")
+        except ConfigError:
             await self._runner.cleanup()
-            reason = problem.strerror or problem
-            raise ConfigError(
-                f"--api {self._address}: cannot listen there: {reason}; each node needs an address of its own"
-            ) from None
+            raise
         return self._address
-
-    async def _open_unix(self, path: Path) -> None:
-        if path.is_socket() and answers(path):
-            raise OSError(None, "another process listens there")
-        former = os.umask(0o177)  # only the owner may connect, from the first moment on
-        try:
-            if path.is_socket():
-                path.unlink()
-            assert self.gate is not None
-            self._server = await asyncio.get_running_loop().create_unix_server(self.gate, str(path))
-        finally:
-            os.umask(former)
 
     async def close(self) -> None:
         if self._server is not None:
@@ -209,6 +187,8 @@ class Control:
         return _answer({"healthy": True, "other_protocols": self._node.other_protocols()})
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition  # noqa: PLC0415  # 2 MB that few need
+
         return web.Response(
             body=exposition(self._node.status()), headers={"Content-Type": CONTENT_TYPE_LATEST} | _HEADERS
         )
