@@ -425,9 +425,9 @@ def test_a_run_that_kills_its_process_has_failed_and_the_others_go_on(
 def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(
         "import os, sys, time\nfrom pathlib import Path\n"
-        "from roamcast.campaign.define.limits import Limits\nfrom roamcast.pipeline.supervise import in_child\n"
+        "from roamcast.campaign.define.limits import RunLimits\nfrom roamcast.pipeline.supervise import in_child\n"
         "def work():\n    Path(sys.argv[1]).write_text(str(os.getpid()))\n    time.sleep(60)\n"
-        "in_child([work], Limits())\n"
+        "in_child([work], RunLimits())\n"
     )
     told = tmp_path / "child"
     parent = subprocess.Popen([sys.executable, str(tmp_path / "parent.py"), str(told)])
