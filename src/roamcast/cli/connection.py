@@ -11,7 +11,7 @@ from roamcast.cli.options import FILE, gathered
 from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import MAX_NODE
-from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, default_address, read_token
+from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, read_token
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
@@ -32,9 +32,8 @@ class Connection(NamedTuple):
 
         if self.node is not None and self.api is not None:
             raise click.UsageError("--node and --api both name the node: give one of them")
-        address = self.api if self.node is None else str(default_address(self.node))
         token = read_token(self.token_file) if self.token_file is not None else None
-        return Client(address, token, tls_cert=self.tls_cert)
+        return Client(self.api, token, node=self.node, tls_cert=self.tls_cert)
 
 
 connecting = gathered(

@@ -278,8 +278,6 @@ class Host:
         )
 
     def _accept(self, form: EventForm, told: Told) -> None:
-        if form.id:
-            raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
         publication = Publication(
             event, _lifetime(form.lifetime), _context(form.relevance), _context(form.subscription_domain)
