@@ -8,7 +8,6 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from roamcast.cli.options import FILE, gathered
-from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import MAX_NODE
 from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, read_token
@@ -68,9 +67,11 @@ connecting = gathered(
 """Adds the options that say which node to use."""
 
 
-def read_context(text: str | None) -> Context | None:
-    """Parses an option that is a context, so that a mistake is shown with a caret under its place."""
-    return None if text is None else parse_context(text)
+def read_context(text: str | None) -> str | None:
+    """Checks an option that is a context, so that a mistake is shown with a caret under its place."""
+    if text is not None:
+        parse_context(text, me=(0.0, 0.0))  # only the node knows where it is
+    return text
 
 
 def with_node(connection: Connection, work: Callable[["Client"], Coroutine[Any, Any, T]]) -> T:

@@ -41,6 +41,7 @@ _MEANINGS: Final = {
 _WITH_BODY: Final = (408, 413, 415)
 
 _Coordinate = Annotated[float, msgspec.Meta(description="In metres")]
+_Pair = Annotated[list[_Coordinate], msgspec.Meta(min_length=2, max_length=2, description="[x, y]")]
 
 
 class Problem(msgspec.Struct):
@@ -53,7 +54,7 @@ class Point(msgspec.Struct, forbid_unknown_fields=True):
 
 
 class Here(msgspec.Struct):
-    here: tuple[float, float] | None
+    here: _Pair | None
 
 
 class NodeAttributes(msgspec.Struct):
@@ -98,7 +99,7 @@ class Status(msgspec.Struct):
     now_s: float
     key: str | None
     api: str
-    here: tuple[float, float] | None
+    here: _Pair | None
     attributes: dict[str, Scalar]
     neighbours: list[Neighbour]
     other_protocols: list[OtherProtocol]
@@ -175,7 +176,7 @@ OPERATIONS: Final = (
         "/here",
         "Set the node's position, in metres; null: unknown",
         Here,
-        body=tuple[_Coordinate, _Coordinate] | Point | None,
+        body=_Pair | Point | None,
         problems=(409,),
     ),
     Operation(
