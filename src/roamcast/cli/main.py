@@ -17,7 +17,7 @@ GROUPS: Final = {
     "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
     "Compare": ("campaign", "choose", "papers"),
     "Look at results": ("report", "figure", "replay", "why", "ages", "measure", "sql", "verify", "upload"),
-    "Run on devices": ("key", "node", "pub", "sub", "status"),
+    "Run on devices": ("doctor", "key", "node", "pub", "sub", "status"),
 }
 """The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""
 VERBS: Final = tuple(verb for verbs in GROUPS.values() for verb in verbs)
