@@ -12,8 +12,9 @@ import pytest
 
 from live.nodes import run, settings, until
 from live.test_control import TOKEN, answer, served
+from roamcast.content.event import Event
 from roamcast.live import listeners, mailbox
-from roamcast.live.client import Client
+from roamcast.live.client import Client, ClientError
 from roamcast.live.node import Node
 from roamcast.live.openapi import OPERATIONS, Status, description
 
@@ -391,5 +392,70 @@ def test_a_client_names_its_node_by_number(tmp_path: Path, monkeypatch: pytest.M
         ):
             assert (await client.status())["node"] == 2
             assert str(await client.publish({})) == f"{await client.publish({})}".replace(":2", ":1") == "2:1"
+
+    run(test)
+
+
+@pytest.mark.parametrize(
+    ("options", "words"),
+    [
+        ({"address": "nowhere"}, "expected HOST:PORT"),
+        ({"address": "127.0.0.1:1", "node": 7}, "an address or the number of a node, not both"),
+        ({"address": "127.0.0.1:1", "tls_cert": "missing"}, "cannot be used as a certificate"),
+        ({}, "no node answers in "),
+    ],
+)
+def test_a_client_that_cannot_be_made_is_a_client_error(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, options: dict[str, Any], words: str
+) -> None:
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    monkeypatch.delenv("ROAMCAST_API", raising=False)
+    with pytest.raises(ClientError, match=words):
+        Client(**options)
+    monkeypatch.setenv("ROAMCAST_TOKEN_FILE", str(tmp_path / "missing"))
+    with pytest.raises(ClientError, match="the token cannot be read"):
+        Client("127.0.0.1:1")
+
+
+def test_every_error_of_a_client_is_a_client_error(tmp_path: Path) -> None:
+    async def test() -> None:
+        async with Node(settings(tmp_path)) as node, Client(str(node.control)) as client:
+            event = Event.of("t", {"a": 1}, id=5)
+            wrong: list[tuple[Any, str]] = [
+                (lambda: client.publish({"a": []}), "needs a tuple of one or more values"),
+                (lambda: client.publish({"a": 2**70}), "beyond 64 bits"),
+                (lambda: client.publish({"a": object()}), "not iterable"),  # type: ignore[dict-item]
+                (lambda: client.publish(event), "an event gets its id from its node"),
+                (lambda: client.publish({}, lifetime=-1), "a lifetime is from 0"),
+                (lambda: client.publish_xml("<a>"), ""),
+                (lambda: client.subscribe("price < < 3").open(), "expected a value"),
+                (lambda: client.set_here("there"), "a position is"),  # type: ignore[arg-type]
+                (lambda: client.set_attributes({"a": None}), "attribute 'a'"),  # type: ignore[dict-item]
+                (lambda: client.unsubscribe(5), "there is no subscription 5"),
+                (lambda: client.forget_author(5), "no other node 5"),
+            ]
+            for call, words in wrong:
+                with pytest.raises(ClientError, match=words):
+                    await call()
+            with pytest.raises(ClientError):
+                client.subscribe(xpath="/a[")
+
+    run(test)
+
+
+def test_what_is_no_node_is_a_client_error(tmp_path: Path) -> None:
+    async def nonsense(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        await reader.readuntil(b"\r\n\r\n")
+        writer.write(b"HTTP/1.1 200 OK\r\nContent-Length: 5\r\n\r\nhello")
+        await writer.drain()
+        writer.close()
+
+    async def test() -> None:
+        server = await asyncio.start_server(nonsense, "127.0.0.1", 0)
+        where = f"127.0.0.1:{server.sockets[0].getsockname()[1]}"
+        async with server, Client(where) as client:
+            for call in (client.status(), client.publish({}), client.publish({}), client.subscribe().open()):
+                with pytest.raises(ClientError):
+                    await call
 
     run(test)

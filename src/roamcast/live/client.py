@@ -76,7 +76,7 @@ def _only_client_errors() -> Iterator[None]:
         yield
     except ClientError:
         raise
-    except RoamcastError as problem:
+    except (RoamcastError, TypeError) as problem:  # the latter for values of other types than an event has
         raise ClientError(str(problem)) from problem
 
 
