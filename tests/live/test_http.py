@@ -427,7 +427,7 @@ def test_every_error_of_a_client_is_a_client_error(tmp_path: Path) -> None:
                 (lambda: client.publish({"a": object()}), "not iterable"),  # type: ignore[dict-item]
                 (lambda: client.publish(event), "an event gets its id from its node"),
                 (lambda: client.publish({}, lifetime=-1), "a lifetime is from 0"),
-                (lambda: client.publish_xml("<a>"), ""),
+                (lambda: client.publish_xml("<a>"), "not well-formed"),
                 (lambda: client.subscribe("price < < 3").open(), "expected a value"),
                 (lambda: client.set_here("there"), "a position is"),  # type: ignore[arg-type]
                 (lambda: client.set_attributes({"a": None}), "attribute 'a'"),  # type: ignore[dict-item]
