@@ -3,6 +3,8 @@
 import json
 import re
 import shutil
+import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterator
@@ -11,9 +13,10 @@ from typing import Any
 
 import pytest
 
-from live.nodes import process
+from live.nodes import process, run
 from live.test_control import TOKEN
 from report.chromium import Browser, find_chromium
+from roamcast.live.client import Client
 from roamcast.live.openapi import OPERATIONS
 
 CLIENT = Path(__file__).parents[2] / "src/roamcast/live/page/roamcast.js"
@@ -121,6 +124,28 @@ def test_every_error_in_node_js_is_a_client_error(node: str) -> None:
     assert got[4][2].startswith("no node answers at http://127.0.0.1:1: ")
 
 
+@pytest.mark.skipif(shutil.which("curl") is None, reason="curl is not installed")
+def test_curl_streams_what_the_page_says_it_does(node: str) -> None:
+    token = f"Authorization: Bearer {TOKEN}"
+    words = ["curl", "-sNG", "-H", token, f"{node}/events", "--data-urlencode", "filter=price < 20"]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as stream:
+        assert stream.stdout is not None
+        assert stream.stdout.readline() == "event: subscribed\n"
+        for price in (25, 12.5):
+            body = json.dumps({"type": "offer", "attributes": {"price": price}})
+            sent = subprocess.run(
+                ["curl", "-s", "-H", token, f"{node}/publish", "--json", body],
+                check=True,
+                capture_output=True,
+                text=True,
+            )
+        assert stream.stdout.readline().startswith('data: {"subscribed":')
+        assert stream.stdout.readline() == "\n"
+        event = json.loads(stream.stdout.readline().removeprefix("data: "))["event"]
+        assert event == {**json.loads(sent.stdout), "type": "offer", "attributes": {"price": 12.5}}
+        stream.terminate()
+
+
 def until(browser: Browser, expression: str) -> Any:  # noqa: ANN401  # any value of JSON
     deadline = time.monotonic() + 30
     while not (value := browser.evaluate(expression)):
@@ -187,3 +212,74 @@ def test_a_page_of_another_site_gets_nothing_in_a_browser(node: str, browser: Br
         socket.onopen = () => resolve('open');
     }})"""
     assert browser.evaluate(socket) == "refused"
+
+
+@pytest.mark.slow
+def test_the_page_over_the_nodes_own_tls(browser: Browser, tmp_path: Path) -> None:
+    """As a phone has it: a self-signed certificate that its user has accepted."""
+    (tmp_path / "token").write_text(TOKEN)
+    (tmp_path / "token").chmod(0o600)
+    names = ["-subj", "/CN=roamcast", "-addext", "subjectAltName=IP:127.0.0.1"]
+    curve = ["-newkey", "ec", "-pkeyopt", "ec_paramgen_curve:P-256"]
+    files = ["-keyout", str(tmp_path / "node.key"), "-out", str(tmp_path / "node.crt")]
+    subprocess.run(["openssl", "req", "-x509", *curve, "-nodes", *names, *files], check=True, capture_output=True)
+    options = ["--token-file", str(tmp_path / "token"), "--tls-cert", str(tmp_path / "node.crt")]
+    options += ["--tls-key", str(tmp_path / "node.key")]
+    browser.ask("Security.setIgnoreCertificateErrors", ignore=True)
+    with process(tmp_path, 8, "--api", "127.0.0.1:0", *options) as started:
+        browser.open(f"https://{started.ready()['api']}/")
+        until(browser, "!login.hidden")
+        browser.evaluate(f'token.value = "{TOKEN}"; login.requestSubmit()')
+        until(browser, "!main.hidden && subscribed.textContent == 'listening'")
+        browser.evaluate("type.value = 'offer'; attributes.value = 'price = 12.5'; publish.requestSubmit()")
+        assert until(browser, "events.innerText").startswith("8:1 offer price = 12.5\n")
+        (cookie,) = browser.ask("Network.getCookies")["cookies"]
+        assert (cookie["secure"], cookie["httpOnly"], cookie["sameSite"]) == (True, True, "Strict")
+
+
+@pytest.mark.slow
+@pytest.mark.skipif(NODE is None, reason="Node.js is not installed")
+def test_a_subscription_in_node_js_goes_on_after_the_node_was_killed(tmp_path: Path) -> None:
+    """A durable one gets every event once, however often the node is killed."""
+    script = """
+        const client = new roamcast.Client(process.argv[1]);
+        const seen = [];
+        const options = { id: 5, durable: true, onSubscribed: () => console.error("subscribed") };
+        for await (const { event } of client.subscribe("true", options)) {
+          seen.push(event.attributes.n);
+          console.error(`got ${event.attributes.n}`);
+          if (seen.length === 6) break;
+        }
+        console.log(JSON.stringify(seen));
+    """
+    with socket.socket() as free:
+        free.bind(("127.0.0.1", 0))
+        where = f"127.0.0.1:{free.getsockname()[1]}"
+    words = [NODE or "node", "--input-type=module", "-e", f'import * as roamcast from "{CLIENT}";\n{script}']
+    listener: subprocess.Popen[str] | None = None
+    try:
+        for number in range(0, 6, 2):
+            with process(tmp_path, 9, "--api", where) as node:
+                node.ready()
+                if listener is None:
+                    listener = subprocess.Popen(
+                        [*words, f"http://{where}"], stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+                    )
+                assert listener.stderr is not None
+                assert listener.stderr.readline() == "subscribed\n"
+                for each in (number, number + 1):
+                    run(lambda n=each: publish(where, n))  # type: ignore[misc]
+                    assert listener.stderr.readline() == f"got {each}\n"
+                node.end(signal.SIGKILL)
+        assert listener is not None
+        out, _ = listener.communicate(timeout=60)
+        assert json.loads(out) == [0, 1, 2, 3, 4, 5]
+    finally:
+        if listener is not None and listener.poll() is None:
+            listener.kill()
+            listener.communicate()
+
+
+async def publish(where: str, number: int) -> None:
+    async with Client(where) as client:
+        await client.publish({"n": number})
