@@ -10,7 +10,7 @@ import click
 from roamcast.cli.options import FILE, gathered
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import MAX_NODE
-from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, read_token
+from roamcast.live.places import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, read_token
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client

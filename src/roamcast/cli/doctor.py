@@ -23,7 +23,8 @@ from roamcast.cli.screen import plain_console, table
 from roamcast.errors import RoamcastError
 from roamcast.live.link.settings import LinkSettings
 from roamcast.live.link.sockets import shared_socket
-from roamcast.live.settings import DEFAULT_PORT, default_store
+from roamcast.live.places import default_store
+from roamcast.live.settings import DEFAULT_PORT
 
 MISSING: Final = 1
 """The exit code if a node lacks something."""
@@ -136,7 +137,9 @@ def _broadcast() -> Finding:
 
 def _clock(now: Callable[[], float] = time.time) -> Finding:
     if now() < _OLDEST_CLOCK:
-        return Finding("clock", "optional", time.strftime("says %Y-%m-%d", time.gmtime(now())), "set it: date -s, or NTP")
+        return Finding(
+            "clock", "optional", time.strftime("says %Y-%m-%d", time.gmtime(now())), "set it: date -s, or NTP"
+        )
     state = _clock_state()
     if state is None or state < 0:
         return Finding("clock", "ok", "set; whether it is synchronized cannot be read here")

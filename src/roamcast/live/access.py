@@ -19,7 +19,7 @@ import secrets
 from aiohttp import web
 
 from roamcast.errors import ConfigError
-from roamcast.live.settings import Address
+from roamcast.live.places import Address
 
 
 class Access:

@@ -41,9 +41,7 @@ from roamcast.live.control_messages import (
     decode,
     encode,
 )
-from roamcast.live.publisher import LONGEST, Publisher
-from roamcast.live.senses import as_attributes, as_place
-from roamcast.live.settings import (
+from roamcast.live.places import (
     API_VARIABLE,
     CERTIFICATE_VARIABLE,
     TOKEN_VARIABLE,
@@ -52,6 +50,8 @@ from roamcast.live.settings import (
     find_address,
     read_token,
 )
+from roamcast.live.publisher import LONGEST, Publisher
+from roamcast.live.senses import as_attributes, as_place
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001

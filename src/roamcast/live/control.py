@@ -37,9 +37,9 @@ from roamcast.live.host import Busy, Host
 from roamcast.live.listeners import PATIENCE, Listeners
 from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
 from roamcast.live.openapi import OPERATIONS, Open, Session, description
+from roamcast.live.places import Address, answers
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
 
 IDLE: Final = 30.0
