@@ -39,6 +39,7 @@ GROUPS: Final = {
         "upload": "Copy a campaign to an object store or another folder.",
     },
     "Run on devices": {
+        "doctor": "Say what this machine lacks: for a node, for simulations and for campaigns.",
         "key": "Create a network's key, and say who its members are.",
         "node": "Run a node on this device.",
         "pub": "Publish an event.",

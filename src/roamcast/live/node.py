@@ -55,7 +55,7 @@ class Node:
         self._members = self._read_members()
         self._token = self._read_token()
         self._tls = settings.tls()
-        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
+        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval, settings.gpsd())
         self._link_settings = LinkSettings(
             port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
         )
