@@ -76,6 +76,10 @@ class Variant(_Part, frozen=True, kw_only=True):
         dict[str, Any], Meta(description="fields of the scenario and their values, set before the axes")
     ] = {}
     fixed: Annotated[bool, Meta(description="the axes mean nothing to it: one point, a level line in figures")] = False
+    seeds: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="at most so many of the experiment's seeds, if that gives their number; none: all"),
+    ] = None
 
 
 class Figure(_Part, frozen=True, kw_only=True):
@@ -269,6 +273,11 @@ class Experiment:
         if count is not None and count > len(seeds):
             raise CampaignError(f"{self.source}: seeds: {count} are asked for, but the file lists {len(seeds)}")
         return list(seeds[:count])
+
+    def seeds_of(self, variant: Variant, count: int | None = None) -> list[int]:
+        """The seeds of one variant. Listed seeds are for all variants: the list says which are wanted."""
+        seeds = self.seeds(count)
+        return seeds[: variant.seeds] if isinstance(self.spec.seeds, int) else seeds
 
     def points(self, variant: Variant) -> list[dict[str, Any]]:
         """The points, each as the value of every axis by its label."""
