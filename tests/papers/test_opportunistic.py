@@ -1,5 +1,6 @@
 """The experiments of the paper on documents that people carry: what is run, and that it is the paper's scenario."""
 
+import dataclasses
 import json
 from collections import Counter
 from itertools import combinations
@@ -7,14 +8,16 @@ from itertools import combinations
 import msgspec
 import pytest
 
+from analysis.runs import slow, values_of
 from roamcast import papers
-from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.analysis.measures.catalogue import Catalogue
 from roamcast.campaign.define.experiment import Experiment, check_measures
 from roamcast.campaign.define.identity import canonical_hash
 from roamcast.campaign.define.plan import plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
 from roamcast.facts.sinks import MemorySink
+from roamcast.papers.age_curves import age_curves
 from roamcast.papers.claims import load_claims
 from roamcast.sim.run import run
 from roamcast.sim.scenario.scenario import Scenario
@@ -34,7 +37,18 @@ READINGS = ("literal", "suspended", "suspended, long stays")
 
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, Experiment]:
-    return {one.name: one for one in papers.load(["opportunistic"])}
+    catalogue = Catalogue()  # of its own: measures of files stay in it
+    found = {
+        one.name: dataclasses.replace(
+            one,
+            spec=msgspec.structs.replace(
+                one.spec, measures=catalogue.names(one.spec.measures or (), one.folder, one.source)
+            ),
+        )
+        for one in papers.load(["opportunistic"])
+    }
+    check_measures(list(found.values()), catalogue)
+    return found
 
 
 def scenario(one: Experiment, variant: str, **point: float) -> Scenario:
@@ -47,7 +61,6 @@ def test_figures_3_to_6_are_there_with_20_layouts_but_two_where_nearly_all_arriv
     experiments: dict[str, Experiment],
 ) -> None:
     assert list(experiments) == NAMES
-    check_measures(list(experiments.values()), CATALOGUE)
     for name in NAMES[:3]:
         assert [each.name for each in experiments[name].variants] == list(READINGS)
     layouts: dict[str, dict[str, int]] = {}
@@ -148,3 +161,15 @@ def test_previews_are_long_enough_for_the_ages_they_are_judged_by(experiments: d
     assert previews["opportunistic-4"].spec.axes[0].values == (50, 100)
     assert experiments["opportunistic-4"].spec.axes[0].values == (50, 100, 150, 200)
     assert len(plan(list(previews.values())).rows) == 38
+
+
+def test_the_curves_over_age_of_a_run_worked_out_by_hand() -> None:
+    """Six pairs, of which four arrive: after a second, twice after half an hour, and after an hour."""
+    young = values_of(slow(), age_curves)  # the same as satisfaction within that time: see test_by_hand.py
+    assert [young[f"by_age_{age}"] for age in (30, 60, 90, 120)] == [pytest.approx(2 / 6), 3 / 4, 1, None]
+    assert young["arriving_32.5"] is None
+    old = values_of(dataclasses.replace(slow(), simulated=20_000.0), age_curves)
+    assert [old[f"by_age_{age}"] for age in (5, 30, 35, 60, 65)] == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 4 / 6])
+    # A quarter, a half and a quarter of the deliveries, each spread over three spans; the first over two.
+    arriving = [old[f"arriving_{middle}"] for middle in (2.5, 7.5, 12.5, 27.5, 32.5, 37.5, 57.5, 62.5, 67.5)]
+    assert arriving == pytest.approx([1 / 8, 1 / 12, 0, 1 / 6, 1 / 6, 1 / 6, 1 / 12, 1 / 12, 1 / 12])
