@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pyarrow.parquet as pq
 
-from roamcast.campaign.decide.until import Goal, parse_goal
+from roamcast.campaign.decide.until import Stopping, parse_goal
 from roamcast.campaign.define.plan import Plan, load_experiment, plan
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
 from roamcast.cli.campaign_options import (
@@ -20,8 +20,8 @@ from roamcast.cli.campaign_options import (
     tell_failures,
 )
 from roamcast.cli.screen import example, screen_width
-from roamcast.cli.screen_table import answer_lines, show_measures
-from roamcast.report import answers, write_report
+from roamcast.cli.screen_table import answer_lines, show_measures, show_winners
+from roamcast.report import answers, answers_of, write_report
 from roamcast.report.source import read_report_data
 
 
@@ -31,8 +31,9 @@ from roamcast.report.source import read_report_data
 @click.option(
     "--until",
     metavar="GOAL",
-    help="Add seeds only where needed, until a measure is known well enough, such as 'delivery within 0.02' or "
-    "'delivery within 5%'; --seeds is then the most.  [default: the same seeds everywhere]",
+    help="Add seeds only where needed, until a measure is known well enough ('delivery within 0.02', 'delivery within "
+    "5%') or two variants can be told apart ('hint differs from gossip in delivery'); --seeds is then the most.  "
+    "[default: the same seeds everywhere]",
 )
 @click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
 @click.option(
@@ -82,22 +83,24 @@ def campaign(
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        written = answers(out) if report else []
+        written = [one._asdict() for one in answers(out)] if report else []
         click.echo(json.dumps({**found, "answers": written, "report": str(report) if report else None}))
     else:
-        if report:
-            show_measures(read_report_data(out), report)
-            click.echo("\n".join(answer_lines(answers(out), screen_width())) + "\n")
+        results = read_report_data(out) if report else None
+        if results and report:
+            show_measures(results, report)
+            show_winners(results)
         done = pq.read_metadata(out / MANIFEST_FILE).num_rows
         click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))
-        if report:
-            click.echo(f"report: {report}")
+        if results:
+            click.echo(f"report: {report}\n")
+            click.echo("\n".join(answer_lines(answers_of(results), screen_width())))
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
 
 
-def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
+def _saved(out: Path, planned: Plan, goal: Stopping | None) -> str:
     """How many seeds it took to reach the goal, compared with the same seeds everywhere."""
     if goal is None:
         return ""

@@ -138,7 +138,11 @@ def check_named_measures(experiments: Sequence[Experiment], goal: Stopping | Non
 
     named = with_measures(experiments)
     if goal is not None:
-        goal.check(wanted_measures(named) or list(CATALOGUE))
+        goal.check(wanted_measures(named) or list(CATALOGUE), _variants(experiments))
+
+
+def _variants(experiments: Sequence[Experiment]) -> list[str]:
+    return list(dict.fromkeys(variant.name for one in experiments for variant in one.variants))
 
 
 def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool, at_most: str = "") -> None:

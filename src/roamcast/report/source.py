@@ -28,6 +28,7 @@ from roamcast.campaign.folder.results import read_values
 from roamcast.errors import RoamcastError
 from roamcast.papers.verdict import JudgedClaim, read_claims
 from roamcast.statistics.curves import VALUES, Curves
+from roamcast.statistics.intervals import LEVEL
 
 _UNDESCRIBED: Final = Measure(name="")
 
@@ -50,6 +51,10 @@ class SummaryRow:
     baseline: str | None = None
     percent: bool = False
     """Whether a difference is in per cent of the baseline."""
+    ratio: bool = False
+    """Whether it is not a difference but a ratio to the baseline."""
+    level: float = LEVEL
+    """That of the interval."""
     about: Measure = _UNDESCRIBED
     """What is known about the measure."""
 
@@ -71,9 +76,8 @@ class ReportData:
 
     campaign: Campaign
     rows: list[SummaryRow]
-    paired: list[SummaryRow]
     relative: list[SummaryRow]
-    """The differences again, in per cent."""
+    """Differences between variants, in per cent."""
     runs: int
     failures: list[Failure]
     claims: list[JudgedClaim]
@@ -105,7 +109,6 @@ def read_report_data(out: Path) -> ReportData:
     return ReportData(
         campaign=campaign,
         rows=[_clipped(row) for row in _rows(summary, measured)],
-        paired=[] if paired is None else _rows(paired, measured),
         relative=[] if paired is None else _relative_rows(paired, measured),
         runs=manifest.num_rows,
         failures=_failures(manifest, _wanted(out, campaign)),
