@@ -33,8 +33,8 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
     type=click.Choice(["auto", "fit", "zero", "log"]),
     default="auto",
     show_default=True,
-    help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic; auto takes a logarithm if curves differ "
-    "by more than 30 times.",
+    help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic; auto takes a logarithm if curves "
+    "differ by more than 30 times.",
 )
 @click.option("--over", metavar="AXIS", help="The x axis, if the measure is drawn over several.")
 @click.option("--experiment", metavar="NAME", help="The experiment, if several have such a figure.")

@@ -16,7 +16,7 @@ from roamcast.errors import RoamcastError
 GROUPS: Final = {
     "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
     "Compare": ("campaign", "choose", "papers"),
-    "Look at results": ("report", "figure", "replay", "why", "ages", "measure", "sql", "verify", "upload"),
+    "Look at results": ("report", "figure", "table", "replay", "why", "ages", "measure", "sql", "verify", "upload"),
     "Run on devices": ("key", "node", "pub", "sub", "status"),
 }
 """The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""
@@ -124,6 +124,7 @@ def main() -> None:
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
       roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
+      roamcast table out/many --format latex      its numbers, with the best in bold
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario

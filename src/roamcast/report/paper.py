@@ -24,6 +24,7 @@ from roamcast.report.chart import Chart, Curve
 from roamcast.report.looks import COLOURS, PAPER_MARKERS, dash_of
 from roamcast.report.numbers import tick_texts, value_text
 from roamcast.report.scale import MANY, Place, YScale, apart, asides_of, cap_of, has_bands, labelled, x_place, y_scales
+from roamcast.report.tex import tex_text
 from roamcast.report.titles import first_upper
 
 FORMATS: Final = ("pdf", "svg", "png", "pgf")
@@ -60,15 +61,6 @@ _METADATA: Final[dict[str, dict[str, Any]]] = {
     "png": {"Software": None},
 }
 """No times: the same numbers give the same file."""
-
-
-_TEX_TEXT: Final = {
-    **{character: f"\\{character}" for character in "&%#_{}"},
-    "$": r"\textdollar{}",
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
 
 
 @dataclass(frozen=True)
@@ -312,20 +304,21 @@ def _plain(text: str) -> str:
     return f"\N{ZERO WIDTH SPACE}{shown}" if shown.startswith("_") else shown
 
 
+def _unplain(text: str) -> str:
+    return text.replace(r"\$", "$").removeprefix("\N{ZERO WIDTH SPACE}")
+
+
 def _say_it_in_tex(figure: Figure) -> None:
     """Escapes characters in names that TeX would take for commands."""
     (axes,) = figure.axes
     for axis in (axes.xaxis, axes.yaxis):
-        axis.label.set_text(_tex_text(axis.label.get_text()))
-        axis.set_ticks(axis.get_majorticklocs(), [_tex_text(tick.get_text()) for tick in axis.get_ticklabels()])
+        axis.label.set_text(tex_text(_unplain(axis.label.get_text())))
+        axis.set_ticks(
+            axis.get_majorticklocs(), [tex_text(_unplain(tick.get_text())) for tick in axis.get_ticklabels()]
+        )
     names = figure.legends[0].get_texts() if figure.legends else axes.texts
     for text in names:
-        text.set_text(_tex_text(text.get_text()))
-
-
-def _tex_text(text: str) -> str:
-    plain = text.replace(r"\$", "$").removeprefix("\N{ZERO WIDTH SPACE}")
-    return "".join(_TEX_TEXT.get(character, character) for character in plain)
+        text.set_text(tex_text(_unplain(text.get_text())))
 
 
 def _folded(title: str, height: float) -> str:
