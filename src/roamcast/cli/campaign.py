@@ -19,6 +19,7 @@ from roamcast.cli.campaign_options import (
     print_plan,
     tell_failures,
 )
+from roamcast.cli.completion import complete_fields
 from roamcast.cli.screen import example, screen_width
 from roamcast.cli.screen_table import answer_lines, show_measures, show_winners
 from roamcast.report import answers, answers_of, write_report
@@ -35,12 +36,20 @@ from roamcast.report.source import read_report_data
     "5%') or two variants can be told apart ('hint differs from gossip in delivery'); --seeds is then the most.  "
     "[default: the same seeds everywhere]",
 )
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Override a field of the scenario, such as radio.range=100, for all variants and points. May be repeated.",
+    shell_complete=complete_fields,
+)
 @click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
 @click.option(
     "--explain",
     "only_explain",
     is_flag=True,
-    help="Explain every field of an experiment; with files, print their complete scenarios.",
+    help="Explain every field of an experiment; with a file, print its complete scenario, which roamcast run takes.",
 )
 @click.option("--example", "only_example", is_flag=True, help="Print a small, commented experiment to start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -48,6 +57,7 @@ def campaign(
     files: tuple[Path, ...],
     options: CampaignOptions,
     until: str | None,
+    changes: tuple[str, ...],
     only_plan: bool,
     only_explain: bool,
     only_example: bool,
@@ -62,19 +72,20 @@ def campaign(
         click.echo(example("experiment"), nl=False)
         return
     if only_explain:
-        explain_experiments([load_experiment(file) for file in files])
+        explain_experiments([load_experiment(file).changed(changes) for file in files])
         return
     if not files:
         raise click.UsageError("give at least one experiment file, or --example or --explain")
     goal = parse_goal(until) if until else None
-    experiments = [load_experiment(file) for file in files]
+    experiments = [load_experiment(file).changed(changes) for file in files]
     planned = plan(experiments, options.seeds)
     out = options.out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
         check_named_measures(experiments, goal)
         print_plan(planned, out, as_json)
         return
-    words = ["campaign", *map(str, files), *(["--until", until] if until else [])]
+    settings = [word for change in changes for word in ("--set", change)]
+    words = ["campaign", *map(str, files), *settings, *(["--until", until] if until else [])]
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, goal)
     measured = out / "measures" / "summary.parquet"

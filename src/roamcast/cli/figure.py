@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from roamcast.cli.completion import complete_measures
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
 
@@ -13,7 +14,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
-@click.argument("name", metavar="MEASURE")
+@click.argument("name", metavar="MEASURE", shell_complete=complete_measures)
 @click.option(
     "--format",
     "kind",

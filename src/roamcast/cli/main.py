@@ -16,7 +16,19 @@ from roamcast.errors import RoamcastError
 GROUPS: Final = {
     "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
     "Compare": ("campaign", "choose", "papers"),
-    "Look at results": ("report", "figure", "table", "replay", "why", "ages", "measure", "sql", "verify", "upload"),
+    "Look at results": (
+        "report",
+        "figure",
+        "table",
+        "replay",
+        "why",
+        "ages",
+        "measures",
+        "measure",
+        "sql",
+        "verify",
+        "upload",
+    ),
     "Run on devices": ("key", "node", "pub", "sub", "status"),
 }
 """The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""

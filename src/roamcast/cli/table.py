@@ -4,12 +4,14 @@ from pathlib import Path
 
 import click
 
+from roamcast.cli.completion import complete_measures
+
 KINDS = ("latex", "markdown", "csv")
 
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
-@click.argument("measures", nargs=-1, metavar="[MEASURE]...")
+@click.argument("measures", nargs=-1, metavar="[MEASURE]...", shell_complete=complete_measures)
 @click.option(
     "--format",
     "kind",
