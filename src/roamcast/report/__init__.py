@@ -122,6 +122,7 @@ class _Writer:
             lead(found) if found.standings and found.seeds > 1 else "",
             files,
             tuple(curves_of(experiment, plan.x, x_values(experiment, plan.x, paired), paired)),
+            str(self.out),
         )
 
     def _compared(self, experiment: ReportedExperiment, measure: str) -> Comparison:

@@ -29,6 +29,8 @@ class DrawnFigure:
     """Link text -> address relative to the page."""
     paired: tuple[Curve, ...] = ()
     """The differences from the baseline."""
+    out: str = ""
+    """The campaign's folder, for commands about its runs."""
 
 
 @dataclass(frozen=True)
@@ -129,6 +131,7 @@ def _figure(drawn: DrawnFigure) -> Markup:
             *(_legend_entry(index, curve.name, svg.swatch_marks(curve)) for index, curve in enumerate(chart.curves)),
             class_="legend",
         ),
+        tag("p", "A run of this point, to replay: ", tag("code", data_out=drawn.out), class_="again", hidden=True),
         tag("figcaption", tag("p", chart.plan.caption) if chart.plan.caption else None, *_notes(chart)),
         _folded("Numbers", join(tables.chart_table(chart), paired)),
         tag("p", *links(drawn.files), tag("span", f"figure id: {chart.plan.id}", class_="muted"), class_="files"),

@@ -24,7 +24,7 @@ from roamcast.campaign.folder.layout import (
     arrow_says,
     read_campaign,
 )
-from roamcast.campaign.folder.results import read_values
+from roamcast.campaign.folder.results import measures_in, read_results, values_of
 from roamcast.errors import RoamcastError
 from roamcast.papers.verdict import JudgedClaim, read_claims
 from roamcast.statistics.curves import VALUES, Curves
@@ -55,6 +55,8 @@ class SummaryRow:
     """Whether it is not a difference but a ratio to the baseline."""
     level: float = LEVEL
     """That of the interval."""
+    run: str = ""
+    """The run whose value is closest to the mean."""
     about: Measure = _UNDESCRIBED
     """What is known about the measure."""
 
@@ -84,6 +86,8 @@ class ReportData:
     measured: Measures
     curves: Curves
     """Every value of every seed."""
+    out: Path = Path()
+    """The campaign's folder."""
 
     def drawn(self, plan: FigurePlan) -> list[SummaryRow]:
         """The rows that a figure is made of, among others."""
@@ -108,13 +112,14 @@ def read_report_data(out: Path) -> ReportData:
     measured = read_about(out)
     return ReportData(
         campaign=campaign,
-        rows=[_clipped(row) for row in _rows(summary, measured)],
+        rows=_with_runs(out, [_clipped(row) for row in _rows(summary, measured)]),
         relative=[] if paired is None else _relative_rows(paired, measured),
         runs=manifest.num_rows,
         failures=_failures(manifest, _wanted(out, campaign)),
         claims=read_claims(out),
         measured=measured,
-        curves=Curves(read_values(out) if (out / RUN_MEASURES_FILE).exists() else VALUES.empty_table()),
+        curves=Curves(values_of(read_results(out)) if (out / RUN_MEASURES_FILE).exists() else VALUES.empty_table()),
+        out=out,
     )
 
 
@@ -142,6 +147,29 @@ def _rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
             **{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]]
         )
         for record in records
+    ]
+
+
+def _with_runs(out: Path, rows: list[SummaryRow]) -> list[SummaryRow]:
+    """The rows, each with the run that shows best what its mean is about."""
+    if not (out / RUN_MEASURES_FILE).exists():
+        return rows
+    means = {(row.experiment, row.variant, json.dumps(row.axes), row.measure): row.mean for row in rows}
+    closest: dict[tuple[str, str, str, str], tuple[float, str]] = {}
+    results = read_results(out)
+    places = [
+        (row["experiment"], row["variant"], json.dumps(json.loads(row["axes"] or "{}")), row["run"])
+        for row in results.select(["experiment", "variant", "axes", "run"]).to_pylist()
+    ]
+    for measure in measures_in(results):
+        for (*place, run), value in zip(places, results[measure].to_pylist(), strict=True):
+            mean = means.get(at := (*place, measure))
+            if mean is not None and value is not None:
+                closest[at] = min(closest.get(at, (math.inf, "")), (abs(value - mean), run))
+    nothing = (0.0, "")
+    return [
+        replace(row, run=closest.get((row.experiment, row.variant, json.dumps(row.axes), row.measure), nothing)[1])
+        for row in rows
     ]
 
 

@@ -188,7 +188,8 @@ def _reading(chart: Chart, curve: Curve, row: SummaryRow) -> dict[str, Any]:
     at = [] if curve.level else [f"{chart.x_title}: {value_text(chart.x_of(row))}"]
     value = f"{chart.y_title}: {estimate(row.mean, row.low, row.high)}"
     lines = [curve.name, *at, value, f"n = {row.n}" if row.low is not None else f"n = {row.n}, no interval"]
-    return {"class_": "point", "tabindex": 0, "role": "img", "aria_label": "; ".join(lines)}
+    run = {"data_run": row.run} if row.run else {}
+    return {"class_": "point", "tabindex": 0, "role": "img", "aria_label": "; ".join(lines), **run}
 
 
 def _marker(curve: Curve, across: float, up: float) -> Markup:
