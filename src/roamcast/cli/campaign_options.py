@@ -29,6 +29,7 @@ from roamcast.report.numbers import ABSENT
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.ending import warning_before
 from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.scenario.unheard import unheard
 
 if TYPE_CHECKING:  # imports Spark
     from roamcast.campaign.folder.survey import Survey
@@ -191,11 +192,12 @@ def concerns(planned: Plan) -> list[str]:
     found: dict[tuple[str, str], str] = {}
     asked = {one.name: one.measures for one in planned.experiments}
     for (experiment, variant, _), rows in by_point(planned.rows):
-        if not counts_to_the_end(asked[experiment]):
-            continue
-        text = warning_before(msgspec.json.decode(rows[0]["scenario"], type=Scenario))
-        if text:
-            found.setdefault((experiment, variant), f"{experiment}, {variant}: {text}")
+        scenario = msgspec.json.decode(rows[0]["scenario"], type=Scenario)
+        for text in unheard(scenario):
+            found.setdefault((experiment, text), f"{experiment}: {text}")
+        late = warning_before(scenario) if counts_to_the_end(asked[experiment]) else None
+        if late:
+            found.setdefault((experiment, variant), f"{experiment}, {variant}: {late}")
     return list(found.values())
 
 

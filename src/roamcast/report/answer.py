@@ -9,6 +9,7 @@ The rules this file owns:
 """
 
 import math
+import re
 import shlex
 from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -170,9 +171,11 @@ class _Words:
         price = self._price(name, standings)
         reached = self._reached(name, standings)
         shorter = reached.partition(", ")[0]
+        plain = re.sub(r" ± [\d.]+| \([\d.]+ to [\d.]+\)", "", price)
         return _fitting(
             f"{begin}:{reached}{price}{sure}",
-            f"{begin}:{shorter}{price}{sure}",
+            f"{begin}:{reached}{plain}{sure}",
+            f"{begin}:{shorter}{plain}{sure}",
             f"{begin}:{shorter}{sure}",
             f"{begin}{sure}",
         )
@@ -184,7 +187,8 @@ class _Words:
         """What the best reaches in the first goal."""
         if all(standing.leader == name for standing in standings):
             return f" {self.extreme} {self.name}, {_gap(standings)}"
-        return f" {self.name} within {_bound(name, standings)} of the {self.extreme}"
+        way = "above" if self.first.question.low_is_good else "below"
+        return f" {self.name} at most {_bound(name, standings)} {way} the {self.extreme}"
 
     def _price(self, name: str, standings: Sequence[Standing]) -> str:
         """Such as: at 0.15 to 0.20 times the overhead of flooding."""
@@ -257,18 +261,12 @@ class _Words:
 
     def _more_seeds(self) -> list[str]:
         """What is open, and the command that would decide it."""
-        goals = [self.first] if self.cost is None else [self.first, self.cost]
-        open_: dict[tuple[int, str, str], list[Contrast]] = {}
-        for number, found in enumerate(goals):
-            for standing in found.standings:
-                one, other = sorted(standing.candidates[:2]) if len(standing.candidates) > 1 else ("", "")
-                contrast = standing.contrast(one, other)
-                if contrast is not None and not contrast.sample.same:
-                    open_.setdefault((number, one, other), []).append(contrast)
+        open_ = self._open_costs() or self._open_leads()
         if not open_:
             return []
         (number, one, other), contrasts = max(open_.items(), key=lambda item: len(item[1]))
-        about, level = goals[number].question.about, goals[number].standings[0].level
+        found = self.first if number == 0 or self.cost is None else self.cost
+        about, level = found.question.about, found.standings[0].level
         needs = [contrast.seeds_to_decide(1 - (1 - level) * LAST_LOOK) for contrast in contrasts]
         seeds = max((need for need in needs if need is not None and need <= _MOST_SEEDS), default=None)
         what = f"Open: {quoted(one)} or {quoted(other)} in {measure_name(about)}"
@@ -277,6 +275,34 @@ class _Words:
         seeds = max(seeds, self.seeds + 1)
         command = _command(self.asked.command, one, other, about.name, seeds)
         return [f"{what}; about {seeds} seeds would decide it: {command}"]
+
+    def _open_costs(self) -> dict[tuple[int, str, str], list[Contrast]]:
+        """Where the best is open: the cheapest that may be best, against whoever is hardest to tell from it in cost."""
+        found: dict[tuple[int, str, str], list[Contrast]] = {}
+        for one in self.best:
+            cost = None if self.cost is None or one.variant is not None else self.cost.at(one.place)
+            names = [name for name in one.candidates if cost is not None and name in cost.values]
+            if cost is None or len(names) < 2:
+                continue
+            cheapest, *others = sorted(names, key=cost.mean)
+            known = {name: contrast for name in others if (contrast := cost.contrast(cheapest, name)) is not None}
+            open_ = {name: abs(one.sample.mean) for name, one in known.items() if not one.order(cost.level)}
+            if open_:
+                closest = min(open_, key=open_.__getitem__)
+                pair = min((cheapest, closest), (closest, cheapest))
+                found.setdefault((1, *pair), []).append(known[closest])
+        return found
+
+    def _open_leads(self) -> dict[tuple[int, str, str], list[Contrast]]:
+        """Where nobody leads in the first goal or the cost: the first two."""
+        found: dict[tuple[int, str, str], list[Contrast]] = {}
+        for number, goal in enumerate([self.first] if self.cost is None else [self.first, self.cost]):
+            for standing in goal.standings:
+                one, other = sorted(standing.candidates[:2]) if len(standing.candidates) > 1 else ("", "")
+                contrast = standing.contrast(one, other)
+                if contrast is not None and not contrast.sample.same:
+                    found.setdefault((number, one, other), []).append(contrast)
+        return found
 
 
 def _command(command: str, one: str, other: str, measure: str, seeds: int) -> str:
