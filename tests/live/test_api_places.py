@@ -23,7 +23,7 @@ from roamcast.errors import ConfigError
 from roamcast.live import control, gate
 from roamcast.live.client import Client, ClientError
 from roamcast.live.node import Node
-from roamcast.live.settings import default_address, find_address
+from roamcast.live.places import default_address, find_address
 
 TOKEN = "0123456789abcdef"
 

@@ -21,7 +21,7 @@ from roamcast.live.client import Client
 from roamcast.live.control import Control
 from roamcast.live.control_messages import MAX_EVENT, MAX_REQUEST
 from roamcast.live.node import Node
-from roamcast.live.settings import Address, read_token
+from roamcast.live.places import Address, read_token
 
 TOKEN = "a-token-that-is-long-enough"
 

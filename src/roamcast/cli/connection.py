@@ -11,7 +11,7 @@ from roamcast.cli.options import FILE, gathered
 from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import MAX_NODE
-from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, default_address, read_token
+from roamcast.live.places import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, default_address, read_token
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client

@@ -11,7 +11,8 @@ import click
 
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
-from roamcast.live.settings import API_VARIABLE, DEFAULT_PORT, NodeSettings, host_and_port
+from roamcast.live.places import API_VARIABLE, host_and_port
+from roamcast.live.settings import DEFAULT_PORT, NodeSettings
 
 FAILED = 1
 """The exit code of a node that failed while running."""

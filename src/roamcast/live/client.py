@@ -39,8 +39,7 @@ from roamcast.live.control_messages import (
     decode,
     encode,
 )
-from roamcast.live.publisher import LONGEST, Publisher
-from roamcast.live.settings import (
+from roamcast.live.places import (
     API_VARIABLE,
     CERTIFICATE_VARIABLE,
     TOKEN_VARIABLE,
@@ -48,6 +47,7 @@ from roamcast.live.settings import (
     find_address,
     read_token,
 )
+from roamcast.live.publisher import LONGEST, Publisher
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001

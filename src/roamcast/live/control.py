@@ -38,10 +38,9 @@ from roamcast.live.control_messages import (
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.mailbox import Mailbox
-from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
+from roamcast.live.places import Address, answers
 from roamcast.live.publishing import PublishingStream
 from roamcast.live.senses import Senses
-from roamcast.live.settings import Address, answers
 from roamcast.live.store import StoreError
 
 HEARTBEAT: Final = 20.0
@@ -209,6 +208,8 @@ class Control:
         return _answer({"healthy": True, "other_protocols": self._node.other_protocols()})
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition  # noqa: PLC0415  # 2 MB that few need
+
         return web.Response(
             body=exposition(self._node.status()), headers={"Content-Type": CONTENT_TYPE_LATEST} | _HEADERS
         )

@@ -67,7 +67,8 @@ MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
 
 
-_PUBLICATION: Final = Decoder[Publication](Publication, Limits(MAX_EVENT))
+_LIMITS: Final = Limits(MAX_EVENT)
+_PUBLICATION: Final = Decoder[Publication](Publication, _LIMITS)
 
 
 class Busy(RoamcastError):
@@ -110,6 +111,7 @@ class Host:
         self._framed = FramedFilters(entry.messages)
         self._serial = store.serial
         self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
+        self._under_way_bytes = 0
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._taking: asyncio.Handle | None = None
@@ -248,7 +250,7 @@ class Host:
 
     @property
     def _has_room(self) -> bool:
-        return len(self._under_way) < MAX_UNDER_WAY and sum(self._under_way.values()) < MAX_UNDER_WAY_BYTES
+        return len(self._under_way) < MAX_UNDER_WAY and self._under_way_bytes < MAX_UNDER_WAY_BYTES
 
     def _take_waiting(self) -> None:
         self._taking = None
@@ -290,7 +292,7 @@ class Host:
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
-        check(encoded, Limits(MAX_EVENT))
+        check(encoded, _LIMITS)
         self._serial += 1
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
         self._facts.published(now, publication)
@@ -309,6 +311,7 @@ class Host:
             left = publication.lifetime - max(0, self._clock.now() - published)
             publication = msgspec.structs.replace(publication, lifetime=max(0, left))
         self._under_way[serial] = size
+        self._under_way_bytes += size
         promise = Promise(lambda: self._handed_over(serial))
 
         def publish(now: Time, publication: Publication) -> None:
@@ -324,7 +327,7 @@ class Host:
 
     def _handed_over(self, serial: int) -> None:
         self._handed.append(serial)
-        del self._under_way[serial]
+        self._under_way_bytes -= self._under_way.pop(serial)
         if self._waiting and self._taking is None:
             # Not from here: this may be called while another publication is being accepted.
             self._taking = asyncio.get_running_loop().call_soon(self._take_waiting)

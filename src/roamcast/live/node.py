@@ -28,8 +28,9 @@ from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import Sealer, protocol_number
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
+from roamcast.live.places import default_store, read_token
 from roamcast.live.senses import Senses
-from roamcast.live.settings import NodeSettings, default_store, parameters, read_token
+from roamcast.live.settings import NodeSettings, parameters
 from roamcast.live.store import Store, StoreError
 from roamcast.live.systemd import notify
 from roamcast.live.troubles import Troubles

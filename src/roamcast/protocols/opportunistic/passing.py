@@ -65,11 +65,14 @@ class Passing:
             put(self._heard, key, passed, _LATEST)
         return None if passed is None or passed.done else passed
 
+    def is_gathered(self, passed: Passed, partial: Partial[Document]) -> bool:
+        """Whether all that is to be passed on is here."""
+        return not self._needed(passed.header) & ~partial.have
+
     def gather(self, now: Time, passed: Passed, partial: Partial[Document]) -> None:
         """Called when more of a document is here: passes it on if it is complete, else waits for the rest."""
         passed.latest = now
-        needed = self._needed(passed.header)
-        if partial.have & needed == needed:
+        if self.is_gathered(passed, partial):
             self.send(now, passed, partial.whole, partial)
         elif not passed.waiting:
             passed.waiting = True
