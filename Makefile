@@ -22,8 +22,8 @@ unexport PYTHONDONTWRITEBYTECODE
 .PHONY: demo test test-slow install check compile-core compile-facts bench fuzz docs map wheel lock clean
 
 demo: install
-	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 	$(BIN)/roamcast run examples/demo.toml --set duration=70 --replay --quiet --force --out out/demo-replay
+	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
 # one worker (loadfile): what they share, such as a measured campaign or a browser, is made once; so is Spark's session

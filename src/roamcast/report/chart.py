@@ -42,6 +42,8 @@ class Chart:
     curves: tuple[Curve, ...]
     whole: bool = False
     """Whether the y axis should reach up to 1, for a share."""
+    by_ratio: bool = False
+    """Whether values are compared by ratio, so that a logarithmic y axis suits them."""
 
     @property
     def title(self) -> str:
@@ -110,6 +112,7 @@ def make_chart(
             for curve in curves_of(experiment, plan.x, values, mine)
         ),
         whole=about.whole and plan.against is None,
+        by_ratio=not about.share and not about.signed and plan.against is None,
     )
 
 

@@ -8,7 +8,7 @@ import copy
 import itertools
 import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -18,6 +18,7 @@ from msgspec import Meta
 from roamcast.config.errors import decode, suggestion
 from roamcast.config.fields import is_field, put
 from roamcast.errors import ConfigError
+from roamcast.sim.scenario.overrides import apply
 from roamcast.sim.scenario.scenario import Scenario, check, read
 
 _NAME: Final = r"^[A-Za-z0-9_-]+$"
@@ -274,6 +275,14 @@ class Experiment:
     def variants(self) -> tuple[Variant, ...]:
         protocol = self.scenario.get("protocol", {}).get("name", "flooding")
         return self.spec.variants or (Variant(name=protocol),)
+
+    def changed(self, changes: Sequence[str]) -> "Experiment":
+        """The experiment with fields of its scenario set, `FIELD=VALUE`; what an axis or a variant sets goes last."""
+        scenario = copy.deepcopy(self.scenario)
+        for change in changes:
+            apply(change, scenario)
+        source = " --set ".join((f"{self.source} with", *changes)) if changes else self.source
+        return replace(self, scenario=scenario, source=source)
 
     def seeds(self, count: int | None = None) -> list[int]:
         """The seeds, or `count` of them: a file that gives only a number of seeds can supply any number."""
