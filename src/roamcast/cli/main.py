@@ -34,6 +34,7 @@ GROUPS: Final = {
         "ages": "Show how much arrived by each age, and how much could have.",
         "measure": "Compute measures of a campaign.",
         "sql": "Query a campaign with Spark's SQL.",
+        "watch": "Show a campaign at work, or a network of live nodes.",
         "verify": "Check the facts of a campaign for damage.",
         "upload": "Copy a campaign to an object store or another folder.",
     },
