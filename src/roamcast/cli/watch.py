@@ -107,6 +107,7 @@ def _show(snapshot: Mapping[str, Any], as_json: bool, *, redraw: bool) -> None:
     )
     for caption, head, rows in made.tables:
         console.print(table(head, rows, head[1:], title=caption))
+    console.print(made.note, soft_wrap=True)
 
 
 def _write(file: Path, content: str) -> None:

@@ -65,6 +65,8 @@ def watch(spark: SparkSession, watched: Watched, state: Path, every: float, *, o
         following = _Following(spark, watched, state)
         query = following.start(every, once)
         try:
+            while query.isActive and not (following.known or query.status["message"].startswith("Waiting")):
+                time.sleep(_LOOK)  # nothing is said before the first look at the folder
             while True:
                 if not once:
                     yield watched.snapshot(following.known, time.time())

@@ -29,6 +29,7 @@ class Shown(NamedTuple):
     key: dict[str, str]
     tables: list[tuple[str, list[str], list[list[str]]]]
     """A caption, heads and rows each."""
+    note: str
 
 
 def shown(snapshot: Mapping[str, Any]) -> Shown:
@@ -62,7 +63,8 @@ def _campaign(snapshot: Mapping[str, Any]) -> Shown:
         made.append((name, ["variant", *labels, "seeds", *_HEADS.values()], rows))
     if snapshot["errors"]:
         made.append(("Errors", ["error"], [[text] for text in snapshot["errors"][:_MOST]]))
-    return Shown(f"Campaign {Path(snapshot['folder']).name}", key, made)
+    note = "± is a 95 % confidence interval (Student’s t) over the seeds that are done."
+    return Shown(f"Campaign {Path(snapshot['folder']).name}", key, made, note)
 
 
 def _interval(measured: Mapping[str, Any] | None) -> str:
@@ -84,7 +86,7 @@ def _network(snapshot: Mapping[str, Any]) -> Shown:
         key["Parts of the tree"] = str(snapshot["islands"])
     rows = [[CATALOGUE[name].title, number(value)] for name, value in measures.items()]
     window, wait = _age(snapshot["window_s"]), _age(snapshot["wait_s"])
-    made = [(f"Events of the last {window}; missed after {wait}, or their lifetime", ["measure", "value"], rows)]
+    made = [(f"Events of the last {window}", ["measure", "value"], rows)]
     if silent:
         silent.sort(key=lambda node: -node["seconds_since_part"])
         about = [
@@ -96,7 +98,8 @@ def _network(snapshot: Mapping[str, Any]) -> Shown:
             for node in silent[:_MOST]
         ]
         made.append((f"Silent nodes ({len(silent)})", ["node", "last facts", "folder"], about))
-    return Shown(f"Network of {len(nodes)} nodes", key, made)
+    note = f"An event counts when its lifetime is over, or {wait} after it was published if it has none."
+    return Shown(f"Network of {len(nodes)} nodes", key, made, note)
 
 
 def _age(seconds: float) -> str:
@@ -116,8 +119,7 @@ def page(snapshot: Mapping[str, Any], every: float) -> str:
     again = tag("meta", http_equiv="refresh", content=str(max(1, round(every))))
     key = tag("dl", *(tag("div", tag("dt", name), tag("dd", text)) for name, text in made.key.items()), class_="key")
     main = tag("main", *(_section(*one) for one in made.tables), id="main")
-    note = tag("p", "± is a 95 % confidence interval (Student’s t) over the seeds that are done.", class_="muted")
-    body = tag("body", tag("header", tag("h1", made.title), key), main, note if made.title.startswith("C") else None)
+    body = tag("body", tag("header", tag("h1", made.title), key), main, tag("p", made.note, class_="muted"))
     whole = tag("html", Markup(head.replace("</head>", f"{again}</head>")), body, lang="en")
     return f"<!doctype html>\n{whole}\n"
 
