@@ -55,8 +55,8 @@ class Watched(Protocol):
     def absorb(self, spark: SparkSession, known: Tables, files: Sequence[File]) -> Tables:
         """What is known with these files; the same as before if it has them already."""
 
-    def snapshot(self, known: Tables, now: float) -> Snapshot:
-        """What to show of it."""
+    def snapshot(self, known: Tables, now: float, looked: float) -> Snapshot:
+        """What to show of it; `looked` is up to when files were seen, which may be long ago on a busy machine."""
 
 
 def watch(spark: SparkSession, watched: Watched, state: Path, every: float, *, once: bool) -> Iterator[Snapshot]:
@@ -65,18 +65,18 @@ def watch(spark: SparkSession, watched: Watched, state: Path, every: float, *, o
         following = _Following(spark, watched, state)
         query = following.start(every, once)
         try:
-            while query.isActive and not (following.known or query.status["message"].startswith("Waiting")):
+            while query.isActive and not (following.known or _idle(query)):
                 time.sleep(_LOOK)  # nothing is said before the first look at the folder
             while True:
                 if not once:
-                    yield watched.snapshot(following.known, time.time())
+                    yield following.snapshot(_idle(query))
                 until = time.monotonic() + every
                 while query.isActive and (once or time.monotonic() < until):
                     time.sleep(_LOOK)
                 following.check(query.exception())
                 if not query.isActive:
                     break
-            yield watched.snapshot(following.known, time.time())
+            yield following.snapshot(idle=True)
         finally:
             with contextlib.suppress(PySparkException):
                 query.stop()
@@ -88,6 +88,7 @@ class _Following:
     def __init__(self, spark: SparkSession, watched: Watched, state: Path) -> None:
         self._spark, self._watched, self._state = spark, watched, state
         self.known: Tables = read_kept(state)
+        self._looked = 0.0
         self._problem: Exception | None = None
 
     def start(self, every: float, once: bool) -> Any:  # noqa: ANN401  # Spark's query
@@ -110,16 +111,21 @@ class _Following:
         return reader.load(spark_uri(folder)).select("path", "modificationTime")  # without their content
 
     def _absorb(self, batch: DataFrame, _number: int) -> None:
+        begun = time.time()
         try:
-            files = [
-                File(Path(row.path.removeprefix("file:")), row.modificationTime.timestamp()) for row in batch.collect()
-            ]
+            rows = batch.collect()
+            files = [File(Path(row.path.removeprefix("file:")), row.modificationTime.timestamp()) for row in rows]
             known = self._watched.absorb(batch.sparkSession, self.known, sorted(files))
             keep(self._state, known)
-            self.known = known
+            self.known, self._looked = known, begun
         except Exception as problem:
             self._problem = problem
             raise
+
+    def snapshot(self, idle: bool) -> Snapshot:
+        now = time.time()
+        self._looked = now if idle else self._looked
+        return self._watched.snapshot(self.known, now, self._looked)
 
     def check(self, problem: Exception | None) -> None:
         """Raises what ended the query, if something did."""
@@ -130,6 +136,11 @@ class _Following:
                 if not folder.exists():
                     raise RoamcastError(f"{folder}: is gone: there is nothing to watch any more") from self._problem
             raise self._problem or RoamcastError(f"Spark gave up: {problem}")
+
+
+def _idle(query: Any) -> bool:  # noqa: ANN401  # Spark's query
+    """Whether all files that were seen are read."""
+    return bool(query.status["message"].startswith("Waiting"))
 
 
 # --- State ----------------------------------------------------------------------------------------------------------

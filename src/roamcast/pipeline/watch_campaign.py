@@ -82,7 +82,7 @@ class CampaignWatched:
         }
         return mapped(spark, pa.table(work), len(tasks), partial(_measure_all, self.out), _RUNS)
 
-    def snapshot(self, known: Tables, now: float) -> Snapshot:
+    def snapshot(self, known: Tables, now: float, looked: float) -> Snapshot:
         runs, plan = known.get("runs", _RUNS.empty_table()), read_plan(self.out)
         ours = runs.filter(pc.is_in(runs["run"], plan["run"].combine_chunks()))
         ok, failed = (ours.filter(pc.field("status") == status) for status in (OK, FAILED))

@@ -122,10 +122,10 @@ class LiveWatched:
 
     # --- What to show -----------------------------------------------------------------------------------------------
 
-    def snapshot(self, known: Tables, now: float) -> Snapshot:
+    def snapshot(self, known: Tables, now: float, looked: float) -> Snapshot:
         nodes = known.get("nodes", _NODES.empty_table()).to_pylist()
         for row in nodes:
-            row["silent"] = now - row["written"] > _OVERDUE * max(_LEAST_GAP, row["gap"] or 0)
+            row["silent"] = looked - row["written"] > _OVERDUE * max(_LEAST_GAP, row["gap"] or 0)
         until = [row["until"] for row in nodes if row["until"] is not None]
         speaking = [row["until"] for row in nodes if row["until"] is not None and not row["silent"]]
         watermark = min(speaking) if speaking else max(until, default=0)
@@ -154,9 +154,7 @@ class LiveWatched:
                 "under_way": publish.num_rows - settled.num_rows,
             },
             "measures": _measures(known, settled),
-            "islands": _islands(known["tree"].to_pylist(), {row["node"] for row in nodes if row["silent"]})
-            if known and known["tree"].num_rows
-            else None,
+            "islands": _islands(known, {row["node"] for row in nodes if not row["silent"]}),
         }
 
 
@@ -182,9 +180,11 @@ def _measures(known: Tables, settled: pa.Table) -> dict[str, float | None]:
     return {name: value for family in families for name, value in family(run).items() if name in SHOWN}
 
 
-def _islands(trees: Sequence[dict[str, Any]], silent: set[int | None]) -> int:
-    """How many parts the links of the tree leave of the nodes that are not silent. Both ends must agree on a link."""
-    children = {row["node"]: set(row["children"] or ()) for row in trees if row["node"] not in silent}
+def _islands(known: Tables, speaking: set[int | None]) -> int | None:
+    """How many parts the links of the tree leave of the nodes that are not silent; None: no node says. Both ends must
+    agree on a link."""
+    trees = [row for row in known.get("tree", _TREE.empty_table()).to_pylist() if row["node"] in speaking]
+    children = {row["node"]: set(row["children"] or ()) for row in trees}
     island = {node: node for node in children}
 
     def find(node: int) -> int:
@@ -194,9 +194,9 @@ def _islands(trees: Sequence[dict[str, Any]], silent: set[int | None]) -> int:
 
     for row in trees:
         node, parent = row["node"], row["parent"]
-        if node in children and parent in children and node in children[parent]:
+        if node in children.get(parent, ()):
             island[find(node)] = find(parent)
-    return sum(island[node] == node for node in island)
+    return sum(island[node] == node for node in island) or None
 
 
 def _heard(node: dict[str, Any], written: Sequence[float]) -> None:
