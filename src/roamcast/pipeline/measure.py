@@ -13,18 +13,16 @@ import heapq
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
 
 import msgspec
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
-from pyspark import SparkContext, cloudpickle
-from pyspark.errors import PySparkAttributeError
+from pyspark import cloudpickle
 from pyspark.sql import SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
@@ -38,7 +36,7 @@ from roamcast.campaign.folder.stored import Stored, stored_in
 from roamcast.campaign.folder.verify import check_facts
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.facts import Facts
-from roamcast.pipeline.schemas import spark_schema
+from roamcast.pipeline.spread import slots, spread
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.statistics.over_seeds import PLAN_COLUMNS, described, pooled
 from roamcast.storage import Store, fetched
@@ -122,14 +120,8 @@ class _Measuring:
 
     def _of_families(self, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         scenarios = dict(zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
-        context = _context(self._spark)
-        slots = (
-            int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
-            if context is None
-            else context.defaultParallelism
-        )
         sizes = {run: sum(self._runs[run].values()) for run in todo}
-        tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots)
+        tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots(self._spark))
         work = [
             pa.table(
                 {
@@ -142,20 +134,7 @@ class _Measuring:
             for runs in tasks
         ]
         each = partial(_measure_all, self._store, Stored(self._store).stamp, _portable(families))
-        return self._in_tasks(work, each, RUN_MEASURES_ARROW)
-
-    def _in_tasks(self, work: Sequence[pa.Table], each: Callable[[pa.Table], pa.Table], schema: pa.Schema) -> pa.Table:
-        """What `each` makes of each table, in a task per table."""
-        if (context := _context(self._spark)) is not None:
-            return pa.concat_tables(context.parallelize(work, len(work)).map(each).collect())
-        sizes = [len(table) for table in work]
-        rows = pa.concat_tables(work).append_column(
-            "task", pa.array(np.repeat(np.arange(len(work)), sizes), pa.int32())
-        )
-        rows = rows.append_column("place", pa.array(range(len(rows)), pa.int64()))
-        # In one chunk: with an empty first one, Spark has found no rows at all.
-        frame = self._spark.createDataFrame(rows.combine_chunks()).repartitionById(len(work), "task")
-        return frame.mapInArrow(partial(_of_rows, each), spark_schema(schema)).toArrow().cast(schema)
+        return spread(self._spark, work, each, RUN_MEASURES_ARROW)
 
     def _over_all(self, way: OverAllRuns) -> pa.Table:
         """A row for each run, null if the measure gives none."""
@@ -189,7 +168,7 @@ class _Measuring:
             same = pa.array(map(without_seed, self._planned["scenario"].to_pylist()), pa.string())
             plan = plan.append_column("same", same.dictionary_encode().indices)
         each = partial(_across_seeds, plan, [(pool.measure.name, pool.part, pool.whole) for pool in pools], floors)
-        return self._in_tasks(work, each, ACROSS_RUNS_ARROW)
+        return spread(self._spark, work, each, ACROSS_RUNS_ARROW)
 
     def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
         """Writes a table whole or not at all, in an order that does not depend on Spark."""
@@ -210,23 +189,6 @@ def without_seed(scenario: str) -> str:
 
 
 # --- Tasks ----------------------------------------------------------------------------------------------------------
-
-
-def _context(spark: SparkSession) -> SparkContext | None:
-    """The context of a classic session; Spark Connect has none.
-
-    It takes tasks as they are. Spark SQL would plan and compile a query, and the first one of a session costs 5 CPU s.
-    """
-    try:
-        return spark.sparkContext
-    except PySparkAttributeError:
-        return None
-
-
-def _of_rows(each: Callable[[pa.Table], pa.Table], batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    """Calls `each` with the rows that Spark SQL gives to a task, in their order."""
-    rows = pa.Table.from_batches(batches).sort_by("place")
-    yield from each(rows.drop_columns(["task", "place"])).to_batches()
 
 
 def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) -> list[list[str]]:
