@@ -37,15 +37,18 @@ GROUPS: Final = {
         "measures": "List the measures, by topic: what each is, and its unit.",
         "measure": "Compute measures of a campaign.",
         "sql": "Query a campaign with Spark's SQL.",
+        "watch": "Show a campaign at work, or a network of live nodes.",
         "verify": "Check the facts of a campaign for damage.",
         "upload": "Copy a campaign to an object store or another folder.",
     },
     "Run on devices": {
+        "doctor": "Say what this machine lacks: for a node, for simulations and for campaigns.",
         "key": "Create a network's key, and say who its members are.",
         "node": "Run a node on this device.",
         "pub": "Publish an event.",
         "sub": "Subscribe: print matching events until interrupted.",
         "status": "Show a node's neighbours, subscriptions, tables and counters.",
+        "bridge": "Connect a node with an MQTT broker, both ways.",
     },
 }
 """The verbs as the help lists them: the first sentence of each, so that the list needs none of their modules. Each verb
