@@ -489,13 +489,13 @@ def test_broadcasts_that_wait_for_each_other_go_in_one_datagram_as_far_as_they_f
             await until(lambda: len(two.heard) == len(messages) and len(one.done) == len(messages))
             assert [payload for _, payload in two.heard] == messages  # each, in order
             assert one.endings == [(number, True) for number in range(len(messages))]
-            # Sixteen; four; the long one and y, which just fit; three fragments; z.
-            assert [number for number, _, datagrams, _ in one.done if datagrams] == [0, 16, 20, 22, 23]
+            # Eight; eight; four; the long one and y, which just fit; three fragments; z.
+            assert [number for number, _, datagrams, _ in one.done if datagrams] == [0, 8, 16, 20, 22, 23]
             sent = one.link.counters["sent"]
-            assert sent == sum(datagrams for _, _, datagrams, _ in one.done) == 7
+            assert sent == sum(datagrams for _, _, datagrams, _ in one.done) == 8
             assert two.link.counters["received"] == sent
             overhead = HEADER_SIZE + TAG_SIZE
-            assert sum(octets for *_, octets in one.done[:16]) == overhead + sum(2 + len(m) for m in messages[:16])
+            assert sum(octets for *_, octets in one.done[:8]) == overhead + sum(2 + len(m) for m in messages[:8])
 
     asyncio.run(main())
 

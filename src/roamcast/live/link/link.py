@@ -47,7 +47,7 @@ from roamcast.live.link.unicast import UnicastSender
 
 __all__ = ["Link", "LinkProblem", "LinkSettings", "Rate"]
 
-BATCH: Final = 32
+BATCH: Final = 64
 _GONE: Final = {
     errno.ENODEV,
     errno.ENXIO,

@@ -3,7 +3,7 @@
 ```
 BROADCAST_DATA, whole      octets
 BROADCAST_DATA, FRAGMENT   number u64 | place u8 | total u8 | octets
-BROADCAST_DATA, BUNDLE     2 to 16 messages, each: length u16 | octets
+BROADCAST_DATA, BUNDLE     2 to 8 messages, each: length u16 | octets
 UNICAST_DATA, whole        number u64 | attempt u8 | octets
 UNICAST_DATA, FRAGMENT     number u64 | attempt u8 | place u8 | total u8 | octets
 ACK                        number u64 | attempt u8 | the fragments that have arrived: a little-endian set of bits
@@ -38,7 +38,7 @@ _PLACE: Final = struct.Struct(">BB")
 _LENGTH: Final = struct.Struct(">H")
 BUNDLED: Final = _LENGTH.size
 """Octets that a message takes in a bundle beyond its own."""
-MAX_BUNDLE: Final = 16
+MAX_BUNDLE: Final = 8
 """Messages in a bundle: one datagram must not bring much more work than another."""
 _SKIP: Final = struct.Struct(f">{SALT_SIZE}sQ")
 MAX_HEADER: Final = _ATTEMPT.size + _PLACE.size
