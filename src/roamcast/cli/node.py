@@ -11,6 +11,7 @@ import click
 
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
+from roamcast.live.gps import DEFAULT as GPSD
 from roamcast.live.places import API_VARIABLE, host_and_port
 from roamcast.live.settings import DEFAULT_PORT, NodeSettings
 
@@ -133,6 +134,18 @@ FAILED = 1
     default=5.0,
     show_default=True,
     help="Read --here and --attributes every so many seconds.",
+)
+@click.option(
+    "--gps",
+    is_flag=False,
+    flag_value=GPSD,
+    metavar="[HOST:PORT]",
+    help=f"Take the position and the attribute 'direction' from gpsd. Needs --origin.  [without an address: {GPSD}]",
+)
+@click.option(
+    "--origin",
+    metavar="LAT,LON",
+    help="With --gps: where x and y are 0, in degrees. All nodes of a network need the same.",
 )
 @click.option(
     "--log",

@@ -142,7 +142,7 @@ class Host:
             if left is not None and left <= 0:
                 self._store.remove_subscription(number)
                 continue
-            stored_subscription = Subscription(number, parse_filter(text), left, *map(_context, contexts))
+            stored_subscription = Subscription(number, parse_filter(text), left, *map(self._context, contexts))
             mailbox = self.subscribers.add(stored_subscription, durable=True)
             self._begin(mailbox.subscription)
         self.subscribers.restore(self._store.waiting())
@@ -286,11 +286,9 @@ class Host:
         )
 
     def _accept(self, form: EventForm, told: Told, along: Callable[[], None]) -> None:
-        if form.id:
-            raise ContentError("an event gets its id from its node: publish it without one")
         event = form.event(event_id(self.node, self._serial + 1))
         publication = Publication(
-            event, _lifetime(form.lifetime), _context(form.relevance), _context(form.subscription_domain)
+            event, _lifetime(form.lifetime), self._context(form.relevance), self._context(form.subscription_domain)
         )
         self._refuse_unsupported(publication)
         now = self._clock.now()
@@ -310,6 +308,9 @@ class Host:
     @property
     def takes_lifetimes(self) -> bool:
         return "lifetimes" in self._entry.understands
+
+    def _context(self, text: str | None) -> Context | None:
+        return None if text is None else parse_context(text, self.port.here(self._clock.now()))
 
     def _refuse_unsupported(self, wanted: Publication | Subscription) -> None:
         for refusal in self._entry.refusals(wanted, self.broker.params):
@@ -356,7 +357,7 @@ class Host:
     def begin_subscription(self, request: SubscribeRequest) -> Mailbox:
         """A mailbox that fills from now on. An existing durable subscription continues, with the events that wait."""
         wanted, number, durable = parse_filter(request.filter), request.id, request.durable
-        contexts = _context(request.interest), _context(request.publication_domain)
+        contexts = self._context(request.interest), self._context(request.publication_domain)
         if durable and number is None:
             raise ContentError("a durable subscription needs an id, to be found by again")
         if number is not None and not 0 <= number < 2**63:
@@ -509,10 +510,6 @@ def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[Store
             yield stored, _PUBLICATION.decode(stored.publication)
         except ContentError as problem:
             log.error("a stored publication cannot be used", serial=stored.serial, reason=str(problem))
-
-
-def _context(text: str | None) -> Context | None:
-    return None if text is None else parse_context(text)
 
 
 def _wants(subscription: Subscription) -> tuple[Filter, Context | None, Context | None]:

@@ -11,7 +11,8 @@ The rules this file owns:
 * A listener is told how many events were dropped before it gets the next one.
 * An event of a durable subscription that could not be sent remains the next. If the node is killed after an event was
   sent and before that was recorded, it is sent again; a listener that says which number it last received (`forget`)
-  gets each event exactly once. A listener that acknowledges events (MQTT) takes them, and they stay until it has.
+  gets each event exactly once. A listener that polls gets `upcoming` events, which stay until it says so; one that
+  acknowledges events (MQTT) takes them, and they stay until it has.
 """
 
 import asyncio
@@ -209,14 +210,30 @@ class Mailbox:
         while self._waiting:
             self._let_go(self._waiting.popleft())
 
+    async def filled(self) -> None:
+        """Waits until there is an event, or no more will come."""
+        while not self._waiting and not self.ended:
+            self._news.clear()
+            await self._news.wait()
+
+    async def upcoming(self, most: int, size: int) -> list[bytes]:
+        """The oldest events, at most so many and about so many bytes; they stay here until `forget`."""
+        found: list[bytes] = []
+        for delivery in list(self._waiting)[:most]:
+            packed = await self._pool.packed(delivery)
+            if packed is not None:
+                found.append(packed)
+                size -= len(packed)
+            if size <= 0:
+                break
+        return found
+
     async def pass_on(self, send: Callable[[int, bytes], Awaitable[None]]) -> bool:
         """Sends the next event, with how many were dropped before it; returns False at the end. An event that could not
         be sent remains the next."""
-        while not self._waiting:
-            if self.ended:
-                return False
-            self._news.clear()
-            await self._news.wait()
+        await self.filled()
+        if not self._waiting:
+            return False
         delivery = self._waiting.popleft()
         missed, self.missed = self.missed, 0
         try:

@@ -55,7 +55,7 @@ class Node:
         self._members = self._read_members()
         self._token = self._read_token()
         self._tls = settings.tls()
-        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
+        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval, settings.gpsd())
         self._link_settings = LinkSettings(
             port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
         )
@@ -117,7 +117,12 @@ class Node:
         self.store.before_commit = self._before_commit
         self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
         self.facts = facts_of(
-            settings.facts, settings.node, self._entry, decisions=settings.decisions, limit=settings.facts_limit
+            settings.facts,
+            settings.node,
+            self._entry,
+            decisions=settings.decisions,
+            limit=settings.facts_limit,
+            epoch=self.clock.epoch,
         )
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)

@@ -13,7 +13,8 @@ from roamcast.config.values import typed_value
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
 from roamcast.live.facts import DEFAULT_LIMIT
-from roamcast.live.places import Address, default_address
+from roamcast.live.gps import Gps, Origin
+from roamcast.live.places import Address, default_address, host_and_port
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
@@ -83,6 +84,10 @@ class NodeSettings:
     attributes: str | None = None
     """The source of the attributes; see `senses.py`."""
     sense_interval: float = 5.0
+    gps: str | None = None
+    """Where gpsd is, `HOST:PORT`; None: the position comes from elsewhere."""
+    origin: str | None = None
+    """Where x and y are 0: `LAT,LON`, in degrees."""
     folder: Path = field(default_factory=Path)
     """Where the path of a protocol of your own (`file.py:name`) starts."""
 
@@ -100,6 +105,10 @@ class NodeSettings:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
         if self.unsigned and self.members is not None:
             raise ConfigError("--unsigned cannot be combined with --members: nothing is checked without signatures")
+        if (self.gps is None) != (self.origin is None):
+            raise ConfigError("--gps and --origin LAT,LON go together: positions are in metres from the origin")
+        if self.gps is not None and self.here is not None:
+            raise ConfigError("--gps cannot be combined with --here: the position comes from gpsd")
         self._check_api()
 
     def _check_api(self) -> None:
@@ -138,6 +147,12 @@ class NodeSettings:
                 f"{problem.strerror or problem}"
             ) from None
         return context
+
+    def gpsd(self) -> Gps | None:
+        """The connection to gpsd, or None."""
+        if self.gps is None or self.origin is None:
+            return None
+        return Gps(host_and_port(self.gps, "--gps"), Origin.parse(self.origin))
 
     def entry(self) -> Entry:
         """The protocol's entry. Raises if it needs settings that are missing."""

@@ -4,12 +4,10 @@ import itertools
 from collections.abc import Callable
 from typing import Any
 
-import msgspec
-
 from roamcast.content.subscription import Subscription
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
-from roamcast.live.control_messages import EventForm, SubscribeRequest, SubscriberMessage
+from roamcast.live.control_messages import DeliveredEvent, EventForm, SubscribeRequest, SubscriberMessage
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.mqtt.packets import V5, Connack, Connect, Packet, PacketError, Parser, Publish
 from roamcast.live.mqtt.session import Session
@@ -56,15 +54,15 @@ class FakeWorld:
             raise self.refuses
         form.event()
         number = next(self._ids)
-        stored = msgspec.structs.replace(form, id=number)
-        self._writes.append(lambda: self.events.append(stored))
+        stored = DeliveredEvent.of(form.event(number))
+        self._writes.append(lambda: self.events.append(form))
         along()
         self.then(lambda: self._deliver(stored))
         self.then(lambda: told(number, None))
 
-    def _deliver(self, form: EventForm) -> None:
+    def _deliver(self, form: DeliveredEvent) -> None:
         for mailbox in list(self.mailboxes.values()):
-            if mailbox.subscription.filter.matches(form.event()):
+            if mailbox.subscription.filter.matches(form.event):
                 self.put(mailbox, SubscriberMessage(event=form, hops=0, via="local", published=self.time))
 
     def subscribe(self, request: SubscribeRequest, done: Callable[[Mailbox | RoamcastError], None]) -> None:

@@ -73,7 +73,7 @@ class Retained:
             kept = msgspec.msgpack.decode(packed, type=_Kept)
             if kept.ends is not None and kept.ends <= self._world.now():
                 self._remove(topic)
-            elif kept.message.event is not None and wanted.matches(kept.message.event.event()):
+            elif kept.message.event is not None and wanted.matches(kept.message.event.event):
                 yield kept.message
 
     def _set(self, topic: str, packed: bytes) -> None:

@@ -22,7 +22,14 @@ from roamcast.bounded import put
 from roamcast.content.event import event_name
 from roamcast.content.filter import Filter
 from roamcast.errors import RoamcastError
-from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, SubscribeRequest, SubscriberMessage, decode
+from roamcast.live.control_messages import (
+    MAX_REQUEST,
+    MSGPACK,
+    DeliveredEvent,
+    SubscribeRequest,
+    SubscriberMessage,
+    decode,
+)
 from roamcast.live.host import Busy
 from roamcast.live.mailbox import Delivery, Mailbox
 from roamcast.live.mqtt.packets import (
@@ -273,10 +280,10 @@ class Session:
 
         def told(number: int, problem: BaseException | None) -> None:
             if problem is None:
-                form.id = number
                 put(self._own, number, None, MAX_OWN)
                 if message.retain:
-                    said = SubscriberMessage(event=form, author=number >> 32, published=self._world.now())
+                    event = DeliveredEvent.of(form.event(number))
+                    said = SubscriberMessage(event=event, author=number >> 32, published=self._world.now())
                     self._retained.take(message, said)
             done(problem)
 

@@ -29,7 +29,7 @@ from roamcast.content.filter import Constraint, Filter, Operator
 from roamcast.content.structure import Limits, check_json
 from roamcast.content.text import parse_filter
 from roamcast.errors import ContentError, RoamcastError
-from roamcast.live.control_messages import EventForm
+from roamcast.live.control_messages import DeliveredEvent, EventForm
 from roamcast.live.mqtt.packets import PacketError, Properties, Publish, Reason, Will
 
 MAX_TOPIC: Final = 1024
@@ -220,7 +220,7 @@ def _shown(value: Scalar) -> str:
 # --- Events to messages ---------------------------------------------------------------------------------------------
 
 
-def message_of(form: EventForm) -> Message:
+def message_of(form: EventForm | DeliveredEvent) -> Message:
     """The message of an event, as it was published if it came from MQTT."""
     attributes = _tuples(form.attributes)
     rest = {name: values for name, values in attributes.items() if not _reserved(name)}
