@@ -271,7 +271,10 @@ class WritingNode:
 def test_an_event_counts_when_its_time_is_over(spark: SparkSession, tmp_path: Path) -> None:
     net, state = tmp_path / "net", tmp_path / "state"
     one, two = WritingNode(net / "1" / "facts", 1, 0), WritingNode(net / "2" / "facts", 2, 1000)
-    look = lambda: once(spark, LiveWatched([net], wait=60, window=3600), state)  # noqa: E731
+
+    def look() -> Snapshot:
+        return once(spark, LiveWatched([net], wait=60, window=3600), state)
+
     two.subscribes(0, "price < 20")
     first, second = one.publishes(10, 1, 5), one.publishes(12, 2, 5)
     one.publishes(13, 3, 50)  # nobody wants it

@@ -26,7 +26,7 @@ from roamcast.facts.recorder import Row, batch_of
 from roamcast.facts.rows import publish_row, subscribe_row, unsubscribe_row
 from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
-from roamcast.live.facts import DEFAULT_LIMIT, INTERVAL, Facts
+from roamcast.live.facts import DEFAULT_LIMIT, INTERVAL, Facts, add
 from roamcast.live.introductions import Introduction
 from roamcast.live.parts import EPOCH, Parts
 from roamcast.protocols.api import Node, Time
@@ -123,8 +123,8 @@ class WrittenFacts(Facts):
 
     def count(self, now: Time, kind: str, cause: int = 0, **amounts: int) -> None:
         super().count(now, kind, cause, **amounts)
-        self._totals.setdefault((kind, cause), Counter()).update(amounts)
-        self._seconds.setdefault((now // SECOND, kind), Counter()).update(amounts)
+        add(self._totals, (kind, cause), amounts)
+        add(self._seconds, (now // SECOND, kind), amounts)
 
     def _add(self, table: str, *row: Any) -> None:  # noqa: ANN401  # a row is as its schema says
         self._rows[table].append(row)

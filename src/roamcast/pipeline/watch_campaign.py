@@ -5,7 +5,7 @@ makes no difference; only a failed run that was tried again is replaced.
 """
 
 import json
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -23,7 +23,8 @@ from roamcast.campaign.folder.layout import read_campaign, read_plan
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.schemas import FAILED, OK, RUN_MEASURES_ARROW
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.measure import in_tasks, mapped
+from roamcast.pipeline.measure import in_tasks
+from roamcast.pipeline.spread import slots, spread
 from roamcast.pipeline.watch import File, Snapshot, Tables
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.statistics.over_seeds import PLAN_COLUMNS, described
@@ -72,15 +73,9 @@ class CampaignWatched:
         """The runs of these scenarios that are there, in Spark's tasks."""
         if not scenarios:
             return _RUNS.empty_table()
-        slots = 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1)
-        tasks = in_tasks(scenarios, dict.fromkeys(scenarios, 1), slots)
-        order = [(task, run) for task, runs in enumerate(tasks) for run in runs]
-        work = {
-            "task": pa.array((task for task, _ in order), pa.int32()),
-            "run": [run for _, run in order],
-            "scenario": [scenarios[run] for _, run in order],
-        }
-        return mapped(spark, pa.table(work), len(tasks), partial(_measure_all, self.out), _RUNS)
+        tasks = in_tasks(scenarios, dict.fromkeys(scenarios, 1), 4 * slots(spark))
+        work = [pa.table({"run": runs, "scenario": [scenarios[run] for run in runs]}) for runs in tasks]
+        return spread(spark, work, partial(_measure_all, self.out), _RUNS)
 
     def snapshot(self, known: Tables, now: float, looked: float) -> Snapshot:
         runs, plan = known.get("runs", _RUNS.empty_table()), read_plan(self.out)
@@ -125,16 +120,16 @@ def _points(plan: pa.Table, ok: pa.Table) -> list[dict[str, Any]]:
     return list(points.values())
 
 
-def _measure_all(out: Path, batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+def _measure_all(out: Path, work: pa.Table) -> pa.Table:
     finished, worlds = FinishedRuns(out), Worlds()
-    for batch in batches:
-        for row in batch.to_pylist():
-            try:
-                found = _row(finished, row["run"], row["scenario"], worlds)
-            except FileNotFoundError:  # it was packed at this moment
-                finished = FinishedRuns(out)
-                found = _row(finished, row["run"], row["scenario"], worlds)
-            yield pa.RecordBatch.from_pylist([] if found is None else [found], _RUNS)
+    rows = []
+    for row in work.to_pylist():
+        try:
+            rows.append(_row(finished, row["run"], row["scenario"], worlds))
+        except FileNotFoundError:  # it was packed at this moment
+            finished = FinishedRuns(out)
+            rows.append(_row(finished, row["run"], row["scenario"], worlds))
+    return pa.Table.from_pylist([row for row in rows if row is not None], _RUNS)
 
 
 def _row(finished: FinishedRuns, name: str, scenario: str, worlds: Worlds) -> dict[str, Any] | None:

@@ -12,12 +12,11 @@ The rules this file owns:
   years.
 """
 
-from collections.abc import Iterator, Sequence
+from collections.abc import Sequence
 from itertools import groupby
 from pathlib import Path
 from typing import Any, Final
 
-import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
@@ -30,7 +29,7 @@ from roamcast.campaign.folder.recorded import RUN_FILE
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.live.parts import EPOCH, NAME
-from roamcast.pipeline.measure import mapped
+from roamcast.pipeline.spread import slots, spread
 from roamcast.pipeline.watch import File, Snapshot, Tables
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.units import SECOND
@@ -104,9 +103,8 @@ class LiveWatched:
         """The rows of these parts, read in Spark's tasks."""
         if not paths:
             return _PARTS.empty_table()
-        tasks = min(len(paths), 4 * int(spark.conf.get("spark.sql.shuffle.partitions") or 1))
-        work = pa.table({"task": pa.array(np.arange(len(paths)) % tasks, pa.int32()), "path": paths})
-        return mapped(spark, work, tasks, _read_all, _PARTS)
+        tasks = min(len(paths), 4 * slots(spark))
+        return spread(spark, [pa.table({"path": paths[task::tasks]}) for task in range(tasks)], _read_all, _PARTS)
 
     def _recent(self, known: Tables) -> Tables:
         """Without the events before the window, and what belongs to them."""
@@ -226,22 +224,22 @@ def _distinct(parts: Sequence[pa.Table], schema: pa.Schema) -> pa.Table:
     return once.sort_by([(name, "ascending") for name in dict.fromkeys([*first, *schema.names])])
 
 
-def _read_all(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
-    for batch in batches:
-        for path in map(Path, batch["path"].to_pylist()):
-            named = NAME.fullmatch(path.name)
-            assert named is not None
-            try:
-                rows = _on_one_clock(pq.read_table(path, partitioning=None), named["table"])
-            except FileNotFoundError:  # merged meanwhile: its rows come with the merged part
-                continue
-            except (OSError, pa.ArrowException):  # damaged: the node's log says so
-                continue
-            sink = pa.BufferOutputStream()
-            with pa.ipc.new_stream(sink, rows.schema) as stream:
-                stream.write_table(rows)
-            row = {"folder": str(path.parent), "table": named["table"], "content": sink.getvalue().to_pybytes()}
-            yield pa.RecordBatch.from_pylist([row], _PARTS)
+def _read_all(work: pa.Table) -> pa.Table:
+    found = []
+    for path in map(Path, work["path"].to_pylist()):
+        named = NAME.fullmatch(path.name)
+        assert named is not None
+        try:
+            rows = _on_one_clock(pq.read_table(path, partitioning=None), named["table"])
+        except FileNotFoundError:  # merged meanwhile: its rows come with the merged part
+            continue
+        except (OSError, pa.ArrowException):  # damaged: the node's log says so
+            continue
+        sink = pa.BufferOutputStream()
+        with pa.ipc.new_stream(sink, rows.schema) as stream:
+            stream.write_table(rows)
+        found.append({"folder": str(path.parent), "table": named["table"], "content": sink.getvalue().to_pybytes()})
+    return pa.Table.from_pylist(found, _PARTS)
 
 
 def _on_one_clock(rows: pa.Table, table: str) -> pa.Table:

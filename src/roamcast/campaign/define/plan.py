@@ -2,8 +2,9 @@
 
 No Spark here: errors are found before Spark starts. The rules this file owns:
 
-* Seeds are paired: every variant and every point of an experiment runs with the same seeds. Movement and workload
-  follow from the scenario and the seed alone, so variants that differ in their protocol see the same world.
+* Seeds are paired: every variant and every point of an experiment runs with the same seeds, or with the first of them
+  if the variant takes fewer. Movement and workload follow from the scenario and the seed alone, so variants that differ
+  in their protocol see the same world.
 * A run that several rows need is simulated once (`identity.run_id`).
 * Every scenario is checked when the campaign is planned, so that none turns out to be wrong hours later.
 """
@@ -22,11 +23,11 @@ from roamcast.campaign.define.identity import canonical_hash, completed, find_fi
 from roamcast.campaign.define.inputs import Files, Sources
 from roamcast.sim.scenario.recordings import check_recordings
 
-__all__ = ["CampaignError", "Experiment", "Plan", "Run", "load_experiment", "plan"]
+__all__ = ["CampaignError", "Experiment", "Plan", "PlannedRun", "load_experiment", "plan"]
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One scenario with one seed, and everything needed to run it."""
 
     run: str
@@ -45,7 +46,7 @@ class Plan:
     experiments: tuple[described.ReportedExperiment, ...]
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the table RUNS: one per experiment, variant, point and seed."""
-    distinct: list[Run] = field(default_factory=list)
+    distinct: list[PlannedRun] = field(default_factory=list)
     """The runs, in the order to start them: the longest first, or one started last would run alone at the end."""
     sources: Sources = field(default_factory=Sources)
     """Where the runs' input files come from."""
@@ -69,18 +70,19 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     if seeds is not None and seeds < 1:
         raise CampaignError(f"seeds: {seeds}: at least one seed")
     planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
-    runs: dict[str, Run] = {}
+    runs: dict[str, PlannedRun] = {}
     for one in experiments:
-        for row, run in _rows(one, one.seeds(seeds), planned.sources):
+        for row, run in _rows(one, seeds, planned.sources):
             planned.rows.append(row)
             runs.setdefault(run.run, run)
     planned.distinct.extend(sorted(runs.values(), key=lambda run: (-run.estimate, run.run)))
     return planned
 
 
-def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
+def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tuple[dict[str, Any], PlannedRun]]:
     opened = set()
     for variant in one.variants:
+        seeds = one.seeds_of(variant, count)
         for number, point in enumerate(one.points(variant)):
             scenario = completed(one.at(variant, point), one.folder)
             recordings = (scenario.movement, scenario.links, scenario.area, scenario.nodes)
@@ -91,7 +93,7 @@ def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple
             for seed in seeds:
                 seeded = msgspec.structs.replace(scenario, seed=seed)
                 encoded = msgspec.json.encode(seeded).decode()
-                run = Run(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
+                run = PlannedRun(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
                 yield (
                     {
                         "run": run.run,
@@ -127,7 +129,10 @@ def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperim
         "axis values": {
             f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
         },
-        "variants": {variant.name: canonical_hash(msgspec.to_builtins(variant)) for variant in one.variants},
+        "variants": {
+            variant.name: canonical_hash({"name": variant.name, "set": variant.set, "fixed": variant.fixed})
+            for variant in one.variants
+        },
     }
     return described.ReportedExperiment(
         name=one.name,

@@ -29,7 +29,6 @@ from roamcast.errors import RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.sim.scenario.scenario import Scenario
 
-P = TypeVar("P")
 T = TypeVar("T")
 
 CAMPAIGN_FILE: Final = "campaign.json"
@@ -47,11 +46,6 @@ COMMIT: Final = b"roamcast.runs"
 def facts_name(table: str, run: str) -> str:
     """The file name of a run's facts of one table, if they are not packed (`stored`)."""
     return f"facts/{table}/{run}.parquet"
-
-
-def facts_file(out: Path, table: str, run: str) -> Path:
-    """The path of that file."""
-    return out / facts_name(table, run)
 
 
 def done_file(out: Path, run: str) -> Path:
@@ -104,7 +98,7 @@ def write_json(file: Path, value: object) -> None:
 
 
 def commit(runs: pa.Table) -> str:
-    """A hash of which runs stand for what, which links `runs` to the manifest written with it."""
+    """A hash of the planned runs and their places, which links `runs` to the manifest written with it."""
     columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
     return hashlib.sha256(json.dumps(columns.to_pydict()).encode()).hexdigest()
 
@@ -188,13 +182,8 @@ def manifest_row(
     }
 
 
-def digest_of(files: Mapping[str, Path]) -> str:
-    """The digest of a run whose tables are separate files."""
-    return digest_in(lambda path: path.open("rb"), files)
-
-
-def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
-    """The same for files that `open_` opens, here or elsewhere."""
+def digest_of(files: Mapping[str, str], open_: Callable[[str], Any]) -> str:
+    """The digest of a run whose tables are separate files, which `open_` opens, here or elsewhere."""
     whole = hashlib.sha256()
     for table, path in files.items():
         with open_(path) as file:
