@@ -46,24 +46,30 @@ def once(spark: SparkSession, watched: Watched, state: Path) -> Snapshot:
 
 
 @pytest.fixture(scope="module")
-def finished(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A campaign that is done and measured."""
-    folder = tmp_path_factory.mktemp("finished")
-    simulate(spark, planned(folder), folder / "out")
-    measure(spark, folder / "out", MEASURES)
-    return folder / "out"
+def before_packing(spark: SparkSession, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A campaign just before its runs are packed."""
+    folder = tmp_path_factory.mktemp("campaign")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setattr(simulating, "_pack", lambda *_: None)
+        simulate(spark, planned(folder), folder / "work")
+    (folder / "work" / "runs.parquet").rename(folder / "work" / "plan.parquet")
+    (folder / "work" / "manifest.parquet").unlink()
+    return folder / "work"
+
+
+@pytest.fixture(scope="module")
+def finished(spark: SparkSession, before_packing: Path) -> Path:
+    """The same campaign, done and measured."""
+    out = before_packing.with_name("out")
+    shutil.copytree(before_packing, out)
+    simulate(spark, planned(out.parent), out)
+    measure(spark, out, MEASURES)
+    return out
 
 
 @pytest.fixture
-def at_work(spark: SparkSession, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
-    """The same campaign as it is just before its runs are packed."""
-    with monkeypatch.context() as patch:
-        patch.setattr(simulating, "_pack", lambda *_: None)
-        simulate(spark, planned(tmp_path), tmp_path / "a [b] 100%")
-    out = tmp_path / "a [b] 100%"
-    (out / "runs.parquet").rename(out / "plan.parquet")
-    (out / "manifest.parquet").unlink()
-    return out
+def at_work(before_packing: Path, tmp_path: Path) -> Path:
+    return shutil.copytree(before_packing, tmp_path / "a [b] 100%")
 
 
 def by_batch(out: Path) -> dict[tuple[str, str], tuple[float, ...]]:
