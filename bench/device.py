@@ -32,15 +32,7 @@ def _room(environment: Path) -> Path:
     subprocess.run([sys.executable, "-m", "venv", environment], check=True)
     (packages,) = environment.glob("lib/python*/site-packages")
     before = _size(environment)
-    words: list[str | Path] = [
-        environment / "bin" / "python",
-        "-m",
-        "pip",
-        "install",
-        "-q",
-        "--disable-pip-version-check",
-        ROOT,
-    ]
+    words = [f"{environment}/bin/python", "-m", "pip", "install", "-q", "--disable-pip-version-check", str(ROOT)]
     subprocess.run(words, check=True, env=os.environ | {"PYTHONDONTWRITEBYTECODE": ""})
     print(f"pip install roamcast: {(_size(environment) - before) / 1e6:.0f} MB")
     sizes = {path.name: _size(path) for path in packages.iterdir() if path.is_dir() and not path.name.startswith("pip")}
@@ -50,19 +42,8 @@ def _room(environment: Path) -> Path:
 
 
 def _memory(command: Path, folder: Path, protocol: str) -> None:
-    words: list[str | Path] = [
-        command,
-        "node",
-        "--id",
-        "7",
-        "--protocol",
-        protocol,
-        "--key",
-        folder / "key",
-        "--log",
-        "error",
-    ]
-    words += ["--store", folder / f"{protocol}.store", "--api", f"unix:{folder / 'api'}", "--air", "127.0.0.1:9"]
+    words = [str(command), "node", "--id", "7", "--protocol", protocol, "--key", f"{folder}/key", "--log", "error"]
+    words += ["--store", f"{folder}/{protocol}.store", "--api", f"unix:{folder / 'api'}", "--air", "127.0.0.1:9"]
     with subprocess.Popen(words, stdout=subprocess.PIPE) as node:
         try:
             assert node.stdout is not None

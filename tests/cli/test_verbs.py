@@ -165,7 +165,7 @@ def test_a_check_says_that_it_executes_the_file_of_a_protocol() -> None:
     assert (result.exit_code, Path("executed").exists()) == (0, True)
     assert result.stderr == "protocol.name: mine.py was executed for this check\n"
     told = " ".join(roamcast("scenario", "--help").stdout.split())
-    assert "without simulating it. If its protocol is in a Python file (file.py:NAME), that file is executed" in told
+    assert "If its protocol is in a Python file (file.py:NAME), that file is executed" in told
     Path("s.toml").write_text(GOOD)
     assert roamcast("scenario", "--check", "s.toml").stderr == ""
 

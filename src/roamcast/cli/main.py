@@ -30,20 +30,24 @@ GROUPS: Final = {
     "Look at results": {
         "report": "Write the report of a campaign.",
         "figure": "Draw one figure of a campaign, for a paper.",
+        "table": "Print a campaign's numbers as a table for a paper.",
         "replay": "Write a page that plays a run, or two side by side.",
         "why": "Explain why an event did not reach a node.",
         "ages": "Show how much arrived by each age, and how much could have.",
+        "measures": "List the measures, by topic: what each is, and its unit.",
         "measure": "Compute measures of a campaign.",
         "sql": "Query a campaign with Spark's SQL.",
         "verify": "Check the facts of a campaign for damage.",
         "upload": "Copy a campaign to an object store or another folder.",
     },
     "Run on devices": {
+        "doctor": "Say what this machine lacks: for a node, for simulations and for campaigns.",
         "key": "Create a network's key, and say who its members are.",
         "node": "Run a node on this device.",
         "pub": "Publish an event.",
         "sub": "Subscribe: print matching events until interrupted.",
         "status": "Show a node's neighbours, subscriptions, tables and counters.",
+        "bridge": "Connect a node with an MQTT broker, both ways.",
     },
 }
 """The verbs as the help lists them: the first sentence of each, so that the list needs none of their modules. Each verb
@@ -137,6 +141,7 @@ def main() -> None:
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
       roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
+      roamcast table out/many --format latex      its numbers, with the best in bold
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario

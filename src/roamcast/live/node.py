@@ -28,6 +28,7 @@ from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import Sealer, protocol_number
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
+from roamcast.live.mqtt.server import MqttServer
 from roamcast.live.places import default_store, read_token
 from roamcast.live.senses import Senses
 from roamcast.live.settings import NodeSettings, parameters
@@ -54,12 +55,13 @@ class Node:
         self._members = self._read_members()
         self._token = self._read_token()
         self._tls = settings.tls()
-        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
+        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval, settings.gpsd())
         self._link_settings = LinkSettings(
             port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
         )
         self.failed: asyncio.Future[StoreError] | None = None
         self._closing = contextlib.AsyncExitStack()
+        self.mqtt: MqttServer | None = None
         self._acknowledgements = (0, 0)
         self._twins = 0
         self._troubles = Troubles()
@@ -88,6 +90,8 @@ class Node:
             self.authors.take_members(members)
             self.host.admission.greet(self.clock.now())
         self._control.change(token, tls)
+        if self.mqtt is not None:
+            self.mqtt.change(token, tls)
         log.info("reloaded", key=keys[0].fingerprint if keys else None)
 
     async def __aenter__(self) -> Self:
@@ -145,6 +149,11 @@ class Node:
         self.control = await self._control.open()
         self.gate = self._control.gate
         close_later(self._control.close)
+        address = settings.address_of_mqtt
+        if address is not None:
+            self.mqtt = MqttServer(self, address, self._token, self._tls)
+            await self.mqtt.open()
+            close_later(self.mqtt.close)
         await self.store.committed()
         log.info("ready", protocol=self.host.protocol, api=str(self.control), sealed=bool(self._keys))
 
@@ -301,6 +310,7 @@ class Node:
             "old_key": self._keys[1].fingerprint if len(self._keys) > 1 else None,
             "authors": None if self.authors is None else self.authors.status,
             "api": str(self.control),
+            "mqtt": None if self.mqtt is None else self.mqtt.status(),
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),
             "neighbours": [

@@ -70,6 +70,11 @@ def default_store(node: int) -> Path:
     return _state_folder() / f"node-{node}.store"
 
 
+def default_bridge_state(broker: Address) -> Path:
+    """The default path of the state of a bridge to this broker."""
+    return _state_folder() / f"bridge-{broker.host.replace(':', '-')}-{broker.port}.state"
+
+
 def default_address(node: int) -> Address:
     """The default address of a node's API: a Unix socket beside the default store."""
     return Address("", 0, str(_state_folder() / f"node-{node}.socket"))

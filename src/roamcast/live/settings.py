@@ -13,7 +13,8 @@ from roamcast.config.values import typed_value
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
 from roamcast.live.facts import DEFAULT_LIMIT
-from roamcast.live.places import Address, default_address
+from roamcast.live.gps import Gps, Origin
+from roamcast.live.places import Address, default_address, host_and_port
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
@@ -64,6 +65,8 @@ class NodeSettings:
     """Where every datagram goes instead: an ether."""
     control: str | None = None
     """Where the API is; None: `default_address`."""
+    mqtt: str | None = None
+    """Where MQTT is spoken; None: nowhere."""
     token_file: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -81,6 +84,10 @@ class NodeSettings:
     attributes: str | None = None
     """The source of the attributes; see `senses.py`."""
     sense_interval: float = 5.0
+    gps: str | None = None
+    """Where gpsd is, `HOST:PORT`; None: the position comes from elsewhere."""
+    origin: str | None = None
+    """Where x and y are 0: `LAT,LON`, in degrees."""
     folder: Path = field(default_factory=Path)
     """Where the path of a protocol of your own (`file.py:name`) starts."""
 
@@ -98,24 +105,34 @@ class NodeSettings:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
         if self.unsigned and self.members is not None:
             raise ConfigError("--unsigned cannot be combined with --members: nothing is checked without signatures")
+        if (self.gps is None) != (self.origin is None):
+            raise ConfigError("--gps and --origin LAT,LON go together: positions are in metres from the origin")
+        if self.gps is not None and self.here is not None:
+            raise ConfigError("--gps cannot be combined with --here: the position comes from gpsd")
         self._check_api()
 
     def _check_api(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigError("--tls-cert and --tls-key go together: a certificate and its private key")
-        if self.tls_cert is not None and self.address_of_api.path:
+        addresses = {"--api": self.address_of_api} | ({"--mqtt": self.address_of_mqtt} if self.address_of_mqtt else {})
+        if self.tls_cert is not None and all(address.path for address in addresses.values()):
             raise ConfigError("--tls-cert is for an --api HOST:PORT: a Unix socket does not leave the machine")
         needed = {"--token-file FILE": self.token_file, "--tls-cert FILE --tls-key FILE": self.tls_cert}
         missing = [option for option, given in needed.items() if given is None]
-        if missing and not self.address_of_api.local:
-            raise ConfigError(
-                f"--api {self.control}: other machines can reach this address, so it needs {' and '.join(missing)}; "
-                "or use a loopback address or unix:PATH"
-            )
+        for option, address in addresses.items():
+            if missing and not address.local:
+                raise ConfigError(
+                    f"{option} {address}: other machines can reach this address, so it needs {' and '.join(missing)}; "
+                    "or use a loopback address or unix:PATH"
+                )
 
     @property
     def address_of_api(self) -> Address:
         return default_address(self.node) if self.control is None else Address.parse(self.control)
+
+    @property
+    def address_of_mqtt(self) -> Address | None:
+        return None if self.mqtt is None else Address.parse(self.mqtt)
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS context of the API, or None."""
@@ -130,6 +147,12 @@ class NodeSettings:
                 f"{problem.strerror or problem}"
             ) from None
         return context
+
+    def gpsd(self) -> Gps | None:
+        """The connection to gpsd, or None."""
+        if self.gps is None or self.origin is None:
+            return None
+        return Gps(host_and_port(self.gps, "--gps"), Origin.parse(self.origin))
 
     def entry(self) -> Entry:
         """The protocol's entry. Raises if it needs settings that are missing."""

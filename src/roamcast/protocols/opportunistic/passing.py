@@ -58,9 +58,10 @@ class Passing:
         key = self._broadcast(header)
         passed = self._heard.get(key)
         if passed is None:
-            if self._forwarding.chosen(header.relays, key not in self._heard):
+            first = key not in self._heard
+            if self._forwarding.chosen(header.relays, first):
                 passed = Passed(header, now)
-            elif key in self._heard:
+            elif not first:
                 return None
             put(self._heard, key, passed, _LATEST)
         return None if passed is None or passed.done else passed
