@@ -130,7 +130,7 @@ class RoamBroker(Broker[Roam]):
             hello = message
         if hello is not None:
             link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
-            link.degree = hello.degree
+            link.density = hello.density
             link.digest = None if hello.received is None else hello.digest
             self._hear_hello(now, link.key, hello)
 
@@ -163,7 +163,7 @@ class RoamBroker(Broker[Roam]):
             filters[self._wanted] = self._filter
         tells = subscriber or self._links.sparse()
         received = self._store.summary() if tells else None
-        return Hello(self._links.degree, self._interval // _MILLISECOND, ways, filters, received)
+        return Hello(round(self._links.density), self._interval // _MILLISECOND, ways, filters, received)
 
     def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
         self._ways.learn_filters(hello.filters)
@@ -174,7 +174,7 @@ class RoamBroker(Broker[Roam]):
 
     def _repair(self, now: Time, sender: int, hello: Hello) -> None:
         """Schedules what a neighbour lacks and should have."""
-        few = self._links.sparse(hello.degree) and self._links.moving(now)
+        few = self._links.sparse(hello.density) and self._links.moving(now)
         count = 0
         for held in self._store.missing(hello.digest):
             if held.due is not None or held.expires <= now:
@@ -242,7 +242,7 @@ class RoamBroker(Broker[Roam]):
     def _pass_on(self, now: Time, held: Held) -> None:
         """An event that was handed over goes on at once if a neighbour lacks it too."""
         sparse, id = self._links.sparse, held.event.id
-        if any(sparse(link.degree) and link.digest is not None and lacks(link.digest, id) for link in self._links):
+        if any(sparse(link.density) and link.digest is not None and lacks(link.digest, id) for link in self._links):
             held.repair = True
             self._set_due(held, now + round(self.rng.random() * ANSWER))
 

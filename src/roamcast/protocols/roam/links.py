@@ -35,8 +35,8 @@ class Link:
     """When it was last heard."""
     interval: int
     """Between its hellos, ns."""
-    degree: int = 0
-    """How many neighbours it has, as it told last."""
+    density: int | None = None
+    """The density around it, as it told last."""
     digest: Digest | None = None
     """What it has received, as it told last."""
 
@@ -45,7 +45,7 @@ class Links:
     def __init__(self, capacity: int) -> None:
         self._capacity = capacity
         self._links: dict[int, Link] = {}
-        self._density = 0.0  # the mean degree of this node and its neighbours
+        self.density = 0.0  # the mean degree of this node and its neighbours
         self._observed = 0.0  # s
         self._ended = 0.0
         self._last = 0  # when anybody was heard
@@ -91,13 +91,14 @@ class Links:
         self._observed = min(self._observed, _LONGEST * (self._ended + 1))
         self.life = min((self._observed + _ASSUMED) / (self._ended + 1), _LONGEST)
         self._tracked = self.life * SECOND / 2
-        there = [link.degree for link in self if now - link.last <= _LATE * link.interval + _SLACK]
+        there = [link.density for link in self if now - link.last <= _LATE * link.interval + _SLACK]
+        told = [density for density in there if density is not None]
         self.degree = len(there)
-        self._density = (self.degree + sum(there)) / (self.degree + 1)
+        self.density = (self.degree + sum(told)) / (1 + len(told))
 
-    def sparse(self, degree: int = 0) -> bool:
-        """Whether there are few nodes around here, and around a neighbour with this degree."""
-        return max(self.degree, degree, self._density) < FEW
+    def sparse(self, density: int | None = 0) -> bool:
+        """Whether there are few nodes around here, and around a neighbour that has told this density."""
+        return density is not None and max(density, self.density) < FEW
 
     def moving(self, now: int) -> bool:
         """Whether links came or went lately."""
@@ -114,7 +115,7 @@ class Links:
         crowd = max(1.0, self.degree / CROWD)
         wish = PER_ROOT * math.sqrt(self.life) * crowd ** (SUBSCRIBER if subscriber else RELAY)
         if carrying and self.moving(now):
-            wish = min(wish, MEETING * self.life * max(1.0, self.degree / 2) ** 2)
+            wish = min(wish, MEETING * self.life * max(1.0, self.density / 2) ** 2)
         else:
             wish = max(wish, ALONE * (now - self._last) / SECOND)
         return seconds(min(max(wish, LEAST), max(MOST, self.life / 15)))
@@ -134,5 +135,5 @@ ALONE: Final = 0.125
 MEETING: Final = 0.015
 CALM: Final = 120 * SECOND
 """Without a change for so long, nobody moves."""
-FEW: Final = 8
+FEW: Final = 7
 """Neighbours: with fewer, anybody may be the one to meet a subscriber next."""

@@ -91,8 +91,8 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     role: ClassVar[Role] = "beacon"
     longest: ClassVar[int | None] = 2**16  # five filters and full lists have a sixth of that
 
-    degree: Number
-    """How many neighbours it has."""
+    density: Number
+    """The mean number of neighbours that nodes have around it."""
     interval: Number
     """Until its next hello, ms."""
     ways: Annotated[dict[int, Entries], Meta(max_length=MAX_LISTED)]
