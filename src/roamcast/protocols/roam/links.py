@@ -24,8 +24,6 @@ _PATIENCE: Final = 2.5
 _LATE: Final = 1.2
 """Intervals without a frame, after which a neighbour does not count until it is heard again."""
 _SLACK: Final = SECOND // 2
-_GATHERING: Final = 30 * SECOND
-"""New links say nothing about movement for so long after the first."""
 
 
 @dataclass(slots=True)
@@ -49,7 +47,6 @@ class Links:
         self._observed = 0.0  # s
         self._ended = 0.0
         self._last = 0  # when anybody was heard
-        self._first: int | None = None  # when anybody was heard first
         self._changed = 0  # when a link ended, or a new one began
         self._tracked = _ASSUMED * SECOND / 2  # the longest interval of neighbours that count
         self.life = _ASSUMED
@@ -70,10 +67,7 @@ class Links:
     def add(self, now: int, node: int) -> Link:
         if len(self._links) >= self._capacity:
             del self._links[min(self._links, key=lambda other: self._links[other].last)]
-        if self._first is None:
-            self._first = now
-        if now - self._first > _GATHERING:
-            self._changed = now
+        self._changed = now
         link = self._links[node] = Link(key_of(node), now, 5 * SECOND)
         self.degree += 1
         return link
@@ -114,7 +108,7 @@ class Links:
         """
         crowd = max(1.0, self.degree / CROWD)
         wish = PER_ROOT * math.sqrt(self.life) * crowd ** (SUBSCRIBER if subscriber else RELAY)
-        if carrying and self.moving(now):
+        if carrying and self.sparse() and self.moving(now):
             wish = min(wish, MEETING * self.life * max(1.0, self.density / 2) ** 2)
         else:
             wish = max(wish, ALONE * (now - self._last) / SECOND)
