@@ -5,11 +5,12 @@ The rules this file owns; `docs/protocols/roam.md` explains them and shows what 
 * **Forwarding.** An event travels by broadcast, with claims: how near somebody who sent it is to each subscriber that
   wants it. A node that hears it and is nearer to some of them than claimed, by half a hop, sends it too: the more of
   them, the sooner. Copies that it hears meanwhile bring more claims, and if none is left to improve on, it is silent.
-* **Repair and carrying.** Hellos of subscribers, and of nodes with few neighbours, tell what was received. A node that
-  carries an event which a neighbour lacks sends it if the neighbour wants it; or if both have few neighbours and
-  somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that.
+* **Repair and carrying.** Hellos of subscribers, and of nodes in sparse regions, tell what was received. A node that
+  carries an event which a neighbour lacks sends it if the neighbour wants it; or if the region is sparse, links change
+  and somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that. A node
+  that was handed an event hands it on at once to neighbours that lack it.
 * **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
-  can. A node with few neighbours answers a new one with a hello.
+  can. A node in a sparse region answers a new neighbour with a hello.
 * **Counting.** Where more than 40 subscribers are known to want an event, or nobody on the way has heard of any, a node
   forwards it unless it hears three copies, as in `counter`.
 """
@@ -48,6 +49,7 @@ COPIES: Final = 3
 MOST_COPIES: Final = 4
 """Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
 DENSE: Final = 10
+"""Neighbours, with which one copy less is enough."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
