@@ -116,7 +116,12 @@ class RoamBroker(Broker[Roam]):
                 self._when_due(now, held)
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        if not isinstance(message, Data | Hello):
+        hello: Hello | None
+        if isinstance(message, Data):
+            hello = message.hello
+        elif isinstance(message, Hello):
+            hello = message
+        else:
             return
         link = self._links.hear(now, sender)
         if link is None:
@@ -124,12 +129,8 @@ class RoamBroker(Broker[Roam]):
             if self._links.sparse():
                 self._hurry(now)
         self._ways.meet(now, link.key)
-        hello: Hello | None
         if isinstance(message, Data):
             self._hear_data(now, message)
-            hello = message.hello
-        else:
-            hello = message
         if hello is not None:
             link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
             link.density = hello.density

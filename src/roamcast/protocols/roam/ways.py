@@ -49,12 +49,13 @@ class Ways:
         """A neighbour has told how far it is from subscribers that want this filter."""
         base = 1 - now * self._growth
         mine = self._distances
+        get = mine.get
         for key, distance in distances:
-            known = mine.get(key)
+            value, known = distance + base, get(key)
             if known is None:
-                self._add(key, distance + base, filter)
-            elif distance + base <= known:
-                mine[key] = distance + base
+                self._add(key, value, filter)
+            elif value <= known:
+                mine[key] = value
                 if self._wanted[key] != filter:
                     self._want(key, filter)
 
@@ -109,11 +110,11 @@ class Ways:
         For few subscribers there are few paths, which may break: even nodes that are a little farther go on then.
         """
         offset = now * self._growth + (GAIN if len(wanting) > RARE else -GAIN)
-        distances = self._distances
+        distances, claimed = self._distances, claims.get
         return {
             name: limit
             for key, name in wanting.items()
-            if (limit := distances[key] + offset) <= claims.get(name, _UNCLAIMED)
+            if (limit := distances[key] + offset) <= claimed(name, _UNCLAIMED)
         }
 
     def wanting(self, event: Event) -> dict[Key, Name]:
