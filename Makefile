@@ -7,6 +7,7 @@
 #   make map      all protocols on the same networks, an hour of CPU
 #   make bench    the benchmarks            make fuzz    every property with all its examples, a million inputs a reader
 #   make docs     the documentation as a site, in out/site/html
+#   make wheel    what `pip install` takes, in dist: a wheel and an sdist
 #   make lock     new exact versions        make clean   what the above made
 
 PYTHON ?= python3
@@ -18,11 +19,11 @@ READY := $(VENV)/.ready
 # compile all it imports, and pytest rewrite all tests in every worker.
 unexport PYTHONDONTWRITEBYTECODE
 
-.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz docs map lock clean
+.PHONY: demo test test-slow install check compile-core compile-facts bench fuzz docs map wheel lock clean
 
 demo: install
-	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 	$(BIN)/roamcast run examples/demo.toml --set duration=70 --replay --quiet --force --out out/demo-replay
+	$(BIN)/roamcast campaign examples/campaigns/demo.toml --out out/demo
 
 # The checks beside the compilation, which every worker of the tests would otherwise do for itself. A file's tests run in
 # one worker (loadfile): what they share, such as a measured campaign or a browser, is made once; so is Spark's session
@@ -80,6 +81,11 @@ fuzz: install
 	ROAMCAST_EXAMPLES=all $(BIN)/pytest -n 2 --dist loadfile -m hypothesis
 	$(BIN)/python -m bench.fuzz
 
+# The version stands in pyproject.toml and nowhere else; CHANGELOG.md says what is new in it.
+wheel: install
+	rm -rf dist
+	$(BIN)/hatchling build -t wheel -t sdist -d dist
+
 # Sphinx is no part of the set-up: this target brings it.
 docs: install
 	@if command -v uv >/dev/null; then \
@@ -97,5 +103,5 @@ lock:
 	  --no-header --no-annotate --no-emit-index-url -q -o requirements-docs.lock --upgrade
 
 clean:
-	rm -rf $(VENV) .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
+	rm -rf $(VENV) dist .mypy_cache .ruff_cache .pytest_cache .hypothesis .import_linter_cache
 	find . -name __pycache__ -type d -prune -exec rm -rf {} +

@@ -12,6 +12,7 @@ from bench import (
     content_index,
     content_summary,
     context,
+    device,
     estimates,
     hint_reference,
     judge,
@@ -60,6 +61,7 @@ BENCHMARKS: dict[str, Callable[[], object]] = {
     "roam": roam.run,
     "live": live.run,
     "signatures": signatures.run,
+    "device": device.run,
 }
 TRIALS: dict[str, Callable[[], object]] = {
     "agreement": agreement.run,

@@ -27,6 +27,7 @@ from roamcast.live.link.frame import (
     ACK_REQUEST,
     BROADCAST,
     BROADCAST_DATA,
+    BUNDLE,
     FRAGMENT,
     HEADER_SIZE,
     SKIP,
@@ -119,7 +120,7 @@ class Maker:
         rng = self._rng
         kind = rng.choice((BROADCAST_DATA, UNICAST_DATA, ACK, SKIP))
         flags = {
-            BROADCAST_DATA: rng.choice((0, FRAGMENT)),
+            BROADCAST_DATA: rng.choice((0, FRAGMENT, BUNDLE)),
             UNICAST_DATA: rng.choice((0, FRAGMENT, ACK_REQUEST, FRAGMENT | ACK_REQUEST)),
             ACK: 0,
             SKIP: 0,

@@ -2,8 +2,9 @@
 
 The log is made up: 1,000 nodes that report every second, with a tenth of the reports missing, one in a hundred twice,
 and one in a thousand broken; latitude and longitude on slow curves. `python -m bench.traces 100` takes 100 million
-reports, which are written to the folder for temporary files as 1.5 GB of Parquet, and become 3 GB of legs. `--thin`
-leaves out what a straight line replaces within a metre. `--heap 2g` is all that the JVM gets, as on a laptop with 8 GB.
+reports, which are written to the folder for temporary files as 1.5 GB of Parquet, and become 3 GB of legs. `--csv`
+writes them as text instead. `--thin` leaves out what a straight line replaces within a metre. `--heap 2g` is all that
+the JVM gets, as on a laptop with 8 GB.
 """
 
 import argparse
@@ -32,17 +33,18 @@ TAKEN: Final = 100
 WINDOW: Final = 120
 
 
-def run(*millions: float, tolerance: float = 0.0, heap: str = "") -> None:
+def run(*millions: float, tolerance: float = 0.0, heap: str = "", text: bool = False) -> None:
     thinned = f", thinned out within {tolerance:g} m" if tolerance else ""
     limited = f", in a heap of {heap}" if heap else ""
     print(f"traces: a log of positions becomes legs{thinned}{limited}")
+    suffix = "csv" if text else "parquet"
     conf = {"spark.driver.memory": heap} if heap else {}
     with tempfile.TemporaryDirectory(prefix="roamcast-bench-") as folder, session(None, conf, heavy=True) as spark:
-        warm = write_log(spark, Path(folder) / "warm.parquet", 0.05)
+        warm = write_log(spark, Path(folder) / f"warm.{suffix}", 0.05)
         import_trace(spark, warm, Path(folder) / "warm.trace")
         former = None
         for size in millions or SIZES:
-            log, trace = write_log(spark, Path(folder) / f"log-{size:g}.parquet", size), Path(folder) / "log.trace"
+            log, trace = write_log(spark, Path(folder) / f"log-{size:g}.{suffix}", size), Path(folder) / "log.trace"
             begin, before = time.perf_counter(), cpu_seconds()
             about = import_trace(spark, log, trace, Options(cut=Selection(gap=10, tolerance=tolerance)))
             wall, cpu = time.perf_counter() - begin, cpu_seconds() - before
@@ -78,7 +80,9 @@ def write_log(spark: SparkSession, path: Path, millions: float) -> Path:
     )
     twice = F.when(F.col("chance") < 0.11, F.array(F.lit(1), F.lit(2))).otherwise(F.array(F.lit(1)))
     shuffled = rows.withColumn("copy", F.explode(twice)).drop("chance", "copy").repartition(8, F.rand(2))
-    shuffled.write.parquet(spark_uri(path))
+    shuffled.write.csv(spark_uri(path), header=True) if path.suffix == ".csv" else shuffled.write.parquet(
+        spark_uri(path)
+    )
     return path
 
 
@@ -98,5 +102,6 @@ if __name__ == "__main__":
     parser.add_argument("millions", nargs="*", type=float)
     parser.add_argument("--thin", action="store_true")
     parser.add_argument("--heap", default="")
+    parser.add_argument("--csv", action="store_true")
     given = parser.parse_args()
-    run(*given.millions, tolerance=1.0 if given.thin else 0.0, heap=given.heap)
+    run(*given.millions, tolerance=1.0 if given.thin else 0.0, heap=given.heap, text=given.csv)

@@ -23,6 +23,7 @@ from roamcast.protocols.opportunistic.messages import Announce, Header, Piece
 from roamcast.protocols.testing import RecordingPort
 from roamcast.protocols.tree.broker import TreeBroker
 from roamcast.protocols.tree.forwarding_messages import Routes
+from roamcast.protocols.tree.position import MAX_CHILDREN
 from roamcast.units import SECOND
 
 NODE: Final = 5
@@ -93,12 +94,12 @@ def routes() -> Iterator[Input]:
     yield node.hears(1, framed(["routes", 1, 1, 0, True, False, False, filters, []]))
 
 
-def many_routes() -> Iterator[Input]:
+def many_routes(links: int = 12) -> Iterator[Input]:
     """`coman`: as many filters as the table takes, in messages of an honest length; then a new neighbour, an event."""
     node = Node("coman")
     assert isinstance(node.broker, TreeBroker)
     routing = node.broker.routing
-    for neighbour in range(1, 13):
+    for neighbour in range(1, links + 1):
         routing.link_up(0, neighbour)
     rng = random.Random(1)
     for neighbour in range(1, 4):
@@ -111,6 +112,29 @@ def many_routes() -> Iterator[Input]:
     event = Event.of("t", {"a": ["ba" * 15 for _ in range(500)]}, id=event_id(1, 1))
     yield node.hears(1, framed(["routed", event, 0, []]))
     yield "link down", lambda: routing.link_down(0, 1)
+    timers = [key for _, key in node.port.timers if isinstance(key, tuple) and key[0] == "forget"]
+    for key in timers:
+        yield "forget", lambda key=key: routing.timer(0, key)  # type: ignore[misc]
+
+
+def many_links() -> Iterator[Input]:
+    """The same with as many children as a node may have, and then again with those that come when routes are there."""
+    yield from many_routes(MAX_CHILDREN)
+    node = Node("coman")
+    assert isinstance(node.broker, TreeBroker)
+    routing = node.broker.routing
+    for neighbour in range(1, 5):
+        routing.link_up(0, neighbour)
+        for serial in range(1, 11):
+            filters = tuple(
+                Filter(((Constraint("a", Operator.PREFIX, f"{neighbour} {serial} {n}"),),)) for n in range(200)
+            )
+            yield node.hears(neighbour, framed(Routes(1, serial, 0, serial == 1, True, False, filters, ())))
+    everything = Filter(((Constraint("a", Operator.PREFIX, ""),),))
+    yield node.hears(4, framed(Routes(1, 11, 0, False, True, False, (everything,), ())))  # covers all of them
+    for neighbour in range(5, MAX_CHILDREN + 1):
+        yield "link up", lambda neighbour=neighbour: routing.link_up(0, neighbour)  # type: ignore[misc]
+    yield node.hears(4, framed(Routes(1, 12, 0, False, True, False, (), (everything,))))
 
 
 def constraints() -> Iterator[Input]:
@@ -165,7 +189,7 @@ def head() -> Iterator[Input]:
         yield node.hears(1, framed(Piece(header, place, octets[number * size : (number + 1) * size])))
 
 
-ATTACKS: Final = (polygons, routes, many_routes, constraints, values, long_name, announces, head)
+ATTACKS: Final = (polygons, routes, many_routes, many_links, constraints, values, long_name, announces, head)
 
 
 def slowest(attack: Callable[[], Iterator[Input]], times: int = 1) -> tuple[float, str]:

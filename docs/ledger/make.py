@@ -1,10 +1,11 @@
-"""Makes verdicts.md, and README's column of verdicts, from the verdicts in this folder.
+"""Makes verdicts.md, verdicts.svg, and README's verdicts, from the verdicts in this folder.
 
     python docs/ledger/make.py                         from the verdicts as they are
     python docs/ledger/make.py out/hint out/coman      from measured papers, whose verdicts are written here first
 
-README says of each paper which claims hold between `<!-- PAPER -->` and `<!-- /PAPER -->`; the rest is written by hand.
-The same verdicts give the same bytes: the tests compare.
+README says of each paper which claims hold between `<!-- PAPER -->` and `<!-- /PAPER -->`, and of all together between
+`<!-- all -->` and `<!-- /all -->`; the rest is written by hand. Explanations are those of claims.toml, filled with what
+was measured. The same verdicts give the same bytes: the tests compare.
 """
 
 import json
@@ -16,12 +17,16 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, Final
 
+import msgspec
 import pyarrow.parquet as pq
 
-from roamcast.papers import PAPERS
+from roamcast.papers import CLAIMS, PAPERS
+from roamcast.papers.claims import Check, Claim, load_claims
+from roamcast.papers.verdict import OTHER_READING, JudgedClaim, filled, main_point, main_points
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = HERE / "verdicts.md"
+PICTURE: Final = HERE / "verdicts.svg"
 README: Final = HERE.parents[1] / "README.md"
 WORDS: Final = {
     "holds": ("holds", "hold"),
@@ -69,7 +74,33 @@ def _public(command: str) -> str:
 
 
 def read() -> dict[str, dict[str, Any]]:
-    return {paper: json.loads(file.read_bytes()) for paper in PAPERS if (file := HERE / f"{paper}.json").is_file()}
+    found = {paper: json.loads(file.read_bytes()) for paper in PAPERS if (file := HERE / f"{paper}.json").is_file()}
+    templates = {claim.id: claim for claim in load_claims(CLAIMS)}
+    for ledger in found.values():
+        for claim in ledger["claims"]:
+            if claim["id"] in templates:
+                claim["explanation"] = _explanation(templates[claim["id"]], claim["checks"])
+    return found
+
+
+def _explanation(template: Claim, checks: list[dict[str, Any]]) -> str:
+    """The explanation with the numbers of these verdicts. A check that was not measured may be missing among them."""
+
+    def measured(check: Check) -> str:
+        same = [
+            one["measured"]
+            for one in checks
+            if one["says"] == check.says
+            and one["explains"].endswith(check.cause)
+            and bool(one["explains"]) == bool(check.cause)
+        ]
+        return same[0] if same else ""
+
+    return filled(template.explanation, {number: measured(check) for number, check in enumerate(template.checks, 1)})
+
+
+def _claims(ledger: dict[str, Any]) -> list[JudgedClaim]:
+    return msgspec.convert(ledger["claims"], list[JudgedClaim])
 
 
 def in_short(claims: list[dict[str, Any]]) -> str:
@@ -94,12 +125,12 @@ def _how(ledger: dict[str, Any]) -> str:
 
 
 def page(ledgers: dict[str, dict[str, Any]]) -> str:
-    lines = [HEAD]
+    lines = [HEAD, "![Every claim, its main point and its strict verdict](verdicts.svg)", "", f"{in_all(ledgers)}.", ""]
     if missing := [paper for paper in PAPERS if paper not in ledgers]:
         lines += [f"Not here yet: {_listed(missing)}; README has the verdicts of previews.", ""]
     for paper, ledger in ledgers.items():
         lines += [f"## {paper}: {PAPERS[paper]}", "", f"{_how(ledger)}; {ledger['date']}.", ""]
-        lines += [f"{in_short(ledger['claims'])}.", ""]
+        lines += [f"{main_points(_claims(ledger))}. To the letter: {in_short(ledger['claims'])}.", ""]
         for claim in ledger["claims"]:
             lines += _claim(claim)
     return "\n".join(lines).rstrip() + "\n"
@@ -140,15 +171,74 @@ def _row(check: dict[str, Any]) -> str:
 def readme(written: str, ledgers: dict[str, dict[str, Any]]) -> str:
     """README with its verdicts anew."""
     for paper, ledger in ledgers.items():
-        made = f"{_how(ledger)}. {in_short(ledger['claims'])}."
-        written, found = re.subn(
-            rf"(<!-- {paper} -->).*?(<!-- /{paper} -->)",
-            lambda marks, made=made: f"{marks[1]}{made}{marks[2]}",
-            written,
-        )
-        if not found:
-            raise SystemExit(f"README has no place for the verdicts of {paper}: <!-- {paper} --><!-- /{paper} -->")
+        made = f"{_how(ledger)}. {main_points(_claims(ledger))}. To the letter: {in_short(ledger['claims'])}."
+        written = _put(written, paper, made)
+    return _put(written, "all", f"{in_all(ledgers)}.")
+
+
+def _put(written: str, mark: str, made: str) -> str:
+    written, found = re.subn(
+        rf"(<!-- {mark} -->).*?(<!-- /{mark} -->)",
+        lambda marks: f"{marks[1]}{made}{marks[2]}",
+        written,
+        flags=re.DOTALL,
+    )
+    if not found:
+        raise SystemExit(f"README has no place for the verdicts of {mark}: <!-- {mark} --><!-- /{mark} -->")
     return written
+
+
+def in_all(ledgers: dict[str, dict[str, Any]]) -> str:
+    """Both counts, over all papers."""
+    claims = [claim for ledger in ledgers.values() for claim in _claims(ledger)]
+    judged = [claim for claim in claims if claim.checks]
+    points = Counter(main_point(claim) for claim in judged)
+    strict = sum(claim.verdict == "holds" for claim in judged)
+    return (
+        f"Of {len(judged)} claims that runs can judge, the main point holds in {points['holds']}, and in "
+        f"{points[OTHER_READING]} more under another reading; {strict} hold to the letter"
+    )
+
+
+# --- The picture ----------------------------------------------------------------------------------------------------
+
+LOOKS: Final = {
+    "holds": ("✓", "#1a7f37"),
+    OTHER_READING: ("~", "#4a90b8"),
+    "inconclusive": ("?", "#9a6b00"),
+    "does not hold": ("✗", "#b3261e"),
+    "not measured": ("–", "#777777"),
+}
+WIDE, HIGH, NAMES = 44, 56, 120
+
+
+def picture(ledgers: dict[str, dict[str, Any]]) -> str:
+    """A row for each paper, a column for each claim: above its main point, below the strict verdict."""
+    columns = max(len(ledger["claims"]) for ledger in ledgers.values())
+    width, height = max(NAMES + WIDE * columns + 10, 640), HIGH * len(ledgers) + 60
+    parts = [
+        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" '
+        'font-family="sans-serif" font-size="13">',
+        f'<rect width="{width}" height="{height}" fill="#ffffff"/>',
+    ]
+    for row, (paper, ledger) in enumerate(ledgers.items()):
+        top = 10 + HIGH * row
+        parts.append(f'<text x="8" y="{top + 28}" fill="#222222">{paper}</text>')
+        for column, claim in enumerate(_claims(ledger)):
+            left = NAMES + WIDE * column
+            main, strict = main_point(claim) or "not measured", claim.verdict
+            parts += [
+                f'<rect x="{left}" y="{top}" width="{WIDE - 4}" height="28" rx="4" fill="{LOOKS[main][1]}"/>',
+                f'<text x="{left + 6}" y="{top + 19}" fill="#ffffff">{claim.id} {LOOKS[main][0]}</text>',
+                f'<rect x="{left}" y="{top + 30}" width="{WIDE - 4}" height="12" rx="3" fill="{LOOKS[strict][1]}"/>',
+                f'<text x="{left + 16}" y="{top + 40}" font-size="10" fill="#ffffff">{LOOKS[strict][0]}</text>',
+            ]
+    at = 8
+    for word, (symbol, colour) in LOOKS.items():
+        parts.append(f'<text x="{at}" y="{height - 28}" fill="{colour}">{symbol} {word}</text>')
+        at += 30 + 7 * len(word)
+    parts.append(f'<text x="8" y="{height - 10}" fill="#222222">large: the main point; small: to the letter</text>')
+    return "\n".join([*parts, "</svg>", ""])
 
 
 def main(arguments: list[str]) -> None:
@@ -156,6 +246,7 @@ def main(arguments: list[str]) -> None:
         take(Path(out))
     ledgers = read()
     PAGE.write_text(page(ledgers), encoding="utf-8")
+    PICTURE.write_text(picture(ledgers), encoding="utf-8")
     README.write_text(readme(README.read_text(encoding="utf-8"), ledgers), encoding="utf-8")
 
 

@@ -29,7 +29,15 @@ PARTS: Final = {
     "Start": ("docs/tutorial", "docs/scenario", "docs/campaigns", "docs/glossary", "docs/index"),
     "How to": (
         *("docs/choose", "docs/comparison", "docs/replay", "docs/report", "docs/data-and-clusters", "docs/python"),
-        *("docs/traces", "docs/papers", "docs/writing-a-protocol", "docs/live", "docs/installation", "docs/lab"),
+        *(
+            "docs/traces",
+            "docs/papers",
+            "docs/writing-a-protocol",
+            "docs/live",
+            "docs/mqtt",
+            "docs/installation",
+            "docs/lab",
+        ),
         *("docs/security", "docs/troubleshooting"),
     ),
     "Reference": ("commands", "docs/content", "docs/facts", "docs/measures", "api/roamcast", "CHANGELOG"),

@@ -119,6 +119,21 @@ def test_fewer_and_more_seeds_can_be_asked_for(tmp_path: Path) -> None:
         plan([listed], 3)
 
 
+def test_a_variant_may_take_the_first_seeds_only_unless_they_are_listed(tmp_path: Path) -> None:
+    variants = [{"name": "few", "seeds": 2}, {"name": "all"}]
+    few = planned(tmp_path, seeds=4, variants=variants)
+    assert [(row["variant"], row["seed"]) for row in few.rows if row["point"] == 0] == [
+        *(("few", seed) for seed in (1, 2)),
+        *(("all", seed) for seed in (1, 2, 3, 4)),
+    ]
+    listed = planned(tmp_path, seeds=[7, 8, 9], variants=variants)
+    assert {row["seed"] for row in listed.rows if row["variant"] == "few"} == {7, 8, 9}
+    assert (
+        few.experiments[0].hashes
+        == planned(tmp_path, seeds=4, variants=[{"name": "few"}, {"name": "all"}]).experiments[0].hashes
+    )
+
+
 def test_without_variants_there_is_one_named_after_the_protocol(tmp_path: Path) -> None:
     assert {row["variant"] for row in planned(tmp_path, variants=[]).rows} == {"flooding"}
 

@@ -5,9 +5,11 @@ from typing import Any
 
 import msgspec
 import pytest
+from click.testing import CliRunner
 
 from pipeline.measured import Run, write_campaign
-from roamcast.campaign.folder.recorded import open_run
+from roamcast.campaign.folder.recorded import differing, open_run
+from roamcast.cli.main import main
 from roamcast.errors import RoamcastError
 from roamcast.facts.sinks import MemorySink
 from roamcast.report.replay import write_replay
@@ -56,3 +58,19 @@ def test_a_run_of_a_campaign_is_seen_as_measures_see_it(tmp_path: Path) -> None:
     assert (found.name, found.nodes, found.protocol, found.end) == ("ab", 4, "gossip", 5_000_000_000)
     assert found.table("subscribe", "node").to_pylist() == [{"node": node} for node in (1, 2, 3)]
     assert "run" not in found.table("decision").column_names
+
+
+def test_a_run_of_a_campaign_is_run_again_and_compared(tmp_path: Path) -> None:
+    """With --replay it has what `why` wants; one with a change is not compared."""
+    campaign(tmp_path)
+    again = CliRunner().invoke(main, ["run", str(tmp_path / "ab"), "--replay", "--quiet", "--reference"])
+    assert again.exit_code == 0, again.output
+    place = tmp_path / "again" / "ab"
+    assert f"its facts are those of {tmp_path / 'ab'}" in again.stdout
+    assert f"causes: roamcast why {place} --missed" in again.stdout
+    assert differing(open_run(tmp_path / "ab"), open_run(place)) == []
+    assert CliRunner().invoke(main, ["why", str(place), "--missed"]).exit_code == 0
+    changed = ["--set", "protocol.parameters.p=1.0", "--out", str(tmp_path / "p")]
+    other = CliRunner().invoke(main, ["run", str(tmp_path / "ab"), "--quiet", "--reference", *changed])
+    assert "its facts are those" not in other.stdout
+    assert "deliver" in differing(open_run(tmp_path / "p"), open_run(place))

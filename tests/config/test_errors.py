@@ -17,7 +17,7 @@ from msgspec import Meta
 from roamcast.campaign.define.experiment import Spec, experiment
 from roamcast.config.errors import decode, decode_bytes, expected, misfit, nearest, shown, suggestion
 from roamcast.errors import ConfigError, RoamcastError
-from roamcast.live.control_messages import JSON, MSGPACK, EventForm, SubscribeRequest
+from roamcast.live.control_messages import JSON, MSGPACK, EventForm, PollRequest, SubscribeRequest
 from roamcast.live.control_messages import decode as decode_message
 from roamcast.live.settings import parameters
 from roamcast.protocols.catalogue import CATALOGUE
@@ -169,14 +169,14 @@ def test_wrong_settings_of_a_node(protocol: str, change: str, words: str) -> Non
         (EventForm, '{"type": 5}', "type: expected text; got 5"),
         (EventForm, '{"typ": "x"}', "typ: there is no such field; did you mean 'type'?"),
         (EventForm, '{"payload": "?"}', "payload: expected bytes (in JSON: text in base64); got the text '?'"),
-        (EventForm, '{"id": 1e40}', "id: expected a whole number; got 1e+40"),
         (EventForm, '{"lifetime": "long"}', "lifetime: expected a number; got the text 'long'"),
         (
             EventForm,
             '{"attributes": {"a": [1, null]}}',
             "attributes.a[1]: expected text, or a number, or true or false; got no value",
         ),
-        (SubscribeRequest, "{}", "filter: is missing: expected text"),
+        (SubscribeRequest, '{"id": 1e40}', "id: expected a whole number; got 1e+40"),
+        (PollRequest, "{}", "id: is missing: expected a whole number"),
         (SubscribeRequest, '{"filter": "true", "durable": 1}', "durable: expected true or false; got 1"),
     ],
 )

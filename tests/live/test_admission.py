@@ -19,6 +19,7 @@ from roamcast.protocols.flooding import Data
 from roamcast.protocols.messages import Message
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.messages import Announce
+from roamcast.units import SECOND
 
 WALL = 1_700_000_000 * 10**9
 
@@ -101,8 +102,8 @@ def test_the_signatures_checked_for_one_message_are_bounded_and_all_are_checked_
     listed = tuple(Document(said(two, number)).descriptor for number in range(1, count + 1))
     announce = Announce(1, 0, 1, (), (), None, (), (), listed, (0,) * count, ())
     door = Door(known)
-    for checked in (MOST_CHECKED, 2 * MOST_CHECKED, count):
-        door.hear(0, announce)
+    for second, checked in enumerate((MOST_CHECKED, 2 * MOST_CHECKED, count)):
+        door.hear(second * SECOND, announce)
         assert door.admission._signatures.computed == checked
         assert door.admitted[-1].catalog == listed[:checked]
 

@@ -22,8 +22,9 @@ from roamcast.cli.main import main
 from roamcast.errors import ConfigError
 from roamcast.live import control, gate
 from roamcast.live.client import Client, ClientError
+from roamcast.live.mqtt.packets import V311, Connack, Connect, write
 from roamcast.live.node import Node
-from roamcast.live.settings import default_address, find_address
+from roamcast.live.places import default_address, find_address
 
 TOKEN = "0123456789abcdef"
 
@@ -214,5 +215,35 @@ def test_a_socket_that_nobody_listens_on_is_taken_over(tmp_path: Path) -> None:
     async def test() -> None:
         async with Node(settings(tmp_path)) as node, Client(address(node)) as client:
             assert (await client.status())["node"] == 1
+
+    run(test)
+
+
+def test_mqtt_beyond_the_machine_has_the_same_token_and_certificate(tmp_path: Path, tls: dict[str, Path]) -> None:
+    """The API itself may stay on its Unix socket."""
+    trusted = ssl.create_default_context(cafile=tls["tls_cert"])
+
+    async def answer(port: int, password: str, context: ssl.SSLContext | None) -> bytes:
+        reader, writer = await asyncio.open_connection("127.0.0.1", port, ssl=context)
+        writer.write(write(Connect("c", V311, user="u", password=password.encode()), V311))
+        try:
+            return await reader.read(4)
+        finally:
+            writer.close()
+
+    async def test() -> None:
+        async with Node(settings(tmp_path, 1, mqtt="127.0.0.1:0", **tls)) as node:
+            assert node.mqtt is not None
+            port = node.mqtt.address.port
+            assert await answer(port, TOKEN, trusted) == write(Connack(), V311)
+            assert await answer(port, "wrong", trusted) == write(Connack(False, 4), V311)
+            with contextlib.suppress(ConnectionError):
+                assert await answer(port, TOKEN, None) == b""
+            tls["token_file"].write_text(f"{TOKEN}-changed")
+            node.reload()
+            assert await answer(port, TOKEN, trusted) == write(Connack(False, 4), V311)
+            assert await answer(port, f"{TOKEN}-changed", trusted) == write(Connack(), V311)
+            async with Client(address(node), f"{TOKEN}-changed") as client:
+                assert (await client.status())["mqtt"]["tls"]
 
     run(test)

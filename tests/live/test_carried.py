@@ -87,8 +87,8 @@ def test_a_descriptor_has_no_payload() -> None:
     assert fits(announce) == [True, False]
 
 
-def item(said: Event, relevance: Any = None, domain: Any = None) -> EventItem:  # noqa: ANN401  # contexts
-    return EventItem(2, said, 5, relevance, domain, 1, None)
+def item(said: Event, relevance: Any = None, domain: Any = None, left: int = 0) -> EventItem:  # noqa: ANN401  # contexts
+    return EventItem(2, said, left, relevance, domain, 1, None)
 
 
 def test_contexts_beside_an_event_are_those_that_its_author_signed() -> None:
@@ -118,3 +118,13 @@ def test_a_message_without_what_is_refused() -> None:
     digest = Digest(PRESENCE, (item(event(1)), item(event(2))), ())
     assert digest.without(frozenset({event_id(2, 1)})).events == (item(event(2)),)
     assert Data(event(), 0).without(frozenset({event_id(2, 1)})) is None
+
+
+@pytest.mark.parametrize(
+    ("lifetime", "left", "fitting"), [(100, 100, True), (100, 101, False), (None, 0, True), (None, 1, False)]
+)
+def test_what_is_left_of_a_lifetime_is_no_more_than_its_author_has_signed(
+    lifetime: int | None, left: int, fitting: bool
+) -> None:
+    """The age of an event changes on the way and is not signed: a member may lie about it up to this."""
+    assert fits(Digest(PRESENCE, (item(event(lifetime=lifetime), left=left),), ())) == [fitting]

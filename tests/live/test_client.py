@@ -15,14 +15,24 @@ from roamcast.content.document import document_of
 from roamcast.content.event import Event, Scalar, event_id
 from roamcast.content.filter import Filter
 from roamcast.live.client import Client, ClientError, Received
-from roamcast.live.control_messages import JSON, MSGPACK, EventForm, SubscriberMessage, decode, encode
+from roamcast.live.control_messages import (
+    JSON,
+    MSGPACK,
+    DeliveredEvent,
+    ShownEvent,
+    ShownMessage,
+    SubscriberMessage,
+    decode,
+    encode,
+)
 from roamcast.live.node import Node
 from roamcast.protocols.api import Parameters
 
 
 @given(any_event)
 def test_an_event_arrives_as_it_was_in_messagepack(event: Event) -> None:
-    assert decode(encode(EventForm.of(event), MSGPACK), EventForm, MSGPACK).event() == event
+    got = decode(encode(DeliveredEvent.of(event), MSGPACK), DeliveredEvent, MSGPACK)
+    assert Event.of(got.type, got.attributes, got.payload, got.id) == event
 
 
 NAMES = st.text(st.characters(exclude_categories=["Cs"]), min_size=1)
@@ -31,10 +41,9 @@ VALUES = st.integers(-5, 5) | st.booleans() | st.text("abc")
 
 @given(st.dictionaries(NAMES, VALUES))
 def test_an_event_without_odd_numbers_arrives_as_it_was_in_json_too(attributes: dict[str, int | bool | str]) -> None:
-    event = Event.of("type", attributes, b"\xff\0")
-    message = decode(encode(SubscriberMessage(event=EventForm.of(event)), JSON), SubscriberMessage, JSON)
-    assert message.event is not None
-    assert message.event.event() == event
+    event = Event.of("type", attributes, b"\xff\0", event_id(26, 17))
+    message = decode(encode(SubscriberMessage(event=DeliveredEvent.of(event)), JSON), ShownMessage, JSON)
+    assert message.event == ShownEvent("26:17", "type", attributes, b"\xff\0")
 
 
 def test_a_single_value_arrives_as_that_value_and_several_as_a_tuple(tmp_path: Path) -> None:
@@ -43,6 +52,7 @@ def test_a_single_value_arrives_as_that_value_and_several_as_a_tuple(tmp_path: P
             number = await client.publish({"price": 12.5, "tags": ["jazz", "live"]}, type="offer", payload=b"x")
             got = await anext(events)
             attributes: dict[str, Scalar | tuple[Scalar, ...]] = {"price": 12.5, "tags": ("jazz", "live")}
+            assert (got.id, str(got.id)) == (number, "1:1")
             assert got == Received(number, "offer", attributes, b"x", 0, "local", 1, "first use", got.published)
             assert got.event == Event("offer", {"price": (12.5,), "tags": ("jazz", "live")}, b"x", number)
             assert got.document is None
@@ -280,7 +290,7 @@ def test_the_example_of_the_page(
                 said += capsys.readouterr().out
             example.cancel()
             await asyncio.wait([example])
-            assert said == f"{event_id(1, 1)} {{'price': 12.5, 'tags': ('jazz', 'live')}} 0 0\n"
+            assert said == "1:1 {'price': 12.5, 'tags': ('jazz', 'live')} 0 0\n"
 
     run(test)
 

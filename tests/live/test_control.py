@@ -14,14 +14,13 @@ import pytest
 from aiohttp import WSMsgType
 
 from live.nodes import address, run, settings, until
-from roamcast.content.event import event_id
 from roamcast.errors import ConfigError
 from roamcast.live import mailbox, subscribers
 from roamcast.live.client import Client
 from roamcast.live.control import Control
 from roamcast.live.control_messages import MAX_EVENT, MAX_REQUEST
 from roamcast.live.node import Node
-from roamcast.live.settings import Address, read_token
+from roamcast.live.places import Address, read_token
 
 TOKEN = "a-token-that-is-long-enough"
 
@@ -138,10 +137,10 @@ def test_publishing_in_json(tmp_path: Path) -> None:
         async with served(tmp_path) as (_, http), http.ws_connect("/subscribe") as listener:
             await listener.send_str(json.dumps({"filter": "price < 20"}))
             assert (await listener.receive_json()).keys() == {"subscribed"}
-            assert await answer(http.post("/publish", json=event)) == (201, {"id": event_id(1, 1)})
+            assert await answer(http.post("/publish", json=event)) == (201, {"id": "1:1"})
             got = await listener.receive_json()
             assert got == {
-                "event": {**event, "id": event_id(1, 1)},
+                "event": {**event, "id": "1:1"},
                 "hops": 0,
                 "via": "local",
                 "author": 1,
@@ -167,7 +166,7 @@ def test_publishing_in_json(tmp_path: Path) -> None:
         ('{"attributes": {"a": []}}', "attribute 'a' needs a tuple of one or more values"),
         ('{"attributes": {"": 1}}', "an attribute's name is empty"),
         ('{"attributes": {"a": 9223372036854775808}}', "an integer beyond 64 bits"),
-        ('{"id": 5}', "an event gets its id from its node"),
+        ('{"id": "1:5"}', "id: there is no such field"),
         ('{"type": "\\ud800"}', ""),
     ],
 )
@@ -361,8 +360,9 @@ def test_the_page_has_every_request(tmp_path: Path) -> None:
 
     async def test() -> None:
         async with Node(settings(tmp_path)) as node:
-            routes = Control(node, Address.parse("unix:x"), None)._runner.app.router.routes()
-            assert told == {f"{route.method} {route.resource.canonical}" for route in routes if route.method != "HEAD"}  # type: ignore[union-attr]
+            routes = list(Control(node, Address.parse("127.0.0.1:0"), None)._runner.app.router.routes())
+            known = {f"{route.method} {route.resource.canonical}" for route in routes if route.method != "HEAD"}  # type: ignore[union-attr]
+            assert told | {"GET /page.js", "GET /page.css"} == known
 
     run(test)
 

@@ -56,7 +56,7 @@ class One:
             self.agenda,  # type: ignore[arg-type]
             random.Random(1),
             send=lambda to, message: self.sent.append((to, message)),
-            judge=lambda sender, message: self.judged.append((sender, message)),
+            judge=lambda sender, message, _: self.judged.append((sender, message)),
         )
 
     def certificates(self) -> list[int]:

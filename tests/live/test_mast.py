@@ -28,7 +28,8 @@ from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import BROADCAST, BROADCAST_DATA, Sealer
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.node import FIRST_SERIALS, Node
-from roamcast.live.settings import NodeSettings, default_store, read_token
+from roamcast.live.places import default_store, read_token
+from roamcast.live.settings import NodeSettings
 from roamcast.live.store import Store, StoreError
 from roamcast.live.troubles import Troubles
 from roamcast.live.written import WrittenFacts

@@ -108,7 +108,7 @@ def test_json_over_a_websocket_and_what_is_no_list(tmp_path: Path) -> None:
             answers = msgspec.json.decode(await socket.receive_str())
             while len(answers) < 3:
                 answers += msgspec.json.decode(await socket.receive_str())
-            assert answers[0] == {"id": event_id(1, 1)}
+            assert answers[0] == {"id": "1:1"}
             assert [set(answer) for answer in answers[1:]] == [{"error"}, {"error"}]
             assert "typ" in answers[1]["error"]
             await socket.send_str('{"type": "t"}')

@@ -1,18 +1,23 @@
 """The experiments of the paper on documents that people carry: what is run, and that it is the paper's scenario."""
 
+import dataclasses
+import json
 from collections import Counter
 from itertools import combinations
 
 import msgspec
 import pytest
 
+from analysis.runs import slow, values_of
 from roamcast import papers
-from roamcast.analysis.measures.catalogue import CATALOGUE
+from roamcast.analysis.measures.catalogue import Catalogue
 from roamcast.campaign.define.experiment import Experiment, check_measures
+from roamcast.campaign.define.identity import canonical_hash
 from roamcast.campaign.define.plan import plan
 from roamcast.content.event import Event
 from roamcast.content.text import parse_filter
 from roamcast.facts.sinks import MemorySink
+from roamcast.papers.age_curves import age_curves
 from roamcast.papers.claims import load_claims
 from roamcast.sim.run import run
 from roamcast.sim.scenario.scenario import Scenario
@@ -22,6 +27,7 @@ NAMES = [
     "opportunistic-3",
     "opportunistic-3-far",
     "opportunistic-4",
+    "opportunistic-4-fifo",
     "opportunistic-5",
     "opportunistic-6",
     "opportunistic-radio",
@@ -31,7 +37,18 @@ READINGS = ("literal", "suspended", "suspended, long stays")
 
 @pytest.fixture(scope="module")
 def experiments() -> dict[str, Experiment]:
-    return {one.name: one for one in papers.load(["opportunistic"])}
+    catalogue = Catalogue()  # of its own: measures of files stay in it
+    found = {
+        one.name: dataclasses.replace(
+            one,
+            spec=msgspec.structs.replace(
+                one.spec, measures=catalogue.names(one.spec.measures or (), one.folder, one.source)
+            ),
+        )
+        for one in papers.load(["opportunistic"])
+    }
+    check_measures(list(found.values()), catalogue)
+    return found
 
 
 def scenario(one: Experiment, variant: str, **point: float) -> Scenario:
@@ -40,13 +57,23 @@ def scenario(one: Experiment, variant: str, **point: float) -> Scenario:
     return one.at(named, point)
 
 
-def test_figures_3_to_6_are_there_with_20_layouts_each(experiments: dict[str, Experiment]) -> None:
+def test_figures_3_to_6_are_there_with_20_layouts_but_two_where_nearly_all_arrives(
+    experiments: dict[str, Experiment],
+) -> None:
     assert list(experiments) == NAMES
-    assert {len(one.seeds()) for one in experiments.values()} == {20}
-    check_measures(list(experiments.values()), CATALOGUE)
-    for name in NAMES[:4]:
-        assert [each.name for each in experiments[name].variants][:3] == list(READINGS)
-    assert plan(list(experiments.values())).rows  # every scenario is checked on the way
+    for name in NAMES[:3]:
+        assert [each.name for each in experiments[name].variants] == list(READINGS)
+    layouts: dict[str, dict[str, int]] = {}
+    cells = set()
+    for row in plan(list(experiments.values())).rows:  # every scenario is checked on the way
+        of = layouts.setdefault(row["experiment"], {})
+        of[row["variant"]] = max(of.get(row["variant"], 0), row["seed"])
+        cells.add(canonical_hash(json.loads(row["scenario"]) | {"seed": 0, "name": ""}))
+    assert len(cells) == 9 + 6 + 36 + 3 + 2 + 14 + 12
+    for name in NAMES[:3]:
+        assert layouts[name] == {"literal": 2, "suspended": 20, "suspended, long stays": 20}
+    assert layouts["opportunistic-5"] == {"literal": 2, "suspended": 20}
+    assert [layouts["opportunistic-6"][name] for name in ("relays", "flooding", "relays, suspended")] == [20, 20, 20]
 
 
 def test_the_scenario_is_the_papers(experiments: dict[str, Experiment]) -> None:
@@ -75,7 +102,7 @@ def test_the_readings_differ_in_what_their_names_say(experiments: dict[str, Expe
     literal, suspended, long = (scenario(experiments["opportunistic-3"], name, hops=1) for name in READINGS)
     assert (literal.away, literal.radio.walls) == (
         (),
-        scenario(experiments["opportunistic-6"], "relays", hops=1).radio.walls,
+        scenario(experiments["opportunistic-6"], "relays", hops=2).radio.walls,
     )
     for one in (suspended, long):
         named = ("travelling", "suspended", "deferred", "fire")
@@ -84,12 +111,15 @@ def test_the_readings_differ_in_what_their_names_say(experiments: dict[str, Expe
     assert [getattr(one.moving, "stay", None) for one in (suspended, long)] == [(30, 180), (30, 600)]
 
 
-@pytest.mark.parametrize(("variant", "again"), [("literal", False), ("literal, first in, first out", True)])
+@pytest.mark.parametrize(
+    ("name", "variant", "again"),
+    [("opportunistic-4", "literal", False), ("opportunistic-4-fifo", "first in, first out", True)],
+)
 def test_first_in_first_out_fetches_again_what_was_dropped(
-    experiments: dict[str, Experiment], variant: str, again: bool
+    experiments: dict[str, Experiment], name: str, variant: str, again: bool
 ) -> None:
     """A host's cache drops what came first, so the document is news to it when it is offered again."""
-    one = scenario(experiments["opportunistic-4"], variant, capacity=50, hops=1)
+    one = scenario(experiments[name], variant, capacity=100, hops=1)
     protocol = msgspec.structs.replace(one.protocol, parameters=one.protocol.parameters | {"capacity": 4})
     facts = MemorySink()
     run(msgspec.structs.replace(one, duration=240.0, cooldown=0.0, protocol=protocol), facts)
@@ -117,7 +147,7 @@ def test_every_check_names_a_measure_and_a_point_that_is_run(experiments: dict[s
 
 def test_previews_are_long_enough_for_the_ages_they_are_judged_by(experiments: dict[str, Experiment]) -> None:
     previews = {one.name: one for one in papers.preview(["opportunistic"])}
-    assert list(previews) == NAMES[:5]
+    assert list(previews) == [name for name in NAMES[:6] if name != "opportunistic-4-fifo"]
     for claim in load_claims(papers.CLAIMS):
         for check in claim.checks if claim.paper == "opportunistic" else ():
             for term, measure in check.measures if check.judged else ():
@@ -127,7 +157,19 @@ def test_previews_are_long_enough_for_the_ages_they_are_judged_by(experiments: d
                 (variant,) = (each for each in one.variants if each.name == term.variant)
                 assert isinstance(term.at, dict)
                 assert any(term.at.items() <= point.items() for point in one.points(variant)), check.says
-    assert len(previews["opportunistic-3"].seeds()) == 3
+    assert len(previews["opportunistic-3"].seeds()) == 2
     assert previews["opportunistic-4"].spec.axes[0].values == (50, 100)
-    assert experiments["opportunistic-4"].spec.axes[0].values == (50, 100, 200)
-    assert len(plan(list(previews.values())).rows) == 48
+    assert experiments["opportunistic-4"].spec.axes[0].values == (50, 100, 150, 200)
+    assert len(plan(list(previews.values())).rows) == 38
+
+
+def test_the_curves_over_age_of_a_run_worked_out_by_hand() -> None:
+    """Six pairs, of which four arrive: after a second, twice after half an hour, and after an hour."""
+    young = values_of(slow(), age_curves)  # the same as satisfaction within that time: see test_by_hand.py
+    assert [young[f"by_age_{age}"] for age in (30, 60, 90, 120)] == [pytest.approx(2 / 6), 3 / 4, 1, None]
+    assert young["arriving_32.5"] is None
+    old = values_of(dataclasses.replace(slow(), simulated=20_000.0), age_curves)
+    assert [old[f"by_age_{age}"] for age in (5, 30, 35, 60, 65)] == pytest.approx([1 / 6, 2 / 6, 3 / 6, 4 / 6, 4 / 6])
+    # A quarter, a half and a quarter of the deliveries, each spread over three spans; the first over two.
+    arriving = [old[f"arriving_{middle}"] for middle in (2.5, 7.5, 12.5, 27.5, 32.5, 37.5, 57.5, 62.5, 67.5)]
+    assert arriving == pytest.approx([1 / 8, 1 / 12, 0, 1 / 6, 1 / 6, 1 / 6, 1 / 12, 1 / 12, 1 / 12])

@@ -3,17 +3,21 @@
 import datetime
 import gzip
 import math
+from collections import Counter
 from collections.abc import Callable
 from contextlib import nullcontext
 from itertools import pairwise
 from pathlib import Path
 from random import Random
 from typing import Any
+from zoneinfo import ZoneInfo
 
 import pyarrow as pa
 import pyarrow.parquet as pq
 import pytest
 from click.testing import CliRunner, Result
+from hypothesis import given
+from hypothesis import strategies as st
 from pyspark.sql import SparkSession
 
 from pipeline.measured import tables
@@ -24,12 +28,15 @@ from roamcast.errors import RoamcastError
 from roamcast.pipeline.traces import contacts as contacts_module
 from roamcast.pipeline.traces import importing
 from roamcast.pipeline.traces.contacts import contacts, pairs, positions
+from roamcast.pipeline.traces.csv import parse_batch
 from roamcast.pipeline.traces.describe import describe, island_of
 from roamcast.pipeline.traces.formats import tell
 from roamcast.pipeline.traces.importing import Options, contacts_trace, import_trace
 from roamcast.pipeline.traces.samples import Selection
 from roamcast.pipeline.traces.verdict import doubts
 from roamcast.sim.mobility import Area, Recorded
+from roamcast.sim.mobility.lines import Refused
+from roamcast.sim.mobility.samples import SampleColumns
 from roamcast.sim.mobility.trace import Speeds, TraceDescription, link_changes, read_about
 
 S = 1_000_000_000
@@ -96,6 +103,31 @@ def test_sumo_in_csv_and_parquet_with_their_rows_for_empty_steps(spark: SparkSes
     about, legs, _ = imported(spark, tmp_path / "rides.parquet")
     assert (about.format, about.refused) == ("sumo-parquet", {})
     assert legs == [pytest.approx(leg) for leg in FCD_LEGS]
+
+
+FIELDS = st.one_of(
+    st.floats(-200, 200).map(repr),
+    st.floats().map(repr),
+    st.integers(0, 10**19).map(str),
+    st.datetimes(datetime.datetime(1990, 1, 1), datetime.datetime(2030, 1, 1)).map(str),
+    st.sampled_from(["2023-03-26 02:30:00", "2023-10-29T02:30:00", "2024-02-30 00:00:00", "2024-01-01T00:00:00Z"]),
+    st.sampled_from(["", " ", " 7 ", "+.5", "1.", "1e400", "1_000", "0x1p3", "١", "nan", '"1"', '"a', "taxi", "1,2"]),
+)
+HEADERS = st.sampled_from(["id,t,x,y", "lat;id;lon;time;speed"])
+
+
+@given(HEADERS, st.lists(st.lists(FIELDS, min_size=3, max_size=6), max_size=12), st.sampled_from([None, "Europe/Rome"]))
+def test_a_batch_of_csv_is_read_as_its_lines_are(header: str, values: list[list[str]], zone: str | None) -> None:
+    columns = SampleColumns.of_line(header, zone=None if zone is None else ZoneInfo(zone))
+    lines = [columns.separator.join(each) for each in values]
+    expected = Counter[tuple[object, ...]]()
+    for line in lines:
+        try:
+            expected[(*columns.parse(line), None, None)] += 1
+        except Refused as problem:
+            expected[(None, None, None, None, str(problem), line)] += 1
+    batches = parse_batch(columns, pa.array(lines, pa.string()))
+    assert Counter(tuple(row.values()) for batch in batches for row in batch.to_pylist()) == expected
 
 
 def test_csv_with_disorder_duplicates_gaps_and_a_cut(spark: SparkSession, tmp_path: Path) -> None:

@@ -132,6 +132,34 @@ def test_filters_of_many_neighbours_are_bounded_together(monkeypatch: pytest.Mon
     assert summarised >= 3
 
 
+@pytest.mark.parametrize("bounded", [True, False], ids=["bounded", "control"])
+@pytest.mark.parametrize("late", [True, False], ids=["links come later", "links are there"])
+def test_filters_times_links_are_bounded_and_no_event_is_lost(
+    bounded: bool, late: bool, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """What one change may touch. The one who brings too much gets more events than it wants, and none fewer."""
+    if bounded:
+        monkeypatch.setattr(forwarding, "MAX_ADVERTISED", 500)
+    node = Node("coman", wanted=None)
+    assert isinstance(node.broker, TreeBroker)
+    routing = node.broker.routing
+    links = range(1, 11)
+    for neighbour in [1] if late else links:
+        routing.link_up(0, neighbour)
+    wanted = tuple(Filter(((Constraint("a", Operator.EQ, n),),)) for n in range(100))
+    node.hear(1, framed(Routes(1, 1, 0, True, False, False, wanted)))
+    for neighbour in links:
+        routing.link_up(0, neighbour)
+    sent = []
+    for number, value in enumerate((7, 700)):
+        node.port.clear()
+        event = Event.of("t", {"a": value}, id=event_id(2, number + 1))
+        node.broker.receive(0, 2, node.codec.decode(framed(["routed", event, 0, []])))
+        sent.append(sorted(one.to for one in node.port.sent.values() if one.to is not None))
+    assert routing.tables()["interests"] == (1 if bounded else 100)
+    assert sent == [[1], [1] if bounded else []]
+
+
 def test_an_event_that_takes_too_long_to_match_goes_to_all(monkeypatch: pytest.MonkeyPatch) -> None:
     node = Node("coman", wanted=None)
     assert isinstance(node.broker, TreeBroker)

@@ -51,6 +51,15 @@ def test_another_axis_makes_more_curves() -> None:
     assert [len(curve.rows) for curve in chart.curves] == [2, 2]
 
 
+def test_measures_that_differ_in_a_number_are_one_curve_over_it() -> None:
+    names_and_means = (("by_age_10", 0.5), ("by_age_2.5", 0.1), ("by_age_peak", 9.0), ("overhead", 7.0))
+    rows = [row("a", {"hops": hops}, mean, name) for hops in (1, 2) for name, mean in names_and_means]
+    chart = chart_of([SweptAxis("hops", [1, 2])], [ComparedVariant("a")], rows, "age (min)", "by_age_{}")
+    assert names(chart) == ["a, hops 1", "a, hops 2"]
+    assert [(chart.x_of(point), point.mean) for point in chart.curves[1].rows] == [(2.5, 0.1), (10.0, 0.5)]
+    assert chart.x_title == "age (min)"
+
+
 def test_an_axis_that_goes_along_with_x_does_not() -> None:
     rows = [row("hint", {"nodes": nodes, "side": side, "k": 1}) for nodes, side in ((50, 700), (100, 1000))]
     chart = chart_of(

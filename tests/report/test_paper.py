@@ -152,7 +152,7 @@ def test_a_curve_looks_the_same_in_every_figure(tmp_path: Path) -> None:
 
 
 def test_looks_differ_without_colour() -> None:
-    assert len(set(MARKERS)) == len(set(PAPER_MARKERS)) == len(set(COLOURS)) == len(set(DASHES)) == 8
+    assert len(set(MARKERS)) == len(set(PAPER_MARKERS)) == len(set(COLOURS)) == len(set(DASHES)) == 12
 
 
 def test_names_are_no_formulas_and_no_secrets(tmp_path: Path) -> None:

@@ -50,12 +50,16 @@ def test_the_page_has_every_part(tmp_path: Path) -> None:
 def test_the_page_opens_with_the_answer(tmp_path: Path) -> None:
     out = write_folder(tmp_path / "out")
     # t of 2 degrees of freedom is 4.303: 4.303 · 0.01 / √3 = 0.025.
-    told = "At credits 1, with hint, delivery is 0.150 ± 0.025 higher than with gossip."
-    assert answers(out) == [told]
+    told = "hint has the highest delivery, 0.15 ± 0.02 above gossip (95 % sure, 3 seeds)."
+    assert [str(one) for one in answers(out)] == [told]
     page = page_of(out)
-    assert texts(page, "//main/section[1]//li") == [f"Delivery over credits: {told}"]
-    (link,) = page.xpath("//main/section[1]//li/a/@href")
-    assert page.xpath(f"//figure[@id='{link[1:]}']//h3")
+    assert texts(page, "//main/section[1]/p[@class='sentence']") == [told]
+    winners = page.xpath("//section[@id='experiment-credits']/table")[0]
+    assert (texts(winners, "thead//th"), texts(winners, "tbody//td")) == (
+        ["Credits", "Highest delivery"],
+        ["1", "hint, 0.75"],
+    )
+    assert texts(page, "//figure/p[@class='answer']") == ["Highest delivery: hint, 0.15 ± 0.02 above gossip."]
 
 
 def test_points_can_be_focused_and_say_what_they_are(tmp_path: Path) -> None:
@@ -139,7 +143,7 @@ def test_the_numbers_stand_behind_the_figure(tmp_path: Path) -> None:
     assert [texts(row, "th | td") for row in differences.xpath(".//tbody/tr")] == [["hint", "–", "0.150 ± 0.025", "–"]]
     assert texts(differences, "caption") == [
         "Delivery (share of interested subscribers): difference from gossip, seed by seed, by credits: means and 95 % "
-        "intervals over 3 seeds."
+        "intervals that hold together over 3 seeds."
     ]
 
 
@@ -154,14 +158,9 @@ def test_many_values_make_tables_below_each_other(tmp_path: Path) -> None:
 
 
 def test_differences_are_those_from_the_baseline(tmp_path: Path) -> None:
-    """The table of paired differences holds both ways round; a page that mixed them would call both the same."""
-    rows = [
-        ("credits", 0, '{"credits": 0}', "gossip", "hint", "delivery", 3, -0.15, 0.01, -0.175, -0.125),
-        ("credits", 0, '{"credits": 0}', "hint", "gossip", "delivery", 3, 0.15, 0.01, 0.125, 0.175),
-    ]
+    """Both ways round there would be; a page that mixed them would call both the same."""
     for baseline, shown in (("gossip", ["hint"]), ("hint", ["gossip"]), (None, None)):
         out = write_folder(tmp_path / str(baseline), campaign=with_experiment(baseline=baseline))
-        pq.write_table(table(PAIRED, rows), out / "measures" / "paired.parquet")
         _, *differences = page_of(out).xpath("//figure//table")
         assert [texts(one, "tbody//th") for one in differences] == ([] if shown is None else [shown])
         assert all(f"difference from {baseline}, seed by seed" in texts(one, "caption")[0] for one in differences)
@@ -194,7 +193,7 @@ def test_a_figure_of_relative_differences(tmp_path: Path) -> None:
     assert texts(page, "//figure//*[@data-view='Fit']//*[@class='tick end']") == ticks
     numbers, differences = page.xpath("//figure//table")
     assert texts(numbers, "caption")[0].startswith("Delivery: difference from gossip (%)")
-    assert texts(differences, "tbody//th") == ["hint", "flooding"]
+    assert texts(differences, "tbody//th") == ["hint"]
     assert (out / "report" / "data" / "credits-d.csv").read_text() == (
         "experiment,variant,baseline,credits,measure,n,mean,sd,low,high\n"
         "credits,hint,gossip,0,delivery (%),3,25.0,2.0,20.0,30.0\n"
@@ -282,9 +281,9 @@ def test_an_experiment_without_axes_shows_measures_by_variant(tmp_path: Path) ->
         ("credits", "hint", 0, "{}", "overhead", 3, 2.5, 0.1, 2.25, 2.75),
     ]
     page = page_of(write_folder(tmp_path / "out", campaign=with_experiment(figures=[], axes=[]), rows=rows))
-    section = page.xpath("//section[@id='experiment-credits']")[0]
-    assert texts(section, ".//thead//th") == ["hint", "gossip"]
-    assert [texts(row, "th | td") for row in section.xpath(".//tbody/tr")] == [
+    (numbers,) = page.xpath("//section[@id='experiment-credits']//table[@class='numbers']")
+    assert texts(numbers, ".//thead//th") == ["hint", "gossip"]
+    assert [texts(row, "th | td") for row in numbers.xpath(".//tbody/tr")] == [
         ["Delivery (share of interested subscribers)", "0.750 ± 0.050", "0.600 ± 0.050"],
         ["Overhead (packets per delivery)", "2.50 ± 0.25", "–"],
     ]
@@ -375,7 +374,6 @@ def test_names_are_shown_and_never_run(tmp_path: Path) -> None:
         "credits--script-alert-1-script-img-src-x-onerror-alert-2-amp.csv",
         "credits--script-alert-1-script-img-src-x-onerror-alert-2-amp.png",
         "credits--script-alert-1-script-img-src-x-onerror-alert-2-amp.svg",
-        "credits-paired.csv",
         "credits.csv",
         "index.html",
     ]
@@ -396,9 +394,14 @@ def test_csv_has_every_digit(tmp_path: Path) -> None:
         "credits,hint,4,delivery,3,0.9,0.02,0.85,0.95\n"
         "credits,gossip,,delivery,3,0.6,0.01,0.55,0.65\n"
     )
-    assert (data / "credits-paired.csv").read_text() == (
-        "experiment,variant,baseline,credits,measure,n,mean,sd,low,high\n"
-        "credits,hint,gossip,1,delivery,3,0.15,0.01,0.125,0.175\n"
+    with (data / "credits-paired.csv").open(newline="") as file:
+        back, there = csv.DictReader(file)
+    assert (back["variant"], there["variant"], there["level"], there["compared"]) == (
+        *("gossip", "hint"),
+        *("0.95", "difference"),
+    )
+    assert [float(there[name]) for name in ("mean", "sd", "low", "high")] == pytest.approx(
+        [0.15, 0.01, 0.1252, 0.1748], abs=1e-4
     )
     assert "credits,hint,1,delay_mean,3,0.30000000000000004,,,\n" in (data / "credits.csv").read_text()
     with (data / "claims.csv").open(newline="") as file:

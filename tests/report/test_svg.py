@@ -2,6 +2,7 @@
 
 import itertools
 import xml.etree.ElementTree as ET
+from dataclasses import replace
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from roamcast.campaign.define.described import FigurePlan
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.scale import (
     YScale,
+    apart,
     fitted_ticks,
     is_even,
     labelled,
@@ -173,11 +175,11 @@ def test_curves_at_the_same_x_stand_beside_each_other() -> None:
     two = [curve(row(0, 0.5), row(1, 0.5), name=name) for name in "ab"]
     level = curve(row(None, 0.5), name="g", level=True)
     image = drawn(chart_of(two[0], level, two[1]))
-    assert marks(image) == [f"translate({place} 160)" for place in ("75", "435", "85", "445")]
+    assert marks(image) == [f"translate({place} 160)" for place in ("76", "436", "84", "444")]
 
 
 @pytest.mark.parametrize("values", [(0, 1), (0, 1, 2, 3, 4, 5, 6, 7), (0, 1, 36), (1, 2, 1000)])
-@pytest.mark.parametrize("count", [2, 5, 8])
+@pytest.mark.parametrize("count", [2, 3, 4])
 def test_neighbouring_bars_do_not_overlap(values: tuple[int, ...], count: int) -> None:
     curves = [curve(*(row(value, 0.5, 0.4, 0.6) for value in values), name=f"c{index}") for index in range(count)]
     found = sorted(bars(drawn(chart_of(*curves))))
@@ -191,7 +193,54 @@ def test_values_too_close_for_their_bars_are_placed_evenly() -> None:
     near = [curve(row(1, 0.5), row(2, 0.5), row(1000, 0.5), name=name) for name in "ab"]
     assert is_even(chart_of(*near), 400)
     assert not is_even(chart_of(near[0]), 400)
-    assert marks(drawn(chart_of(*near)))[:3] == [f"translate({place} 160)" for place in (75, 255, 435)]
+    assert marks(drawn(chart_of(*near)))[:3] == [f"translate({place} 160)" for place in (76, 256, 436)]
+
+
+@pytest.mark.parametrize("count", [1, 2, 3, 4, 5, 8, 12])
+def test_points_stay_on_their_x(count: int) -> None:
+    """Within 1 % of the axis, which is 400 long: 1, 2 and 5 of 1 to 5 are at 80, 170 and 440."""
+    curves = [curve(*(row(x, 0.5, 0.4, 0.6) for x in (1, 2, 5)), name=f"c{index}") for index in range(count)]
+    found = [float(mark.removeprefix("translate(").split()[0]) for mark in marks(drawn(chart_of(*curves)))]
+    assert len(found) == 3 * count
+    assert all(abs(x - place) <= 4 for x, place in zip(found, [80, 170, 440] * count, strict=True))
+
+
+def test_intervals_of_many_curves_are_bands() -> None:
+    curves = [curve(row(0, 0.5, 0.4, 0.6), row(4, 0.5, 0.25, 0.75), name=f"c{index}") for index in range(5)]
+    image = drawn(chart_of(*curves))
+    assert paths(image, "bar") == []
+    assert paths(image, "band")[0] == "M80 136L440 100L440 220L80 184Z"
+
+
+def test_eight_curves_have_their_names_at_their_ends() -> None:
+    def names(count: int) -> list[tuple[str, float]]:
+        curves = [curve(row(0, 0.5), row(1, 0.5), name=f"c{index}") for index in range(count)]
+        texts = drawn(chart_of(*curves)).iter("text")
+        return [(text.text or "", float(text.attrib["y"])) for text in texts if text.get("class") == "name"]
+
+    assert names(7) == []
+    found = names(8)
+    assert [name for name, _ in found] == [f"c{index}" for index in range(8)]
+    places = sorted(place for _, place in found)
+    assert all(after - before >= 12.9 for before, after in itertools.pairwise(places))
+
+
+def test_curves_that_differ_by_more_than_thirty_times_have_a_logarithmic_axis_first() -> None:
+    def first(*means: float, by_ratio: bool = True) -> str:
+        curves = [curve(row(0, mean), row(1, mean / 40), name=str(mean)) for mean in means]
+        return y_scales(replace(chart_of(*curves, y="delay"), by_ratio=by_ratio))[0].name
+
+    assert first(1.0, 31.0) == "Log"
+    assert first(1.0, 29.0) == "Fit"  # though each falls by 40 times along x
+    assert first(1.0, 31.0, by_ratio=False) == "Fit"
+
+
+@pytest.mark.parametrize(
+    ("places", "moved"),
+    [([1, 5], [1, 5]), ([1, 1, 1], [1, 3, 5]), ([9, 9.5, 10], [6, 8, 10]), ([5, 1, 2], [5, 1, 3])],
+)
+def test_names_are_moved_apart_within_the_frame(places: list[float], moved: list[float]) -> None:
+    assert apart(places, 2, 0, 10) == moved
 
 
 def test_labels_that_would_touch_are_left_out() -> None:

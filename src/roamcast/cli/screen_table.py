@@ -11,10 +11,12 @@ from rich.table import Table
 
 from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.cli.screen import plain_console, table
+from roamcast.report.answer import Answer
 from roamcast.report.chart import variants_of
 from roamcast.report.numbers import ABSENT, estimate, value_text
-from roamcast.report.plans import drawn_measures
+from roamcast.report.plans import asked, drawn_measures
 from roamcast.report.source import ReportData, SummaryRow
+from roamcast.report.winners import winners
 
 _NAMED: Final = 8
 """How many of the missing columns are named."""
@@ -78,12 +80,29 @@ def _interval(row: SummaryRow) -> str:
     return estimate(row.mean, row.mean - half, row.mean + half)
 
 
-def answer_lines(answers: Sequence[str], width: int, most: int = 4) -> list[str]:
-    """The campaign's answers in words, wrapped; only the first if there are many."""
+def show_winners(results: ReportData) -> None:
+    """Who wins where, for each experiment."""
+    for experiment in results.campaign.experiments:
+        found = winners(asked(experiment, results), results.curves)
+        if found is not None:
+            plain_console().print(table(found.head, found.rows, (), title=found.caption))
+
+
+def answer_lines(answers: Sequence[Answer], width: int, most: int = 4) -> list[str]:
+    """The campaign's answers in words, wrapped, only the first if there are many. The sentence of an answer is below
+    its lines: on a terminal the end is what one sees."""
     lines = []
-    for text in answers[:most]:
-        lines += textwrap.wrap(text, max(40, min(width, 100)), break_long_words=False, subsequent_indent="  ")
     if len(answers) > most:
         more = len(answers) - most
         lines.append(f"({more} more answer{'s are' if more > 1 else ' is'} in the report)")
+    for one in reversed(answers[:most]):
+        for text in one.lines:
+            words, colon, command = text.partition(": roamcast ")
+            lines += _wrapped(f"- {words}{':' * bool(colon)}", width, "  ")
+            lines += [f"    roamcast {command}"] if colon else []  # on one line, so that it can be copied
+        lines += _wrapped(one.sentence, width, "")
     return lines
+
+
+def _wrapped(text: str, width: int, indent: str) -> list[str]:
+    return textwrap.wrap(text, max(40, min(width, 100)), break_long_words=False, subsequent_indent=indent)

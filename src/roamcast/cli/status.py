@@ -46,6 +46,9 @@ def _lines(known: dict[str, Any]) -> Iterator[str]:
     yield f"key        {known['key'] or 'none: insecure'}"
     yield f"authors    {_authors(known['authors'])}"
     yield f"api        {known['api']}"
+    if known["mqtt"] is not None:
+        spoken = known["mqtt"]
+        yield f"mqtt       {spoken['address']}: {spoken['connected']} connected, {spoken['sessions']} sessions"
     here = known["here"]
     yield f"here       {f'{here[0]:g} m, {here[1]:g} m' if here else _UNKNOWN}"
     attributes = ", ".join(f"{name} = {json.dumps(value)}" for name, value in known["attributes"].items())

@@ -159,7 +159,7 @@ async def _listen(
 
 def _shown(event: "Received", documents: bool) -> dict[str, Any]:
     shown: dict[str, Any] = {
-        "id": event.id,
+        "id": str(event.id),
         "type": event.type,
         "attributes": event.attributes,
         "hops": event.hops,

@@ -13,6 +13,13 @@ def toml_file(values: Mapping[str, Any]) -> str:
     return "\n".join(_table(values, "")).strip() + "\n"
 
 
+def bare(value: Any) -> Any:  # noqa: ANN401  # any value of JSON
+    """The value without fields that are None, which TOML cannot write; leaving one out means the same."""
+    if isinstance(value, dict):
+        return {key: bare(one) for key, one in value.items() if one is not None}
+    return [bare(one) for one in value] if isinstance(value, list | tuple) else value
+
+
 def _table(values: Mapping[str, Any], name: str) -> Iterator[str]:
     for key, value in values.items():
         if not _is_part(value):

@@ -5,7 +5,8 @@ The rules this file owns:
 * **No event reaches a broker before its signature was checked.** What is forged is taken out of its message, or the
   whole message is dropped: no table of a broker has ever heard of it.
 * A message with an event of an unknown author waits until the author was introduced (`introductions.py`).
-* At most `MOST_CHECKED` signatures are checked for one message: the others count as forged, and may come again.
+* At most `MOST_CHECKED` signatures are checked for one message: the others count as forged, and may come again. Those
+  of all messages are bounded per second (`checks.py`).
 * **No event reaches an application as verified unless it is**, by what is known then: a broker may hold an event whose
   author was revoked meanwhile, or that was stored before events were signed. Such events are not delivered.
 * Without authors (`--unsigned`), everything passes, nothing is signed, and applications are told so.
@@ -21,6 +22,7 @@ from roamcast.content.subscription import Publication
 from roamcast.errors import RoamcastError
 from roamcast.live.authors import Authors, Trust
 from roamcast.live.carried import Carried, CarriedEvents
+from roamcast.live.checks import Checks
 from roamcast.live.clock import Agenda
 from roamcast.live.introductions import Introduction, Introductions
 from roamcast.live.signatures import Signatures, Verdict
@@ -64,7 +66,8 @@ class Admission:
         self._carried = CarriedEvents(messages)
         if authors is not None:
             self._signatures = Signatures(authors)
-            self._introductions = Introductions(authors, agenda, rng, send=send, judge=self._judge)
+            self._checks = Checks(agenda, counters, self._take, authors.computed)
+            self._introductions = Introductions(authors, agenda, rng, send=send, judge=self._in_turn)
 
     def greet(self, now: Time) -> None:
         """This node has started, or has a new certificate."""
@@ -79,9 +82,10 @@ class Admission:
             if not isinstance(message, Introduction):
                 self._admit(sender, message)
             return
+        self._checks.at(now)
         self._introductions.meet(now, sender)
         if isinstance(message, Introduction):
-            self._introductions.hear(now, sender, message)
+            self._in_turn(sender, message, size)
             return
         carried = self._carried.within(message)
         unknown = [one.event.author for one in carried if one.fits and self.authors.key(one.event.author) is None]
@@ -92,10 +96,34 @@ class Admission:
         if missing:
             self._introductions.wait(now, sender, message, size, missing)
         else:
-            self._judge(sender, message, carried)
+            self._in_turn(sender, message, size, carried)
 
-    def _judge(self, sender: Node, message: Message, carried: Sequence[Carried] | None = None) -> None:
+    def _in_turn(self, sender: Node, message: Message, size: int, carried: Sequence[Carried] | None = None) -> None:
+        """Takes a message now, or when signatures may be checked again."""
+        if self._checks.may(sender) or self._costs_nothing(message, carried):
+            self._take(sender, message, size, carried)
+        else:
+            self._checks.wait(sender, message, size)
+
+    def _costs_nothing(self, message: Message, carried: Sequence[Carried] | None) -> bool:
+        """Whether no signature has to be checked for a message."""
+        if isinstance(message, Introduction):
+            return not message.certificates and message.revocations is None
         found = self._carried.within(message) if carried is None else carried
+        return all(not one.fits or self._signatures.remembers(one.event) for one in found)
+
+    def _take(self, sender: Node, message: Message, size: int, carried: Sequence[Carried] | None = None) -> None:
+        if isinstance(message, Introduction):
+            self._introductions.hear(self._checks.now, sender, message)
+        else:
+            self._judge(sender, message, self._carried.within(message) if carried is None else carried)
+        self._count_checks()
+
+    def _count_checks(self) -> None:
+        assert self.authors is not None
+        self._checks.made(self._signatures.computed + self.authors.computed)
+
+    def _judge(self, sender: Node, message: Message, found: Sequence[Carried]) -> None:
         most = self._signatures.computed + MOST_CHECKED
         refused = frozenset(one.event.id for one in found if not self._is_admitted(one, most))
         admitted = message.without(refused) if refused else message
@@ -109,7 +137,7 @@ class Admission:
         if self._signatures.computed >= most:
             self._counters["not checked"] += 1
             return False
-        return self.is_authentic(one.event)
+        return self._is_genuine(one.event)
 
     def vouches(self, sender: Node, message: Message) -> bool:
         """Whether a message shows that its sender is who it says: it carries an event of the sender's own, with a
@@ -117,7 +145,11 @@ class Admission:
         if self.authors is None:
             return False
         own = [one.event for one in self._carried.within(message) if one.fits and one.event.author == sender]
-        return bool(own) and self._signatures.check(own[0]) is Verdict.GENUINE
+        if not own or not self._checks.may():
+            return False
+        verdict = self._signatures.check(own[0])
+        self._count_checks()
+        return verdict is Verdict.GENUINE
 
     def ahead_of(self, message: Message) -> list[Introduction]:
         """What must be sent before a message."""
@@ -129,9 +161,18 @@ class Admission:
     # --- From the broker and from applications ----------------------------------------------------------------------
 
     def is_authentic(self, event: Event) -> bool:
-        """Whether an event that a broker has put together is its author's; also without its payload."""
+        """Whether an event that a broker has put together is its author's; also without its payload. What cannot be
+        checked now may come again."""
         if self.authors is None:
             return True
+        if not self._checks.may() and not self._signatures.remembers(event):
+            self._counters["not checked"] += 1
+            return False
+        genuine = self._is_genuine(event)
+        self._count_checks()
+        return genuine
+
+    def _is_genuine(self, event: Event) -> bool:
         verdict = self._signatures.check(event)
         if verdict is not Verdict.GENUINE:
             self._counters[verdict.value] += 1
@@ -141,7 +182,7 @@ class Admission:
         """The publication as it is sent; `wall` is this node's clock, in ns since 1970."""
         if self.authors is None:
             return publication
-        if publication.event.signed is not None and self.is_authentic(publication.event):  # before a restart
+        if publication.event.signed is not None and self._is_genuine(publication.event):  # before a restart
             return publication
         if self.authors.own is None:
             raise NotCertified(
@@ -157,7 +198,7 @@ class Admission:
         published = None if signed is None else signed.time / 1000
         if self.authors is None:
             return Authorship(event.author, None, published)
-        return Authorship(event.author, self.authors.trust, published) if self.is_authentic(event) else None
+        return Authorship(event.author, self.authors.trust, published) if self._is_genuine(event) else None
 
     @property
     def tables(self) -> dict[str, int]:
@@ -167,4 +208,5 @@ class Admission:
             "authors": len(self.authors),
             "signatures checked": len(self._signatures),
             "messages of unknown authors": len(self._introductions),
+            "messages to be checked": len(self._checks),
         }

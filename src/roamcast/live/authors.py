@@ -36,6 +36,8 @@ class Authors:
         self.revocations = NONE_REVOKED
         self.conflicts = 0
         """Certificates refused because the node is trusted with another key already."""
+        self.computed = 0
+        """How many signatures of certificates and revocations were checked."""
         self._store = store
         self._known: dict[int, tuple[Certificate, PublicKey]] = {}
         self._restore(store.kept(SECTION))
@@ -81,7 +83,10 @@ class Authors:
             return False
         if self.owner is None and known is None and len(self._known) >= MOST:
             return False
-        if self.revocations.revokes(certificate) or not certificate.holds(self.owner):
+        if self.revocations.revokes(certificate):
+            return False
+        self.computed += 1
+        if not certificate.holds(self.owner):
             return False
         if known is not None and self.owner is None:
             self.conflicts += 1
@@ -96,7 +101,10 @@ class Authors:
 
     def take_revocations(self, revocations: Revocations) -> bool:
         """Takes a list of revocations from anywhere; returns whether it is valid and news."""
-        if revocations.number <= self.revocations.number or not revocations.holds(self.owner):
+        if revocations.number <= self.revocations.number:
+            return False
+        self.computed += 1
+        if not revocations.holds(self.owner):
             return False
         self.revocations = revocations
         self._store.keep(SECTION, _REVOCATIONS, msgspec.msgpack.encode(revocations))

@@ -5,6 +5,8 @@ The rules this file owns:
 * Every event in a message is found, in whatever struct, tuple or dict it stands: by the types of the message's fields,
   so that a protocol need not say where its events are, and cannot forget to.
 * Fields beside an event that have the names of a `Publication`'s contexts are its contexts.
+* A field `left` beside an event is its remaining lifetime, in ns, and cannot be longer than the signed one; an event
+  that was published without a lifetime has 0. Age in transit changes per hop and cannot be signed.
 * An event without its payload may stand only in a struct that says so (`bare = True`), such as a descriptor.
 """
 
@@ -32,6 +34,8 @@ class Carried(NamedTuple):
         """Whether what stands beside the event is what its author signed."""
         signed = self.event.signed
         if self.event.id < 0 or signed is None or bool(signed.root) != getattr(self.holder, "bare", False):
+            return False
+        if getattr(self.holder, "left", 0) > (signed.lifetime or 0):
             return False
         contexts = signed.contexts or bytes(2 * LEAF)
         for number, name in enumerate(_CONTEXTS):

@@ -7,14 +7,15 @@
 
 The rules this file owns: `publish` returns when the node has the event on disk; a subscription is in force once its
 iterator has been entered (or `await`ed); a slow reader blocks nobody, since the node keeps a bounded queue and reports
-how many events it dropped (`Events.missed`). Nothing is queued here beyond what the socket holds.
+how many events it dropped (`Events.missed`). Nothing is queued here beyond what the socket holds. Every error is a
+`ClientError`.
 """
 
 import asyncio
 import contextlib
 import os
 import ssl
-from collections.abc import AsyncIterator, Callable, Mapping, Sequence
+from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Final, Self
@@ -24,12 +25,13 @@ import msgspec
 
 from roamcast.content.context.expression import Context
 from roamcast.content.document import Carry, document_of, event_of_document
-from roamcast.content.event import Event, Scalar
+from roamcast.content.event import Event, Scalar, event_name
 from roamcast.content.filter import Filter
 from roamcast.content.xml import Schema
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import RoamcastError
 from roamcast.live.control_messages import (
+    JSON,
     MAX_REQUEST,
     MSGPACK,
     EventForm,
@@ -39,15 +41,17 @@ from roamcast.live.control_messages import (
     decode,
     encode,
 )
-from roamcast.live.publisher import LONGEST, Publisher
-from roamcast.live.settings import (
+from roamcast.live.places import (
     API_VARIABLE,
     CERTIFICATE_VARIABLE,
     TOKEN_VARIABLE,
     Address,
+    default_address,
     find_address,
     read_token,
 )
+from roamcast.live.publisher import LONGEST, Publisher
+from roamcast.live.senses import as_attributes, as_place
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001
@@ -66,10 +70,31 @@ class Unreachable(ClientError):
     """A node does not answer, or stopped answering: it may come back."""
 
 
+@contextlib.contextmanager
+def _only_client_errors() -> Iterator[None]:
+    try:
+        yield
+    except ClientError:
+        raise
+    except (RoamcastError, TypeError) as problem:  # the latter for values of other types than an event has
+        raise ClientError(str(problem)) from problem
+
+
+class Id(int):
+    """An event's id: a number of 64 bits, which people write as its publisher and the serial number there, `26:17`."""
+
+    __slots__ = ()
+
+    def __str__(self) -> str:
+        return event_name(self)
+
+    __repr__ = __str__
+
+
 class Received(msgspec.Struct, frozen=True):
     """An event as an application gets it."""
 
-    id: int
+    id: Id
     type: str
     attributes: dict[str, Scalar | tuple[Scalar, ...]]
     """A single value is that value; several are a tuple."""
@@ -89,12 +114,13 @@ class Received(msgspec.Struct, frozen=True):
     @property
     def event(self) -> Event:
         """As an `Event`, for filters or for publishing it again: every attribute is a tuple of values."""
-        return Event.of(self.type, self.attributes, self.payload, self.id)
+        return Event.of(self.type, self.attributes, self.payload, int(self.id))
 
     @property
     def document(self) -> bytes | None:
         """The XML document that it carries, or None."""
-        return document_of(self.event)
+        with _only_client_errors():
+            return document_of(self.event)
 
 
 class Events:
@@ -126,6 +152,8 @@ class Events:
         try:
             await self._socket.send_bytes(encode(self._request, MSGPACK))
             message = await self._next()
+        except (aiohttp.ClientError, OSError):
+            message = None
         except BaseException:
             await self.close()
             raise
@@ -145,7 +173,8 @@ class Events:
         frame = await self._socket.receive()
         if frame.type is not aiohttp.WSMsgType.BINARY:
             return None
-        message = decode(frame.data, SubscriberMessage, MSGPACK)
+        with _only_client_errors():
+            message = decode(frame.data, SubscriberMessage, MSGPACK)
         if message.error is not None:
             raise ClientError(message.error)
         return message
@@ -164,7 +193,7 @@ class Events:
                 self.position = message.position if message.position is not None else self.position
                 form = message.event
                 return Received(
-                    form.id,
+                    Id(form.id),
                     form.type,
                     form.attributes,
                     form.payload,
@@ -188,21 +217,26 @@ class Events:
 
 
 class Client:
-    """A connection to the node at `address`: `HOST:PORT` or `unix:PATH`.
+    """A connection to the node at `address`, `HOST:PORT` or `unix:PATH`, or to the `node` of this user with a number.
 
-    The address defaults to the environment's ROAMCAST_API, or else to this user's node on this machine; the token
+    Without either it is the environment's ROAMCAST_API, or else this user's only node on this machine; the token
     defaults to the one in the file that ROAMCAST_TOKEN_FILE names, if it is set. Connections to other machines use TLS:
     `tls_cert`, or the file that ROAMCAST_TLS_CERT names, has the node's certificate or its issuer's; without either,
     the system's trusted issuers apply. With `tls_cert`, connections on this machine use TLS too.
     """
 
     def __init__(
-        self, address: str | None = None, token: str | None = None, *, tls_cert: Path | str | None = None
+        self,
+        address: str | None = None,
+        token: str | None = None,
+        *,
+        node: int | None = None,
+        tls_cert: Path | str | None = None,
     ) -> None:
-        named = address or os.environ.get(API_VARIABLE)
-        self._address = Address.parse(named) if named else find_address()
-        if token is None and TOKEN_VARIABLE in os.environ:
-            token = read_token(Path(os.environ[TOKEN_VARIABLE]))
+        with _only_client_errors():
+            self._address = _find(address, node)
+            if token is None and TOKEN_VARIABLE in os.environ:
+                token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
         self._tls = self._trusted(tls_cert or os.environ.get(CERTIFICATE_VARIABLE))
         scheme = "http" if self._tls is None else "https"
@@ -250,13 +284,16 @@ class Client:
         lifetime: float | None = None,
         relevance: str | Context | None = None,
         subscription_domain: str | Context | None = None,
-    ) -> int:
+    ) -> Id:
         """Publishes an event, given whole or as its attributes; returns its id when the node has it on disk.
 
         `lifetime` is how long it may be delivered, in s. `relevance` (whom it concerns) and `subscription_domain` (who
         may get it) are contexts. Not every protocol supports these.
         """
-        event = attributes if isinstance(attributes, Event) else Event.of(type, attributes, payload)
+        with _only_client_errors():
+            event = attributes if isinstance(attributes, Event) else Event.of(type, attributes, payload)
+        if event.id:
+            raise ClientError("an event gets its id from its node: publish it without one")
         form = EventForm.of(event)
         form.lifetime = lifetime
         form.relevance, form.subscription_domain = _text(relevance), _text(subscription_domain)
@@ -265,12 +302,13 @@ class Client:
         if self._published and len(body) <= LONGEST:
             try:
                 async with asyncio.timeout(_PATIENCE):
-                    return await self._publisher.publish(body)
+                    return Id(await self._publisher.publish(body))
             except TimeoutError:
                 raise self._silent() from None
         self._published = True
         answer = await self._request("POST", "/publish", body, MSGPACK)
-        return decode(answer, Named, MSGPACK).id
+        with _only_client_errors():
+            return Id(decode(answer, Named, MSGPACK).id)
 
     async def publish_xml(
         self,
@@ -278,11 +316,13 @@ class Client:
         carry: Carry = "plain",
         schema: Schema | None = None,
         **options: Any,  # noqa: ANN401  # those of `publish`
-    ) -> int:
+    ) -> Id:
         """Publishes the event that an XML document describes. With `carry`, the event includes the document, plain or
         compressed: a subscriber reads it with `roamcast.content.document.document_of(event)`. Options are those of
         `publish`."""
-        return await self.publish(event_of_document(document, carry, schema), **options)
+        with _only_client_errors():
+            event = event_of_document(document, carry, schema)
+        return await self.publish(event, **options)
 
     def subscribe(
         self,
@@ -305,7 +345,8 @@ class Client:
         recording that it had sent that event does not send it again."""
         if filter is not None and xpath is not None:
             raise ClientError("a subscription has a filter or an XPath expression, not both")
-        wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
+        with _only_client_errors():
+            wanted = filter_from_xpath(xpath) if xpath is not None else "true" if filter is None else filter
         request = SubscribeRequest(
             str(wanted), id, durable, lifetime, _text(interest), _text(publication_domain), after
         )
@@ -322,15 +363,19 @@ class Client:
         await self._request("DELETE", f"/authors/{node}")
 
     async def status(self) -> dict[str, Any]:
-        answer: dict[str, Any] = msgspec.json.decode(await self._request("GET", "/status"))
-        return answer
+        with _only_client_errors():
+            return decode(await self._request("GET", "/status"), dict[str, Any], JSON)
 
     async def set_here(self, here: tuple[float, float] | None) -> None:
         """Sets the node's position, in metres."""
-        await self._request("PUT", "/here", encode(here, MSGPACK), MSGPACK)
+        with _only_client_errors():
+            place = as_place(here)
+        await self._request("PUT", "/here", encode(place, MSGPACK), MSGPACK)
 
     async def set_attributes(self, attributes: Mapping[str, Scalar]) -> None:
-        await self._request("PUT", "/attributes", encode(dict(attributes), MSGPACK), MSGPACK)
+        with _only_client_errors():
+            checked = as_attributes(dict(attributes))
+        await self._request("PUT", "/attributes", encode(checked, MSGPACK), MSGPACK)
 
     # --- Connection -------------------------------------------------------------------------------------------------
 
@@ -394,6 +439,15 @@ class Client:
             f"no node answers at {self._address} ({reason}): start one with 'roamcast node', or say where it is with "
             f"--api or {API_VARIABLE}"
         )
+
+
+def _find(address: str | None, node: int | None) -> Address:
+    if node is not None:
+        if address is not None:
+            raise ClientError("a client takes an address or the number of a node, not both")
+        return default_address(node)
+    named = address or os.environ.get(API_VARIABLE)
+    return Address.parse(named) if named else find_address()
 
 
 def _text(context: str | Context | None) -> str | None:

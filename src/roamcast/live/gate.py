@@ -1,28 +1,31 @@
-"""Limits connections in front of the API: how many, and how long they may take to send a request.
+"""Limits connections in front of the API and of MQTT: how many, and how long they may take to send a request.
 
 The rules this file owns, against strangers who connect and send nothing, or very little and slowly:
 
 * With TLS, the limits apply from the first byte: a connection is admitted before the handshake.
-* A connection that has not sent the head of its first request within `PATIENCE` seconds, or sends one longer than
-  `MAX_HEAD`, is dropped. The server behind the gate never sees it.
+* A connection that has not sent the head of its first request (of MQTT: its CONNECT) within `PATIENCE` seconds, or
+  sends a longer one than allowed, is dropped. The server behind the gate never sees it.
 * There are at most `capacity` connections, well below the process's limit of open files, and at most `MAX_PER_ADDRESS`
   from one address, be it another machine's or this one's. Further ones are dropped; the existing ones continue. A Unix
   socket has no addresses, and only its owner may open it.
 """
 
 import asyncio
+import os
 import resource
 import ssl
 from collections import Counter
-from typing import Final
+from collections.abc import Callable, Collection
+from pathlib import Path
+from typing import Final, Protocol
 
-from aiohttp import web
+from roamcast.errors import ConfigError
+from roamcast.live.places import Address, answers
 
 PATIENCE: Final = 10.0
 MAX_HEAD: Final = 16 * 1024
 MAX_PER_ADDRESS: Final = 64
 MAX_CONNECTIONS: Final = 2048
-_END: Final = b"\r\n\r\n"
 
 
 def capacity() -> int:
@@ -31,12 +34,42 @@ def capacity() -> int:
     return max(16, min(MAX_CONNECTIONS, descriptors // 2))
 
 
+class Connected(Protocol):
+    """A connection that was let in."""
+
+    @property
+    def transport(self) -> asyncio.Transport | None: ...
+
+
+class Behind(Protocol):
+    """The server behind a gate: it makes the protocol of each connection that is let in."""
+
+    @property
+    def connections(self) -> Collection[Connected]: ...
+    def __call__(self) -> asyncio.Protocol: ...
+
+
+def http_head(received: bytes) -> bool:
+    return b"\r\n\r\n" in received
+
+
 class Gate:
     """Makes the protocol of each new connection."""
 
-    def __init__(self, server: web.Server, most: int | None = None, tls: ssl.SSLContext | None = None) -> None:
+    def __init__(
+        self,
+        server: Behind,
+        most: int | None = None,
+        tls: ssl.SSLContext | None = None,
+        *,
+        longest: int = MAX_HEAD,
+        complete: Callable[[bytes], bool] = http_head,
+    ) -> None:
+        """`complete` says whether the head of the first request has arrived."""
         self.server = server
         self.tls = tls
+        self.longest = longest
+        self.complete = complete
         self.waiting: set[Knock] = set()
         self.counters: Counter[str] = Counter()
         self._most = capacity() if most is None else most
@@ -53,6 +86,31 @@ class Gate:
         transports = [knock.transport for knock in self.waiting]
         transports += [handler.transport for handler in self.server.connections]
         return sum(_address(transport) == address for transport in transports) < MAX_PER_ADDRESS
+
+    async def listen(self, address: Address, option: str) -> tuple[asyncio.Server, Address]:
+        """Starts listening; returns the address with the actual port, if port 0 was requested."""
+        loop = asyncio.get_running_loop()
+        try:
+            if address.path:
+                return await self._listen_locally(Path(address.path)), address
+            server = await loop.create_server(self, address.host, address.port)
+        except OSError as problem:
+            raise ConfigError(
+                f"{option} {address}: cannot listen there: {problem.strerror or problem}; each node needs an address "
+                "of its own"
+            ) from None
+        return server, Address(address.host, server.sockets[0].getsockname()[1])
+
+    async def _listen_locally(self, path: Path) -> asyncio.Server:
+        if path.is_socket() and answers(path):
+            raise OSError(None, "another process listens there")
+        former = os.umask(0o177)  # only the owner may connect, from the first moment on
+        try:
+            if path.is_socket():
+                path.unlink()
+            return await asyncio.get_running_loop().create_unix_server(self, str(path))
+        finally:
+            os.umask(former)
 
     def close(self) -> None:
         for knock in list(self.waiting):
@@ -97,9 +155,9 @@ class Knock(asyncio.Protocol):
         self._head += data
         if self._handshake is not None:
             return
-        if _END in self._head:
+        if self._gate.complete(self._head):
             self._let_in()
-        elif len(self._head) > MAX_HEAD:
+        elif len(self._head) > self._gate.longest:
             self.drop("too long")
 
     def connection_lost(self, problem: Exception | None) -> None:

@@ -67,7 +67,8 @@ MAX_LIFETIME: Final = 1e9
 """Seconds, for events and subscriptions: 30 years."""
 
 
-_PUBLICATION: Final = Decoder[Publication](Publication, Limits(MAX_EVENT))
+_LIMITS: Final = Limits(MAX_EVENT)
+_PUBLICATION: Final = Decoder[Publication](Publication, _LIMITS)
 
 
 class Busy(RoamcastError):
@@ -78,10 +79,15 @@ Told = Callable[[int, BaseException | None], None]
 """Gets the id of a publication when it is on disk, or why it was refused."""
 
 
+def _nothing() -> None:
+    pass
+
+
 class _Waiting(NamedTuple):
     form: bytes
     since: float
     told: Told
+    along: Callable[[], None]
 
 
 class Host:
@@ -110,6 +116,7 @@ class Host:
         self._framed = FramedFilters(entry.messages)
         self._serial = store.serial
         self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
+        self._under_way_bytes = 0
         self._waiting: deque[_Waiting] = deque()
         self._waiting_bytes = 0
         self._taking: asyncio.Handle | None = None
@@ -135,7 +142,7 @@ class Host:
             if left is not None and left <= 0:
                 self._store.remove_subscription(number)
                 continue
-            stored_subscription = Subscription(number, parse_filter(text), left, *map(_context, contexts))
+            stored_subscription = Subscription(number, parse_filter(text), left, *map(self._context, contexts))
             mailbox = self.subscribers.add(stored_subscription, durable=True)
             self._begin(mailbox.subscription)
         self.subscribers.restore(self._store.waiting())
@@ -235,27 +242,28 @@ class Host:
         self.publish_then(form, tell)
         return await done
 
-    def publish_then(self, form: EventForm, told: Told) -> None:
-        """Publishes an event, or waits until it can, and calls back; raises if it is refused at once."""
+    def publish_then(self, form: EventForm, told: Told, along: Callable[[], None] = _nothing) -> None:
+        """Publishes an event, or waits until it can, and calls back; raises if it is refused at once. What `along`
+        queues for the store goes with the commit that has the publication."""
         if self._has_room and not self._waiting:
-            self._accept(form, told)
+            self._accept(form, told, along)
             return
         encoded = msgspec.msgpack.encode(form)
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + len(encoded) > MAX_WAITING_BYTES:
             raise self._too_many()
-        self._waiting.append(_Waiting(encoded, asyncio.get_running_loop().time(), told))
+        self._waiting.append(_Waiting(encoded, asyncio.get_running_loop().time(), told, along))
         self._waiting_bytes += len(encoded)
 
     @property
     def _has_room(self) -> bool:
-        return len(self._under_way) < MAX_UNDER_WAY and sum(self._under_way.values()) < MAX_UNDER_WAY_BYTES
+        return len(self._under_way) < MAX_UNDER_WAY and self._under_way_bytes < MAX_UNDER_WAY_BYTES
 
     def _take_waiting(self) -> None:
         self._taking = None
         while self._waiting and self._has_room and not self._ended:
             waiting = self._next_waiting()
             try:
-                self._accept(msgspec.msgpack.decode(waiting.form, type=EventForm), waiting.told)
+                self._accept(msgspec.msgpack.decode(waiting.form, type=EventForm), waiting.told, waiting.along)
             except RoamcastError as problem:
                 waiting.told(0, problem)
 
@@ -277,12 +285,10 @@ class Host:
             "slowly, or try again later; if nothing is sent at all, is the interface up?"
         )
 
-    def _accept(self, form: EventForm, told: Told) -> None:
-        if form.id:
-            raise ContentError("an event gets its id from its node: publish it without one")
+    def _accept(self, form: EventForm, told: Told, along: Callable[[], None]) -> None:
         event = form.event(event_id(self.node, self._serial + 1))
         publication = Publication(
-            event, _lifetime(form.lifetime), _context(form.relevance), _context(form.subscription_domain)
+            event, _lifetime(form.lifetime), self._context(form.relevance), self._context(form.subscription_domain)
         )
         self._refuse_unsupported(publication)
         now = self._clock.now()
@@ -290,13 +296,21 @@ class Host:
         encoded = msgspec.msgpack.encode(publication)
         if len(encoded) > MAX_EVENT:
             raise ContentError(f"an event of {len(encoded)} bytes: the longest has {MAX_EVENT}")
-        check(encoded, Limits(MAX_EVENT))
+        check(encoded, _LIMITS)
         self._serial += 1
         self._store.add_publication(self._serial, encoded, self._clock.epoch + now)
+        along()
         self._facts.published(now, publication)
         self.counters["published"] += 1
         self._hand_over(self._serial, publication, len(encoded), now)
         self._store.then(lambda problem: told(event.id, problem))
+
+    @property
+    def takes_lifetimes(self) -> bool:
+        return "lifetimes" in self._entry.understands
+
+    def _context(self, text: str | None) -> Context | None:
+        return None if text is None else parse_context(text, self.port.here(self._clock.now()))
 
     def _refuse_unsupported(self, wanted: Publication | Subscription) -> None:
         for refusal in self._entry.refusals(wanted, self.broker.params):
@@ -309,6 +323,7 @@ class Host:
             left = publication.lifetime - max(0, self._clock.now() - published)
             publication = msgspec.structs.replace(publication, lifetime=max(0, left))
         self._under_way[serial] = size
+        self._under_way_bytes += size
         promise = Promise(lambda: self._handed_over(serial))
 
         def publish(now: Time, publication: Publication) -> None:
@@ -324,7 +339,7 @@ class Host:
 
     def _handed_over(self, serial: int) -> None:
         self._handed.append(serial)
-        del self._under_way[serial]
+        self._under_way_bytes -= self._under_way.pop(serial)
         if self._waiting and self._taking is None:
             # Not from here: this may be called while another publication is being accepted.
             self._taking = asyncio.get_running_loop().call_soon(self._take_waiting)
@@ -332,7 +347,7 @@ class Host:
     async def subscribe(self, request: SubscribeRequest) -> Mailbox:
         """A mailbox that fills from now on. An existing durable subscription continues, with the events that wait."""
         wanted, number, durable = parse_filter(request.filter), request.id, request.durable
-        contexts = _context(request.interest), _context(request.publication_domain)
+        contexts = self._context(request.interest), self._context(request.publication_domain)
         if durable and number is None:
             raise ContentError("a durable subscription needs an id, to be found by again")
         if number is not None and not 0 <= number < 2**63:
@@ -490,10 +505,6 @@ def _readable(publications: Iterable[StoredPublication]) -> Iterator[tuple[Store
             yield stored, _PUBLICATION.decode(stored.publication)
         except ContentError as problem:
             log.error("a stored publication cannot be used", serial=stored.serial, reason=str(problem))
-
-
-def _context(text: str | None) -> Context | None:
-    return None if text is None else parse_context(text)
 
 
 def _wants(subscription: Subscription) -> tuple[Filter, Context | None, Context | None]:

@@ -71,10 +71,10 @@ class Introductions:
         rng: Random,
         *,
         send: Callable[[Node | None, Introduction], None],
-        judge: Callable[[Node, Message], None],
+        judge: Callable[[Node, Message, int], None],
     ) -> None:
-        """`send` sends to a neighbour, or to all; `judge` gets a message that need not wait any more, and its
-        sender."""
+        """`send` sends to a neighbour, or to all; `judge` gets a message that need not wait any more, its sender and
+        its size."""
         self._authors = authors
         self._agenda = agenda
         self._rng = rng
@@ -155,7 +155,7 @@ class Introductions:
     def wait(self, now: Time, sender: Node, message: Message, size: int, authors: tuple[Node, ...]) -> None:
         """Keeps a message until these authors of events in it are known."""
         if len(self._waiting) >= MAX_WAITING or self._waiting_bytes + size > MAX_WAITING_BYTES:
-            self._judge(sender, message)
+            self._judge(sender, message, size)
             return
         self._waiting.append(_Waiting(sender, message, size, authors, now + PATIENCE))
         self._waiting_bytes += size
@@ -176,7 +176,7 @@ class Introductions:
 
     def _take_up(self, one: _Waiting) -> None:
         self._waiting_bytes -= one.size
-        self._judge(one.sender, one.message)
+        self._judge(one.sender, one.message, one.size)
 
     def _made(self, certificates: tuple[Certificate, ...], asked: tuple[Node, ...] = ()) -> Introduction:
         return Introduction(self._authors.revocations.number, certificates, asked)

@@ -11,7 +11,8 @@ The rules this file owns:
 * A listener is told how many events were dropped before it gets the next one.
 * An event of a durable subscription that could not be sent remains the next. If the node is killed after an event was
   sent and before that was recorded, it is sent again; a listener that says which number it last received (`forget`)
-  gets each event exactly once.
+  gets each event exactly once. A listener that polls gets `upcoming` events, which stay until it says so; one that
+  acknowledges events (MQTT) takes them, and they stay until it has.
 """
 
 import asyncio
@@ -171,6 +172,7 @@ class Mailbox:
         self._pool = pool
         self._waiting: deque[Delivery] = deque()
         self._news = asyncio.Event()
+        self._notify: Callable[[], None] = self._news.set
 
     def __len__(self) -> int:
         return len(self._waiting)
@@ -182,7 +184,7 @@ class Mailbox:
         self.bytes += delivery.size + OVERHEAD
         while len(waiting) > MAX_EVENTS or (self.bytes > MAX_BYTES and len(waiting) > 1):
             self.leave_out()
-        self._news.set()
+        self._notify()
 
     def leave_out(self) -> None:
         """Drops the oldest event."""
@@ -193,7 +195,7 @@ class Mailbox:
     def end(self) -> None:
         """No more events will come; the listener still gets those that wait."""
         self.ended = True
-        self._news.set()
+        self._notify()
         if not self.listening:
             self.clear()
 
@@ -208,14 +210,30 @@ class Mailbox:
         while self._waiting:
             self._let_go(self._waiting.popleft())
 
+    async def filled(self) -> None:
+        """Waits until there is an event, or no more will come."""
+        while not self._waiting and not self.ended:
+            self._news.clear()
+            await self._news.wait()
+
+    async def upcoming(self, most: int, size: int) -> list[bytes]:
+        """The oldest events, at most so many and about so many bytes; they stay here until `forget`."""
+        found: list[bytes] = []
+        for delivery in list(self._waiting)[:most]:
+            packed = await self._pool.packed(delivery)
+            if packed is not None:
+                found.append(packed)
+                size -= len(packed)
+            if size <= 0:
+                break
+        return found
+
     async def pass_on(self, send: Callable[[int, bytes], Awaitable[None]]) -> bool:
         """Sends the next event, with how many were dropped before it; returns False at the end. An event that could not
         be sent remains the next."""
-        while not self._waiting:
-            if self.ended:
-                return False
-            self._news.clear()
-            await self._news.wait()
+        await self.filled()
+        if not self._waiting:
+            return False
         delivery = self._waiting.popleft()
         missed, self.missed = self.missed, 0
         try:
@@ -224,16 +242,32 @@ class Mailbox:
                 await send(missed, packed)
         except BaseException:
             self.missed += missed
-            if self.ended:
-                self._let_go(delivery)
-            else:
-                self._waiting.appendleft(delivery)
+            self.give_back(delivery)
             raise
         if packed is None:
             self.missed += missed + 1
             self.missed_in_all += 1
         self._let_go(delivery)
         return True
+
+    def watch(self, call: Callable[[], None] | None) -> None:
+        """From now on `call` is called when there is an event to take; None: `pass_on` waits for it."""
+        self._notify = self._news.set if call is None else call
+
+    def take(self) -> Delivery | None:
+        """The next event, for a listener that acknowledges it: it stays in the store until it is `done`."""
+        return self._waiting.popleft() if self._waiting else None
+
+    def give_back(self, delivery: Delivery) -> None:
+        """An event that was taken and not acknowledged is the next again."""
+        if self.ended:
+            self._let_go(delivery)
+        else:
+            self._waiting.appendleft(delivery)
+
+    def done(self, delivery: Delivery) -> None:
+        """The listener has acknowledged an event that was taken."""
+        self._let_go(delivery)
 
     def _let_go(self, delivery: Delivery) -> None:
         self.bytes -= delivery.size + OVERHEAD

@@ -28,8 +28,10 @@ from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import Sealer, protocol_number
 from roamcast.live.link.link import Link, LinkSettings
 from roamcast.live.link.replay import Replay
+from roamcast.live.mqtt.server import MqttServer
+from roamcast.live.places import default_store, read_token
 from roamcast.live.senses import Senses
-from roamcast.live.settings import NodeSettings, default_store, parameters, read_token
+from roamcast.live.settings import NodeSettings, parameters
 from roamcast.live.store import Store, StoreError
 from roamcast.live.systemd import notify
 from roamcast.live.troubles import Troubles
@@ -53,12 +55,13 @@ class Node:
         self._members = self._read_members()
         self._token = self._read_token()
         self._tls = settings.tls()
-        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval)
+        self.senses = Senses(settings.here, settings.attributes, settings.sense_interval, settings.gpsd())
         self._link_settings = LinkSettings(
             port=settings.port, address=settings.address, interface=settings.interface, air=settings.air
         )
         self.failed: asyncio.Future[StoreError] | None = None
         self._closing = contextlib.AsyncExitStack()
+        self.mqtt: MqttServer | None = None
         self._acknowledgements = (0, 0)
         self._twins = 0
         self._troubles = Troubles()
@@ -87,6 +90,8 @@ class Node:
             self.authors.take_members(members)
             self.host.admission.greet(self.clock.now())
         self._control.change(token, tls)
+        if self.mqtt is not None:
+            self.mqtt.change(token, tls)
         log.info("reloaded", key=keys[0].fingerprint if keys else None)
 
     async def __aenter__(self) -> Self:
@@ -112,7 +117,12 @@ class Node:
         self.store.before_commit = self._before_commit
         self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
         self.facts = facts_of(
-            settings.facts, settings.node, self._entry, decisions=settings.decisions, limit=settings.facts_limit
+            settings.facts,
+            settings.node,
+            self._entry,
+            decisions=settings.decisions,
+            limit=settings.facts_limit,
+            epoch=self.clock.epoch,
         )
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
@@ -144,6 +154,11 @@ class Node:
         self.control = await self._control.open()
         self.gate = self._control.gate
         close_later(self._control.close)
+        address = settings.address_of_mqtt
+        if address is not None:
+            self.mqtt = MqttServer(self, address, self._token, self._tls)
+            await self.mqtt.open()
+            close_later(self.mqtt.close)
         await self.store.committed()
         log.info("ready", protocol=self.host.protocol, api=str(self.control), sealed=bool(self._keys))
 
@@ -300,6 +315,7 @@ class Node:
             "old_key": self._keys[1].fingerprint if len(self._keys) > 1 else None,
             "authors": None if self.authors is None else self.authors.status,
             "api": str(self.control),
+            "mqtt": None if self.mqtt is None else self.mqtt.status(),
             "here": self.senses.here,
             "attributes": dict(self.senses.attributes),
             "neighbours": [

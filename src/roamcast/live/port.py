@@ -185,14 +185,14 @@ class LivePort:
             return
         to, message, promise = flown
         kind, now = kind_of(type(message)), self._clock.now()
-        if datagrams:
+        if octets:
             self._facts.count(now, kind, message.cause, messages=1, packets=datagrams, bits=8 * octets)
         if not delivered:
-            # A message with no datagrams found the queue full. Losses are counted under no cause, as in the simulator.
-            self._facts.count(now, kind, 0, **{"unreachable" if to is not None and datagrams else "queue_full": 1})
+            # Without octets, a message found the queue full. Losses are counted under no cause, as in the simulator.
+            self._facts.count(now, kind, 0, **{"unreachable" if to is not None and octets else "queue_full": 1})
             if to is not None:
                 self._above.unreachable(to, message)
-        if promise is not None and (datagrams or not self.ending):
+        if promise is not None and (octets or not self.ending):
             promise.done()
         flight = self._bulks.pop(token, None)
         if flight is not None:

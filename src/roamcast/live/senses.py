@@ -1,9 +1,10 @@
-"""What a node knows about itself: its position and attributes, from a file, a command, or its API.
+"""What a node knows about itself: its position and attributes, from a file, a command, gpsd, or its API.
 
 A source is text: `file:PATH` (JSON, read periodically), `command:WORDS` (prints JSON), or `X,Y` for a position that
 never changes. A position is `[x, y]` or `{"x": …, "y": …}` in metres, or null for unknown; attributes are an object of
 strings, numbers and booleans. Without a source, the API sets the value. The broker gets the latest value that was
-read: if a source fails, that is logged and counted, and the value stays.
+read: if a source fails, that is logged and counted, and the value stays. gpsd (`gps.py`) gives the position and one
+attribute, `direction`, in degrees clockwise from north; what it does not know any more is unknown.
 """
 
 import asyncio
@@ -19,11 +20,14 @@ from typing import Any, Final
 from roamcast.content.event import Scalar, check_scalar, check_text
 from roamcast.errors import ConfigError, ContentError
 from roamcast.live import log
+from roamcast.live.gps import Gps
 
 MAX_BYTES: Final = 65536
 MAX_ATTRIBUTES: Final = 256
 PATIENCE: Final = 10.0
 """Seconds that a command may take."""
+
+DIRECTION: Final = "direction"
 
 Place = tuple[float, float]
 
@@ -55,10 +59,11 @@ def as_attributes(raw: Any) -> dict[str, Scalar]:  # noqa: ANN401  # JSON
 
 
 class Senses:
-    def __init__(self, here: str | None, attributes: str | None, interval: float) -> None:
+    def __init__(self, here: str | None, attributes: str | None, interval: float, gps: Gps | None = None) -> None:
         self._place: Place | None = None
         self._attributes: dict[str, Scalar] = {}
         self._interval = interval
+        self._gps = gps
         self._fixed = _fixed_place(here) if here is not None else None
         self._sources = {
             name: source for name, source in (("here", here), ("attributes", attributes)) if source is not None
@@ -70,7 +75,7 @@ class Senses:
                 also = ", or X,Y in metres" if name == "here" else ""
                 raise ConfigError(f"--{name} {source!r}: expected file:PATH or command:WORDS{also}")
         self._failing: dict[str, str] = {}
-        self.failures: Counter[str] = Counter()
+        self.failures: Counter[str] = Counter() if gps is None else gps.failures
         self._tasks: list[asyncio.Task[None]] = []
         self.on_change: Callable[[Mapping[str, Scalar]], None] = lambda attributes: None
         """Called with the node's attributes each time they are set or read."""
@@ -79,11 +84,12 @@ class Senses:
 
     @property
     def here(self) -> Place | None:
-        return self._place
+        return self._place if self._gps is None else self._gps.here(_now())
 
     @property
     def attributes(self) -> Mapping[str, Scalar]:
-        return self._attributes
+        direction = None if self._gps is None else self._gps.direction(_now())
+        return self._attributes if direction is None else {**self._attributes, DIRECTION: direction}
 
     def set_here(self, raw: Any) -> None:  # noqa: ANN401  # JSON
         self._refuse_if_sourced("here")
@@ -94,6 +100,8 @@ class Senses:
         self._take_attributes(raw)
 
     def _refuse_if_sourced(self, name: str) -> None:
+        if name == "here" and self._gps is not None:
+            raise ConfigError("here comes from gpsd on this node, and cannot be set")
         if name in self._sources:
             raise ConfigError(f"{name} comes from {self._sources[name]!r} on this node, and cannot be set")
 
@@ -101,6 +109,9 @@ class Senses:
 
     async def start(self) -> None:
         """Reads every source once, and periodically from then on."""
+        if self._gps is not None:
+            self._gps.on_fix = lambda: self.on_change(self.attributes)
+            self._tasks.append(asyncio.create_task(self._gps.run()))
         readers: dict[str, Callable[[Any], None]] = {"here": self._take_place, "attributes": self._take_attributes}
         for name, source in self._sources.items():
             if name == "here" and self._fixed is not None:
@@ -118,7 +129,7 @@ class Senses:
 
     def _take_attributes(self, raw: Any) -> None:  # noqa: ANN401  # JSON
         self._attributes = as_attributes(raw)
-        self.on_change(self._attributes)
+        self.on_change(self.attributes)
 
     async def _watch(self, name: str, source: str, take: Callable[[Any], None]) -> None:
         while True:
@@ -139,6 +150,10 @@ class Senses:
         else:
             if self._failing.pop(name, None) is not None:
                 log.info("a sense is back", sense=name, source=source)
+
+
+def _now() -> float:
+    return asyncio.get_running_loop().time()
 
 
 def _fixed_place(text: str) -> Place | None:

@@ -1,13 +1,10 @@
 """A node's settings, checked before anything is opened."""
 
-import os
-import socket
 import ssl
 from collections.abc import Iterable
 from dataclasses import dataclass, field
-from ipaddress import ip_address
 from pathlib import Path
-from typing import Any, Final, NamedTuple
+from typing import Any, Final
 
 import msgspec
 
@@ -16,117 +13,13 @@ from roamcast.config.values import typed_value
 from roamcast.content.event import MAX_NODE
 from roamcast.errors import ConfigError
 from roamcast.live.facts import DEFAULT_LIMIT
+from roamcast.live.gps import Gps, Origin
+from roamcast.live.places import Address, default_address, host_and_port
 from roamcast.live.store import Sync
 from roamcast.protocols.catalogue import find
 from roamcast.protocols.entry import Entry
 
 DEFAULT_PORT: Final = 47474
-API_VARIABLE: Final = "ROAMCAST_API"
-TOKEN_VARIABLE: Final = "ROAMCAST_TOKEN_FILE"
-CERTIFICATE_VARIABLE: Final = "ROAMCAST_TLS_CERT"
-_MIN_TOKEN: Final = 16
-_MAX_TOKEN: Final = 1024
-
-
-class Address(NamedTuple):
-    """Where the API of a node is: a host and a port, or the path of a Unix socket."""
-
-    host: str
-    port: int
-    path: str = ""
-
-    @classmethod
-    def parse(cls, text: str) -> "Address":
-        if text.startswith("unix:"):
-            if not text.removeprefix("unix:"):
-                raise ConfigError(f"address {text!r}: expected unix:PATH")
-            return cls("", 0, text.removeprefix("unix:"))
-        return cls(*host_and_port(text, "address"))
-
-    @property
-    def local(self) -> bool:
-        """Whether only this machine can reach it."""
-        if self.path or self.host == "localhost":
-            return True
-        try:
-            return ip_address(self.host).is_loopback
-        except ValueError:
-            return False
-
-    def __str__(self) -> str:
-        if self.path:
-            return f"unix:{self.path}"
-        return f"[{self.host}]:{self.port}" if ":" in self.host else f"{self.host}:{self.port}"
-
-
-def host_and_port(text: str, what: str) -> tuple[str, int]:
-    """Parses `HOST:PORT`; an IPv6 address is in brackets."""
-    host, colon, port = text.rpartition(":")
-    host = host.removeprefix("[").removesuffix("]") if host.startswith("[") else host
-    if not colon or not host or not port.isascii() or not port.isdigit() or int(port) > 65535:
-        raise ConfigError(f"{what} {text!r}: expected HOST:PORT, such as 127.0.0.1:47475")
-    return host, int(port)
-
-
-def _state_folder() -> Path:
-    """The same place, wherever a node is started from."""
-    if "STATE_DIRECTORY" in os.environ:  # set by systemd
-        return Path(os.environ["STATE_DIRECTORY"])
-    return Path(os.environ.get("XDG_STATE_HOME") or Path.home() / ".local" / "state") / "roamcast"
-
-
-def default_store(node: int) -> Path:
-    """The default path of a node's store."""
-    return _state_folder() / f"node-{node}.store"
-
-
-def default_address(node: int) -> Address:
-    """The default address of a node's API: a Unix socket beside the default store."""
-    return Address("", 0, str(_state_folder() / f"node-{node}.socket"))
-
-
-def find_address() -> Address:
-    """The API address of the one node that this user runs on this machine at its default address."""
-    running = [path for path in sorted(_state_folder().glob("node-*.socket")) if answers(path)]
-    if len(running) == 1:
-        return Address("", 0, str(running[0]))
-    if running:
-        numbers = ", ".join(path.stem.removeprefix("node-") for path in running)
-        raise ConfigError(f"several nodes run here: {numbers}; say which one with --node NUMBER")
-    raise ConfigError(
-        f"no node answers in {_state_folder()}: start one with 'roamcast node', or say where it is with --api or "
-        f"{API_VARIABLE}"
-    )
-
-
-def answers(path: Path) -> bool:
-    """Whether a process listens on a Unix socket."""
-    with socket.socket(socket.AF_UNIX) as probe:
-        try:
-            probe.connect(str(path))
-        except OSError:
-            return False
-        return True
-
-
-def read_token(path: Path) -> str:
-    """The one line of a token file."""
-    try:
-        with path.open("rb") as file:
-            mode = os.fstat(file.fileno()).st_mode
-            text = file.read(_MAX_TOKEN + 1).decode("ascii").strip()
-    except OSError as problem:
-        raise ConfigError(f"{path}: the token cannot be read: {problem.strerror}") from None
-    except UnicodeDecodeError:
-        text = ""
-    if mode & 0o007:
-        raise ConfigError(f"{path}: the token is open to every user of this machine; close it with: chmod 600 {path}")
-    if not _MIN_TOKEN <= len(text) <= _MAX_TOKEN or not text.isprintable() or " " in text:
-        raise ConfigError(
-            f"{path}: a token is one line of {_MIN_TOKEN} to {_MAX_TOKEN} visible ASCII characters; make one "
-            f"with: (umask 077; openssl rand -hex 32 > {path})"
-        )
-    return text
 
 
 def parameters(entry: Entry, changes: Iterable[str]) -> msgspec.Struct:
@@ -172,6 +65,8 @@ class NodeSettings:
     """Where every datagram goes instead: an ether."""
     control: str | None = None
     """Where the API is; None: `default_address`."""
+    mqtt: str | None = None
+    """Where MQTT is spoken; None: nowhere."""
     token_file: Path | None = None
     tls_cert: Path | None = None
     tls_key: Path | None = None
@@ -189,6 +84,10 @@ class NodeSettings:
     attributes: str | None = None
     """The source of the attributes; see `senses.py`."""
     sense_interval: float = 5.0
+    gps: str | None = None
+    """Where gpsd is, `HOST:PORT`; None: the position comes from elsewhere."""
+    origin: str | None = None
+    """Where x and y are 0: `LAT,LON`, in degrees."""
     folder: Path = field(default_factory=Path)
     """Where the path of a protocol of your own (`file.py:name`) starts."""
 
@@ -206,24 +105,34 @@ class NodeSettings:
             raise ConfigError("--key and --insecure exclude each other: with a key every frame is sealed")
         if self.unsigned and self.members is not None:
             raise ConfigError("--unsigned cannot be combined with --members: nothing is checked without signatures")
+        if (self.gps is None) != (self.origin is None):
+            raise ConfigError("--gps and --origin LAT,LON go together: positions are in metres from the origin")
+        if self.gps is not None and self.here is not None:
+            raise ConfigError("--gps cannot be combined with --here: the position comes from gpsd")
         self._check_api()
 
     def _check_api(self) -> None:
         if (self.tls_cert is None) != (self.tls_key is None):
             raise ConfigError("--tls-cert and --tls-key go together: a certificate and its private key")
-        if self.tls_cert is not None and self.address_of_api.path:
+        addresses = {"--api": self.address_of_api} | ({"--mqtt": self.address_of_mqtt} if self.address_of_mqtt else {})
+        if self.tls_cert is not None and all(address.path for address in addresses.values()):
             raise ConfigError("--tls-cert is for an --api HOST:PORT: a Unix socket does not leave the machine")
         needed = {"--token-file FILE": self.token_file, "--tls-cert FILE --tls-key FILE": self.tls_cert}
         missing = [option for option, given in needed.items() if given is None]
-        if missing and not self.address_of_api.local:
-            raise ConfigError(
-                f"--api {self.control}: other machines can reach this address, so it needs {' and '.join(missing)}; "
-                "or use a loopback address or unix:PATH"
-            )
+        for option, address in addresses.items():
+            if missing and not address.local:
+                raise ConfigError(
+                    f"{option} {address}: other machines can reach this address, so it needs {' and '.join(missing)}; "
+                    "or use a loopback address or unix:PATH"
+                )
 
     @property
     def address_of_api(self) -> Address:
         return default_address(self.node) if self.control is None else Address.parse(self.control)
+
+    @property
+    def address_of_mqtt(self) -> Address | None:
+        return None if self.mqtt is None else Address.parse(self.mqtt)
 
     def tls(self) -> ssl.SSLContext | None:
         """The TLS context of the API, or None."""
@@ -238,6 +147,12 @@ class NodeSettings:
                 f"{problem.strerror or problem}"
             ) from None
         return context
+
+    def gpsd(self) -> Gps | None:
+        """The connection to gpsd, or None."""
+        if self.gps is None or self.origin is None:
+            return None
+        return Gps(host_and_port(self.gps, "--gps"), Origin.parse(self.origin))
 
     def entry(self) -> Entry:
         """The protocol's entry. Raises if it needs settings that are missing."""

@@ -53,6 +53,15 @@ class Signatures:
         body = msgspec.structs.replace(body, signature=signature)
         return msgspec.structs.replace(prepared, event=msgspec.structs.replace(event, body=body))
 
+    def remembers(self, event: Event) -> bool:
+        """Whether an event needs no check: it was checked, or there is nothing to check it with."""
+        signed, key = event.signed, self._authors.key(event.author)
+        return (
+            signed is None
+            or key is None
+            or _token(key.octets, signed.signature, self._statement(event, signed)) in self._checked
+        )
+
     def check(self, event: Event) -> Verdict:
         signed = event.signed
         if signed is None or len(signed.signature) != SIGNATURE or (signed.root and signed.payload):

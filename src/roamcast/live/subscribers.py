@@ -8,7 +8,7 @@ from roamcast.content.subscription import Subscription
 from roamcast.content.widening import is_widened
 from roamcast.errors import RoamcastError
 from roamcast.live.admission import Authorship
-from roamcast.live.control_messages import EventForm, SubscriberMessage
+from roamcast.live.control_messages import DeliveredEvent, SubscriberMessage
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 
 MAX_SUBSCRIPTIONS: Final = 1024
@@ -81,7 +81,7 @@ class Subscribers:
         """The deliveries of an event; those for durable subscriptions are queued for the store."""
         author, verified, published = authorship
         message = SubscriberMessage(
-            event=EventForm.of(event), hops=hops, via=via, author=author, verified=verified, published=published
+            event=DeliveredEvent.of(event), hops=hops, via=via, author=author, verified=verified, published=published
         )
         boxes = [self._mailboxes[number] for number in subscriptions if number in self._mailboxes]
         durable = tuple(box.subscription.id for box in boxes if box.durable)

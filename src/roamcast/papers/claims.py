@@ -6,6 +6,7 @@ point of its curve or at all of them.
 """
 
 import math
+import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
@@ -192,5 +193,8 @@ def _problems(claim: Claim) -> Iterator[str]:
         yield "it has more than one main point"
     if claim.tested and not claim.explanation:
         yield "there is no explanation that could have been tested"
+    for number in map(int, re.findall(r"\{(\d+)\}", claim.explanation)):
+        if not 1 <= number <= len(claim.checks):
+            yield f"the explanation has {{{number}}}, and the claim {len(claim.checks)} checks"
     if claim.checks and not any(check.judged for check in claim.checks):
         yield "none of its checks is judged"

@@ -31,7 +31,7 @@ class Decided:
         """The latest verdict of each claim; final if it is decided."""
         self._seeds: dict[str, int] = {}
 
-    def check(self, measures: Collection[str]) -> None:
+    def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         """Nothing to check: claims whose measures are missing say so in their verdicts."""
 
     def waiting(

@@ -1,13 +1,18 @@
 """The verdicts on a claim and its checks, as in `claims.json`.
 
-The rule this file owns: the verdict is strict, one check that does not hold decides. To show how much of a claim
-survives, it also has how many checks hold, the outcome of the paper's main point, and by how much the checks that do
-not hold miss.
+The rules this file owns:
+
+* The verdict is strict, one check that does not hold decides. To show how much of a claim survives, it also has how
+  many checks hold, the outcome of the paper's main point, and by how much the checks that do not hold miss.
+* A main point *holds under another reading* if it does not hold, but does where a supposed cause is removed.
+* An explanation has no results by hand: `{3}` in it is what the claim's third check measured.
 """
 
+import re
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Literal
+from typing import Final, Literal
 
 import msgspec
 
@@ -53,6 +58,46 @@ class JudgedClaim(msgspec.Struct, frozen=True):
     main: Word | None = None
     """The verdict on the paper's main point."""
     checks: list[JudgedCheck] = []
+
+
+OTHER_READING: Final = "under another reading"
+
+
+def main_point(claim: JudgedClaim) -> str | None:
+    """The verdict on the main point, or that it holds under another reading; None if there is nothing to measure."""
+    if claim.main is None or claim.main == "holds":
+        return claim.main
+    main = next((check for check in claim.checks if check.main), None)
+    others = [check for check in claim.checks if main is not None and check.says == main.says]
+    return OTHER_READING if any(check.explains.startswith("explained by") for check in others) else claim.main
+
+
+def main_points(claims: Iterable[JudgedClaim]) -> str:
+    """Which main points hold: `5 of 8 main points hold (H1, …); 1 holds under another reading (H2); …`."""
+    found: dict[str, list[str]] = {}
+    for claim in claims:
+        if (point := main_point(claim)) is not None:
+            found.setdefault(point, []).append(claim.id)
+    count = sum(map(len, found.values()))
+    held = found.get("holds", [])
+    parts = [f"{len(held)} of {count} main points hold" + (f" ({', '.join(held)})" if held else "")]
+    for point, (one, several) in _POINTS.items():
+        if ids := found.get(point):
+            parts.append(f"{len(ids)} {one if len(ids) == 1 else several} ({', '.join(ids)})")
+    return "; ".join(parts)
+
+
+_POINTS: Final = {
+    OTHER_READING: ("holds under another reading", "hold under another reading"),
+    "does not hold": ("does not", "do not"),
+    "inconclusive": ("is not decided", "are not decided"),
+    "not measured": ("was not measured", "were not measured"),
+}
+
+
+def filled(text: str, measured: Mapping[int, str]) -> str:
+    """An explanation with what the checks measured, by their numbers from 1."""
+    return re.sub(r"\{(\d+)\}", lambda found: measured.get(int(found[1])) or "not measured", text)
 
 
 def read_claims(out: Path) -> list[JudgedClaim]:
@@ -124,7 +169,9 @@ class Verdict:
             main=self.main.outcome.value if self.main else None,
             measured="; ".join(map(_in_words, checks)),
             reading=claim.reading,
-            explanation=claim.explanation,
+            explanation=filled(
+                claim.explanation, {number: check.measured for number, check in enumerate(self.checks, 1)}
+            ),
             tested=claim.tested or any(check.cause for check in checks) if claim.explanation else None,
             checks=[check.record() for check in checks],
         )

@@ -133,13 +133,7 @@ class _Measuring:
             "families": pa.array((todo[run] for _, run in order), pa.list_(pa.int32())),
         }
         each = partial(_measure_all, self._store, Stored(self._store).stamp, _portable(families))
-        return self._in_tasks(pa.table(work), len(tasks), each, RUN_MEASURES_ARROW)
-
-    def _in_tasks(self, work: pa.Table, tasks: int, each: Callable[..., Any], schema: pa.Schema) -> pa.Table:
-        """What `each` makes of the rows of each task, which the column `task` numbers."""
-        # In one chunk: with an empty first one, Spark has found no rows at all.
-        frame = self._spark.createDataFrame(work.combine_chunks()).repartitionById(tasks, "task")
-        return frame.mapInArrow(each, spark_schema(schema)).toArrow().cast(schema)
+        return mapped(self._spark, pa.table(work), len(tasks), each, RUN_MEASURES_ARROW)
 
     def _over_all(self, way: OverAllRuns) -> pa.Table:
         """A row for each run, null if the measure gives none."""
@@ -172,7 +166,7 @@ class _Measuring:
             same = pa.array(map(without_seed, self._planned["scenario"].to_pylist()), pa.string())
             plan = plan.append_column("same", same.dictionary_encode().indices)
         each = partial(_across_seeds, plan, [(pool.measure.name, pool.part, pool.whole) for pool in pools], floors)
-        return self._in_tasks(work, tasks, each, ACROSS_RUNS_ARROW)
+        return mapped(self._spark, work, tasks, each, ACROSS_RUNS_ARROW)
 
     def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
         """Writes a table whole or not at all, in an order that does not depend on Spark."""
@@ -193,6 +187,13 @@ def without_seed(scenario: str) -> str:
 
 
 # --- Tasks ----------------------------------------------------------------------------------------------------------
+
+
+def mapped(spark: SparkSession, work: pa.Table, tasks: int, each: Callable[..., Any], schema: pa.Schema) -> pa.Table:
+    """What `each` makes of the rows of each task, which the column `task` numbers."""
+    # In one chunk: with an empty first one, Spark has found no rows at all.
+    frame = spark.createDataFrame(work.combine_chunks()).repartitionById(tasks, "task")
+    return frame.mapInArrow(each, spark_schema(schema)).toArrow().cast(schema)
 
 
 def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) -> list[list[str]]:

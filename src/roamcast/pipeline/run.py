@@ -46,7 +46,7 @@ def run_campaign(
     experiments = with_measures(experiments)
     planned, wanted = planned or plan(experiments), wanted_measures(experiments)
     if goal is not None:
-        goal.check(wanted or list(CATALOGUE))
+        goal.check(wanted or list(CATALOGUE), {variant.name for one in experiments for variant in one.variants})
     with contextlib.ExitStack() as undo:
         started = [] if spark is None else [spark]
 

@@ -26,12 +26,10 @@ from pyspark.sql import SparkSession
 from roamcast.campaign.define.limits import Limits
 from roamcast.campaign.define.plan import CampaignError, Plan, Run
 from roamcast.campaign.folder.claim import TEMPORARY, claimed, clear, token_in, write_tables, writing
-from roamcast.campaign.folder.layout import (
-    done_file,
-)
+from roamcast.campaign.folder.layout import done_file, write_plan
 from roamcast.campaign.folder.packs import in_packs, pack
 from roamcast.campaign.folder.run_file import Damaged
-from roamcast.campaign.folder.schemas import FAILED
+from roamcast.campaign.folder.schemas import FAILED, RUNS_ARROW
 from roamcast.campaign.folder.survey import look
 from roamcast.campaign.progress import OnProgress, State, time_left
 from roamcast.pipeline import SIMULATES
@@ -78,6 +76,7 @@ def simulate(
             with token_in(out) as token:
                 if todo:
                     plan.sources.store(out)
+                    write_plan(out, pa.Table.from_pylist(plan.rows, RUNS_ARROW))
                     _Campaign(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
                 survey = look(plan, out)
                 _pack(context_of(spark), out, token, survey.waiting)

@@ -5,36 +5,53 @@
 * in a file: `path/to/file.py:name`, where `name` is an `Entry`; the path is relative to the scenario's folder.
 """
 
+import importlib
 import importlib.metadata
+from collections.abc import Iterator, Mapping
 from pathlib import Path
 from typing import Final
 
 from roamcast.config.errors import nearest
 from roamcast.outside import from_file, is_file_name
-from roamcast.protocols import counter, flooding, gossip, hint
-from roamcast.protocols.context import broker as context
 from roamcast.protocols.entry import Entry, ProtocolError
-from roamcast.protocols.odmrp import broker as odmrp
-from roamcast.protocols.opportunistic import broker as opportunistic
-from roamcast.protocols.roam import broker as roam
-from roamcast.protocols.tree import broker as tree
 
 GROUP: Final = "roamcast.protocols"
 
 
-_OURS: Final = (
-    flooding.ENTRY,
-    gossip.ENTRY,
-    counter.ENTRY,
-    hint.ENTRY,
-    tree.MAODV,
-    tree.COMAN,
-    opportunistic.ENTRY,
-    odmrp.ENTRY,
-    context.ENTRY,
-    roam.ENTRY,
-)
-CATALOGUE: Final = {entry.name: entry for entry in _OURS}
+_OURS: Final = {
+    "flooding": "flooding:ENTRY",
+    "gossip": "gossip:ENTRY",
+    "counter": "counter:ENTRY",
+    "hint": "hint:ENTRY",
+    "maodv": "tree.broker:MAODV",
+    "coman": "tree.broker:COMAN",
+    "opportunistic": "opportunistic.broker:ENTRY",
+    "odmrp": "odmrp.broker:ENTRY",
+    "context": "context.broker:ENTRY",
+    "roam": "roam.broker:ENTRY",
+}
+"""The module of each of our protocols, and the name of its entry there."""
+
+
+class Catalogue(Mapping[str, Entry]):
+    """Our protocols by name. A protocol is imported when it is first asked for: a node runs one of them."""
+
+    def __getitem__(self, name: str) -> Entry:
+        module, _, entry = _OURS[name].partition(":")
+        found: Entry = getattr(importlib.import_module(f"roamcast.protocols.{module}"), entry)
+        return found
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(_OURS)
+
+    def __len__(self) -> int:
+        return len(_OURS)
+
+    def __contains__(self, name: object) -> bool:
+        return name in _OURS
+
+
+CATALOGUE: Final = Catalogue()
 
 
 def known() -> list[str]:

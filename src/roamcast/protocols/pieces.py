@@ -97,6 +97,13 @@ class Partial(Generic[W]):
             pieces.append(self.octets[len(pieces)])
         return b"".join(pieces)
 
+    def part(self, start: int, end: int) -> bytes:
+        """The bytes from `start` to `end`, whose pieces are here and came as bytes."""
+        size = self.cut.size
+        first = start // size
+        joined = b"".join(self.octets[number] for number in range(first, -(-end // size)))
+        return joined[start - first * size : end - first * size]
+
     @property
     def cost(self) -> int:
         """Bytes that it takes; shared pieces count as much as on a device."""

@@ -6,7 +6,6 @@
 import os
 import re
 import shutil
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -14,30 +13,31 @@ from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.errors import RoamcastError
 from roamcast.files import swap_in
 from roamcast.report import tables
-from roamcast.report.answer import answer
+from roamcast.report.answer import Answer, answer, lead
 from roamcast.report.causes import Causes, causes_of
 from roamcast.report.chart import Chart, all_charts, curves_of, x_values
+from roamcast.report.compare import Comparison, compare, contrast_rows
 from roamcast.report.ending import cut_short
 from roamcast.report.find import find_figure
 from roamcast.report.page import page
-from roamcast.report.plans import question, single_questions
+from roamcast.report.plans import asked, question
 from roamcast.report.section import DrawnCauses, DrawnExperiment, DrawnFigure
 from roamcast.report.sketch import sketch_of
 from roamcast.report.source import ReportData, read_report_data
+from roamcast.report.winners import winners
 from roamcast.storage import Store
 
-__all__ = ["answers", "draw", "write_report"]
+__all__ = ["answers", "answers_of", "draw", "write_report"]
 
 
-def answers(out: Path) -> list[str]:
-    """A campaign's results in words: a few sentences for each figure that it asks for."""
-    results = read_report_data(out)
-    found = []
-    for experiment, charts in all_charts(results):
-        asked = [question(experiment, chart.plan, results, chart.x_values) for chart in charts if not chart.plan.minor]
-        asked += [] if charts else single_questions(experiment, results)
-        found += [answer(one, results.curves) for one in asked]
-    return [text for text in found if text]
+def answers(out: Path) -> list[Answer]:
+    """A campaign's results in words: the answer of each experiment."""
+    return answers_of(read_report_data(out))
+
+
+def answers_of(results: ReportData) -> list[Answer]:
+    found = (answer(asked(experiment, results), results.curves) for experiment in results.campaign.experiments)
+    return [one for one in found if one is not None]
 
 
 def draw(out: Path, figure: str) -> str:
@@ -85,20 +85,20 @@ class _Writer:
         (self.folder / "index.html").write_text(text, encoding="utf-8")
 
     def _experiment(self, experiment: ReportedExperiment, charts: list[Chart]) -> DrawnExperiment:
-        rows, paired = (
-            [row for row in of if row.experiment == experiment.name and experiment.wants(row.measure)]
-            for of in (self.results.rows, self.results.paired)
-        )
+        rows = [row for row in self.results.rows if row.experiment == experiment.name and experiment.wants(row.measure)]
+        measures = dict.fromkeys(row.measure for row in rows)
+        paired = [row for name in measures for row in contrast_rows(self._compared(experiment, name))]
         files = {"All measures as CSV": self._data(experiment.name, tables.rows_csv(experiment, rows))}
         if paired:
             text = tables.rows_csv(experiment, paired)
-            files["Paired differences as CSV"] = self._data(f"{experiment.name}-paired", text)
+            files["Comparisons as CSV"] = self._data(f"{experiment.name}-paired", text)
         return DrawnExperiment(
             experiment,
             [self._figure(experiment, chart) for chart in charts],
             rows,
             files,
-            answers=[] if charts else list(self._single_answers(experiment)),
+            answer=answer(asked(experiment, self.results), self.results.curves),
+            winners=winners(asked(experiment, self.results), self.results.curves),
             causes=self._causes(experiment),
             sketch=sketch_of(self.out, experiment, self.store),
             warnings=cut_short(self.out, experiment, self.results.rows),
@@ -108,25 +108,27 @@ class _Writer:
         found = causes_of(experiment, self.results.rows)
         return None if found is None else DrawnCauses(found, self._drawn(f"{experiment.name}-causes", found))
 
-    def _single_answers(self, experiment: ReportedExperiment) -> Iterator[str]:
-        for asked in single_questions(experiment, self.results):
-            if text := answer(asked, self.results.curves):
-                yield text
-
     def _figure(self, experiment: ReportedExperiment, chart: Chart) -> DrawnFigure:
         plan, name = chart.plan, f"{experiment.name}-{chart.plan.id}"
-        wanted = (experiment.name, plan.y, plan.against or experiment.baseline)
-        paired = [row for row in self.results.paired if (row.experiment, row.measure, row.baseline) == wanted]
+        found = self._compared(experiment, plan.y)
+        baseline = plan.against or experiment.baseline
+        paired = [row for row in contrast_rows(found) if row.baseline == baseline]
         files = {}
         if chart.curves and not plan.minor:
             files = {"CSV": self._data(name, tables.rows_csv(experiment, chart.rows)), **self._drawn(name, chart)}
         return DrawnFigure(
             chart,
             f"figure-{self._free(name, 'anchors')}",
-            answer(question(experiment, plan, self.results, chart.x_values), self.results.curves),
+            lead(found) if found.standings and found.seeds > 1 else "",
             files,
             tuple(curves_of(experiment, plan.x, x_values(experiment, plan.x, paired), paired)),
+            str(self.out),
         )
+
+    def _compared(self, experiment: ReportedExperiment, measure: str) -> Comparison:
+        """The comparison in a measure, at the level of the answer if it is one of its goals."""
+        goals = {one.about.name: one for one in asked(experiment, self.results).goals}
+        return compare(goals.get(measure) or question(experiment, measure, self.results), self.results.curves)
 
     def _drawn(self, name: str, drawn: Chart | Causes) -> dict[str, str]:
         from roamcast.report.paper import save

@@ -1,260 +1,393 @@
-"""The answer of a figure in words: how the variants compare, who leads where, and what the seeds do not decide.
+"""The answer of an experiment in words: one sentence that a person can repeat, then at most five lines.
 
-The rule this file owns: a sentence claims only what `compare.py` found. It states an order only if that is decided;
-otherwise it says that the seeds are too few.
+The rules this file owns:
+
+* The sentence says what is best, where, by how much and how sure, in at most `MOST_WORDS` words. The lines say where
+  another variant is best, who leads in each goal, what has no value, and how many seeds would decide what is open.
+* Words claim only what `compare.py` is sure of, and their numbers come from the same intervals.
+* Sizes have two digits: nobody acts on a third.
 """
 
-import itertools
 import math
+import re
+import shlex
+from collections import Counter
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import replace
-from typing import Any, Final
+from dataclasses import dataclass
+from typing import Final, NamedTuple, TypeVar
 
-from roamcast.report.compare import Compared, Difference, FigureComparison, Lead, Question, compare, ends
-from roamcast.report.numbers import estimate, number, signed, value_text
+from roamcast.analysis.measures.measure import Measure
+from roamcast.campaign.decide.until import LAST_LOOK
+from roamcast.report.compare import Best, Comparison, Question, Standing, best, compare
+from roamcast.report.numbers import brief, value_text, within
+from roamcast.report.places import listed, where
 from roamcast.report.titles import first_upper
+from roamcast.statistics.contrast import Contrast
 from roamcast.statistics.curves import Curves
+from roamcast.statistics.intervals import LEVEL, Estimate
 
-_MANY: Final = 6
-"""Up to this many variants get a clause each."""
-_FEW: Final = 4
-"""Up to this many variants are named if none of them leads."""
+T = TypeVar("T")
 
-
-def answer(question: Question, curves: Curves) -> str:
-    """A few sentences; empty if nothing was measured."""
-    measured = [name for name in question.variants if curves.along(question.experiment, name, question.about.name)]
-    if not measured:
-        return ""
-    reference = question.reference if question.reference in measured else measured[0]
-    asked = replace(question, variants=tuple(measured), reference=reference)
-    return _alone(asked, ends(asked, curves)) if len(measured) == 1 else in_words(compare(asked, curves))
+MOST_WORDS: Final = 30
+MOST_LINES: Final = 5
+_FEW: Final = 3
+"""Up to this many candidates are named."""
+_SMALL: Final = 0.1
+"""Ratios below it are turned round: 40 times less, not 0.025 times."""
+_MOST_SEEDS: Final = 500
+"""What takes more seeds is as good as equal."""
 
 
-def in_words(found: FigureComparison) -> str:
-    """A comparison of two or more variants, as sentences."""
-    if found.seeds < 2:
-        return f"One seed decides nothing about {measure_name(found.question)}; --seeds gives more."
-    sentences = [*_overall(found), *_where(found)]
-    for before, at in itertools.pairwise(range(len(sentences))):
-        if _these(found) in sentences[before]:
-            sentences[at] = sentences[at].replace(_these(found), "they")
-    return " ".join(map(first_upper, sentences))
+@dataclass(frozen=True)
+class Asked:
+    """What an answer is about: the goals of an experiment, the first of which counts most."""
+
+    goals: tuple[Question, ...]
+    cost: int | None = None
+    """Which goal is the cost, if there is one."""
+    baseline: str | None = None
+    command: str = ""
+    """The command that runs the campaign."""
 
 
-def measure_name(question: Question) -> str:
-    return _short(question.about.title)
+class Answer(NamedTuple):
+    """The sentence, and the lines below it."""
+
+    sentence: str
+    lines: tuple[str, ...] = ()
+
+    def __str__(self) -> str:
+        return "\n".join((self.sentence, *self.lines))
+
+
+def answer(asked: Asked, curves: Curves) -> Answer | None:
+    """None if nothing was measured."""
+    goals = [compare(question, curves) for question in asked.goals]
+    if goals and goals[0].standings:
+        return _Words(asked, goals).answer()
+    changes = [text for question in asked.goals if (text := alone(question, curves))]
+    return Answer(changes[0], tuple(changes[1 : 1 + MOST_LINES])) if changes else None
+
+
+def measure_name(about: Measure) -> str:
+    """A measure's title without its unit."""
+    return about.title.partition(" (")[0]
 
 
 def quoted(name: str) -> str:
     """A variant's name in quotation marks where needed to show where it ends."""
-    return name if name.replace("-", "").replace("_", "").isalnum() else f"“{name}”"
+    return name if all(part.isalnum() for part in name.replace("_", "-").split("-")) else f"“{name}”"
 
 
-# --- Against the reference ------------------------------------------------------------------------------------------
-
-
-def _overall(found: FigureComparison) -> Iterator[str]:
-    """How each variant compares with the reference; the measure and the reference are named once."""
+def lead(found: Comparison) -> str:
+    """Who leads in a measure, and where: `Highest delivery: hint at every range, 0.12 ± 0.03 above gossip`."""
     question = found.question
-    told = [one for one in found.compared if one.difference.order]
-    same = [one for one in found.compared if one.difference.same]
-    rest = [one for one in found.compared if not (one.difference.order or one.difference.same)]
-    name, than = measure_name(question), quoted(question.reference)
-    over = _over(found)
-    if told:
-        outermost = _outermost(told)
-        named = next((index for index, one in enumerate(outermost) if _price(one)), 0)
-        parts = [_against(one, question, index == 0, index <= named) for index, one in enumerate(outermost)]
-        tail = f" ({len(told)} variants differ from it: these are the outermost)" if len(told) > _MANY else ""
-        yield f"{over}{'; '.join(parts)}{tail}."
-    if same:
-        yield f"with {_listed(quoted(one.variant) for one in same)}, {name} is the same as with {than} in every seed."
-    if rest:
-        shown = [f"{quoted(one.variant)}{_aside(one.difference)}" for one in rest]
-        if len(shown) > _MANY + 1:
-            shown[_MANY:] = [f"{len(shown) - _MANY} more"]
-        lead = "" if told else f"{over}in {name}, "
-        yield f"{lead}{_these(found)} are too few to tell {_listed(shown)} from {than}."
+    head = first_upper(f"{_extreme(question)} {measure_name(question.about)}")
+    led = _grouped((one.leader, one) for one in found.standings if one.leader is not None)
+    parts = [f"{quoted(who)}{_where(at, found)}, {_gap(at)}" for who, at in led.items()]
+    tied = _grouped((_names(one.candidates), one) for one in found.standings if one.tied)
+    parts += [f"{who} tie{_where(at, found)}" for who, at in tied.items()]
+    open_ = _grouped((either(one.candidates), one) for one in found.standings if one.leader is None and not one.tied)
+    parts += _not_decided(open_, found)
+    return f"{head}: {'; '.join(parts)}."
 
 
-def _outermost(told: Sequence[Compared]) -> list[Compared]:
-    """All, if there are few; else the lowest and the highest."""
-    if len(told) <= _MANY:
-        return list(told)
-    ordered = sorted(told, key=lambda one: one.difference.found.mean if one.difference.found else 0.0)
-    return [ordered[0], ordered[-1]]
-
-
-def _against(one: Compared, question: Question, first: bool, names_price: bool) -> str:
-    """Such as: with hint, overhead is 0.66 ± 0.04 of that with gossip, at 0.12 ± 0.05 more delivery."""
-    name, than = measure_name(question), quoted(question.reference)
-    begin = (
-        f"with {quoted(one.variant)}, {name}{',' if ',' in name else ''} is" if first else f"with {quoted(one.variant)}"
-    )
-    size = _size(one.difference)
-    if one.difference.ratio:
-        of = "times" if one.difference.order > 0 else "of"
-        text = f"{begin} {size} {of} {f'that with {than}' if first else 'it'}"
-    else:
-        way = "higher" if one.difference.order > 0 else "lower"
-        text = f"{begin} {size} {way}{f' than with {than}' if first else ''}"
-    return text + _paid(one, question, names_price)
-
-
-def _over(found: FigureComparison) -> str:
-    """What the means are over, if all are over the same places."""
-    question = found.question
-    places = {one.places for one in found.compared if one.difference.found is not None}
-    if len(places) > 1:
-        return f"averaged over the values of {_listed((question.axis, *question.others))} that both have, "
-    common = next(iter(places), ())
-    if len(common) > 1:
-        also = f" and over {_listed(question.others)}" if question.others else ""
-        return f"averaged over {question.axis} {_places(common, question.places)}{also}, "
-    at = f"at {question.axis} {_places(common, question.places)}, " if common and len(question.places) > 1 else ""
-    return at + (f"averaged over {_listed(question.others)}, " if question.others else "")
-
-
-def _price(one: Compared) -> Difference | None:
-    """The difference in the companion measure, such as delivery beside a cost, if there is one to report."""
-    return None if one.beside is None or one.beside.found is None or one.beside.same else one.beside
-
-
-def _paid(one: Compared, question: Question, named: bool) -> str:
-    """The price in words; the companion measure is named only the first time."""
-    if (price := _price(one)) is None:
-        return ""
-    name = _short(question.beside.title) if question.beside is not None and named else ""
-    if not price.order:
-        return f" ({name}{': ' if name else ''}{_found(price)}, not decided)"
-    return f", at {_size(price)} {'more' if price.order > 0 else 'less'} {name}".rstrip()
-
-
-def _size(difference: Difference) -> str:
-    """The size of a decided difference; the word beside it gives the direction."""
-    assert difference.found is not None
-    mean, low, high = difference.found
-    if difference.ratio or mean >= 0:
-        return estimate(mean, low, high)
-    return estimate(-mean, -high, -low)
-
-
-def _aside(difference: Difference) -> str:
-    """The estimate of an undecided difference."""
-    return " (too few common seeds)" if difference.found is None else f" ({_found(difference)})"
-
-
-def _found(difference: Difference) -> str:
-    assert difference.found is not None
-    mean, low, high = difference.found
-    text = estimate(mean, low, high) if math.isfinite(high - low) else f"{number(mean)} in every seed"
-    return f"{text} times" if difference.ratio else signed(text)
-
-
-# --- Who leads where ------------------------------------------------------------------------------------------------
-
-
-def _where(found: FigureComparison) -> Iterator[str]:
-    """First the places grouped by leader, then those without one."""
-    question = found.question
-    if len(found.leads) < 2 and len(question.variants) < 3:
-        return  # the comparison with the reference has said it
-    name = measure_name(question)
-    best = "lowest" if question.low_is_good else "highest"
-    by_leader: dict[str, list[Lead]] = {}
-    undecided: dict[tuple[str, ...], list[Lead]] = {}
-    shared: dict[tuple[str, ...], list[Lead]] = {}
-    for lead in found.leads:
-        if lead.leader is not None:
-            by_leader.setdefault(lead.leader, []).append(lead)
-        else:
-            between = tuple(sorted(lead.between, key=question.variants.index))
-            (shared if lead.same else undecided).setdefault(between, []).append(lead)
-    if by_leader:
-        parts = [f"with {quoted(who)}{_at(leads, found)}" for who, leads in by_leader.items()]
-        yield f"{name}{',' if ',' in name else ''} is {best} {_listed(parts)}."
-    for between, leads in shared.items():
-        names = _listed(map(quoted, between))
-        yield f"the {best} {name}{_at(leads, found)} is that of {names}, the same in every seed."
-    if undecided:
-        yield f"{_these(found)} are too few to say which is {best}{_open(undecided, found)}."
-
-
-def _open(undecided: Mapping[tuple[str, ...], Sequence[Lead]], found: FigureComparison) -> str:
-    """Where no variant leads, and which might: such as, at range 80 (flooding or hint) and at 120 (5 of 8 variants)."""
-    count = len(found.question.variants)
-    who = [
-        f"probably {quoted(between[0])}"
-        if len(between) == 1
-        else _listed(map(quoted, between), "or")
-        if len(between) <= _FEW
-        else f"{len(between)} of {count} variants"
-        for between in undecided
+def alone(question: Question, curves: Curves) -> str:
+    """For a single variant: how the measure changes from one end of its first axis to the other."""
+    points = [
+        point for name in question.variants for point in curves.along(question.experiment, name, question.about.name)
     ]
-    if len(found.leads) < 2:
-        return f": {who[0]}"
-    axis, all_places = found.question.axis, found.question.places
-    if len(undecided) == 1 and sum(map(len, undecided.values())) == len(found.leads) == len(all_places):
-        return f" at any value of {axis} ({who[0]})"
-    places = [_places([lead.place for lead in leads], all_places) for leads in undecided.values()]
-    first, *others = (f"{at} ({names})" for at, names in zip(places, who, strict=True))
-    return f" at {axis} {_listed([first, *(f'at {other}' for other in others)])}"
-
-
-def _at(leads: Sequence[Lead], found: FigureComparison) -> str:
-    """At which values of the axis; empty if there is only one."""
-    axis = found.question.axis
-    if len(found.leads) < 2:
+    if not question.axes or len(points) < 2:
         return ""
-    if len(leads) == len(found.leads) == len(found.question.places):
-        return f" at every value of {axis}"
-    return f" at {axis} {_places([lead.place for lead in leads], found.question.places)}"
+    axis, name = question.axes[0], measure_name(question.about)
+    first, last = points[0], points[-1]
+    ends = [value_text(point.axes.get(axis)) for point in (first, last)]
+    common = sorted(set(first.values) & set(last.values))
+    found = Contrast.of([(last.values[seed], first.values[seed]) for seed in common], question.about)
+    between = f"between {axis} {ends[0]} and {ends[1]}"
+    if found is None:
+        return first_upper(
+            f"{name} is {brief(first.mean)} at {axis} {ends[0]} and {brief(last.mean)} at {ends[1]}; one seed "
+            "is no evidence."
+        )
+    if found.same:
+        return first_upper(f"{name} is the same at {axis} {ends[0]} and {ends[1]} in every seed.")
+    order = found.order(LEVEL)
+    if not order:
+        return first_upper(
+            f"{len(common)} seeds do not decide whether {name} changes {between} ({_size(found, LEVEL)})."
+        )
+    size = _size(found, LEVEL)
+    by = f"to {size} times what it was" if found.ratio else f"by {size.lstrip('+−')}"
+    return first_upper(f"{name} {'rises' if order > 0 else 'falls'} {by} {between} (95 % sure, {len(common)} seeds).")
 
 
-def _places(chosen: Sequence[Any], places: Sequence[Any]) -> str:
-    """Values of the axis; three or more neighbours are written as a range."""
-    order = {value_text(place): index for index, place in enumerate(places)}
-    texts = [value_text(place) for place in chosen]
-    runs = []
-    for _, run in itertools.groupby(enumerate(texts), key=lambda at: order[at[1]] - at[0]):
-        group = [text for _, text in run]
-        runs += [f"{group[0]} to {group[-1]}"] if len(group) > 2 else group
-    return _listed(runs)
+# --- One experiment -------------------------------------------------------------------------------------------------
 
 
-# --- One variant ----------------------------------------------------------------------------------------------------
+class _Words:
+    """The words about one experiment with two variants or more."""
+
+    def __init__(self, asked: Asked, goals: Sequence[Comparison]) -> None:
+        self.asked, self.first = asked, goals[0]
+        self.goals = [one for one in goals if one.standings]
+        cost = None if asked.cost is None else goals[asked.cost]
+        self.cost = cost if cost is not None and cost.standings else None
+        self.best = best(self.first, self.cost)
+        self.seeds = self.first.seeds
+        self.name = measure_name(self.first.question.about)
+        self.extreme = _extreme(self.first.question)
+
+    def answer(self) -> Answer:
+        if self.seeds < 2:
+            return Answer(self._one_seed(), tuple(self._missing()))
+        groups = _grouped((one.variant, one) for one in self.best if one.variant is not None)
+        # Of two that are best at as many points, the one that is not the baseline is news.
+        main = max(groups, key=lambda name: (len(groups[name]), name != self.asked.baseline), default=None)
+        sentence = self._open() if main is None else self._sentence(main, groups[main])
+        lines = [*self._elsewhere(groups, main), *map(lead, self.goals), *self._missing()]
+        if self._said(main):
+            lines.remove(lead(self.first))
+        wanted = self._more_seeds()
+        return Answer(sentence, (*lines[: MOST_LINES - len(wanted)], *wanted))
+
+    def _said(self, main: str | None) -> bool:
+        """Whether the sentence, and the line after it, tell all about the first goal."""
+        standings = self.first.standings
+        if main is None:
+            return len(standings) == 1 or all(one.tied for one in standings)
+        return self.cost is None or all(one.leader == main for one in standings)
+
+    # --- The sentence
+
+    def _sentence(self, name: str, at: Sequence[Best]) -> str:
+        standings = self._standings(at)
+        where = _where(standings, self.first)
+        sure = f" (95 % sure, {self.seeds} seeds)."
+        if self.cost is None:
+            begin = f"{quoted(name)} has the {self.extreme} {self.name}"
+            return _fitting(f"{begin}{where}, {_gap(standings)}{sure}", f"{begin}{where}{sure}", f"{begin}{sure}")
+        begin = f"{quoted(name)} is best{where}"
+        price = self._price(name, standings)
+        reached = self._reached(name, standings)
+        shorter = reached.partition(", ")[0]
+        plain = re.sub(r" ± [\d.]+| \([\d.]+ to [\d.]+\)", "", price)
+        return _fitting(
+            f"{begin}:{reached}{price}{sure}",
+            f"{begin}:{reached}{plain}{sure}",
+            f"{begin}:{shorter}{plain}{sure}",
+            f"{begin}:{shorter}{sure}",
+            f"{begin}{sure}",
+        )
+
+    def _standings(self, at: Sequence[Best]) -> list[Standing]:
+        return [standing for one in at if (standing := self.first.at(one.place)) is not None]
+
+    def _reached(self, name: str, standings: Sequence[Standing]) -> str:
+        """What the best reaches in the first goal."""
+        if all(standing.leader == name for standing in standings):
+            return f" {self.extreme} {self.name}, {_gap(standings)}"
+        way = "above" if self.first.question.low_is_good else "below"
+        return f" {self.name} at most {_bound(name, standings)} {way} the {self.extreme}"
+
+    def _price(self, name: str, standings: Sequence[Standing]) -> str:
+        """Such as: at 0.15 to 0.20 times the overhead of flooding."""
+        assert self.cost is not None
+        reference = self._reference(name, standings)
+        costs = [found for one in standings if (found := self.cost.at(one.place)) is not None]
+        contrasts = [contrast for one in costs if (contrast := one.contrast(name, reference)) is not None]
+        if not contrasts or not all(one.ratio for one in contrasts):
+            return ""
+        level = costs[0].level
+        shown = [one.shown(level) for one in contrasts]
+        size = within(*shown[0]) if len(shown) == 1 else _range([one.mean for one in shown])
+        undecided = "" if all(one.order(level) for one in contrasts) else " (not decided)"
+        return f", at {size} times the {measure_name(self.cost.question.about)} of {quoted(reference)}{undecided}"
+
+    def _reference(self, name: str, standings: Sequence[Standing]) -> str:
+        """The variant that the cost is compared with: the baseline, or the one that is next in the first goal."""
+        baseline = self.asked.baseline
+        if baseline is not None and baseline != name and all(baseline in one.values for one in standings):
+            return baseline
+        ranked = Counter(next(other for other in one.ranking if other != name) for one in standings)
+        return ranked.most_common(1)[0][0]
+
+    def _open(self) -> str:
+        """Nothing is decided anywhere."""
+        where = _where(self.first.standings, self.first)
+        first = self.first.standings[0]
+        if all(one.tied for one in self.first.standings) and self.cost is None:
+            return f"{_names(first.candidates)} tie{where}: the same {self.name} in each of {self.seeds} seeds."
+        may_be = {name for one in self.best for name in one.candidates}
+        candidates = [name for name in first.ranking if name in may_be]
+        begin = f"{self.seeds} seeds do not decide which is best{where}"
+        contrast = first.contrast(*candidates[:2]) if len(candidates) == 2 and len(self.best) == 1 else None
+        sizes = either(candidates)
+        if contrast is not None:
+            of = f" times that of {quoted(candidates[1])}" if contrast.ratio else f" from {quoted(candidates[1])}"
+            sizes = (
+                f"{quoted(candidates[0])} is ahead, {self.name} {_size(contrast, first.level)}{of}, perhaps by chance"
+            )
+        return _fitting(f"{begin}: {sizes}.", f"{begin}: {either(candidates)}.", f"{begin}.")
+
+    def _one_seed(self) -> str:
+        groups = _grouped((one.ranking[0], one) for one in self.first.standings)
+        name = max(groups, key=lambda who: len(groups[who]))
+        values = _range([one.mean(name) for one in groups[name]])
+        where = _where(groups[name], self.first)
+        begin = f"One seed is no evidence; in it {quoted(name)} has the {self.extreme} {self.name}"
+        return _fitting(f"{begin}{where} ({values}).", f"{begin}{where}.", f"{begin}.")
+
+    # --- The lines
+
+    def _elsewhere(self, groups: Mapping[str, Sequence[Best]], main: str | None) -> Iterator[str]:
+        """Where another variant than that of the sentence is best, and where none is for sure."""
+        parts = [
+            f"{quoted(name)}{_where(at, self.first)}:{self._reached(name, self._standings(at))}"
+            for name, at in groups.items()
+            if name != main
+        ]
+        open_ = _grouped((either(one.candidates), one) for one in self.best if one.variant is None)
+        parts += _not_decided(open_, self.first)
+        if parts and main is not None:
+            yield f"Best elsewhere: {'; '.join(parts)}."
+
+    def _missing(self) -> Iterator[str]:
+        names = self.first.question.variants
+        without = {name: [one for one in self.first.standings if name not in one.values] for name in names}
+        parts = [f"{quoted(name)}{_where(at, self.first)}" for name, at in without.items() if at]
+        if parts:
+            yield f"No {self.name}: {', '.join(parts)} (runs that failed, or had nothing to count)."
+
+    def _more_seeds(self) -> list[str]:
+        """What is open, and the command that would decide it."""
+        open_ = self._open_costs() or self._open_leads()
+        if not open_:
+            return []
+        (number, one, other), contrasts = max(open_.items(), key=lambda item: len(item[1]))
+        found = self.first if number == 0 or self.cost is None else self.cost
+        about, level = found.question.about, found.standings[0].level
+        needs = [contrast.seeds_to_decide(1 - (1 - level) * LAST_LOOK) for contrast in contrasts]
+        seeds = max((need for need in needs if need is not None and need <= _MOST_SEEDS), default=None)
+        what = f"Open: {quoted(one)} or {quoted(other)} in {measure_name(about)}"
+        if seeds is None:
+            return [f"{what}; {_MOST_SEEDS} seeds would not decide it, so take them as equal."]
+        seeds = max(seeds, self.seeds + 1)
+        command = _command(self.asked.command, one, other, about.name, seeds)
+        return [f"{what}; about {seeds} seeds would decide it: {command}"]
+
+    def _open_costs(self) -> dict[tuple[int, str, str], list[Contrast]]:
+        """Where the best is open: the cheapest that may be best, against whoever is hardest to tell from it in cost."""
+        found: dict[tuple[int, str, str], list[Contrast]] = {}
+        for one in self.best:
+            cost = None if self.cost is None or one.variant is not None else self.cost.at(one.place)
+            names = [name for name in one.candidates if cost is not None and name in cost.values]
+            if cost is None or len(names) < 2:
+                continue
+            cheapest, *others = sorted(names, key=cost.mean)
+            known = {name: contrast for name in others if (contrast := cost.contrast(cheapest, name)) is not None}
+            open_ = {name: abs(one.sample.mean) for name, one in known.items() if not one.order(cost.level)}
+            if open_:
+                closest = min(open_, key=open_.__getitem__)
+                pair = min((cheapest, closest), (closest, cheapest))
+                found.setdefault((1, *pair), []).append(known[closest])
+        return found
+
+    def _open_leads(self) -> dict[tuple[int, str, str], list[Contrast]]:
+        """Where nobody leads in the first goal or the cost: the first two."""
+        found: dict[tuple[int, str, str], list[Contrast]] = {}
+        for number, goal in enumerate([self.first] if self.cost is None else [self.first, self.cost]):
+            for standing in goal.standings:
+                one, other = sorted(standing.candidates[:2]) if len(standing.candidates) > 1 else ("", "")
+                contrast = standing.contrast(one, other)
+                if contrast is not None and not contrast.sample.same:
+                    found.setdefault((number, one, other), []).append(contrast)
+        return found
 
 
-def _alone(question: Question, change: Difference | None) -> str:
-    """How the measure changes from one end of the axis to the other."""
-    if change is None:
-        return ""
-    name, (first, last) = measure_name(question), (value_text(question.places[at]) for at in (0, -1))
-    between = f"between {question.axis} {first} and {last}"
-    if change.found is None:
-        return first_upper(f"{name}: too few seeds have a value at both ends of {question.axis} to compare them.")
-    if change.same:
-        return first_upper(f"{name} is the same at {question.axis} {first} and {last} in every seed.")
-    if not change.order:
-        return first_upper(f"the seeds are too few to say whether {name} changes {between}{_aside(change)}.")
-    way, size = ("rises" if change.order > 0 else "falls"), _size(change)
-    by = f"to {size} {'times' if change.order > 0 else 'of'} what it was" if change.ratio else f"by {size}"
-    return first_upper(f"{name}{',' if ',' in name else ''} {way} {by} {between}.")
+def _command(command: str, one: str, other: str, measure: str, seeds: int) -> str:
+    """The campaign's command, with seeds added until the two differ."""
+    words, kept = iter(shlex.split(command)), []
+    for word in words:
+        if word in ("--seeds", "--until"):
+            next(words, None)
+        else:
+            kept.append(word)
+    until = ["--until", f"{one} differs from {other} in {measure}"] if kept[1:2] == ["campaign"] else []
+    return shlex.join([*kept, *until, "--seeds", str(seeds)])
+
+
+# --- Sizes ----------------------------------------------------------------------------------------------------------
+
+
+def _gap(standings: Sequence[Standing]) -> str:
+    """How far the leader is from the next: with its interval at one place, as a range over several."""
+    pairs = [(found, one) for one in standings if (found := one.contrast(one.ranking[0], one.runner_up)) is not None]
+    shown = [found.shown(one.level) for found, one in pairs]
+    ratio = all(found.ratio for found, _ in pairs)
+    if not ratio:  # the word beside it gives the direction
+        shown = [one if one.mean >= 0 else Estimate(-one.mean, -one.high, -one.low) for one in shown]
+    size = within(*shown[0]) if len(shown) == 1 else _range([one.mean for one in shown])
+    next_ = {one.runner_up for one in standings}
+    than = quoted(next_.pop()) if len(next_) == 1 else "the next"
+    if ratio and max(one.mean for one in shown) < _SMALL:
+        return f"{_range([1 / one.mean for one in shown])} times less than {than}"
+    return f"{size} {'times' if ratio else 'below' if standings[0].about.good == 'low' else 'above'} {than}"
+
+
+def _size(found: Contrast, level: float) -> str:
+    mean, low, high = found.shown(level)
+    if found.ratio:
+        return within(mean, low, high)
+    text = within(abs(mean), -high if mean < 0 else low, -low if mean < 0 else high)
+    return f"{'−' if mean < 0 else '+'}{text}"
+
+
+def _bound(name: str, standings: Sequence[Standing]) -> str:
+    """The most by which a variant may be worse than any other, rounded up to two decimals."""
+    worst = max(-one.ahead(name, other).low for one in standings for other in one.others(name))
+    return f"{max(math.ceil(100 * worst - 1e-9), 1) / 100:g}"
+
+
+def _range(values: Sequence[float]) -> str:
+    low, high = brief(min(values)), brief(max(values))
+    return low if low == high else f"{low} to {high}"
 
 
 # --- Words ----------------------------------------------------------------------------------------------------------
 
 
-def _short(title: str) -> str:
-    """A measure's title without its unit."""
-    return title.partition(" (")[0]
+def _fitting(*texts: str) -> str:
+    """The first of these, from the longest to the shortest, that is short enough to be repeated."""
+    return next((text for text in texts if len(text.split()) <= MOST_WORDS), texts[-1])
 
 
-def _these(found: FigureComparison) -> str:
-    return f"{found.seeds} seeds"
+def _extreme(question: Question) -> str:
+    return "lowest" if question.low_is_good else "highest"
 
 
-def _listed(words: Iterable[str], last: str = "and") -> str:
-    found = list(words)
-    return found[0] if len(found) == 1 else f"{', '.join(found[:-1])} {last} {found[-1]}"
+def _where(at: Sequence[Standing | Best], found: Comparison) -> str:
+    return where([one.place for one in at], found.places, found.question.axes)
+
+
+def _not_decided(open_: Mapping[str, Sequence[Standing | Best]], found: Comparison) -> list[str]:
+    """Where nobody wins for sure, and who may: at most one part."""
+    parts = [f"{_where(at, found)} ({who})" for who, at in open_.items()]
+    return [f"not decided{','.join(parts)}"] if parts else []
+
+
+def _names(names: Sequence[str]) -> str:
+    return listed(list(map(quoted, names)))
+
+
+def either(names: Sequence[str]) -> str:
+    """Those that may win, the one that is ahead first; of many only that one."""
+    first, *others = map(quoted, names)
+    return f"{first} or {len(others)} others" if len(others) >= _FEW else listed([first, *others], "or")
+
+
+def _grouped(pairs: Iterable[tuple[str, T]]) -> dict[str, list[T]]:
+    groups: dict[str, list[T]] = {}
+    for name, thing in pairs:
+        groups.setdefault(name, []).append(thing)
+    return groups

@@ -11,6 +11,7 @@ from typing import Any
 
 from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
+from roamcast.campaign.define.experiment import NUMBERS, number_in
 from roamcast.report.numbers import value_text
 from roamcast.report.plans import follows, planned_figures
 from roamcast.report.source import ReportData, SummaryRow, is_number, key
@@ -41,6 +42,8 @@ class Chart:
     curves: tuple[Curve, ...]
     whole: bool = False
     """Whether the y axis should reach up to 1, for a share."""
+    by_ratio: bool = False
+    """Whether values are compared by ratio, so that a logarithmic y axis suits them."""
 
     @property
     def title(self) -> str:
@@ -86,10 +89,14 @@ def make_chart(
     looks: dict[str, int] | None = None,
 ) -> Chart:
     """The chart of a figure; `rows` may be those of all experiments and measures. New names are added to `looks`."""
-    about = measured[plan.y]
+    if NUMBERS in plan.y:
+        rows = list(_by_number(plan, [row for row in rows if row.experiment == experiment.name]))
+        about = rows[0].about if rows else measured[plan.y]
+    else:
+        rows = [row for row in rows if row.measure == plan.y]
+        about = measured[plan.y]
     fixed = {variant.name for variant in experiment.variants if variant.fixed}
-    wanted = (experiment.name, plan.y, plan.against)
-    mine = [row for row in rows if (row.experiment, row.measure, row.baseline) == wanted]
+    mine = [row for row in rows if (row.experiment, row.baseline) == (experiment.name, plan.against)]
     if plan.against is not None:
         mine = [row for row in mine if row.percent and row.variant not in fixed]
     looks = {} if looks is None else looks
@@ -105,7 +112,16 @@ def make_chart(
             for curve in curves_of(experiment, plan.x, values, mine)
         ),
         whole=about.whole and plan.against is None,
+        by_ratio=not about.share and not about.signed and plan.against is None,
     )
+
+
+def _by_number(plan: FigurePlan, rows: Iterable[SummaryRow]) -> Iterator[SummaryRow]:
+    """The rows of several measures, with the number in a measure's name as its value of x."""
+    for row in rows:
+        number = number_in(plan.y, row.measure)
+        if number is not None:
+            yield replace(row, axes={**row.axes, plan.x: number})
 
 
 def x_values(experiment: ReportedExperiment, x: str, rows: Iterable[SummaryRow]) -> list[Any]:

@@ -1,55 +1,49 @@
-"""What the seeds say about variants: how far each is from a reference over the whole axis, and who leads where.
+"""What the seeds say about variants: who leads where in a measure, and which is best if cost counts too.
 
 The rules this file owns:
 
-* Variants are compared seed by seed, over the seeds that both have: variants of a point see the same movement,
-  subscriptions and publications. Over several points a seed counts with its mean, if it has a value at all of them.
-* Shares are compared by difference, everything else by ratio; but by difference too if the reference is not above 0 or
-  is below the measure's floor.
-* An order is claimed only with evidence corrected for the number of comparisons (`statistics/correction.py`). A figure
-  makes two statements, each wrong at most 5 % of the time: how the variants compare with the reference, and who leads
-  where. A companion measure is judged as in a figure of its own, so that both figures say the same of it.
-* A variant leads at a place if it is better than each of the others there: its weakest comparison counts. The
-  correction is for all variants at all places, since the data choose which variant is tested.
-* No variance is no evidence, as for claims (`statistics/evidence.py`); but two variants with the same value in every
-  seed are called the same.
+* Nothing is averaged over points: variants are compared at each point, seed by seed over the seeds that both have.
+* A variant *leads* at a point if it is surely better than each of the others there. Whoever may lead is a *candidate*:
+  it is surely worse than none.
+* The *best* at a point is the cheapest of those within `CLOSE` of the highest delivery (or whatever the first goal is).
+  It is decided if a variant is surely that close to each of the others, and surely cheaper than each of the others that
+  may be. Without a cost, the best is the leader.
+* *Surely* is by intervals that hold together with 95 % (`statistics/contrast.py`): a level is corrected for all other
+  variants, all points, and for both measures if there is a cost. It is enough to count the comparisons of the variant
+  that is truly best with the others: whoever leads wrongly, or is wrongly not a candidate, does so in one of those.
 """
 
+import itertools
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cached_property
 from typing import Any, Final
 
 from roamcast.analysis.measures.measure import Measure
-from roamcast.report.source import key
-from roamcast.statistics.correction import holm
-from roamcast.statistics.curves import Curves, Point
-from roamcast.statistics.evidence import Sample
-from roamcast.statistics.intervals import LEVEL, Estimate
+from roamcast.report.source import SummaryRow, key
+from roamcast.statistics.contrast import Contrast, level_of
+from roamcast.statistics.curves import BySeed, Curves, Point
+from roamcast.statistics.intervals import Estimate
 
-_ALPHA: Final = 1 - LEVEL
-_ZERO: Final = 1e-100
-"""A reference below it counts as 0: the square of a ratio to it may be infinite."""
-_FEWEST: Final = 2
-"""Fewest seeds for a comparison."""
+CLOSE: Final = 0.05
+"""A share that is less than this below the highest, or anything else within 5 %, is as good as it."""
+
+Place = tuple[Any, ...]
+"""A point: one value for each axis."""
 
 
 @dataclass(frozen=True)
 class Question:
-    """What one figure asks: how the variants compare, over an axis or at a single point."""
+    """How the variants of an experiment compare in a measure."""
 
     experiment: str
     about: Measure
     variants: tuple[str, ...]
-    reference: str
-    axis: str = ""
-    """The axis's label; empty if there is only one point."""
-    places: tuple[Any, ...] = ()
-    """The values of the axis, in order."""
-    beside: Measure | None = None
-    """A companion measure reported with every difference, such as delivery beside a cost."""
-    others: tuple[str, ...] = ()
-    """Further axes, over which everything is averaged."""
+    axes: tuple[str, ...] = ()
+    """The labels of the axes that vary independently."""
+    together: int = 1
+    """How many measures share the risk of an error."""
 
     @property
     def low_is_good(self) -> bool:
@@ -57,203 +51,179 @@ class Question:
 
 
 @dataclass(frozen=True)
-class Difference:
-    """A variant compared with the reference in one measure."""
+class Standing:
+    """The variants at one point."""
 
-    found: Estimate | None
-    """The estimate; None: too few seeds have both."""
-    ratio: bool
-    """Whether the difference is a ratio to the reference; else it is absolute."""
-    order: int
-    """1: higher, −1: lower, 0: the seeds do not decide."""
-    same: bool = False
-    """Whether every seed has the same value on both sides."""
+    place: Place
+    about: Measure
+    values: Mapping[str, BySeed]
+    """Of the variants that have a value here, by seed."""
+    level: float
+
+    def mean(self, variant: str) -> float:
+        values = self.values[variant]
+        return math.fsum(values.values()) / len(values)
+
+    @cached_property
+    def ranking(self) -> list[str]:
+        """The best mean first."""
+        return sorted(self.values, key=self.mean, reverse=self.about.good != "low")
+
+    def contrast(self, one: str, other: str) -> Contrast | None:
+        """One variant against another; None if too few seeds have both."""
+        left, right = self.values.get(one, {}), self.values.get(other, {})
+        return Contrast.of([(left[seed], right[seed]) for seed in sorted(left) if seed in right], self.about)
+
+    def ahead(self, one: str, other: str) -> Estimate:
+        """By how much one is better than another, as a difference or the logarithm of a ratio."""
+        found = self.contrast(one, other)
+        if found is None:
+            return Estimate(0.0, -math.inf, math.inf)
+        mean, low, high = found.interval(self.level)
+        return Estimate(-mean, -high, -low) if self.about.good == "low" else Estimate(mean, low, high)
+
+    def better(self, one: str, other: str) -> bool:
+        """Whether one is surely better than another."""
+        return self.ahead(one, other).low > 0
+
+    def others(self, variant: str) -> list[str]:
+        return [name for name in self.values if name != variant]
+
+    @cached_property
+    def leader(self) -> str | None:
+        first = self.ranking[0]
+        return first if all(self.better(first, other) for other in self.others(first)) else None
+
+    @cached_property
+    def candidates(self) -> list[str]:
+        """Those that may lead, the best mean first; the leader alone if there is one."""
+        if self.leader is not None:
+            return [self.leader]
+        return [one for one in self.ranking if not any(self.better(other, one) for other in self.others(one))]
+
+    @property
+    def tied(self) -> bool:
+        """Whether several candidates have the same value in every seed."""
+        first, *rest = self.candidates
+        contrasts = [self.contrast(first, other) for other in rest]
+        return bool(rest) and all(found is not None and found.same for found in contrasts)
+
+    @property
+    def runner_up(self) -> str:
+        return self.ranking[1]
+
+    def margin(self, one: str, other: str) -> float:
+        """How much worse still counts as close."""
+        found = self.contrast(one, other)
+        return math.log1p(CLOSE) if found is not None and found.ratio else CLOSE * self.about.share
+
+    def close(self, one: str) -> bool:
+        """Whether a variant is surely close to the best."""
+        return all(self.ahead(one, other).low >= -self.margin(one, other) for other in self.others(one))
+
+    def far(self, one: str) -> bool:
+        """Whether a variant is surely not close to the best."""
+        return any(self.ahead(one, other).high < -self.margin(one, other) for other in self.others(one))
 
 
 @dataclass(frozen=True)
-class Compared:
-    """A variant against the reference, over all places that both have."""
-
-    variant: str
-    difference: Difference
-    places: tuple[Any, ...] = ()
-    """The places it is the mean over."""
-    beside: Difference | None = None
-
-
-@dataclass(frozen=True)
-class Lead:
-    """The leader at a place: one variant, or none for certain."""
-
-    place: Any
-    leader: str | None
-    between: tuple[str, ...] = ()
-    """If no variant leads: the one with the best mean first, then those not separated from it. It is alone if it can be
-    separated from each of the others, but not from all of them at once."""
-    same: bool = False
-    """Whether these have the same value in every seed."""
-
-
-@dataclass(frozen=True)
-class FigureComparison:
-    """The answer to a question, in numbers."""
+class Comparison:
+    """The answer to a question, in numbers: the standing at each point where two variants or more have values."""
 
     question: Question
-    compared: tuple[Compared, ...]
-    leads: tuple[Lead, ...]
-    seeds: int
-    """The largest number of seeds in any comparison."""
+    standings: tuple[Standing, ...]
+    places: tuple[Place, ...]
+    """All points, also those where one variant alone has values."""
+
+    @property
+    def seeds(self) -> int:
+        """The largest number of seeds of any variant at any point."""
+        counts = (len(values) for standing in self.standings for values in standing.values.values())
+        return max(counts, default=0)
+
+    def at(self, place: Place) -> Standing | None:
+        return next((one for one in self.standings if key(one.place) == key(place)), None)
 
 
-def compare(question: Question, curves: Curves) -> FigureComparison:
-    """Everything that the seeds say about the question."""
-    sides = {name: _points(curves, question, name, question.about) for name in question.variants}
-    beside = {name: _points(curves, question, name, question.beside) for name in question.variants}
-    others = [name for name in question.variants if name != question.reference and sides[name]]
-    reference = question.reference
-    differences = _differences([(sides[name], sides[reference], question.about) for name in others])
-    prices: list[Difference | None] = [None] * len(others)
-    if question.beside is not None:
-        prices[:] = _differences([(beside[name], beside[reference], question.beside) for name in others])
-    compared = [
-        Compared(name, difference, _common_places(question, sides[name], sides[reference]), price)
-        for name, difference, price in zip(others, differences, prices, strict=True)
-    ]
-    seeds = max((len(point.values) for points in sides.values() for point in points), default=0)
-    return FigureComparison(question, tuple(compared), tuple(_leads(question, sides)), seeds)
+@dataclass(frozen=True)
+class Best:
+    """Which variant is best at a point, or which may be."""
+
+    place: Place
+    variant: str | None
+    candidates: list[str]
 
 
-def ends(question: Question, curves: Curves) -> Difference | None:
-    """For a single variant: its last place compared with its first, if there are two."""
-    points = _points(curves, question, question.variants[0], question.about)
-    if len(question.places) < 2:
-        return None
-    first, last = (_at(points, question.axis, place) for place in (question.places[0], question.places[-1]))
-    moved = [Point(point.number, {**point.axes, question.axis: None}, point.values) for point in last]
-    fixed = [Point(point.number, {**point.axes, question.axis: None}, point.values) for point in first]
-    return _differences([(moved, fixed, question.about)])[0]
+def compare(question: Question, curves: Curves) -> Comparison:
+    sides = {name: curves.along(question.experiment, name, question.about.name) for name in question.variants}
+    places: dict[str, Place] = {}
+    for points in sides.values():
+        for point in points:
+            if not question.axes or any(label in point.axes for label in question.axes):
+                place = tuple(point.axes.get(label) for label in question.axes)
+                places.setdefault(key(place), place)
+    found = [(place, _values(sides, question.axes, place)) for place in places.values()]
+    shared = [(place, values) for place, values in found if len(values) > 1]
+    measured = sum(any(points) for points in sides.values())
+    level = level_of(question.together * (measured - 1) * len(shared))
+    standings = tuple(Standing(place, question.about, values, level) for place, values in shared)
+    return Comparison(question, standings, tuple(places.values()))
 
 
-# --- Pairs of curves ------------------------------------------------------------------------------------------------
+def contrast_rows(found: Comparison) -> list[SummaryRow]:
+    """Every variant against every other at each point, with the intervals by which they are compared."""
+    question, rows = found.question, []
+    for standing in found.standings:
+        axes = dict(zip(question.axes, standing.place, strict=True))
+        for baseline, variant in itertools.permutations(standing.values, 2):
+            contrast = standing.contrast(variant, baseline)
+            if contrast is None:
+                continue
+            mean, low, high = contrast.shown(standing.level)
+            known = math.isfinite(high - low)
+            rows.append(
+                SummaryRow(
+                    experiment=question.experiment,
+                    variant=variant,
+                    axes=axes,
+                    measure=question.about.name,
+                    n=len(contrast.sample.values),
+                    mean=mean,
+                    sd=None if contrast.ratio else contrast.sample.deviation,
+                    low=low if known else None,
+                    high=high if known else None,
+                    baseline=baseline,
+                    ratio=contrast.ratio,
+                    level=standing.level,
+                    about=question.about,
+                )
+            )
+    return rows
 
 
-def _points(curves: Curves, question: Question, variant: str, about: Measure | None) -> list[Point]:
-    return [] if about is None else curves.along(question.experiment, variant, about.name)
+def best(first: Comparison, cost: Comparison | None) -> list[Best]:
+    """The best at each point of the first goal."""
+    return [_best(standing, None if cost is None else cost.at(standing.place)) for standing in first.standings]
 
 
-def _at(points: Sequence[Point], axis: str, place: Any) -> list[Point]:  # noqa: ANN401  # any value of JSON
-    """The points at one value of an axis; for a level line, its only point."""
-    return [point for point in points if not point.axes or not axis or key(point.axes.get(axis)) == key(place)]
+def _best(first: Standing, cost: Standing | None) -> Best:
+    if cost is None:
+        return Best(first.place, first.leader, first.candidates)
+    possible = [one for one in first.ranking if not first.far(one)]
+    close = [one for one in possible if first.close(one)]
+    cheapest = [one for one in close if all(cost.better(one, other) for other in possible if other != one)]
+    if cheapest:
+        return Best(first.place, cheapest[0], cheapest)
+    left = [one for one in possible if not any(cost.better(other, one) for other in close)]
+    return Best(first.place, None, left)
 
 
-def _common_places(question: Question, one: Sequence[Point], other: Sequence[Point]) -> tuple[Any, ...]:
-    axis = question.axis
-    return tuple(
-        place for place in question.places if _shared(_at(one, axis, place), _at(other, axis, place)) or not axis
-    )
-
-
-def _shared(one: Sequence[Point], other: Sequence[Point]) -> list[tuple[Point, Point]]:
-    """The points that both sides have, with enough common seeds. A level line meets every point."""
-    met = [(left, right) for left in one for right in other if _meet(left.axes, right.axes)]
-    return [(left, right) for left, right in met if len(set(left.values) & set(right.values)) >= _FEWEST]
-
-
-def _pairs(one: Sequence[Point], other: Sequence[Point]) -> list[tuple[float, float]]:
-    """Both sides' means over the points that they share, by seed."""
-    shared = _shared(one, other)
-    if not shared:
-        return []
-    seeds = set.intersection(*(set(point.values) for pair in shared for point in pair))
-    return [
-        (
-            math.fsum(left.values[seed] for left, _ in shared) / len(shared),
-            math.fsum(right.values[seed] for _, right in shared) / len(shared),
-        )
-        for seed in sorted(seeds)
-    ]
-
-
-def _meet(one: Mapping[str, Any], other: Mapping[str, Any]) -> bool:
-    return not one or not other or key(one) == key(other)
-
-
-def _differences(pairs: Sequence[tuple[Sequence[Point], Sequence[Point], Measure]]) -> list[Difference]:
-    """All differences, with one correction for all of them."""
-    samples = [_sample(_pairs(one, other), about) for one, other, about in pairs]
-    p_values = [
-        1.0 if sample is None else min(1.0, 2 * min(sample.above(null), sample.below(null))) for sample, null in samples
-    ]
-    return [
-        _difference(sample, null, about, corrected <= _ALPHA)
-        for (sample, null), (_, _, about), corrected in zip(samples, pairs, holm(p_values), strict=True)
-    ]
-
-
-def _sample(pairs: Sequence[tuple[float, float]], about: Measure) -> tuple[Sample | None, float]:
-    """What is compared, and the value that means no difference."""
-    least = max(about.floor or 0.0, 0.0)
-    by_ratio = not (about.share or about.signed) and all(right > _ZERO and right >= least for _, right in pairs)
-    null = 1.0 if by_ratio else 0.0
-    if len(pairs) < _FEWEST:
-        return None, null
-    return Sample([left / right if by_ratio else left - right for left, right in pairs]), null
-
-
-def _difference(sample: Sample | None, null: float, about: Measure, decided: bool) -> Difference:
-    ratio = null == 1.0
-    if sample is None:
-        return Difference(None, ratio, 0)
-    found = sample.interval(LEVEL)
-    if sample.same:
-        return Difference(found, ratio, 0, same=sample.mean == null)
-    low, high = (0.0, math.inf) if ratio else (-1.0, 1.0) if about.share else (-math.inf, math.inf)
-    clipped = Estimate(found.mean, max(found.low, low), min(found.high, high))
-    return Difference(clipped, ratio, (1 if sample.mean > null else -1) if decided else 0)
-
-
-# --- Who leads where ------------------------------------------------------------------------------------------------
-
-
-def _leads(question: Question, sides: Mapping[str, Sequence[Point]]) -> list[Lead]:
-    """The leader at each place where two or more variants have a value."""
-    places = []
-    for place in question.places or (None,):
-        there = {name: _at(points, question.axis, place) for name, points in sides.items()}
-        if len(measured := {name: points for name, points in there.items() if points}) >= 2:
-            places.append((place, measured))
-    tests = [(place, name, _worst(name, there, question.low_is_good)) for place, there in places for name in there]
-    corrected = holm([p_value for _, _, p_value in tests])
-    leaders = {
-        key(place): name for (place, name, _), p_value in zip(tests, corrected, strict=True) if p_value <= _ALPHA / 2
-    }
-    return [
-        Lead(place, leaders[key(place)]) if key(place) in leaders else _undecided(question, place, there)
-        for place, there in places
-    ]
-
-
-def _better(pairs: Sequence[tuple[float, float]], low_is_good: bool) -> Sample | None:
-    """By how much the left side is better."""
-    if len(pairs) < _FEWEST:
-        return None
-    return Sample([right - left if low_is_good else left - right for left, right in pairs])
-
-
-def _worst(name: str, there: Mapping[str, Sequence[Point]], low_is_good: bool) -> float:
-    """The p-value of being better than all the others: that of the weakest comparison."""
-    samples = (_better(_pairs(there[name], points), low_is_good) for other, points in there.items() if other != name)
-    return max(1.0 if sample is None else sample.above(0.0) for sample in samples)
-
-
-def _undecided(question: Question, place: Any, there: Mapping[str, Sequence[Point]]) -> Lead:  # noqa: ANN401
-    means = {name: math.fsum(point.mean for point in points) / len(points) for name, points in there.items()}
-    best = (min if question.low_is_good else max)(means, key=means.__getitem__)
-    samples = {
-        name: _better(_pairs(there[best], points), question.low_is_good)
-        for name, points in there.items()
-        if name != best
-    }
-    near = [name for name, sample in samples.items() if sample is None or sample.interval(LEVEL).has(0.0)]
-    same = all((sample := samples[name]) is not None and sample.same and sample.mean == 0 for name in near)
-    return Lead(place, None, (best, *near), same and bool(near))
+def _values(sides: Mapping[str, Sequence[Point]], axes: tuple[str, ...], place: Place) -> dict[str, BySeed]:
+    """The values at a place by variant. A level line, which has no axes, meets every place."""
+    found = {}
+    for name, points in sides.items():
+        for point in points:
+            there = key(tuple(point.axes.get(label) for label in axes)) == key(place)
+            if point.values and (there or not point.axes):
+                found[name] = point.values
+    return found

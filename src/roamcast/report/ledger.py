@@ -4,7 +4,7 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from roamcast.papers.verdict import JudgedCheck, JudgedClaim
+from roamcast.papers.verdict import JudgedCheck, JudgedClaim, main_points
 from roamcast.report.markup import Markup, join, tag
 
 VERDICTS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
@@ -25,11 +25,19 @@ def ledger(claims: list[JudgedClaim], file: str | None) -> Markup:
         "section",
         tag("h2", "Claims"),
         tag("p", "What the papers say, in our words, and what was measured, with 95 % confidence intervals."),
+        *(tag("p", tag("strong", f"{paper}: "), f"{text}.") for paper, text in _by_paper(judged)),
         _claims_table(judged) if judged else tag("p", "None of the claims was measured in this campaign."),
         later if rest else None,
         tag("p", tag("a", "All claims as CSV", href=file), class_="files") if file else None,
         id="claims",
     )
+
+
+def _by_paper(claims: list[JudgedClaim]) -> Iterator[tuple[str, str]]:
+    for paper in dict.fromkeys(claim.paper for claim in claims):
+        mine = [claim for claim in claims if claim.paper == paper]
+        if any(claim.main for claim in mine):
+            yield paper or "", main_points(mine)
 
 
 def _claims_table(claims: list[JudgedClaim]) -> Markup:

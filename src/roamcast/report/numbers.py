@@ -6,8 +6,11 @@ from typing import Any, Final
 ABSENT: Final = "–"
 MINUS: Final = "\N{MINUS SIGN}"
 THIN: Final = "\N{NARROW NO-BREAK SPACE}"
+_ROUNDING: Final = 1e-12
 _PLAIN: Final = (1e-4, 1e7)
 """Numbers between these are written without an exponent."""
+_LEAST: Final = 1e-4
+"""Sizes below it do not matter to anybody."""
 _UNITS: Final = ((1e9, 1e9, "G"), (1e6, 1e6, "M"), (1e4, 1e3, "k"), (0.0, 1.0, ""))
 """For an axis: from which size on, the divisor, and its letter."""
 
@@ -35,7 +38,7 @@ def estimate_parts(mean: float | None, low: float | None, high: float | None) ->
     if mean is None or low is None or high is None:
         return number(mean), ""
     half = max(mean - low, high - mean)
-    if not half > 0:
+    if half <= _ROUNDING * max(1.0, abs(mean)):
         return number(mean), "± 0"
     if not _PLAIN[0] <= half < _PLAIN[1]:
         return number(mean), f"± {number(half)}"
@@ -45,9 +48,28 @@ def estimate_parts(mean: float | None, low: float | None, high: float | None) ->
     return _fixed(mean, decimals), f"({_trimmed(_fixed(low, decimals))} to {_trimmed(_fixed(high, decimals))})"
 
 
-def signed(text: str) -> str:
-    """A written number with its sign."""
-    return text if text.startswith(MINUS) else f"+{text}"
+def brief(value: float) -> str:
+    """Two significant digits, for sentences."""
+    if 0 < abs(value) < _LEAST:
+        return f"less than {_LEAST:g}"
+    if not value or not math.isfinite(value):
+        return number(value)
+    return _trimmed(_fixed(_rounded(value, 2), max(0, 1 - math.floor(math.log10(abs(value))))))
+
+
+def within(mean: float, low: float, high: float) -> str:
+    """A mean and its interval for sentences, to the first digit of half the interval; both ends if it is lopsided."""
+    half = max(mean - low, high - mean)
+    if not _LEAST <= half < math.inf:
+        return brief(mean)
+    decimals = max(0, -math.floor(math.log10(half) - 0.3))  # two digits if the first is 1
+    if abs((high - mean) - (mean - low)) <= 0.2 * half:
+        return f"{_fixed(mean, decimals)} ± {_fixed(half, decimals)}"
+    return f"{brief(mean)} ({brief(low)} to {brief(high)})"
+
+
+def _rounded(value: float, digits: int) -> float:
+    return float(f"{value:.{digits - 1}e}")
 
 
 def tick_texts(ticks: list[float]) -> list[str]:

@@ -16,8 +16,8 @@ from roamcast.report.section import DrawnExperiment, section
 from roamcast.report.source import Failure, ReportData
 from roamcast.report.titles import first_upper
 
-_MANY_ANSWERS: Final = 12
-"""With more answers, those of all experiments but the first are folded away."""
+_MANY_ANSWERS: Final = 4
+"""With more answers, the lines below those of all experiments but the first are folded away."""
 
 
 def page(results: ReportData, experiments: list[DrawnExperiment], claims_file: str | None) -> str:
@@ -93,7 +93,7 @@ def _header(title: str, results: ReportData, experiments: list[DrawnExperiment])
         "Made with": f"roamcast {campaign.versions.get('roamcast', '(version unknown)')}",
         "Claims": counted(results.claims) if results.claims else None,
     }
-    links = [("answers", "Answers")] if _told(experiments) else []
+    links = [("answers", "Answers")] if any(drawn.answer for drawn in experiments) else []
     links += [("claims", "Claims")] if results.claims else []
     links += [(drawn.anchor, drawn.title) for drawn in experiments]
     links += [("failures", "Failures")] if failed else []
@@ -113,43 +113,39 @@ def _header(title: str, results: ReportData, experiments: list[DrawnExperiment])
 # --- The answer -----------------------------------------------------------------------------------------------------
 
 
-def _told(experiments: list[DrawnExperiment]) -> int:
-    """How many answers there are."""
-    return sum(len(_answers_of(drawn)) for drawn in experiments)
-
-
 def _answers(experiments: list[DrawnExperiment]) -> Markup | None:
-    count = _told(experiments)
-    if not count:
+    told = [drawn for drawn in experiments if drawn.answer is not None]
+    if not told:
         return None
-    parts = []
-    for index, drawn in enumerate(drawn for drawn in experiments if _answers_of(drawn)):
-        told = tag("ul", *_answers_of(drawn), class_="answers")
-        if len(experiments) == 1:
-            parts.append(told)
-        elif count <= _MANY_ANSWERS or index == 0:
-            parts += [tag("h3", drawn.title), told]
-        else:
-            parts.append(tag("details", tag("summary", drawn.title), told))
+    parts = [part for index, drawn in enumerate(told) for part in _answer(drawn, len(told), index)]
     how = (
-        "Differences are taken seed by seed, over the seeds that both have; ± is a 95 % confidence interval (Student’s "
-        "t). Variants are ranked only where the order holds after Holm’s correction for all comparisons of the figure."
+        "Variants are compared point by point and seed by seed, over the seeds that both have. “95 % sure”: all that "
+        "is said of an experiment’s best together is wrong in at most 5 % of campaigns, and so is all that is said of "
+        "a further goal. For that, intervals here, in the winners’ tables and in the comparisons are widened for the "
+        "number of comparisons (Bonferroni). Bars in figures are 95 % each."
     )
     reading = (
-        "In the figures, points are means over seeds, bars and bands 95 % intervals. Point at, tap or focus a point to "
-        "read it; the arrow keys move between points. Press a name in a legend to hide its curve."
+        "Point at, tap or focus a point of a figure to read it; the arrow keys move between points. Press a name in a "
+        "legend to hide its curve."
     )
     notes = (tag("p", how, class_="muted"), tag("p", reading, class_="muted screen"))
     return tag("section", tag("h2", "What these runs say"), *parts, *notes, id="answers")
 
 
-def _answers_of(drawn: DrawnExperiment) -> list[Markup]:
-    told = [
-        tag("li", tag("a", one.chart.title, href=f"#{one.anchor}"), f": {one.answer}")
-        for one in drawn.figures
-        if one.answer and not one.chart.plan.minor
-    ]
-    return [*told, *(tag("li", text) for text in drawn.answers)]
+def _answer(drawn: DrawnExperiment, count: int, index: int) -> list[Markup | None]:
+    """The answer of an experiment; if there are many, the lines of all but the first are folded away."""
+    assert drawn.answer is not None
+    lines = tag("ul", *(tag("li", *_with_command(text)) for text in drawn.answer.lines), class_="answers")
+    if count > _MANY_ANSWERS and index:
+        lines = tag("details", tag("summary", "More"), lines)
+    title = tag("h3", tag("a", drawn.title, href=f"#{drawn.anchor}")) if count > 1 else None
+    return [title, tag("p", drawn.answer.sentence, class_="sentence"), lines if drawn.answer.lines else None]
+
+
+def _with_command(text: str) -> list[object]:
+    """A line, with the command at its end as code."""
+    words, colon, command = text.partition(": roamcast ")
+    return [words, ": ", tag("code", f"roamcast {command}")] if colon else [text]
 
 
 # --- What failed, and how to do it again ----------------------------------------------------------------------------

@@ -23,12 +23,13 @@ from roamcast.report.causes import X_TITLE, Causes
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.looks import COLOURS, PAPER_MARKERS, dash_of
 from roamcast.report.numbers import tick_texts, value_text
-from roamcast.report.scale import Place, YScale, asides_of, cap_of, labelled, x_place, y_scales
+from roamcast.report.scale import MANY, Place, YScale, apart, asides_of, cap_of, has_bands, labelled, x_place, y_scales
+from roamcast.report.tex import tex_text
 from roamcast.report.titles import first_upper
 
 FORMATS: Final = ("pdf", "svg", "png", "pgf")
 TEX: Final = ("pdflatex", "lualatex", "xelatex")
-SCALES: Final = {"fit": "Fit", "zero": "From 0", "log": "Log"}
+SCALES: Final = {"auto": "", "fit": "Fit", "zero": "From 0", "log": "Log"}
 _POINTS_PER: Final = {"in": 72.0, "cm": 72 / 2.54, "mm": 72 / 25.4, "pt": 72 / 72.27}
 """PDF points per unit; a point of TeX is a little smaller, and `pt` is what \\the\\columnwidth prints."""
 _UNITS: Final = 400.0
@@ -62,15 +63,6 @@ _METADATA: Final[dict[str, dict[str, Any]]] = {
 """No times: the same numbers give the same file."""
 
 
-_TEX_TEXT: Final = {
-    **{character: f"\\{character}" for character in "&%#_{}"},
-    "$": r"\textdollar{}",
-    "\\": r"\textbackslash{}",
-    "~": r"\textasciitilde{}",
-    "^": r"\textasciicircum{}",
-}
-
-
 @dataclass(frozen=True)
 class FigureLook:
     """How a figure should look; lengths in points of 1/72 inch."""
@@ -82,7 +74,7 @@ class FigureLook:
     """None: that of the style, or 8 without a style."""
     style: str | None = None
     """A style sheet of matplotlib, by name or file."""
-    scale: str = "fit"
+    scale: str = "auto"
 
 
 DEFAULT: Final = FigureLook()
@@ -165,7 +157,7 @@ def _curves(chart: Chart, look: FigureLook) -> Figure:
     axes = figure.add_subplot()
     scale = _scale(chart, look)
     x = x_place(chart, 0, _UNITS)
-    asides, cap = iter(asides_of(chart, x)), cap_of(chart, x)
+    asides, cap = iter(asides_of(chart)), cap_of(chart)
     unit = look.width / (_UNITS * 1.2)
     handles = [
         _level(axes, curve) if curve.level else _curve(axes, chart, curve, x, next(asides), cap * unit)
@@ -182,12 +174,34 @@ def _curves(chart: Chart, look: FigureLook) -> Figure:
     axes.set_xlim(0, _UNITS)
     axes.set_xlabel(_plain(first_upper(chart.x_title) + (", logarithmic" if chart.logarithmic else "")))
     axes.set_ylabel(_plain(_folded(first_upper(chart.y_title), height)))
-    _legend(figure, handles, [curve.name for curve in chart.curves], look)
+    if len(chart.curves) >= MANY:
+        _names(axes, chart, scale, height)
+    else:
+        _legend(figure, handles, [curve.name for curve in chart.curves], look)
     return figure
+
+
+def _names(axes: Axes, chart: Chart, scale: YScale, height: float) -> None:
+    """The names of many curves at their ends, in place of a legend."""
+    place = scale.place(0, 1)
+    known = [(curve, [row.mean for row in curve.rows if row.mean is not None]) for curve in chart.curves]
+    ends = [(curve, min(max(place(means[-1]), 0.0), 1.0)) for curve, means in known if means]
+    line = 1.15 * mpl.rcParams["legend.fontsize"] / (0.75 * height)
+    for (curve, _), up in zip(ends, apart([up for _, up in ends], line, 0, 1), strict=True):
+        axes.annotate(
+            _plain(curve.name),
+            (1.01, up),
+            xycoords="axes fraction",
+            va="center",
+            color=_line(curve)["color"],
+            size=mpl.rcParams["legend.fontsize"],
+        )
 
 
 def _scale(chart: Chart, look: FigureLook) -> YScale:
     scales = {scale.name: scale for scale in y_scales(chart)}
+    if look.scale == "auto":
+        return next(iter(scales.values()))
     if look.scale == "log" and "Log" not in scales:
         raise RoamcastError(f"{chart.plan.id}: has no logarithmic y axis, because a mean is not above 0")
     names = ("0–1", "From 0") if look.scale == "zero" else (SCALES[look.scale],)
@@ -208,10 +222,17 @@ def _curve(axes: Axes, chart: Chart, curve: Curve, x: Place, aside: float, cap: 
         [0.0 if row.mean is None or end is None else abs(end - row.mean) for row, end in zip(rows, side, strict=True)]
         for side in ([row.low for row in rows], [row.high for row in rows])
     ]
+    across = [x(chart.x_of(row)) + aside for row in rows]
+    if has_bands(chart):
+        lows, highs = (
+            [mean + sign * end for mean, end in zip(means, of, strict=True)]
+            for sign, of in zip((-1, 1), ends, strict=True)
+        )
+        axes.fill_between(across, lows, highs, color=_line(curve)["color"], alpha=0.12, linewidth=0)
     drawn = axes.errorbar(
-        [x(chart.x_of(row)) + aside for row in rows],
+        across,
         means,
-        yerr=ends,
+        yerr=None if has_bands(chart) else ends,
         marker=PAPER_MARKERS[curve.look % len(PAPER_MARKERS)],
         markeredgecolor="white",
         markeredgewidth=0.4,
@@ -283,19 +304,21 @@ def _plain(text: str) -> str:
     return f"\N{ZERO WIDTH SPACE}{shown}" if shown.startswith("_") else shown
 
 
+def _unplain(text: str) -> str:
+    return text.replace(r"\$", "$").removeprefix("\N{ZERO WIDTH SPACE}")
+
+
 def _say_it_in_tex(figure: Figure) -> None:
     """Escapes characters in names that TeX would take for commands."""
     (axes,) = figure.axes
     for axis in (axes.xaxis, axes.yaxis):
-        axis.label.set_text(_tex_text(axis.label.get_text()))
-        axis.set_ticks(axis.get_majorticklocs(), [_tex_text(tick.get_text()) for tick in axis.get_ticklabels()])
-    for text in figure.legends[0].get_texts():
-        text.set_text(_tex_text(text.get_text()))
-
-
-def _tex_text(text: str) -> str:
-    plain = text.replace(r"\$", "$").removeprefix("\N{ZERO WIDTH SPACE}")
-    return "".join(_TEX_TEXT.get(character, character) for character in plain)
+        axis.label.set_text(tex_text(_unplain(axis.label.get_text())))
+        axis.set_ticks(
+            axis.get_majorticklocs(), [tex_text(_unplain(tick.get_text())) for tick in axis.get_ticklabels()]
+        )
+    names = figure.legends[0].get_texts() if figure.legends else axes.texts
+    for text in names:
+        text.set_text(tex_text(_unplain(text.get_text())))
 
 
 def _folded(title: str, height: float) -> str:

@@ -1,4 +1,4 @@
-"""Which figures a report has, and the question of each.
+"""Which figures a report has, and what its answer is about.
 
 The rule this file owns: an experiment that asks for no figures gets each of its measures over each of its axes. If it
 names no measures either, those of `HEADLINES` come first, and the page folds the others away.
@@ -7,13 +7,16 @@ names no measures either, those of `HEADLINES` come first, and the page folds th
 from collections.abc import Iterable
 from typing import Final
 
-from roamcast.analysis.measures.measure import Measure, Measures
+from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.define.described import FigurePlan, ReportedExperiment, SweptAxis
+from roamcast.report.answer import Asked
 from roamcast.report.compare import Question
 from roamcast.report.source import ReportData, SummaryRow, key
 
 HEADLINES: Final = ("delivery", "overhead", "delay_p95")
 """The measures that people look at first."""
+_GOALS: Final = 3
+"""The most goals of an answer."""
 CAUSE: Final = "cause_"
 """Prefix of the measures that `causes.py` draws together."""
 
@@ -55,38 +58,36 @@ def drawn_measures(experiment: ReportedExperiment, rows: Iterable[SummaryRow], m
     return [name for name in names if name in having and not name.startswith(CAUSE)]
 
 
-def question(
-    experiment: ReportedExperiment, plan: FigurePlan, results: ReportData, places: Iterable[object] = ()
-) -> Question:
-    """The question of a figure; `places` are the values of its x axis."""
-    about = results.measured[plan.y]
-    names = tuple(variant.name for variant in experiment.variants)
-    named = names or tuple(dict.fromkeys(row.variant for row in results.rows if row.experiment == experiment.name))
-    reference = plan.against or experiment.baseline or (named[0] if named else "")
-    rows = [row for row in results.rows if row.experiment == experiment.name and plan.x in row.axes]
-    others = [axis.label for axis in swept_axes(experiment, rows) if plan.x and not follows(axis.label, plan.x, rows)]
-    beside = _beside(experiment, about, results)
-    return Question(experiment.name, about, named, reference, plan.x, tuple(places), beside, tuple(others))
+def asked(experiment: ReportedExperiment, results: ReportData) -> Asked:
+    """What the answer of an experiment is about: its first goals, and which of them is the cost.
 
-
-def single_questions(experiment: ReportedExperiment, results: ReportData) -> list[Question]:
-    """For an experiment without axes: one question per measure that it names, or per headline."""
+    Goals are the measures with a better and a worse, in the order of its figures or measures; first what should be
+    high, as delivery, with the first cost beside it.
+    """
     rows = [row for row in results.rows if row.experiment == experiment.name]
-    measures = drawn_measures(experiment, rows, results.measured)
+    named = drawn_measures(experiment, rows, results.measured)
     if experiment.measures is None:
-        measures = [name for name in measures if name in HEADLINES]
-    return [question(experiment, FigurePlan(id=name, x="", y=name), results) for name in measures]
+        named = [name for name in named if name in HEADLINES] or named
+    order = list(dict.fromkeys([*(plan.y for plan in experiment.figures if plan.y in named), *named]))
+    goals = [name for name in order if results.measured[name].good] or order
+    first = next((name for name in goals if results.measured[name].good == "high"), goals[0] if goals else "")
+    lows = (name for name in goals if results.measured[name].good == "low" and not results.measured[name].share)
+    cost = next(lows, None) if results.measured[first].good == "high" else None
+    ordered = [name for name in dict.fromkeys([first, cost, *goals]) if name][:_GOALS]
+    return Asked(
+        tuple(question(experiment, name, results, 2 if cost and name in (first, cost) else 1) for name in ordered),
+        1 if cost else None,
+        experiment.baseline,
+        results.campaign.command,
+    )
 
 
-def _beside(experiment: ReportedExperiment, about: Measure, results: ReportData) -> Measure | None:
-    """The companion measure of a cost or a delay: delivery, or what an experiment has instead."""
-    if about.good != "low" or about.share:
-        return None
-    having = {
-        row.measure for row in results.rows if row.experiment == experiment.name and experiment.wants(row.measure)
-    }
-    candidates = [results.measured[name] for name in ("delivery", *(experiment.measures or ())) if name in having]
-    return next((one for one in candidates if one.good == "high" and one.share), None)
+def question(experiment: ReportedExperiment, measure: str, results: ReportData, together: int = 1) -> Question:
+    """How the variants compare in a measure, at all points."""
+    rows = [row for row in results.rows if row.experiment == experiment.name]
+    variants = [*(variant.name for variant in experiment.variants), *(row.variant for row in rows)]
+    axes = tuple(axis.label for axis in swept_axes(experiment, rows))
+    return Question(experiment.name, results.measured[measure], tuple(dict.fromkeys(variants)), axes, together)
 
 
 def follows(label: str, x: str, rows: Iterable[SummaryRow]) -> bool:

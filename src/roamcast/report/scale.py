@@ -15,12 +15,16 @@ _ROOM: Final = 1.5
 """How far beyond the outermost mean an axis from 0 may reach to show intervals."""
 _NEAR_ZERO: Final = 0.3
 """An axis that would begin below this part of its end begins at 0."""
-_ASIDE: Final = 10.0
-"""The greatest distance between two curves at the same x."""
-_CLOSEST: Final = 2.5
-"""The least distance between two curves at the same x; if they were closer, the values of x are spaced evenly."""
-_SHARED: Final = 0.8
-"""The part of the distance to the next x that the curves at one x take up."""
+_ASIDE: Final = 4.0
+"""How far a point may be beside its x, so that bars do not hide each other: 1 % of the axis, which is 400 long."""
+MOST_BARS: Final = 4
+"""With more curves, intervals are bands: so many bars would hide each other."""
+MANY: Final = 8
+"""From this many curves on, each has its name at its end."""
+_CLOSEST: Final = 15.0
+"""Values of x that are closer than this are spaced evenly."""
+_FAR_APART: Final = 30.0
+"""Curves that differ by more than this many times somewhere have a logarithmic y axis first."""
 _CAP: Final = 4.0
 _INSET: Final = 20.0
 """The distance between the frame and the first and last value of x."""
@@ -61,7 +65,21 @@ def y_scales(chart: Chart) -> list[YScale]:
     whole = YScale("0–1", (0, 0.2, 0.4, 0.6, 0.8, 1)) if chart.whole else YScale("From 0", tuple(zero_ticks(chart)))
     scales = [fitted] if fitted.ticks == whole.ticks else [fitted, whole]
     ticks = log_ticks(chart)
-    return [*scales, YScale("Log", tuple(ticks), logarithmic=True)] if ticks else scales
+    if not ticks:
+        return scales
+    log = YScale("Log", tuple(ticks), logarithmic=True)
+    return [log, *scales] if chart.by_ratio and _far_apart(chart) else [*scales, log]
+
+
+def _far_apart(chart: Chart) -> bool:
+    """Whether two curves differ by more than 30 times at some x."""
+    levels = [curve.rows[0].mean for curve in chart.curves if curve.level]
+    for value in chart.x_values:
+        here = [row.mean for curve in chart.curves if not curve.level for row in curve.rows if chart.x_of(row) == value]
+        means = [mean for mean in (*here, *levels) if mean is not None]
+        if means and max(means) > _FAR_APART * min(means):
+            return True
+    return False
 
 
 def _means_and_ends(chart: Chart) -> tuple[list[float], list[float]]:
@@ -130,17 +148,16 @@ def log_ticks(chart: Chart) -> list[float]:
 
 def x_place(chart: Chart, left: float, right: float) -> Place:
     """Numbers by size (or its logarithm), names evenly; a single value is in the middle. Numbers that are so close that
-    the curves' bars would overlap are placed evenly too: `is_even` tells."""
-    inset = max(_INSET, min(_ASIDE * (_swept(chart) - 1) / 2, 60.0) + 2 * _CAP)
-    return _x_place(chart, left + inset, right - inset, evenly=chart.categorical or is_even(chart, right - left))
+    their bars would overlap are placed evenly too: `is_even` tells."""
+    return _x_place(chart, left + _INSET, right - _INSET, evenly=chart.categorical or is_even(chart, right - left))
 
 
 def is_even(chart: Chart, width: float) -> bool:
     """Whether numbers are placed evenly, because by size they would be too close."""
     if chart.categorical or _swept(chart) < 2:
         return False
-    by_size = _x_place(chart, _INSET, width - _INSET, evenly=False)
-    return _step(chart, by_size) < min(_CLOSEST, _step(chart, _x_place(chart, _INSET, width - _INSET, evenly=True)))
+    by_size, evenly = (_gap(chart, _x_place(chart, _INSET, width - _INSET, evenly=how)) for how in (False, True))
+    return by_size < min(_CLOSEST, evenly)
 
 
 def _x_place(chart: Chart, start: float, end: float, evenly: bool) -> Place:
@@ -166,22 +183,43 @@ def _swept(chart: Chart) -> int:
     return sum(not curve.level for curve in chart.curves)
 
 
-def _step(chart: Chart, place: Place) -> float:
-    """How far apart curves at the same x are: all together take up a part of the way to the next value."""
+def _gap(chart: Chart, place: Place) -> float:
+    """The least distance between two values of x."""
     places = [place(value) for value in chart.x_values]
-    gap = min((after - before for before, after in itertools.pairwise(places)), default=math.inf)
-    return min(_ASIDE, _SHARED * gap / max(1, _swept(chart)))
+    return min((after - before for before, after in itertools.pairwise(places)), default=math.inf)
 
 
-def asides_of(chart: Chart, place: Place) -> list[float]:
-    """How far each curve (levels left out) is beside its place, so that bars at the same x do not overlap."""
-    count, step = _swept(chart), _step(chart, place)
+def has_bands(chart: Chart) -> bool:
+    return _swept(chart) > MOST_BARS
+
+
+def _step(chart: Chart) -> float:
+    """How far apart curves at the same x are."""
+    return 0.0 if has_bands(chart) or _swept(chart) < 2 else 2 * _ASIDE / (_swept(chart) - 1)
+
+
+def asides_of(chart: Chart) -> list[float]:
+    """How far each curve (levels left out) is beside its place, so that bars at the same x do not hide each other."""
+    count, step = _swept(chart), _step(chart)
     return [step * (index - (count - 1) / 2) for index in range(count)]
 
 
-def cap_of(chart: Chart, place: Place) -> float:
+def cap_of(chart: Chart) -> float:
     """Half the width of an interval's cap: those of neighbours do not touch."""
-    return _CAP if _swept(chart) < 2 else min(_CAP, 0.4 * _step(chart, place))
+    return _CAP if _swept(chart) < 2 else min(_CAP, 0.4 * _step(chart))
+
+
+def apart(places: Sequence[float], least: float, low: float, high: float) -> list[float]:
+    """Moves places apart by at least `least`, as little as possible and between low and high if there is room."""
+    order = sorted(range(len(places)), key=places.__getitem__)
+    moved = list(places)
+    for before, at in itertools.pairwise(order):
+        moved[at] = max(moved[at], moved[before] + least)
+    limit = high
+    for at in reversed(order):
+        moved[at] = min(moved[at], limit)
+        limit = moved[at] - least
+    return [max(low, place) for place in moved]
 
 
 def labelled(values: Sequence[Any], place: Place, width: float) -> list[Any]:

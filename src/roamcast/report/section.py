@@ -8,12 +8,14 @@ from typing import Any
 from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.config.fields import leaves
 from roamcast.report import svg, tables
+from roamcast.report.answer import Answer
 from roamcast.report.causes import TITLE, Causes, drawing, legend_marks
 from roamcast.report.chart import Chart, Curve
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.scale import is_even
 from roamcast.report.source import SummaryRow
 from roamcast.report.titles import first_upper
+from roamcast.report.winners import Winners
 
 
 @dataclass(frozen=True)
@@ -27,6 +29,8 @@ class DrawnFigure:
     """Link text -> address relative to the page."""
     paired: tuple[Curve, ...] = ()
     """The differences from the baseline."""
+    out: str = ""
+    """The campaign's folder, for commands about its runs."""
 
 
 @dataclass(frozen=True)
@@ -45,8 +49,8 @@ class DrawnExperiment:
     figures: list[DrawnFigure]
     rows: list[SummaryRow]
     files: dict[str, str]
-    answers: list[str] = field(default_factory=list)
-    """The answers of an experiment without axes, which has no figures."""
+    answer: Answer | None = None
+    winners: Winners | None = None
     causes: DrawnCauses | None = None
     sketch: Markup | None = None
     warnings: list[str] = field(default_factory=list)
@@ -76,6 +80,7 @@ def section(drawn: DrawnExperiment) -> Markup:
         tag("p", about, class_="muted"),
         *(tag("p", tag("strong", "Warning: "), text) for text in drawn.warnings),
         drawn.sketch,
+        None if drawn.winners is None else tables.table(drawn.winners.head, drawn.winners.rows, drawn.winners.caption),
         tag("div", *main, class_="figures") if main else None,
         None if drawable else tables.experiment_table(experiment, drawn.rows),
         _missing([one.chart for one in drawn.figures if not one.chart.curves]),
@@ -111,12 +116,13 @@ def _figure(drawn: DrawnFigure) -> Markup:
     views = svg.views(chart)
     paired = None
     if drawn.paired:
-        caption = f"{chart.y_title}: difference from {drawn.paired[0].rows[0].baseline}, seed by seed"
+        first = drawn.paired[0].rows[0]
+        caption = f"{chart.y_title}: {'ratio to' if first.ratio else 'difference from'} {first.baseline}, seed by seed"
         paired = tables.curves_table(chart.plan.x, chart.x_values, drawn.paired, chart.x_title, caption)
     return tag(
         "figure",
         tag("h3", chart.title),
-        tag("p", drawn.answer, class_="answer") if drawn.answer and chart.plan.minor else None,
+        tag("p", drawn.answer, class_="answer") if drawn.answer else None,
         _switch([name for name, _ in views]),
         tag("p", first_upper(chart.y_title), class_="y-title"),
         *(tag("div", view, data_view=name, hidden=index > 0) for index, (name, view) in enumerate(views)),
@@ -125,6 +131,7 @@ def _figure(drawn: DrawnFigure) -> Markup:
             *(_legend_entry(index, curve.name, svg.swatch_marks(curve)) for index, curve in enumerate(chart.curves)),
             class_="legend",
         ),
+        tag("p", "A run of this point, to replay: ", tag("code", data_out=drawn.out), class_="again", hidden=True),
         tag("figcaption", tag("p", chart.plan.caption) if chart.plan.caption else None, *_notes(chart)),
         _folded("Numbers", join(tables.chart_table(chart), paired)),
         tag("p", *links(drawn.files), tag("span", f"figure id: {chart.plan.id}", class_="muted"), class_="files"),

@@ -24,10 +24,11 @@ from roamcast.campaign.folder.layout import (
     arrow_says,
     read_campaign,
 )
-from roamcast.campaign.folder.results import read_values
+from roamcast.campaign.folder.results import measures_in, read_results, values_of
 from roamcast.errors import RoamcastError
 from roamcast.papers.verdict import JudgedClaim, read_claims
 from roamcast.statistics.curves import VALUES, Curves
+from roamcast.statistics.intervals import LEVEL
 
 _UNDESCRIBED: Final = Measure(name="")
 
@@ -50,6 +51,12 @@ class SummaryRow:
     baseline: str | None = None
     percent: bool = False
     """Whether a difference is in per cent of the baseline."""
+    ratio: bool = False
+    """Whether it is not a difference but a ratio to the baseline."""
+    level: float = LEVEL
+    """That of the interval."""
+    run: str = ""
+    """The run whose value is closest to the mean."""
     about: Measure = _UNDESCRIBED
     """What is known about the measure."""
 
@@ -71,15 +78,16 @@ class ReportData:
 
     campaign: Campaign
     rows: list[SummaryRow]
-    paired: list[SummaryRow]
     relative: list[SummaryRow]
-    """The differences again, in per cent."""
+    """Differences between variants, in per cent."""
     runs: int
     failures: list[Failure]
     claims: list[JudgedClaim]
     measured: Measures
     curves: Curves
     """Every value of every seed."""
+    out: Path = Path()
+    """The campaign's folder."""
 
     def drawn(self, plan: FigurePlan) -> list[SummaryRow]:
         """The rows that a figure is made of, among others."""
@@ -104,14 +112,14 @@ def read_report_data(out: Path) -> ReportData:
     measured = read_about(out)
     return ReportData(
         campaign=campaign,
-        rows=[_clipped(row) for row in _rows(summary, measured)],
-        paired=[] if paired is None else _rows(paired, measured),
+        rows=_with_runs(out, [_clipped(row) for row in _rows(summary, measured)]),
         relative=[] if paired is None else _relative_rows(paired, measured),
         runs=manifest.num_rows,
         failures=_failures(manifest, _wanted(out, campaign)),
         claims=read_claims(out),
         measured=measured,
-        curves=Curves(read_values(out) if (out / RUN_MEASURES_FILE).exists() else VALUES.empty_table()),
+        curves=Curves(values_of(read_results(out)) if (out / RUN_MEASURES_FILE).exists() else VALUES.empty_table()),
+        out=out,
     )
 
 
@@ -139,6 +147,29 @@ def _rows(table: pa.Table, measured: Measures) -> list[SummaryRow]:
             **{**_defined(record), "axes": json.loads(record["axes"] or "{}")}, about=measured[record["measure"]]
         )
         for record in records
+    ]
+
+
+def _with_runs(out: Path, rows: list[SummaryRow]) -> list[SummaryRow]:
+    """The rows, each with the run that shows best what its mean is about."""
+    if not (out / RUN_MEASURES_FILE).exists():
+        return rows
+    means = {(row.experiment, row.variant, json.dumps(row.axes), row.measure): row.mean for row in rows}
+    closest: dict[tuple[str, str, str, str], tuple[float, str]] = {}
+    results = read_results(out)
+    places = [
+        (row["experiment"], row["variant"], json.dumps(json.loads(row["axes"] or "{}")), row["run"])
+        for row in results.select(["experiment", "variant", "axes", "run"]).to_pylist()
+    ]
+    for measure in measures_in(results):
+        for (*place, run), value in zip(places, results[measure].to_pylist(), strict=True):
+            mean = means.get(at := (*place, measure))
+            if mean is not None and value is not None:
+                closest[at] = min(closest.get(at, (math.inf, "")), (abs(value - mean), run))
+    nothing = (0.0, "")
+    return [
+        replace(row, run=closest.get((row.experiment, row.variant, json.dumps(row.axes), row.measure), nothing)[1])
+        for row in rows
     ]
 
 

@@ -4,6 +4,8 @@ Colour is never the only difference: every curve has its own marker and its own 
 view box; the plot is 400 units by 240, so that a figure can be checked with a ruler.
 """
 
+import itertools
+from collections.abc import Iterator
 from importlib import resources
 from typing import Any, Final
 
@@ -11,7 +13,7 @@ from roamcast.report.chart import Chart, Curve
 from roamcast.report.looks import colour_of, dash_of, marker_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import estimate, value_text
-from roamcast.report.scale import Place, YScale, asides_of, cap_of, labelled, x_place, y_scales
+from roamcast.report.scale import MANY, Place, YScale, apart, asides_of, cap_of, has_bands, labelled, x_place, y_scales
 from roamcast.report.source import SummaryRow
 from roamcast.report.titles import first_upper
 
@@ -20,6 +22,9 @@ HEIGHT: Final = 340
 LEFT, RIGHT, TOP, BOTTOM = 60, 460, 40, 280
 _ABOVE: Final = 26
 """Units left out at the top: the y axis's title is above the drawing, where it can wrap."""
+_LINE: Final = 13.0
+"""The distance between names beside the plot."""
+_WIDEST: Final = 160
 _LETTER: Final = 9
 """The width of a label's letter, at the size it has on a phone."""
 
@@ -40,7 +45,7 @@ def drawing(chart: Chart, scale: YScale) -> Markup:
         "svg",
         _plot(chart, scale),
         class_="chart",
-        viewBox=f"0 {_ABOVE} {WIDTH} {HEIGHT - _ABOVE}",
+        viewBox=f"0 {_ABOVE} {WIDTH + _names_width(chart)} {HEIGHT - _ABOVE}",
         role="group",
         aria_label=f"{chart.title}: {chart.y_title} over {chart.x_title}",
     )
@@ -57,17 +62,42 @@ def swatch_marks(curve: Curve) -> Markup:
 
 def _plot(chart: Chart, scale: YScale) -> Markup:
     x, y = x_place(chart, LEFT, RIGHT), scale.place(BOTTOM, TOP)
-    asides, cap = iter(asides_of(chart, x)), cap_of(chart, x)
+    asides, cap, names = iter(asides_of(chart)), cap_of(chart), _names(chart, x, y)
     curves = [
         tag(
             "g",
             _level(chart, curve, y) if curve.level else _curve(chart, curve, x, y, next(asides), cap),
+            names.get(index),
             class_=f"curve {colour_of(curve.look)}",
             data_curve=index,
         )
         for index, curve in enumerate(chart.curves)
     ]
     return join(_y_axis(scale, y), _x_axis(chart, x), *curves)
+
+
+def _names_width(chart: Chart) -> int:
+    """Room for the curves' names beside the plot."""
+    return min(_WIDEST, 7 * max(len(curve.name) for curve in chart.curves)) if len(chart.curves) >= MANY else 0
+
+
+def _names(chart: Chart, x: Place, y: Place) -> dict[int, Markup]:
+    """The names of many curves at their ends, so that nobody has to compare colours with a legend."""
+    ends = {
+        index: (RIGHT if curve.level else x(chart.x_of(known[-1])), _inside(y(known[-1].mean)))
+        for index, curve in enumerate(chart.curves)
+        if (known := [row for row in curve.rows if row.mean is not None])
+    }
+    if len(chart.curves) < MANY:
+        return {}
+    places = apart([up for _, up in ends.values()], _LINE, TOP - 6, BOTTOM + 6)
+    return {
+        index: join(
+            tag("path", d=f"M{_n(across + 7)} {_n(up)}L{RIGHT + 2} {_n(place)}", class_="lead"),
+            tag("text", chart.curves[index].name, x=RIGHT + 5, y=_n(place + 4), class_="name"),
+        )
+        for (index, (across, up)), place in zip(ends.items(), places, strict=True)
+    }
 
 
 def _y_axis(scale: YScale, y: Place) -> Markup:
@@ -91,7 +121,7 @@ def _x_axis(chart: Chart, x: Place) -> Markup:
 
 def _curve(chart: Chart, curve: Curve, x: Place, y: Place, aside: float, cap: float) -> Markup:
     """One curve. The line breaks where a value is undefined."""
-    line, points, pen = "", [], "M"
+    line, points, pen, bands = "", [], "M", has_bands(chart)
     for row in curve.rows:
         if row.mean is None:
             pen = "M"
@@ -102,13 +132,25 @@ def _curve(chart: Chart, curve: Curve, x: Place, y: Place, aside: float, cap: fl
         points.append(
             tag(
                 "g",
-                _error_bar(row, across, y, cap),
+                None if bands else _error_bar(row, across, y, cap),
                 tag("circle", cx=_n(across), cy=_n(up), r=11, class_="reach"),
                 _marker(curve, across, up),
                 **_reading(chart, curve, row),
             )
         )
-    return join(tag("path", d=line, class_="line", stroke_dasharray=dash_of(curve.look)) if line else None, *points)
+    band = [tag("path", d=text, class_="band") for text in _bands(chart, curve, x, y)] if bands else []
+    line_ = tag("path", d=line, class_="line", stroke_dasharray=dash_of(curve.look)) if line else None
+    return join(*band, line_, *points)
+
+
+def _bands(chart: Chart, curve: Curve, x: Place, y: Place) -> Iterator[str]:
+    """The intervals of neighbouring points as areas."""
+    for known, rows in itertools.groupby(curve.rows, key=lambda row: row.low is not None and row.high is not None):
+        ends = [(x(chart.x_of(row)), row.low, row.high) for row in rows]
+        if known and len(ends) > 1:
+            upper = [f"{_n(across)} {_n(_inside(y(high)))}" for across, _, high in ends]
+            lower = [f"{_n(across)} {_n(_inside(y(low)))}" for across, low, _ in reversed(ends)]
+            yield f"M{'L'.join([*upper, *lower])}Z"
 
 
 def _level(chart: Chart, curve: Curve, y: Place) -> Markup | None:
@@ -146,7 +188,8 @@ def _reading(chart: Chart, curve: Curve, row: SummaryRow) -> dict[str, Any]:
     at = [] if curve.level else [f"{chart.x_title}: {value_text(chart.x_of(row))}"]
     value = f"{chart.y_title}: {estimate(row.mean, row.low, row.high)}"
     lines = [curve.name, *at, value, f"n = {row.n}" if row.low is not None else f"n = {row.n}, no interval"]
-    return {"class_": "point", "tabindex": 0, "role": "img", "aria_label": "; ".join(lines)}
+    run = {"data_run": row.run} if row.run else {}
+    return {"class_": "point", "tabindex": 0, "role": "img", "aria_label": "; ".join(lines), **run}
 
 
 def _marker(curve: Curve, across: float, up: float) -> Markup:

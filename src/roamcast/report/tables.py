@@ -81,8 +81,10 @@ def experiment_table(experiment: ReportedExperiment, rows: Sequence[SummaryRow])
 
 def number_table(columns: Sequence[str], lines: Sequence[Line], caption: str) -> Markup:
     """A table of means, with their intervals below them."""
-    seeds = max((row.n for line in lines for row in line.cells if row is not None), default=0)
-    about = f"{first_upper(caption)}: means and 95 % intervals over {seeds} seed{'s' * (seeds != 1)}."
+    rows = [row for line in lines for row in line.cells if row is not None]
+    seeds = max((row.n for row in rows), default=0)
+    together = "that hold together " if any(row.baseline for row in rows) else ""
+    about = f"{first_upper(caption)}: means and 95 % intervals {together}over {seeds} seed{'s' * (seeds != 1)}."
     return _blocks(
         columns, about, [(line.name, partial(_cells, line, count=len(columns), seeds=seeds)) for line in lines]
     )
@@ -142,8 +144,9 @@ def rows_csv(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> str:
     """One line per row, one column per axis; empty where there is no value."""
     labels = [axis.label for axis in experiment.axes]
     rows = list(rows)
-    baseline = ("baseline",) if any(row.baseline for row in rows) else ()
-    head = ("experiment", "variant", *baseline, *labels, "measure", *_STATISTICS)
+    baseline, compared = (("baseline",), ("level", "compared")) if any(row.baseline for row in rows) else ((), ())
+    compared = compared if not any(row.percent for row in rows) else ()
+    head = ("experiment", "variant", *baseline, *labels, "measure", *_STATISTICS, *compared)
     return _csv(
         head,
         (
@@ -154,6 +157,7 @@ def rows_csv(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> str:
                 *(_plain(row.axes.get(label)) for label in labels),
                 f"{row.measure} (%)" if row.percent else row.measure,
                 *(getattr(row, name) for name in _STATISTICS),
+                *((row.level, "ratio" if row.ratio else "difference") if compared else ()),
             )
             for row in rows
         ),

@@ -58,10 +58,11 @@ class Sample:
         spread = max(values) - min(values)
         self.same = spread <= ROUNDING * max(1.0, abs(self.mean))
         self.exact = exact and self.same
-        self._error = 0.0
+        self.deviation = 0.0
         if not self.same:
             squares = math.fsum((value - self.mean) ** 2 for value in values)
-            self._error = math.sqrt(squares / (len(values) - 1) / len(values))
+            self.deviation = math.sqrt(squares / (len(values) - 1))
+        self._error = self.deviation / math.sqrt(len(values))
 
     def above(self, value: float, strict: bool = True) -> float:
         if self.exact:

@@ -17,6 +17,7 @@ from roamcast.live.link.frame import (
     ACK_REQUEST,
     BROADCAST,
     BROADCAST_DATA,
+    BUNDLE,
     FRAGMENT,
     HEADER_SIZE,
     REASONS,
@@ -236,7 +237,7 @@ def outcome(receiver: Sealer, datagram: bytes) -> str | Frame:
         return refused.reason
 
 
-kinds = st.tuples(st.sampled_from([BROADCAST_DATA, UNICAST_DATA, ACK, SKIP, 9]), st.integers(0, 4), st.integers(0, 6))
+kinds = st.tuples(st.sampled_from([BROADCAST_DATA, UNICAST_DATA, ACK, SKIP, 9]), st.integers(0, 8), st.integers(0, 6))
 places = st.tuples(st.sampled_from([5, 6, BROADCAST]), st.sampled_from([0, 99, 100, 2**63 - 1, 2**63]))
 
 
@@ -247,7 +248,7 @@ def test_an_open_frame_is_read_or_refused_by_name(
     result = outcome(sealer(5, None), header(0x83, *kind, *place) + payload)
     (what, flags, sender), (to, counter) = kind, place
     fitting = {
-        BROADCAST_DATA: (0, FRAGMENT),
+        BROADCAST_DATA: (0, FRAGMENT, BUNDLE),
         UNICAST_DATA: (0, FRAGMENT, ACK_REQUEST, FRAGMENT | ACK_REQUEST),
         ACK: (0,),
         SKIP: (0,),

@@ -478,6 +478,58 @@ def test_several_nodes_of_one_host_hear_one_broadcast_and_unicast_goes_to_one() 
     asyncio.run(main())
 
 
+def test_broadcasts_that_wait_for_each_other_go_in_one_datagram_as_far_as_they_fit() -> None:
+    async def main() -> None:
+        settings = broadcasting()
+        long, room = b"l" * 3000, settings.room
+        messages = [b"%d" % number for number in range(20)] + [b"x" * (room - 10), b"y", long, b"z"]
+        async with Station(1, settings) as one, Station(2, settings) as two:
+            for number, message in enumerate(messages):
+                one.link.broadcast(message, token=number)
+            await until(lambda: len(two.heard) == len(messages) and len(one.done) == len(messages))
+            assert [payload for _, payload in two.heard] == messages  # each, in order
+            assert one.endings == [(number, True) for number in range(len(messages))]
+            # Eight; eight; four; the long one and y, which just fit; three fragments; z.
+            assert [number for number, _, datagrams, _ in one.done if datagrams] == [0, 8, 16, 20, 22, 23]
+            sent = one.link.counters["sent"]
+            assert sent == sum(datagrams for _, _, datagrams, _ in one.done) == 8
+            assert two.link.counters["received"] == sent
+            overhead = HEADER_SIZE + TAG_SIZE
+            assert sum(octets for *_, octets in one.done[:8]) == overhead + sum(2 + len(m) for m in messages[:8])
+
+    asyncio.run(main())
+
+
+def test_over_an_ether_every_message_is_a_frame_of_its_own() -> None:
+    async def main() -> None:
+        async with stations(Relay(), 1, 2) as (one, two):
+            for number in range(10):
+                one.link.broadcast(b"%d" % number, token=number)
+            await until(lambda: len(two.heard) == 10)
+            assert two.link.counters["received"] == 10
+
+    asyncio.run(main())
+
+
+@pytest.mark.parametrize("problem", [BlockingIOError(), OSError(101, "Network is unreachable")])
+def test_a_bundle_that_could_not_be_sent_is_sent_again_or_fails_as_a_whole(problem: OSError) -> None:
+    async def main() -> None:
+        settings = broadcasting()
+        async with Station(1, settings) as one, Station(2, settings) as two:
+            make_stubborn(one.link, problem)
+            for number in range(5):
+                one.link.broadcast(b"%d" % number, token=number, promised=number == 4)
+            if not isinstance(problem, BlockingIOError):  # one of them is promised: all wait for the interface
+                await until(lambda: one.link.counters["send-failed"])
+                assert one.done == []
+                one.link.check()
+            await until(lambda: len(one.done) == 5)
+            assert one.endings == [(number, True) for number in range(5)]
+            await until(lambda: len(two.heard) == 5)
+
+    asyncio.run(main())
+
+
 def test_a_neighbour_that_was_never_heard_is_found_by_broadcast() -> None:
     async def main() -> None:
         settings = broadcasting()

@@ -11,6 +11,7 @@ from roamcast.live.link.frame import (
     ACK_REQUEST,
     BROADCAST,
     BROADCAST_DATA,
+    BUNDLE,
     FRAGMENT,
     SKIP,
     UNICAST_DATA,
@@ -19,13 +20,16 @@ from roamcast.live.link.frame import (
     Sealer,
 )
 from roamcast.live.link.payload import (
+    MAX_BUNDLE,
     Ack,
     Fragment,
     Skip,
     read_ack,
+    read_bundle,
     read_fragment,
     read_skip,
     seal_ack,
+    seal_bundle,
     seal_fragment,
     seal_skip,
 )
@@ -124,3 +128,31 @@ def test_any_octets_are_an_answer(payload: bytes) -> None:
     answer = read_ack(Frame(ACK, 0, 3, 5, 0, payload, SESSION))
     assert answer.message == int.from_bytes(payload[:8], "big")
     assert 0 <= answer.have < 2**256
+
+
+def test_a_bundle_by_hand() -> None:
+    frame = opened(seal_bundle(sender(), [b"one", b"", b"two!"]))
+    assert (frame.kind, frame.flags, frame.receiver) == (BROADCAST_DATA, BUNDLE, BROADCAST)
+    assert frame.payload == bytes.fromhex("0003") + b"one" + bytes.fromhex("0000 0004") + b"two!"
+    assert read_bundle(frame) == [b"one", b"", b"two!"]
+
+
+@given(st.lists(st.binary(max_size=400), min_size=2, max_size=MAX_BUNDLE))
+def test_a_bundle_there_and_back(messages: list[bytes]) -> None:
+    assert read_bundle(opened(seal_bundle(sender(), messages))) == messages
+
+
+@pytest.mark.parametrize(
+    "payload",
+    [
+        b"",
+        bytes.fromhex("0001 61"),  # one message is not a bundle
+        bytes.fromhex("0001 61 00"),
+        bytes.fromhex("0001 61 0002 62"),
+        bytes.fromhex("0001 61") * (MAX_BUNDLE + 1),
+    ],
+)
+def test_what_is_no_bundle(payload: bytes) -> None:
+    frame = Frame(BROADCAST_DATA, BUNDLE, 3, BROADCAST, 0, payload, SESSION)
+    with pytest.raises(FrameRefused, match="malformed"):
+        read_bundle(frame)

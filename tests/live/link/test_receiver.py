@@ -12,7 +12,7 @@ from roamcast.live.key import NetworkKey
 from roamcast.live.link.frame import ACK, BROADCAST, BROADCAST_DATA, FRAGMENT, REASONS, UNICAST_DATA, Sealer
 from roamcast.live.link.limits import Rate
 from roamcast.live.link.neighbours import Address
-from roamcast.live.link.payload import Ack, Fragment, Skip, seal_ack, seal_fragment, seal_skip
+from roamcast.live.link.payload import Ack, Fragment, Skip, seal_ack, seal_bundle, seal_fragment, seal_skip
 from roamcast.live.link.receiver import MAX_HELD, Receiver
 from roamcast.live.link.replay import Replay
 from roamcast.live.link.settings import LinkSettings
@@ -172,6 +172,14 @@ def test_a_neighbour_that_is_too_fast_is_held_to_its_rate_and_others_are_heard()
     assert heard[4] == 10
     assert 100 <= heard[3] <= 111  # a burst of 10, and 100 in a second
     assert ear.counters["rate"] == 10_000 - heard[3]
+
+
+def test_the_messages_of_a_bundle_count_as_frames() -> None:
+    ear = Ear(LinkSettings(air=AIR, rate=Rate(frames=100, octets=1e6, burst=0.1)))
+    loud = node(3)
+    for tick in range(1000):  # one second: 5,000 messages
+        ear.hear(seal_bundle(loud, [b"!"] * 5), now=tick / 1000)
+    assert 100 <= len(ear.messages) <= 110 + 4
 
 
 def test_octets_count_too() -> None:

@@ -194,6 +194,66 @@ def test_a_relay_passes_on_the_pieces_that_it_has() -> None:
     assert made.ports[C].delivered[0].event == document.event
 
 
+def forged_at_the_relay(publication: Publication, place: int) -> Mesh:
+    """A line; the relay in the middle gets one forged piece, under the publisher's header, ahead of the true ones."""
+    made = mesh(3, [(A, B), (B, C)], {C: JAZZ}, scope=2)
+    made.run(4 * CYCLE)
+    receive, forged = made[B].receive, list[Piece]()
+
+    def attacked(now: int, sender: int, message: Any) -> None:  # noqa: ANN401
+        if isinstance(message, Piece) and not forged:
+            octets = Document(publication.event).octets(*message.header.cut.span(place))
+            forged.append(Piece(message.header, place, b"forged" + octets[6:]))
+            receive(now, D, forged[0])
+        receive(now, sender, message)
+
+    made[B].receive = attacked  # type: ignore[method-assign]
+    made[A].publish(made.now, publication)
+    while not got(made, C):
+        made.run(made.now + CYCLE)
+        assert made.now < 12 * CYCLE
+    return made
+
+
+@pytest.mark.parametrize("place", [1, 4, 8])
+def test_a_relay_does_not_pass_on_a_forged_piece_which_costs_only_those_beside_it(place: int) -> None:
+    publication = news(1, size=10_000).to_be_signed(5, 1250)
+    made = forged_at_the_relay(publication, place)
+    assert not [said for said in sent(made, Piece, B) if said.octets.startswith(b"forged")]
+    assert made.ports[B].notes["forged"] == 1
+    assert made.ports[C].notes["forged"] == 0
+    again = [said.number for said in sent(made, Piece, A)][9:]  # nine pieces, and then what was beside it
+    assert again
+    assert set(again) <= {place - 1, place, place + 1}
+    assert made.ports[C].delivered[0].event == publication.event
+
+
+def test_a_relay_that_cannot_check_passes_on_a_forged_piece() -> None:
+    made = forged_at_the_relay(news(1, size=10_000), 4)
+    assert [said for said in sent(made, Piece, B) if said.octets.startswith(b"forged")]
+    assert b"forged" in made.ports[C].delivered[0].event.payload
+
+
+@pytest.mark.parametrize("life", [None, 10**9, 3_600_000])
+def test_a_document_lives_no_longer_than_its_author_has_signed_whatever_passes_it_on(life: int | None) -> None:
+    """A member says that an hour, a month or any time is left of a lifetime of 100 s."""
+    unsigned = news(1, publisher=B, life=100 * SECOND)
+    for publication in (unsigned.to_be_signed(5, 1250), unsigned):
+        document = Document(publication.event)
+        broker, port = lonely(scope=1)
+        broker.subscribe(0, Subscription(1, JAZZ))
+        whole = cut_of(document.length, 1250).all
+        header = Header(B, 1, 1, (), document.id, document.length, 1250, 0, whole, 0, life, 0)
+        broker.receive_bulk(5, B, Chunk(header, document), whole)
+        assert len(port.delivered) == 1
+        held = broker._holdings.cache.get(document.id)
+        assert held is not None
+        if document.event.signed is not None:
+            assert held.expires == 5 + 100 * SECOND
+        else:  # without signatures it is believed
+            assert held.expires is None or held.expires > 1000 * SECOND
+
+
 def test_whole_documents_only_means_that_pieces_are_not_kept() -> None:
     made = mesh(2, [(A, B)], {B: JAZZ}, scope=1, whole=True)
     made.run(CYCLE)

@@ -181,6 +181,20 @@ def test_a_false_piece_is_found_with_those_that_share_a_block_with_it() -> None:
         assert found & ~(0b111 << max(0, number - 1)) == 0
 
 
+def test_of_a_document_in_part_the_blocks_that_are_here_are_judged() -> None:
+    document = Document(signed(bytes(1000), 100))
+    cut = Cut(document.length, 100)
+    for missing in range(3, cut.pieces):
+        partial = pieces_of(document, 100, {cut.pieces - 2: b"!" * 100})
+        assert false_pieces(7, partial) >> cut.pieces - 2 & 1
+        del partial.octets[missing]
+        partial.have &= ~(1 << missing)
+        found = false_pieces(7, partial)
+        assert not found >> missing & 1
+        assert found or missing >= cut.pieces - 3
+        assert found & ~(0b111 << cut.pieces - 3) == 0
+
+
 def test_the_pieces_of_a_head() -> None:
     document = Document(signed(bytes(1000), 100))
     partial = pieces_of(document, 100)

@@ -68,7 +68,7 @@ def _measures(deadline: float) -> tuple[Measure, ...]:
         ),
         _share(
             f"delivered_of_possible_{deadline:g}",
-            f"delivered of what was possible within {seconds} (share of pairs)",
+            f"delivery within {seconds} (share of what was possible)",
             f"Of the pairs that could have been delivered within {seconds}, the share that was",
         ),
         Measure(

@@ -2,8 +2,10 @@
 
 The rules this file owns:
 
-* A goal is `MEASURE within WIDTH`: at every point, for every variant, half of the interval's width is at most WIDTH, or
-  WIDTH per cent of the mean (`within 5%`).
+* A goal `MEASURE within WIDTH` is reached at a point if, for every variant, half of the interval's width is at most
+  WIDTH, or WIDTH per cent of the mean (`within 5%`).
+* A goal `A differs from B in MEASURE` is reached if the interval of their difference, or ratio, excludes none. Its
+  level has the report's correction for all variants and points, so that the report decides what was decided here.
 * Seeds come in looks: `FIRST`, then half as many again each time, up to the most. A point that has reached its goal
   gets no more. All variants of a point have the same seeds, or they could not be compared seed by seed.
 * Each look has its own level (`sequential.Looks`), so that all looks together are wrong in 5 % at most: the interval
@@ -19,12 +21,19 @@ from typing import Final, Protocol
 import pyarrow as pa
 
 from roamcast.analysis.measures.measure import Measures
+from roamcast.config.errors import suggestion
 from roamcast.errors import ConfigError
+from roamcast.statistics.contrast import Contrast, level_of
 from roamcast.statistics.intervals import interval
-from roamcast.statistics.sequential import LEAST, Looks
+from roamcast.statistics.sequential import LEAST, POWER, Looks
 
 FIRST: Final = 5
 GROWTH: Final = 1.5
+LAST_LOOK: Final = 1 - GROWTH**-POWER
+"""The part of the risk that is left for the last look, if all looks were needed."""
+_GOALS: Final = 2
+"""The measures that share the risk in a report: the first goal and the cost."""
+_DIFFERS: Final = re.compile(r"\s*(.+?)\s+differs\s+from\s+(.+?)\s+in\s+(\w+)\s*")
 _GOAL: Final = re.compile(r"\s*(\w+)\s+within\s+(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)\s*")
 
 Place = tuple[str, str]
@@ -34,8 +43,8 @@ Place = tuple[str, str]
 class Stopping(Protocol):
     """Decides which points need more seeds."""
 
-    def check(self, measures: Collection[str]) -> None:
-        """Refuses a campaign without the measures that the decision needs."""
+    def check(self, measures: Collection[str], variants: Collection[str]) -> None:
+        """Refuses a campaign without the measures and variants that the decision needs."""
 
     def waiting(
         self,
@@ -57,10 +66,8 @@ class Goal:
     within: float
     relative: bool = False
 
-    def check(self, measures: Collection[str]) -> None:
-        if self.measure not in measures:
-            known = ", ".join(measures)
-            raise ConfigError(f"until {self.measure}: the campaign does not measure it; it measures {known}")
+    def check(self, measures: Collection[str], variants: Collection[str]) -> None:
+        _check_measure(self.measure, measures)
 
     def waiting(
         self,
@@ -76,7 +83,9 @@ class Goal:
             if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
                 continue
             level = looks.level_at(seeds[place], before.get(place, 0))
-            if not all(len(known) >= LEAST and self.reached(known, level) for known in variants.values()):
+            if not all(
+                len(known) >= LEAST and self.reached(list(known.values()), level) for known in variants.values()
+            ):
                 found.append(place)
         return found
 
@@ -85,12 +94,63 @@ class Goal:
         return found.half <= (self.within * abs(found.mean) if self.relative else self.within)
 
 
-def parse_goal(text: str) -> Goal:
+@dataclass(frozen=True)
+class Differs:
+    """Two variants that should be told apart in a measure."""
+
+    one: str
+    other: str
+    measure: str
+
+    def check(self, measures: Collection[str], variants: Collection[str]) -> None:
+        _check_measure(self.measure, measures)
+        for name in (self.one, self.other):
+            if name not in variants:
+                raise ConfigError(f"until {name} differs: no such variant; {suggestion(name, list(variants))}")
+
+    def waiting(
+        self,
+        results: pa.Table,
+        about: Measures,
+        seeds: Mapping[Place, int],
+        before: Mapping[Place, int],
+        most: int,
+    ) -> list[Place]:
+        looks = Looks(most)
+        by_place = _values(results, self.measure)
+        variants = {name for known in by_place.values() for name in known}
+        comparisons = _GOALS * (len(variants) - 1) * len(by_place)
+        found = []
+        for place, known in by_place.items():
+            if before.get(place, 0) >= seeds[place]:
+                continue
+            one, other = known.get(self.one, {}), known.get(self.other, {})
+            pairs = [(one[seed], other[seed]) for seed in sorted(one) if seed in other]
+            contrast = Contrast.of(pairs, about[self.measure])
+            level = level_of(comparisons, looks.level_at(seeds[place], before.get(place, 0)))
+            # A fixed variant, which has one point, differs at that point or nowhere.
+            if pairs and (contrast is None or not contrast.order(level)):
+                found.append(place)
+        return found
+
+
+def parse_goal(text: str) -> Goal | Differs:
+    differs = _DIFFERS.fullmatch(text)
+    if differs is not None:
+        return Differs(*differs.groups())
     found = _GOAL.fullmatch(text)
     if found is None or float(found[2]) <= 0:
-        raise ConfigError(f"{text!r}: expected a measure and a width, such as 'delivery within 0.02' or '… within 5%'")
+        raise ConfigError(
+            f"{text!r}: expected 'MEASURE within WIDTH', such as 'delivery within 0.02' or '… within 5%', or "
+            "'VARIANT differs from VARIANT in MEASURE'"
+        )
     relative = bool(found[3])
     return Goal(found[1], float(found[2]) / (100 if relative else 1), relative)
+
+
+def _check_measure(name: str, measures: Collection[str]) -> None:
+    if name not in measures:
+        raise ConfigError(f"until {name}: the campaign does not measure it; it measures {', '.join(measures)}")
 
 
 def first_look(most: int) -> int:
@@ -101,10 +161,11 @@ def next_look(seeds: int, most: int) -> int:
     return min(most, math.ceil(seeds * GROWTH))
 
 
-def _values(results: pa.Table, measure: str) -> dict[Place, dict[str, list[float]]]:
-    """The values of a measure by point and variant, over the seeds that have one."""
-    found: dict[Place, dict[str, list[float]]] = {}
-    for row in results.select(["experiment", "axes", "variant", measure]).to_pylist():
-        known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], [])
-        known += [] if row[measure] is None else [row[measure]]
+def _values(results: pa.Table, measure: str) -> dict[Place, dict[str, dict[int, float]]]:
+    """The values of a measure by point, variant and seed, over the seeds that have one."""
+    found: dict[Place, dict[str, dict[int, float]]] = {}
+    for row in results.select(["experiment", "axes", "variant", "seed", measure]).to_pylist():
+        known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], {})
+        if row[measure] is not None:
+            known[row["seed"]] = row[measure]
     return found

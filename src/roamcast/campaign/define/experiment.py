@@ -6,8 +6,9 @@ the field, the value and the rule. `roamcast campaign --explain` prints the desc
 
 import copy
 import itertools
+import re
 from collections.abc import Iterable, Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Annotated, Any, Final, Literal
 
@@ -17,10 +18,13 @@ from msgspec import Meta
 from roamcast.config.errors import decode, suggestion
 from roamcast.config.fields import is_field, put
 from roamcast.errors import ConfigError
+from roamcast.sim.scenario.overrides import apply
 from roamcast.sim.scenario.scenario import Scenario, check, read
 
 _NAME: Final = r"^[A-Za-z0-9_-]+$"
 MAX_SEED: Final = 2**63 - 1
+NUMBERS: Final = "{}"
+"""Stands for any number in the measures of a figure."""
 
 
 class CampaignError(ConfigError):
@@ -76,6 +80,10 @@ class Variant(_Part, frozen=True, kw_only=True):
         dict[str, Any], Meta(description="fields of the scenario and their values, set before the axes")
     ] = {}
     fixed: Annotated[bool, Meta(description="the axes mean nothing to it: one point, a level line in figures")] = False
+    seeds: Annotated[
+        Annotated[int, Meta(ge=1)] | None,
+        Meta(description="at most so many of the experiment's seeds, if that gives their number; none: all"),
+    ] = None
 
 
 class Figure(_Part, frozen=True, kw_only=True):
@@ -83,8 +91,8 @@ class Figure(_Part, frozen=True, kw_only=True):
 
     id: Annotated[str, Meta(pattern=_NAME, description="letters, digits, - and _")]
     title: str = ""
-    x: Annotated[str, Meta(description="the label of an axis")]
-    y: Annotated[str, Meta(description="a measure")]
+    x: Annotated[str, Meta(description="the label of an axis; with {} in `y`, what to call the numbers in its place")]
+    y: Annotated[str, Meta(description="a measure, or several that differ in a number, such as by_age_{}")]
     caption: str = ""
     log: Annotated[bool, Meta(description="a logarithmic x axis")] = False
     against: Annotated[
@@ -152,7 +160,7 @@ class Spec(_Part, frozen=True, kw_only=True):
         ):
             yield from ((where, f"two are named {name!r}") for name in repeated(names))
         for number, figure in enumerate(self.figures):
-            if figure.x not in labels:
+            if figure.x not in labels and NUMBERS not in figure.y:
                 yield f"figures[{number}].x", f"there is no axis {figure.x!r}; {_known(figure.x, labels)}"
             if figure.against is not None:
                 yield from ((f"figures[{number}].against", rule) for rule in self._against_problems(figure.against))
@@ -227,6 +235,13 @@ def _axis_problems(axis: Axis) -> Iterator[tuple[str, str]]:
             yield "field", "the seed is not an axis: `seeds` says which there are"
 
 
+def number_in(names: str, name: str) -> float | None:
+    """The number that stands in a name in the place of `NUMBERS`; None if the name is another."""
+    before, _, after = names.partition(NUMBERS)
+    found = re.fullmatch(rf"{re.escape(before)}(\d+(?:\.\d+)?){re.escape(after)}", name)
+    return None if found is None else float(found[1])
+
+
 def repeated(values: Sequence[Any]) -> list[Any]:
     return sorted({value for value in values if values.count(value) > 1})
 
@@ -261,6 +276,14 @@ class Experiment:
         protocol = self.scenario.get("protocol", {}).get("name", "flooding")
         return self.spec.variants or (Variant(name=protocol),)
 
+    def changed(self, changes: Sequence[str]) -> "Experiment":
+        """The experiment with fields of its scenario set, `FIELD=VALUE`; what an axis or a variant sets goes last."""
+        scenario = copy.deepcopy(self.scenario)
+        for change in changes:
+            apply(change, scenario)
+        source = " --set ".join((f"{self.source} with", *changes)) if changes else self.source
+        return replace(self, scenario=scenario, source=source)
+
     def seeds(self, count: int | None = None) -> list[int]:
         """The seeds, or `count` of them: a file that gives only a number of seeds can supply any number."""
         seeds = self.spec.seeds
@@ -269,6 +292,11 @@ class Experiment:
         if count is not None and count > len(seeds):
             raise CampaignError(f"{self.source}: seeds: {count} are asked for, but the file lists {len(seeds)}")
         return list(seeds[:count])
+
+    def seeds_of(self, variant: Variant, count: int | None = None) -> list[int]:
+        """The seeds of one variant. Listed seeds are for all variants: the list says which are wanted."""
+        seeds = self.seeds(count)
+        return seeds[: variant.seeds] if isinstance(self.spec.seeds, int) else seeds
 
     def points(self, variant: Variant) -> list[dict[str, Any]]:
         """The points, each as the value of every axis by its label."""
@@ -319,6 +347,8 @@ def check_measures(experiments: Sequence[Experiment], known: Iterable[str]) -> N
     for one in experiments:
         named = [(f"figure {figure.id}", figure.y) for figure in one.spec.figures]
         for where, name in [*(("measures", name) for name in one.spec.measures or ()), *named]:
+            if NUMBERS in name and any(number_in(name, other) is not None for other in one.spec.measures or known):
+                continue
             if name not in known:
                 raise CampaignError(f"{one.source}: {where}: there is no measure {name!r}; {_known(name, known)}")
             if one.spec.measures is not None and name not in one.spec.measures:

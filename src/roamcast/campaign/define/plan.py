@@ -2,8 +2,9 @@
 
 No Spark here: errors are found before Spark starts. The rules this file owns:
 
-* Seeds are paired: every variant and every point of an experiment runs with the same seeds. Movement and workload
-  follow from the scenario and the seed alone, so variants that differ in their protocol see the same world.
+* Seeds are paired: every variant and every point of an experiment runs with the same seeds, or with the first of them
+  if the variant takes fewer. Movement and workload follow from the scenario and the seed alone, so variants that differ
+  in their protocol see the same world.
 * A run that several rows need is simulated once (`identity.run_id`).
 * Every scenario is checked when the campaign is planned, so that none turns out to be wrong hours later.
 """
@@ -71,16 +72,17 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
     runs: dict[str, Run] = {}
     for one in experiments:
-        for row, run in _rows(one, one.seeds(seeds), planned.sources):
+        for row, run in _rows(one, seeds, planned.sources):
             planned.rows.append(row)
             runs.setdefault(run.run, run)
     planned.distinct.extend(sorted(runs.values(), key=lambda run: (-run.estimate, run.run)))
     return planned
 
 
-def _rows(one: Experiment, seeds: list[int], sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
+def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
     opened = set()
     for variant in one.variants:
+        seeds = one.seeds_of(variant, count)
         for number, point in enumerate(one.points(variant)):
             scenario = completed(one.at(variant, point), one.folder)
             recordings = (scenario.movement, scenario.links, scenario.area, scenario.nodes)
@@ -127,7 +129,10 @@ def _description(one: Experiment, seeds: list[int]) -> described.ReportedExperim
         "axis values": {
             f"{axis.name} = {value}": canonical_hash(axis.put_as(value)) for axis in spec.axes for value in axis.values
         },
-        "variants": {variant.name: canonical_hash(msgspec.to_builtins(variant)) for variant in one.variants},
+        "variants": {
+            variant.name: canonical_hash({"name": variant.name, "set": variant.set, "fixed": variant.fixed})
+            for variant in one.variants
+        },
     }
     return described.ReportedExperiment(
         name=one.name,

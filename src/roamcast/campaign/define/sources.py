@@ -3,8 +3,8 @@
 The rules this file owns:
 
 * Imports are followed from the simulator and from the module that has the protocol's broker. The catalogue of protocols
-  is not followed: it imports all of them, and a run uses one. So an edit of one protocol leaves the runs of the others
-  what they were. The same holds for measures and their catalogue, and for the package itself, which only names things.
+  only names them, so an edit of one protocol leaves the runs of the others what they were. The catalogue of measures is
+  not followed, since it imports all of them, nor is the package itself, which only names things.
 * Sources are read when this module is imported, not when they are needed: so they match the code that this process has
   loaded, even if someone edits a file later.
 """
@@ -18,7 +18,7 @@ from typing import Final
 
 _ROOT: Final = Path(__file__).parents[2]
 _SIMULATOR: Final = "roamcast.sim.run"
-_NOT_FOLLOWED: Final = frozenset({"roamcast", "roamcast.protocols.catalogue", "roamcast.analysis.measures.catalogue"})
+_NOT_FOLLOWED: Final = frozenset({"roamcast", "roamcast.analysis.measures.catalogue"})
 
 
 def _module(path: Path) -> str:

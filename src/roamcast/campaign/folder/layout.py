@@ -3,6 +3,7 @@
 ```
 campaign.json              the experiments, the command, the version of the facts
 runs.parquet               a row for each planned run        manifest.parquet   a row for each run that was done
+plan.parquet               the same as runs.parquet, while the campaign is at work
 facts/<table>/<pack>.parquet, facts/packed.parquet           done/<run>.run, done/<pack>.json
 files/<hash>/<name>        what the runs read beside their scenarios
 measures/                  run, summary and paired .parquet, about.json
@@ -34,6 +35,7 @@ T = TypeVar("T")
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
 RUNS_FILE: Final = "runs.parquet"
+PLAN_FILE: Final = "plan.parquet"
 RUN_MEASURES_FILE: Final = "measures/run.parquet"
 SUMMARY_FILE: Final = "measures/summary.parquet"
 PAIRED_FILE: Final = "measures/paired.parquet"
@@ -119,6 +121,21 @@ def write_commit(out: Path, runs: pa.Table, manifest: pa.Table) -> pa.Table:
         with contextlib.suppress(FileNotFoundError):  # a reader was faster
             _draft(out, name).replace(out / name)
     return manifest
+
+
+def write_plan(out: Path, runs: pa.Table) -> None:
+    """Writes what is about to be run, for those who watch: `runs.parquet` comes only when all of it is done."""
+    pq.write_table(runs, _draft(out, PLAN_FILE), compression="zstd")
+    _draft(out, PLAN_FILE).replace(out / PLAN_FILE)
+
+
+def read_plan(out: Path) -> pa.Table:
+    """What is being run, or was planned last; no rows if nothing was planned yet."""
+    for name in (PLAN_FILE, RUNS_FILE):
+        if (out / name).is_file():
+            with contextlib.suppress(RoamcastError):  # it was removed at this moment, and the other is there now
+                return _read(out / name).cast(RUNS_ARROW)
+    return RUNS_ARROW.empty_table()
 
 
 def read_commit(out: Path) -> tuple[pa.Table, pa.Table]:

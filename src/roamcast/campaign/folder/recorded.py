@@ -48,6 +48,8 @@ class RecordedRun:
     """The names of the tables that have rows."""
     read: Callable[[str], pa.Table]
     """Reads the facts of one of those tables."""
+    folder: Path | None = None
+    """The folder that the scenario's file names are relative to, if the run is a campaign's."""
 
     def page(self, name: str) -> Path:
         """The path for a page about this run."""
@@ -86,13 +88,29 @@ class RecordedRun:
         return Run(self.id or str(self.place), self.scenario, self.names, read)
 
 
+def is_campaign_run(place: Path) -> bool:
+    """Whether a path names a run of a campaign: CAMPAIGN/RUN."""
+    return not place.exists() and (place.parent / RUNS_FILE).is_file()
+
+
+def differing(one: RecordedRun, other: RecordedRun) -> list[str]:
+    """The tables of the first run that the second does not have, or not with the same rows."""
+    return [name for name in sorted(one.names) if not _same(one.table(name), other.table(name))]
+
+
+def _same(one: pa.Table, other: pa.Table) -> bool:
+    if one.num_rows != other.num_rows or set(one.column_names) != set(other.column_names):
+        return False
+    return bool(one.equals(other.select(one.column_names).cast(one.schema)))
+
+
 def open_run(place: Path, store: Store | None = None) -> RecordedRun:
     """The run that a person named; `store` has the facts of its campaign, if they are not in the folder."""
     if (place / RUN_FILE).is_file():
         return _own_folder(place)
     if (place / RUNS_FILE).is_file():
         return _of_campaign(place, "", store)
-    if (place.parent / RUNS_FILE).is_file() and not place.exists():
+    if is_campaign_run(place):
         return _of_campaign(place.parent, place.name, store)
     raise RoamcastError(
         f"{place}: is not a run: name the folder that `roamcast run` or `roamcast lab` made, or CAMPAIGN/RUN"
@@ -143,7 +161,10 @@ def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:
     (run,) = found
     scenario = msgspec.json.decode(planned[run]["scenario"], type=Scenario)
     stored, names = Stored(store or Store.at(out)), frozenset(table for table, rows in done[run]["rows"] if rows)
-    return RecordedRun(out, run, scenario, names, lambda table: stored.read(table, run))
+    folder = planned[run].get("folder")
+    return RecordedRun(
+        out, run, scenario, names, lambda table: stored.read(table, run), None if folder is None else Path(folder)
+    )
 
 
 def _rows(file: Path) -> list[dict[str, Any]]:

@@ -46,9 +46,10 @@ class Place:
 class Stored:
     """The facts in a store, whether in files per run or packed."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, index: pa.Table | None = None) -> None:
+        """`index` stands in for the one in the store, which is written when all runs are packed."""
         self.store: Final = store
-        self.stamp, self._index = _read_index(store)
+        self.stamp, self._index = _read_index(store) if index is None else ("", index)
         """A hash of the index; empty: facts are not packed."""
         self._places: dict[str, Mapping[str, Place]] = {}
 

@@ -6,7 +6,7 @@ This file owns the grammar. `parse_context(str(context)) == context` for every c
     context     = conjunction { "or" conjunction }
     conjunction = factor { "and" factor }
     factor      = "not" factor | "(" context ")" | "true" | "false" | "exists" NAME
-                | "within" "(" region ")" | side OPERATOR (VALUE | aggregate)
+                | "within" "(" region ")" | "around" "(" "me" "," RADIUS ")" | side OPERATOR (VALUE | aggregate)
     side        = NAME | aggregate
     aggregate   = "count" "(" group ")" | ("min" | "max" | "mean") "(" group ")"
     group       = ("neighbours" | "hosts") [ "." NAME ] [ "within" METRES ] [ "where" context ]
@@ -17,7 +17,9 @@ Names, values, operators and quotes are those of the filter language (`tokens.py
 are keywords only in their places, so that a host may have an attribute `count`; `type` is an attribute like any other.
 An attribute is allowed on the left only: on the right, a word without quotes is most likely text whose quotes were
 forgotten. `count` takes a group without an attribute, the others one with it. `where` extends to the aggregate's
-closing parenthesis, and contains no aggregate. The bounds are those of `expression.py`, and `MAX_LENGTH` characters.
+closing parenthesis, and contains no aggregate. `around(me, 200)` is `within(circle(x, y, 200))` with the position of
+the node that reads it: it never leaves that node, and printing gives the circle. The bounds are those of
+`expression.py`, and `MAX_LENGTH` characters.
 """
 
 from collections.abc import Mapping
@@ -40,6 +42,7 @@ from roamcast.content.context.expression import (
     Within,
 )
 from roamcast.content.filter import STRING_ONLY, Kind, Operator, kind_of
+from roamcast.content.geometry import Point
 from roamcast.content.region import MAX_RADIUS, Circle, Polygon, Rectangle, Region
 from roamcast.content.tokens import OPERATORS, RESERVED, Token, TokenReader, is_bare
 from roamcast.errors import ContentError, SyntaxProblem
@@ -49,9 +52,12 @@ _NUMERIC: Final = [word for word, operator in OPERATORS.items() if operator not 
 _EXAMPLE: Final = "a property such as speed < 20 or within(rect(0, 0, 100, 100))"
 
 
-def parse_context(text: str) -> Context:
-    """Parses a context. Raises `SyntaxProblem` at the first character that cannot be read."""
-    parser = _ContextParser(text)
+def parse_context(text: str, me: Point | None = None) -> Context:
+    """Parses a context. Raises `SyntaxProblem` at the first character that cannot be read.
+
+    `me` is the position of the node.
+    """
+    parser = _ContextParser(text, me)
     expression = parser.alternatives()
     if parser.token.kind != "end":
         raise parser.problem("'and', 'or' or the end of the text")
@@ -72,8 +78,9 @@ class _ContextParser(TokenReader):
         **{word: f"write within({word}(...))" for word in _REGIONS},
     }
 
-    def __init__(self, text: str) -> None:
+    def __init__(self, text: str, me: Point | None) -> None:
         super().__init__(text)
+        self.me = me
         self.size = 0
         self.in_where = False
 
@@ -124,6 +131,8 @@ class _ContextParser(TokenReader):
             return Exists(self.name("an attribute's name"))
         if self.is_call("within"):
             return self.within()
+        if self.is_call("around"):
+            return self.around()
         return self.comparison()
 
     def group(self) -> Expression:
@@ -158,6 +167,25 @@ class _ContextParser(TokenReader):
         region = self.region()
         self.closing(opened)
         return Within(region)
+
+    def around(self) -> Within:
+        self.take()
+        opened = self.take()
+        if not self.token.is_word("me"):
+            raise self.problem("'me', as in around(me, 200)")
+        self.take()
+        self.comma("a ',' and the radius, as in around(me, 200)")
+        place = self.token
+        radius = self.metres("the radius")
+        self.closing(opened)
+        if self.me is None:
+            raise ContentError(
+                f"around(me, {radius:g}): the node does not know its position: give it --gps or --here, or set it"
+            )
+        try:
+            return Within(Circle(*self.me, radius))
+        except ContentError as problem:
+            raise SyntaxProblem(f"expected a radius; {problem}", self.text, place.position) from None
 
     def region(self) -> Region:
         if not self.is_call(*_REGIONS):

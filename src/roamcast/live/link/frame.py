@@ -71,7 +71,15 @@ FRAGMENT: Final = 1
 """Flag: the payload is a fragment of a longer message."""
 ACK_REQUEST: Final = 2
 """Flag: the receiver of this fragment must acknowledge what it has."""
-_FLAGS: Final = {BROADCAST_DATA: FRAGMENT, UNICAST_DATA: FRAGMENT | ACK_REQUEST, ACK: 0, SKIP: 0}
+BUNDLE: Final = 4
+"""Flag: the payload is several broadcasts."""
+_FLAGS: Final = {
+    BROADCAST_DATA: (0, FRAGMENT, BUNDLE),
+    UNICAST_DATA: (0, FRAGMENT, ACK_REQUEST, FRAGMENT | ACK_REQUEST),
+    ACK: (0,),
+    SKIP: (0,),
+}
+"""Those that each kind may have."""
 
 BROADCAST: Final = 2**32 - 1
 MAX_COUNTER: Final = 2**63 - 1
@@ -80,6 +88,8 @@ MAX_DATAGRAM: Final = 9000
 
 SALT_SIZE: Final = 16
 _HEADER: Final = struct.Struct(f">BBBIII{SALT_SIZE}sQ")
+_SALT: Final = slice(15, 15 + SALT_SIZE)
+"""Its place in the header."""
 _NONCE: Final = struct.Struct(">IQ")
 HEADER_SIZE: Final = _HEADER.size
 TAG_SIZE: Final = 16
@@ -258,7 +268,7 @@ class Sealer:
         header = Header._make(_HEADER.unpack_from(datagram))
         _, kind, flags, sender, receiver, _, salt, counter = header
         # Exactly the broadcasts go to the broadcast address, and only the flags of this kind are set.
-        if kind not in _FLAGS or flags & ~_FLAGS[kind] or (kind == BROADCAST_DATA) != (receiver == BROADCAST):
+        if flags not in _FLAGS.get(kind, ()) or (kind == BROADCAST_DATA) != (receiver == BROADCAST):
             raise FrameRefused("malformed")
         if sender > MAX_NODE or counter > MAX_COUNTER:
             raise FrameRefused("malformed")
@@ -269,9 +279,14 @@ class Sealer:
             raise FrameRefused("self" if self.replay.knows(session) else "twin")
         if receiver not in (self.node, BROADCAST):
             raise FrameRefused("others")
-        if all(self.replay.judge(session, counter) is Verdict.SEEN for session in self._sessions(header)):
-            raise FrameRefused("replay")
-        return header
+        for session in self._sessions(header):
+            if self.replay.judge(session, counter) is not Verdict.SEEN:
+                return header
+        raise FrameRefused("replay")
+
+    def is_own(self, datagram: bytes) -> bool:
+        """Whether this node has sent a datagram itself, by the salt of its session; nobody else can use that."""
+        return datagram[_SALT] == self.session.salt
 
     def unseal(self, header: Header, datagram: bytes) -> Frame:
         session, payload = self._decrypt(header, datagram)

@@ -53,6 +53,6 @@ class Allowance:
             self._octets = min(rate.octets * rate.burst, self._octets + passed * rate.octets)
         return self._frames >= 1 and self._octets > 0
 
-    def charge(self, octets: int) -> None:
-        self._frames -= 1
+    def charge(self, octets: int, frames: int = 1) -> None:
+        self._frames -= frames
         self._octets -= octets

@@ -7,6 +7,8 @@ this file owns:
   `close` calls it for all that are left. A message sent on a closed link fails on the next turn of the loop.
 - A `promised` message is not dropped because the queue is full, and a promised broadcast waits for an interface that
   has disappeared.
+- **Broadcasts that wait for each other go in one datagram**, up to `MAX_BUNDLE` whole ones as far as they fit: none of
+  them waits for another to come. Not over an ether, where frames are as in the simulator.
 - At most `BATCH` datagrams are read or broadcast before the loop gets its turn, so that a flood does not stop the
   clock. Nothing here helps against a flood that overruns the kernel's buffer.
 - Exceptions of the host's callbacks or its store are counted and passed to the loop's exception handler; the link
@@ -26,7 +28,17 @@ from roamcast.live.link.frame import BROADCAST, MAX_DATAGRAM, Sealer
 from roamcast.live.link.limits import LinkProblem, Rate
 from roamcast.live.link.neighbours import Address
 from roamcast.live.link.outbox import Letter, Outbox
-from roamcast.live.link.payload import Ack, Fragment, Skip, seal_ack, seal_fragment, seal_skip
+from roamcast.live.link.payload import (
+    BUNDLED,
+    MAX_BUNDLE,
+    Ack,
+    Fragment,
+    Skip,
+    seal_ack,
+    seal_bundle,
+    seal_fragment,
+    seal_skip,
+)
 from roamcast.live.link.reassembly import MAX_FRAGMENTS, count_fragments, cut_fragment
 from roamcast.live.link.receiver import Receiver
 from roamcast.live.link.settings import LinkSettings
@@ -92,7 +104,8 @@ class Link:
             send=self._send_fragments,
             done=self._finish,
         )
-        self._saying: Letter | None = None
+        self._saying: list[Letter] = []  # the broadcasts of the next datagram
+        self._next: Letter | None = None  # the one after them, which did not fit
         self._ended: deque[tuple[Letter, bool]] = deque()
         self._fresh: dict[int, None] = {}  # lanes that got a message since the last pump
         self._pumping: asyncio.Handle | None = None
@@ -212,7 +225,7 @@ class Link:
                 handle.cancel()
         self._pumping = self._reporting = self._alarm = None
         self._unicast_sender.stop()
-        self._saying = None
+        self._saying, self._next = [], None
         left = [*self._ended, *((letter, False) for letter in self._outbox.drain())]
         self._ended.clear()
         self._fresh.clear()
@@ -264,33 +277,61 @@ class Link:
         if self._own is None:  # the interface is missing
             return
         for _ in range(most):
-            if self._saying is None:
-                self._saying = self._outbox.take(BROADCAST)
-                if self._saying is None:
-                    return
-            letter = self._saying
-            lowest = letter.missing & -letter.missing
+            letters = self._saying = self._saying or self._gather()
+            if not letters:
+                return
             try:
-                self._post(letter, self._seal_fragment(letter, lowest.bit_length() - 1, ask=False), self._target)
+                self._broadcast(letters)
             except BlockingIOError:
                 self._loop.add_writer(self._own, self._writable)
                 return
             except OSError as problem:
                 self._not_sent(problem)
-                if letter.promised and self._gone:
+                if self._gone and any(letter.promised for letter in letters):
                     return  # until `check` has opened the sockets again
-                self._said(letter, False)
+                self._said(letters, False)
                 continue
-            letter.missing ^= lowest
-            if not letter.missing:
-                self._said(letter, True)
+            if not letters[0].missing:
+                self._said(letters, True)
         if self._pumping is None:
             self._pumping = self._loop.call_soon(self._pump)
 
-    def _said(self, letter: Letter, left: bool) -> None:
-        self._saying = None
-        self._outbox.release(letter)
-        self._finish(letter, left)
+    def _gather(self) -> list[Letter]:
+        """The next broadcast, and those that wait behind it and fit into its datagram."""
+        first, self._next = self._next or self._outbox.take(BROADCAST), None
+        if first is None:
+            return []
+        letters, room = [first], self._settings.room - BUNDLED - len(first.payload)
+        while first.fragments == 1 and self._settings.air is None and len(letters) < MAX_BUNDLE:
+            letter = self._outbox.take(BROADCAST)
+            if letter is None:
+                break
+            room -= BUNDLED + len(letter.payload)
+            if room < 0:
+                self._next = letter
+                break
+            letters.append(letter)
+        return letters
+
+    def _broadcast(self, letters: list[Letter]) -> None:
+        """Sends the next fragment of a broadcast, or several broadcasts in one datagram."""
+        first = letters[0]
+        lowest = first.missing & -first.missing
+        if len(letters) == 1:
+            datagram = self._seal_fragment(first, lowest.bit_length() - 1, ask=False)
+        else:
+            datagram = seal_bundle(self._sealer, [letter.payload for letter in letters])
+        self._post(first, datagram, self._target)
+        first.missing ^= lowest
+        for letter in letters[1:]:  # each counts its own octets, and the first the datagram and the rest of it
+            letter.octets = BUNDLED + len(letter.payload)
+            first.octets -= letter.octets
+
+    def _said(self, letters: list[Letter], left: bool) -> None:
+        self._saying = []
+        for letter in letters:
+            self._outbox.release(letter)
+            self._finish(letter, left)
 
     def _writable(self) -> None:
         assert self._loop is not None

@@ -72,7 +72,9 @@ class Outbox:
 
     def put(self, letter: Letter) -> list[Letter]:
         """Adds a message; returns those dropped to make room, perhaps itself."""
-        lane = self._lanes.setdefault(letter.to, _Lane())
+        lane = self._lanes.get(letter.to)
+        if lane is None:
+            lane = self._lanes[letter.to] = _Lane()
         (lane.urgent if letter.urgent else lane.ordinary).append(letter)
         lane.cost += letter.cost
         self.cost += letter.cost

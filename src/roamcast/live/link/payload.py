@@ -3,6 +3,7 @@
 ```
 BROADCAST_DATA, whole      octets
 BROADCAST_DATA, FRAGMENT   number u64 | place u8 | total u8 | octets
+BROADCAST_DATA, BUNDLE     2 to 8 messages, each: length u16 | octets
 UNICAST_DATA, whole        number u64 | attempt u8 | octets
 UNICAST_DATA, FRAGMENT     number u64 | attempt u8 | place u8 | total u8 | octets
 ACK                        number u64 | attempt u8 | the fragments that have arrived: a little-endian set of bits
@@ -12,6 +13,7 @@ An authentic payload that is none of these is `malformed`: its sender has the ke
 """
 
 import struct
+from collections.abc import Sequence
 from typing import Final, NamedTuple
 
 from roamcast.live.link.frame import (
@@ -19,6 +21,7 @@ from roamcast.live.link.frame import (
     ACK_REQUEST,
     BROADCAST,
     BROADCAST_DATA,
+    BUNDLE,
     FRAGMENT,
     SALT_SIZE,
     SKIP,
@@ -32,6 +35,11 @@ from roamcast.live.link.reassembly import MAX_FRAGMENTS
 _NUMBER: Final = struct.Struct(">Q")
 _ATTEMPT: Final = struct.Struct(">QB")
 _PLACE: Final = struct.Struct(">BB")
+_LENGTH: Final = struct.Struct(">H")
+BUNDLED: Final = _LENGTH.size
+"""Octets that a message takes in a bundle beyond its own."""
+MAX_BUNDLE: Final = 8
+"""Messages in a bundle: one datagram must not bring much more work than another."""
 _SKIP: Final = struct.Struct(f">{SALT_SIZE}sQ")
 MAX_HEADER: Final = _ATTEMPT.size + _PLACE.size
 _MAX_BITS: Final = (MAX_FRAGMENTS + 7) // 8
@@ -74,6 +82,27 @@ def seal_fragment(sealer: Sealer, to: int, fragment: Fragment, *, ask: bool = Fa
     return sealer.seal(
         UNICAST_DATA, to, _ATTEMPT.pack(message, attempt) + octets, flags=flags | (ACK_REQUEST if ask else 0)
     )
+
+
+def seal_bundle(sealer: Sealer, messages: Sequence[bytes]) -> bytes:
+    """Whole broadcasts that waited for each other, in one frame."""
+    parts = [part for octets in messages for part in (_LENGTH.pack(len(octets)), octets)]
+    return sealer.seal(BROADCAST_DATA, BROADCAST, b"".join(parts), flags=BUNDLE)
+
+
+def read_bundle(frame: Frame) -> list[bytes]:
+    octets, messages, start = frame.payload, list[bytes](), 0
+    while start < len(octets):
+        if len(messages) == MAX_BUNDLE or start + BUNDLED > len(octets):
+            raise FrameRefused("malformed")
+        end = start + BUNDLED + _LENGTH.unpack_from(octets, start)[0]
+        if end > len(octets):
+            raise FrameRefused("malformed")
+        messages.append(octets[start + BUNDLED : end])
+        start = end
+    if len(messages) < 2:
+        raise FrameRefused("malformed")
+    return messages
 
 
 def seal_ack(sealer: Sealer, to: int, answer: Ack) -> bytes:

@@ -20,6 +20,7 @@ from roamcast.live.link.frame import (
     ACK,
     ACK_REQUEST,
     BROADCAST_DATA,
+    BUNDLE,
     FRAGMENT,
     SKIP,
     UNICAST_DATA,
@@ -31,7 +32,7 @@ from roamcast.live.link.frame import (
 )
 from roamcast.live.link.limits import Allowance, Rate
 from roamcast.live.link.neighbours import Address, Neighbour, Neighbours
-from roamcast.live.link.payload import Ack, Fragment, Skip, read_ack, read_fragment, read_skip
+from roamcast.live.link.payload import Ack, Fragment, Skip, read_ack, read_bundle, read_fragment, read_skip
 from roamcast.live.link.reassembly import Reassembly
 from roamcast.live.link.replay import Session
 from roamcast.live.link.settings import LinkSettings
@@ -87,6 +88,9 @@ class Receiver:
         opened: list[tuple[float, Frame, Neighbour]] = []
         for datagram, address in batch:
             self._counters["received"] += 1
+            if self._sealer.is_own(datagram):  # every broadcast comes back
+                self._counters["self"] += 1
+                continue
             try:
                 opened.append((now, *self._open(now, datagram, address)))
             except FrameBehind as behind:
@@ -153,7 +157,7 @@ class Receiver:
     def _let_in(self, now: float, frame: Frame, address: Address, octets: int) -> Neighbour:
         """A newcomer that the table has no room for, if its frame has a whole message that shows a signature."""
         neighbour = None
-        whole = frame.kind in (BROADCAST_DATA, UNICAST_DATA) and not frame.flags & FRAGMENT
+        whole = frame.kind in (BROADCAST_DATA, UNICAST_DATA) and not frame.flags & (FRAGMENT | BUNDLE)
         if self._vouch is not None and whole and self._vouching.ready(now):
             self._vouching.charge(octets)
             if self._vouch(frame.sender, read_fragment(frame).octets):
@@ -177,6 +181,12 @@ class Receiver:
         if frame.kind == ACK:
             if not self._answered(now, frame.sender, read_ack(frame)):
                 raise FrameRefused("stale")
+            return
+        if frame.flags & BUNDLE:
+            messages = read_bundle(frame)
+            neighbour.allowance.charge(0, len(messages) - 1)
+            for message in messages:
+                self._hand_up(frame.sender, message)
             return
         fragment = read_fragment(frame)
         if frame.kind == BROADCAST_DATA:

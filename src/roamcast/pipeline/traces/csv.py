@@ -1,33 +1,53 @@
-"""Positions as comma-separated values. `roamcast.sim.mobility.samples` says what is read, and reads it, here as in a
-scenario. The same columns in Parquet (a name that ends in .parquet) are read as column expressions: numbers need no
-parsing."""
+"""Positions as comma-separated values. `roamcast.sim.mobility.samples` says what is read, here as in a scenario.
+
+Text is parsed once, into Parquet files beside the trace that is being made; everything after that reads those. Arrow
+parses lines of the usual form, a batch at a time; any other line is left to `SampleColumns`, which owns the rules. The
+same columns in Parquet (a name that ends in .parquet) are read as column expressions: numbers need no parsing.
+"""
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from pathlib import Path
-from typing import Final
+from typing import Any, Final
 from zoneinfo import ZoneInfo
 
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 from pyspark.sql.types import StringType, TimestampNTZType, TimestampType
 
 from roamcast.errors import RoamcastError
+from roamcast.pipeline.schemas import spark_schema
 from roamcast.pipeline.traces.samples import Read
-from roamcast.pipeline.traces.text import apart, files_of, first_lines, lines, number, parsed
+from roamcast.pipeline.traces.text import KEPT, apart, files_of, first_lines, lines, number, record_batch
 from roamcast.sim.mobility.lines import Refused
 from roamcast.sim.mobility.samples import EPOCH_UNITS, SampleColumns, find
-from roamcast.storage import local_path
+from roamcast.storage import local_path, spark_uri
 
-_ROW: Final = "id string, t double, x double, y double"
+_PARSED: Final = pa.schema(
+    {
+        "id": pa.string(),
+        "t": pa.float64(),
+        "x": pa.float64(),
+        "y": pa.float64(),
+        "reason": pa.string(),
+        "line": pa.string(),
+    }
+)
+_NUMBER: Final = r"^[+-]?(\d+\.?\d*|\.\d+)([eE][+-]?\d+)?$"
+_DATE: Final = r"^\d{4}-\d\d-\d\d[T ]\d\d:\d\d:\d\d(\.\d{1,6})?$"
+"""The usual forms of a time that are parsed by batches; a date that says its offset is not among them."""
 
 
-def read(spark: SparkSession, path: str, named: Mapping[str, str], zone: ZoneInfo | None) -> Read:
-    """`named` has the columns whose names are not the usual ones; local times are in `zone`."""
+def read(spark: SparkSession, path: str, staged: Path, named: Mapping[str, str], zone: ZoneInfo | None) -> Read:
+    """`named` has the columns whose names are not the usual ones; local times are in `zone`. What is parsed from text
+    is written to the folder `staged`."""
     source = local_path(path)
     try:
         if path.removesuffix("/").endswith(".parquet"):
-            return _from_parquet(spark.read.parquet(path), named, zone)
+            return _from_parquet(spark.read.parquet(path), staged, named, zone)
         text = lines(spark, path)
         head = text.first()
         if head is None:
@@ -36,13 +56,72 @@ def read(spark: SparkSession, path: str, named: Mapping[str, str], zone: ZoneInf
     except Refused as problem:
         raise RoamcastError(f"{source}: {problem}") from None
     _check_headers(source, head["line"])
-    return _from_text(text.where(F.col("line") != head["line"]), columns)
+    return _from_text(text.where(F.col("line") != head["line"]), staged, columns)
 
 
-def _from_text(text: DataFrame, columns: SampleColumns) -> Read:
-    rows = parsed(text, columns.parse, _ROW)
+def _from_text(text: DataFrame, staged: Path, columns: SampleColumns) -> Read:
+    def each(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
+        for batch in batches:
+            yield from parse_batch(columns, batch.column(0))
+
+    schema = spark_schema(_PARSED)
+    text.mapInArrow(each, schema).write.parquet(spark_uri(staged), compression="lz4")
+    rows = text.sparkSession.read.schema(schema).parquet(spark_uri(staged))
     refused = rows.where("reason is not null").select("reason", "line")
     return Read(rows.where("reason is null").select("id", "t", "x", "y"), refused, columns.geographic)
+
+
+def parse_batch(columns: SampleColumns, lines: pa.StringArray) -> Iterator[pa.RecordBatch]:
+    """What `columns.parse` says of each line, in two batches: lines of the usual form first."""
+    values = pc.split_pattern(lines, columns.separator)
+    whole = pc.and_(
+        pc.equal(pc.list_value_length(values), len(columns.header)), pc.invert(pc.match_substring(lines, '"'))
+    )
+    id, t, x, y = (pc.utf8_trim_whitespace(pc.list_element(values.filter(whole), at)) for at in columns.wanted)
+    dates = len(t) > 0 and pc.match_substring_regex(t[0].as_py(), _DATE).as_py()
+    usual = pc.not_equal(id, "")
+    for texts, form in ((t, _DATE if dates else _NUMBER), (x, _NUMBER), (y, _NUMBER)):
+        usual = pc.and_(usual, pc.match_substring_regex(texts, form))
+    try:
+        seconds = _instants(t.filter(usual), columns.zone) if dates else _units(t.filter(usual))
+    except pa.ArrowInvalid:  # such as a 30th of February, or an hour that clocks skip: which line it is, is found there
+        yield _one_by_one(columns, lines)
+        return
+    places = [texts.filter(usual).cast(pa.float64()).to_numpy() for texts in (x, y)]
+    fits = np.isfinite(seconds)
+    for place, most in zip(places, (180.0, 90.0) if columns.geographic else (math.inf, math.inf), strict=True):
+        fits &= np.isfinite(place) & (np.abs(place) <= most)
+    taken = np.zeros(len(lines), bool)
+    taken[np.flatnonzero(whole)[np.flatnonzero(usual)[fits]]] = True
+    good = [id.filter(usual).filter(pa.array(fits)), *(pa.array(column[fits]) for column in (seconds, *places))]
+    nothing = pa.nulls(len(good[0]), pa.string())
+    yield pa.record_batch([*good, nothing, nothing], schema=_PARSED)
+    yield _one_by_one(columns, lines.filter(pa.array(~taken)))
+
+
+def _one_by_one(columns: SampleColumns, lines: pa.StringArray) -> pa.RecordBatch:
+    rows: list[tuple[Any, ...]] = []
+    for line in lines.to_pylist():
+        try:
+            rows.append((*columns.parse(line), None, None))
+        except Refused as problem:
+            rows.append((None, None, None, None, str(problem), line[:KEPT]))
+    return record_batch(rows, _PARSED)
+
+
+def _units(texts: pa.StringArray) -> np.ndarray:
+    """Seconds: numbers, the larger of which are in smaller units."""
+    values = texts.cast(pa.float64()).to_numpy()
+    return np.select([values > least for least, _ in EPOCH_UNITS], [values * unit for _, unit in EPOCH_UNITS], values)
+
+
+def _instants(texts: pa.StringArray, zone: ZoneInfo | None) -> np.ndarray:
+    """Seconds since 1970 of local dates and times."""
+    instants = texts.cast(pa.timestamp("us"))
+    if zone is not None:
+        instants = pc.assume_timezone(instants, str(zone), ambiguous="raise", nonexistent="raise")
+    since: np.ndarray = instants.cast(pa.int64()).to_numpy()
+    return since / 1e6
 
 
 def _check_headers(path: Path, header: str) -> None:
@@ -52,13 +131,13 @@ def _check_headers(path: Path, header: str) -> None:
             raise RoamcastError(f"{file}: its header is {first[0]}, and that of others is {header}: import it alone")
 
 
-def _from_parquet(frame: DataFrame, named: Mapping[str, str], zone: ZoneInfo | None) -> Read:
+def _from_parquet(frame: DataFrame, staged: Path, named: Mapping[str, str], zone: ZoneInfo | None) -> Read:
     found = find(tuple(frame.columns), named)
     wanted = frame.select(*(F.col(f"`{name}`").alias(what) for what, name in found.items()))
     columns = SampleColumns(tuple(found), {what: what for what in found}, zone=zone)
     if isinstance(wanted.schema["t"].dataType, StringType | TimestampNTZType):
         # Dates as text, and such without a zone, are for the one who knows the rules.
-        return _from_text(wanted.select(F.to_csv(F.struct(*wanted.columns)).alias("line")), columns)
+        return _from_text(wanted.select(F.to_csv(F.struct(*wanted.columns)).alias("line")), staged, columns)
     node, (east, north) = F.trim(F.col("id").cast("string")), columns.axes
     limits = (180.0, 90.0) if columns.geographic else (math.inf, math.inf)
     places = {

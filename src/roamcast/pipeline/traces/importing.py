@@ -1,7 +1,7 @@
 """From a recording to a trace: read, number nodes, cut, make legs or links, write; whole or not at all.
 
 A recording is read three times: for its nodes and bounds, for its legs, and for the lines that were refused. Reading is
-cheap beside the sort by node in the middle. The rules this file owns:
+cheap beside the sort by node in the middle; CSV, where it would not be, is parsed once. The rules this file owns:
 
 * Only the table of nodes has to fit into memory. The first reading counts the positions, and the second is divided into
   so many parts that Spark sorts each of them in a small heap; a node with more positions than that is sorted on disk.
@@ -53,6 +53,8 @@ from roamcast.units import SECOND
 _WHOLE = Selection()
 _AT_ONCE: Final = 2_000_000
 """Positions that one task sorts: about 200 MB of memory."""
+_STAGED: Final = "staged"
+"""The folder, in a trace that is being made, of what was parsed from text."""
 _GROUP: Final = 8 * 2**20
 """Bytes of a row group before compression: some 150,000 legs."""
 
@@ -131,6 +133,7 @@ def _made(out: Path, make: Callable[[Path], TraceDescription]) -> TraceDescripti
     draft.mkdir(parents=True)
     try:
         about = make(draft)
+        shutil.rmtree(draft / _STAGED, ignore_errors=True)
         (draft / ABOUT_FILE).write_bytes(msgspec.json.format(msgspec.json.encode(about), indent=2) + b"\n")
         swap_in(draft, out.resolve())
     finally:
@@ -139,7 +142,7 @@ def _made(out: Path, make: Callable[[Path], TraceDescription]) -> TraceDescripti
 
 
 def _positions(spark: SparkSession, source: Path, draft: Path, format: str, options: Options) -> TraceDescription:
-    read, cut = _reader(format, options)(spark, spark_uri(source)), options.cut
+    read, cut = _reader(format, options, draft / _STAGED)(spark, spark_uri(source)), options.cut
     geographic = read.geographic or options.geographic
     if cut.box is not None and cut.box[0] >= cut.box[2] and not geographic:
         raise ConfigError("--box: west must be below east: only degrees go round the Earth")
@@ -203,14 +206,14 @@ def _why_empty(source: Path, read: Read) -> str:
     return f"{source}: there is nothing in the box and the span of time that are wanted (--box, --from, --to)"
 
 
-def _reader(format: str, options: Options) -> Callable[[SparkSession, str], Read]:
+def _reader(format: str, options: Options, staged: Path) -> Callable[[SparkSession, str], Read]:
     if format != CSV:
         return POSITIONS[format]
     try:
         zone = None if options.timezone is None else ZoneInfo(options.timezone)
     except (KeyError, OSError, ValueError):  # there is none of that name, or it is not a name
         raise ConfigError(f"--timezone {options.timezone}: is not a time zone, such as Europe/Rome") from None
-    return partial(csv.read, named=options.columns, zone=zone)
+    return partial(csv.read, staged=staged, named=options.columns, zone=zone)
 
 
 _ENDS = (("min", pc.min), ("max", pc.max))

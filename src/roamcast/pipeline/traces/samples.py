@@ -18,7 +18,7 @@ from typing import Final, NamedTuple
 from pyspark.sql import Column, DataFrame, Window
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
-from roamcast.sim.mobility.earth import metres_per_degree
+from roamcast.earth import metres_per_degree
 from roamcast.units import SECOND
 
 _PASSES: Final = 4

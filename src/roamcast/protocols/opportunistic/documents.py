@@ -146,20 +146,21 @@ def _end_of_head(octets: bytes, cut: Cut) -> int:
 
 
 def false_pieces(id: EventId, partial: Partial[Document]) -> int:
-    """The mask of the pieces that contain a byte of a block that is not as the head of the document says. A false piece
-    costs its neighbours too, since blocks begin with the payload and pieces with the document."""
-    octets = partial.prefix()
-    head = _head_of(id, octets, len(octets))
+    """The mask of the pieces that contain a byte of a block that is not as the head of the document says, of the blocks
+    that are here. A false piece costs its neighbours too, since blocks begin with the payload and pieces with the
+    document."""
+    cut = partial.cut
+    head = _head_of(id, partial.prefix(), cut.length)
     if head.bare.signed is None:
-        return partial.cut.all
-    block = head.bare.signed.block or len(octets)
-    found = leaves_of(octets[head.length :], block)
+        return cut.all
+    block = head.bare.signed.block or cut.length
     mask = 0
-    for number in range(max(len(found), len(head.leaves)) // LEAF):
-        place = slice(number * LEAF, (number + 1) * LEAF)
-        if found[place] != head.leaves[place]:
-            start = head.length + number * block
-            mask |= partial.cut.overlapping(start, start + block)
+    for number, start in enumerate(range(head.length, max(cut.length, head.length + 1), block)):
+        end = min(start + block, cut.length)
+        pieces = cut.overlapping(start, end)
+        leaf = head.leaves[number * LEAF : (number + 1) * LEAF]
+        if partial.have & pieces == pieces and leaves_of(partial.part(start, end), 0) != leaf:
+            mask |= pieces
     return mask
 
 

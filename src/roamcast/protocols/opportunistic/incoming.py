@@ -57,17 +57,15 @@ class Incoming:
         self._kept: dict[EventId, None] = {}  # partial documents that were found worth keeping
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
 
-    def hear(self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes) -> None:
-        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand.
-
-        Not to be called for a broadcast that goes no further, of a document that is not needed here.
-        """
+    def hear(
+        self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes, *, settled: bool
+    ) -> None:
+        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand. If it is
+        `settled`, the document itself is not needed here."""
         id = header.document
-        passed, settled = None, False
-        if header.scope > 1:
-            passed, settled = self._passing.hear(now, header), self._holdings.needs_not(id)
-            if settled and passed is None:
-                return
+        passed = self._passing.hear(now, header) if header.scope > 1 else None
+        if settled and passed is None:
+            return
         held = self._holdings.cache.get(id)
         if held is not None:
             if passed is not None:
@@ -88,6 +86,8 @@ class Incoming:
             self._port.note("malformed")
             return
         if passed is not None:
+            if self._passing.is_gathered(passed, partial):
+                self._drop_false(key, partial)
             self._passing.gather(now, passed, partial)
         if settled:
             if passed is None or passed.done:
@@ -106,11 +106,30 @@ class Incoming:
         """Drops the pieces of a complete document that are not its author's: the others are worth keeping."""
         listed = None if whole is None else described(key[0], partial)
         if listed is not None and self._port.authentic(listed.event):
-            self._partials.drop(key, false_pieces(key[0], partial))
+            # All pieces are as the head says, and still it is false: its author has signed a false head.
+            self._partials.drop(key, false_pieces(key[0], partial) or partial.cut.all)
             self._port.note("forged")
         else:
             self._drop_head(key, partial, "malformed" if whole is None else "forged")
         self._wishes.forget(key[0])
+
+    def _drop_false(self, key: Key, partial: Partial[Document]) -> None:
+        """Before pieces are passed on: drops those that are not their author's, as far as that can be told. It can if
+        the head is here: what is asked for again is often only the rest."""
+        try:
+            listed = described(key[0], partial)
+        except ContentError:
+            self._drop_head(key, partial, "malformed")
+            return
+        if listed is None or listed.event.signed is None:
+            return
+        if not self._port.authentic(listed.event):
+            self._drop_head(key, partial, "forged")
+            return
+        false = false_pieces(key[0], partial)
+        if false:
+            self._partials.drop(key, false)
+            self._port.note("forged")
 
     def _drop_head(self, key: Key, partial: Partial[Document], why: str) -> None:
         """Drops the pieces of a false head: whoever sent them need not be the document's author."""
@@ -128,6 +147,7 @@ class Incoming:
         if held is not None:
             self._passing.send(now, passed, held.document, None)
         elif partial is not None and not self._whole:
+            self._drop_false(partial_key, partial)
             self._passing.send(now, passed, partial.whole, partial)
             if self._holdings.needs_not(id):
                 self._partials.pop(partial_key)
@@ -187,7 +207,11 @@ class Incoming:
             return
         hops = min(header.hops + 1, MAX_HOPS)
         self._local.deliver_held(document.event, hops, "piece")
-        expires = None if header.life is None else now + clipped(header.life) * MILLISECOND
+        life = None if header.life is None else clipped(header.life) * MILLISECOND
+        signed = document.event.signed
+        if signed is not None and signed.lifetime is not None:  # whoever passes it on cannot have it live for longer
+            life = signed.lifetime if life is None else min(life, signed.lifetime)
+        expires = None if life is None else now + life
         published = now - clipped(header.age) * MILLISECOND
         self._holdings.put(now, Held(document, published, now, now, wanted, expires, hops), "received")
 

@@ -58,18 +58,22 @@ class Passing:
         key = self._broadcast(header)
         passed = self._heard.get(key)
         if passed is None:
-            if self._forwarding.chosen(header.relays, key not in self._heard):
+            first = key not in self._heard
+            if self._forwarding.chosen(header.relays, first):
                 passed = Passed(header, now)
-            elif key in self._heard:
+            elif not first:
                 return None
             put(self._heard, key, passed, _LATEST)
         return None if passed is None or passed.done else passed
 
+    def is_gathered(self, passed: Passed, partial: Partial[Document]) -> bool:
+        """Whether all that is to be passed on is here."""
+        return not self._needed(passed.header) & ~partial.have
+
     def gather(self, now: Time, passed: Passed, partial: Partial[Document]) -> None:
         """Called when more of a document is here: passes it on if it is complete, else waits for the rest."""
         passed.latest = now
-        needed = self._needed(passed.header)
-        if partial.have & needed == needed:
+        if self.is_gathered(passed, partial):
             self.send(now, passed, partial.whole, partial)
         elif not passed.waiting:
             passed.waiting = True

@@ -35,7 +35,7 @@ from msgspec import Meta
 
 from roamcast.bounded import put
 from roamcast.content.clauses import Effort
-from roamcast.content.covering import summarise
+from roamcast.content.covering import shared, summarise
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.subscription import Publication, Subscription
@@ -61,6 +61,9 @@ COVER_EFFORT: Final = 16_000
 
 MAX_TOTAL: Final = 8192
 """Most constraints kept of all neighbours together: who brings more gets a summary."""
+
+MAX_ADVERTISED: Final = 16_384
+"""Most constraints kept of all neighbours, times links: one change may have to be considered for all of them."""
 
 MAX_LOST: Final = 64
 """Most lost links whose routes are kept; the one lost first makes room."""
@@ -345,17 +348,27 @@ class SubscriptionForwarding(_Forwarder):
     def _bound(self, neighbour: Node, most: int) -> None:
         """Bounds what we store for one neighbour: at worst, too much is sent to it."""
         if self._interests.weight(neighbour) > most or self._interests.total > MAX_TOTAL:
-            self.port.note("summarised")
             wanted = self._interests.wanted(neighbour)
-            summary = summarise(wanted, MAX_SUMMARY, SUMMARY_EFFORT)
-            self._want([summary], neighbour)
-            self._unwant([filter for filter in wanted if filter != summary], neighbour)
+            self._replace(neighbour, wanted, summarise(wanted, MAX_SUMMARY, SUMMARY_EFFORT))
+
+    def _replace(self, neighbour: Node, wanted: Iterable[Filter], summary: Filter) -> None:
+        self.port.note("summarised")
+        self._want([summary], neighbour)
+        self._unwant([filter for filter in wanted if filter != summary], neighbour)
+
+    def _exceeds(self, links: int, added: int = 0) -> bool:
+        """Whether there are too many filters, with so many more, to advertise them over so many links."""
+        return (self._interests.total + added) * links > MAX_ADVERTISED
 
     # --- Links ------------------------------------------------------------------------------------------------------
 
     def link_up(self, now: Time, neighbour: Node) -> None:
         if neighbour in self._links:
             return
+        if self._exceeds(links=len(self._links) + 1):
+            heaviest = max(self._links, key=self._interests.weight)
+            wanted = self._interests.wanted(heaviest)
+            self._replace(heaviest, wanted, shared(wanted, MAX_SUMMARY))
         link = self._links[neighbour] = _Link(self.rng.randint(1, MAX_SESSION))
         for interest in self._interests:
             if interest.applies_to(neighbour):
@@ -482,7 +495,11 @@ class SubscriptionForwarding(_Forwarder):
         """Filters advertised again are no longer in doubt; those in doubt at the end of a full list are removed."""
         if message.full:
             self._interests.doubt(sender)
-        self._want(message.added, sender)
+        added = message.added
+        if len(added) > 1 and self._exceeds(len(self._links), len(added)):
+            self.port.note("summarised")
+            added = (shared(added, MAX_SUMMARY),)
+        self._want(added, sender)
         self._unwant(message.removed, sender)
         if not message.more:
             self._forget_doubted(sender)

@@ -17,6 +17,7 @@ from roamcast.content.clauses import NO_LIMIT, Clause, Effort, EffortSpent, clau
 from roamcast.content.event import Event
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
+from roamcast.content.intervals import Region
 from roamcast.protocols.api import Node
 from roamcast.protocols.tree.forwarding_messages import MAX_FILTERS
 
@@ -45,6 +46,8 @@ class Interest:
     """How many constraints it has; an empty alternative or filter counts as one."""
     compared: int
     """How many of its constraints one constraint may have to be compared with, to tell whether it is covered."""
+    alone: tuple[str, Region] | None
+    """Its only constraint, if it has but one: such filters are compared most often, and in half the time."""
     origins: dict[Origin, None] = field(default_factory=dict)
 
     @classmethod
@@ -52,10 +55,14 @@ class Interest:
         weight = max(1, sum(max(1, len(conjunction)) for conjunction in filter.alternatives))
         clauses = clauses_of([filter])
         compared = sum(max(1, clause.depth) for clause in clauses)
-        return cls(filter, clauses, len(msgspec.msgpack.encode(filter)), weight, compared)
+        terms = [(name, term.region) for clause in clauses for name, held in clause.terms.items() for term in held]
+        alone = terms[0] if len(clauses) == len(terms) == 1 else None
+        return cls(filter, clauses, len(msgspec.msgpack.encode(filter)), weight, compared, alone)
 
     def covers(self, other: "Interest") -> bool:
         """Like `covering.covers`: whether this visibly matches everything that the other matches."""
+        if self.alone is not None and other.alone is not None:
+            return self.alone[0] == other.alone[0] and other.alone[1].within(self.alone[1])
         for narrow in other.clauses:
             for wide in self.clauses:
                 if wide.covers(narrow):

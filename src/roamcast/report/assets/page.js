@@ -7,6 +7,11 @@ const tip = document.getElementById("tip");
 
 function show(point) {
   tip.textContent = point.getAttribute("aria-label").split("; ").join("\n");
+  const command = point.closest("figure")?.querySelector(".again code");
+  if (command && point.dataset.run) {
+    command.textContent = `roamcast run ${command.dataset.out}/${point.dataset.run} --replay`;
+    command.parentElement.hidden = false;
+  }
   tip.hidden = false;
   const mark = point.querySelector(".mark").getBoundingClientRect();
   const edge = document.documentElement.clientWidth - tip.offsetWidth - 8;

@@ -12,8 +12,8 @@ from collections.abc import Callable, Iterator
 from datetime import UTC, datetime, timedelta
 from typing import Final, NamedTuple
 
+from roamcast.earth import metres_per_degree
 from roamcast.sim.mobility.base import Leg, position
-from roamcast.sim.mobility.earth import metres_per_degree
 from roamcast.units import SECOND
 
 Walks = list[list[Leg]]

@@ -10,7 +10,7 @@ The separator is a comma, a semicolon or a tab, as in the header. A time is
 
 Of two positions of a node at one time, the one with the greater x (then y) counts; the order of rows does not matter.
 
-A scenario and `roamcast traces import` read such a file with `SampleColumns`, so that both take the same files. A
+A scenario and `roamcast traces import` read such a file by the rules of `SampleColumns`, so that both take the same. A
 scenario has its own rules: nodes are numbered from 0, x and y are metres in the area, times begin with the run. Between
 two samples a node moves straight at constant speed; before the first and after the last it stands still.
 """
@@ -95,7 +95,8 @@ class SampleColumns:
         return ("lon", "lat") if self.geographic else ("x", "y")
 
     @cached_property
-    def _wanted(self) -> tuple[int, ...]:
+    def wanted(self) -> tuple[int, ...]:
+        """Where the id, the time and the two coordinates stand in a line."""
         return tuple(self.header.index(self.found[what]) for what in ("id", "t", *self.axes))
 
     def parse(self, line: str) -> PositionSample:
@@ -103,7 +104,7 @@ class SampleColumns:
         values = _split(line, self.separator)
         if len(values) != len(self.header):
             raise Refused(f"expected {len(self.header)} values: {self.separator.join(self.header)}")
-        id, t, x, y = (values[at].strip() for at in self._wanted)
+        id, t, x, y = (values[at].strip() for at in self.wanted)
         if not id:
             raise Refused("it has no id")
         if self.geographic:

@@ -1,0 +1,125 @@
+"""`roamcast bridge`: connects a node with an MQTT broker."""
+
+import asyncio
+import json
+import signal
+import sys
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
+
+import click
+
+from roamcast.cli.connection import Connection, connecting, with_node
+from roamcast.cli.options import FILE
+from roamcast.errors import ConfigError
+
+if TYPE_CHECKING:
+    from roamcast.live.mqtt.peer import Bridge, Target
+
+
+@click.command()
+@click.argument("url", metavar="mqtt://[USER@]HOST[:PORT]")
+@click.option(
+    "--out",
+    "outwards",
+    multiple=True,
+    metavar="FILTER",
+    help="Topic filter of the events that go to the broker; $filter/TEXT filters by content. May be repeated.  "
+    "[default: #]",
+)
+@click.option(
+    "--in",
+    "inwards",
+    multiple=True,
+    metavar="FILTER",
+    help="Topic filter of the broker's messages that come to the node. May be repeated.  [default: #]",
+)
+@click.option("--password-file", type=FILE, help="File with the broker's password, on one line.")
+@click.option(
+    "--broker-cert",
+    type=FILE,
+    help="Certificate of an mqtts:// broker, or of the authority that signed it.  [default: those the system trusts]",
+)
+@click.option(
+    "--name", help="The broker's name in the attribute 'bridged' of events that come from it.  [default: HOST:PORT]"
+)
+@click.option(
+    "--state",
+    type=click.Path(path_type=Path),
+    metavar="FILE",
+    help="Database of what is under way.  [default: ~/.local/state/roamcast/bridge-HOST-PORT.state]",
+)
+@connecting
+def bridge(
+    url: str,
+    outwards: tuple[str, ...],
+    inwards: tuple[str, ...],
+    password_file: Path | None,
+    broker_cert: Path | None,
+    name: str | None,
+    state: Path | None,
+    connection: Connection,
+) -> None:
+    """Connect a node with an MQTT broker, both ways.
+
+    The node must speak MQTT (roamcast node --mqtt), and the broker MQTT 5. What cannot be passed on waits on disk, and
+    the bridge connects again whenever a side is away. Prints one line of JSON when both sides have answered, and logs
+    to stderr. Stop it with SIGTERM or SIGINT.
+
+    \b
+    Examples:
+      roamcast bridge mqtt://broker.example
+      roamcast bridge mqtt://localhost --out 'alarm/#' --in 'weather/#'
+    """
+    from roamcast.live.log import log_to
+    from roamcast.live.mqtt.bridge_state import BridgeState
+    from roamcast.live.mqtt.peer import Bridge, Target
+    from roamcast.live.places import default_bridge_state
+
+    password = None if password_file is None else password_file.read_text(encoding="utf-8").strip()
+    broker = Target.of_broker(url, password, None if broker_cert is None else str(broker_cert))
+    number, node = _node(connection)
+    path = state
+    if path is None:
+        path = default_bridge_state(broker.address)
+        path.parent.mkdir(mode=0o700, parents=True, exist_ok=True)
+    log_to(sys.stderr, number, "info")
+
+    async def run() -> None:
+        either = {"outwards": outwards or ("#",), "inwards": inwards or ("#",), "name": name}
+        await _run(Bridge(node, broker, BridgeState(path), **either), str(path))  # type: ignore[arg-type]
+
+    asyncio.run(run())
+
+
+def _node(connection: Connection) -> "tuple[int, Target]":
+    """The node's number, and where it speaks MQTT."""
+    from roamcast.live.mqtt.peer import Target, trusted
+    from roamcast.live.places import Address, read_token
+
+    status: dict[str, Any] = with_node(connection, lambda client: client.status())
+    spoken = status.get("mqtt")
+    if spoken is None:
+        raise ConfigError("this node does not speak MQTT: start it with --mqtt 127.0.0.1:1883")
+    tls = trusted(None if connection.tls_cert is None else str(connection.tls_cert)) if spoken["tls"] else None
+    token = None if connection.token_file is None else read_token(connection.token_file)
+    password = None if token is None else token.encode()
+    return status["node"], Target(Address.parse(spoken["address"]), tls, "roamcast" if password else None, password)
+
+
+async def _run(bridge: "Bridge", state: str) -> None:
+    stop = asyncio.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        asyncio.get_running_loop().add_signal_handler(number, stop.set)
+
+    async def tell() -> None:
+        await bridge.reached()
+        ready = {"ready": True, "broker": str(bridge.broker.target.address), "state": state}
+        click.echo(json.dumps(ready | {"node": str(bridge.node.target.address)}))
+        sys.stdout.flush()
+
+    telling = asyncio.create_task(tell())
+    try:
+        await bridge.run(stop)
+    finally:
+        telling.cancel()

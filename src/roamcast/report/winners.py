@@ -1,0 +1,65 @@
+"""The winners' table: a row for each point, a column for each goal, and first which variant is best in all."""
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+
+from roamcast.report.answer import Asked, either, measure_name, quoted
+from roamcast.report.compare import Comparison, Standing, best, compare
+from roamcast.report.numbers import ABSENT, brief, value_text
+from roamcast.report.places import listed
+from roamcast.report.titles import first_upper
+from roamcast.statistics.curves import Curves
+
+_FEW = 3
+
+
+@dataclass(frozen=True)
+class Winners:
+    head: list[str]
+    rows: list[list[str]]
+    caption: str
+
+
+def winners(asked: Asked, curves: Curves) -> Winners | None:
+    """None if there is nothing to win: one variant, or one seed."""
+    goals = [compare(question, curves) for question in asked.goals]
+    goals = [one for one in goals if one.standings]
+    if not goals or goals[0].seeds < 2:
+        return None
+    first, cost = goals[0], next(iter(_cost(asked, goals)), None)
+    axes = first.question.axes
+    head = [*axes, *(["best"] if cost else []), *map(_title, goals)]
+    rows = []
+    for found in best(first, cost):
+        chosen = [_named([found.variant] if found.variant else found.candidates, False)] if cost else []
+        cells = [_cell(one.at(found.place)) for one in goals]
+        rows.append([*map(value_text, found.place), *chosen, *cells])
+    caption = "Who wins where; “?”: not decided by these seeds."
+    if cost:
+        name, price = (measure_name(one.question.about) for one in (first, cost))
+        caption += f" Best: the lowest {price} of those whose {name} is within 0.05 of the highest."
+    return Winners([first_upper(name) for name in head], rows, caption)
+
+
+def _cost(asked: Asked, goals: list[Comparison]) -> Iterator[Comparison]:
+    if asked.cost is not None:
+        wanted = asked.goals[asked.cost].about.name
+        yield from (one for one in goals if one.question.about.name == wanted)
+
+
+def _title(found: Comparison) -> str:
+    return f"{'lowest' if found.question.low_is_good else 'highest'} {measure_name(found.question.about)}"
+
+
+def _cell(standing: Standing | None) -> str:
+    """The leader with its mean, or those that may lead."""
+    if standing is None:
+        return ABSENT
+    value = brief(standing.mean(standing.ranking[0]))
+    return f"{_named(standing.candidates, standing.tied)}, {value}"
+
+
+def _named(names: list[str], tied: bool) -> str:
+    if len(names) > _FEW:
+        return f"{len(names)} alike" if tied else f"{either(names)}?"
+    return listed([quoted(name) for name in names], "=" if tied else "or") + "?" * (len(names) > 1 and not tied)
