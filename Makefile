@@ -1,6 +1,6 @@
 # Everything a newcomer runs. Each target does its own set-up: Python 3.11+ (with venv), make and git are enough.
 #
-#   make demo     the main job on a small scale: all protocols on one network, a report, and a page that plays a run
+#   make demo     the main job on a small scale: all protocols on one network, a page that plays a run, and the answer
 #   make test     all checks, and all tests but the slow ones
 #   make test-slow   those in real time or with a cluster of their own
 #   make install  the set-up alone          make check   format, lint, types, layers

@@ -11,7 +11,7 @@ from typing import Any
 
 import numpy as np
 
-from roamcast.campaign.define.estimate import COSTS, Cost, estimated, features
+from roamcast.campaign.define.estimate import COSTS, UnitCosts, estimated, features
 from roamcast.facts.sinks import ParquetSink
 from roamcast.sim.run import run as simulate
 from roamcast.sim.scenario.scenario import Scenario, check
@@ -69,14 +69,14 @@ def _cpu(scenario: Scenario) -> float:
         return simulate(scenario, sink).cpu
 
 
-def _fitted(rows: list[tuple[Cost, float]]) -> str:
+def _fitted(rows: list[tuple[UnitCosts, float]]) -> str:
     """Costs, none below 0, with the least sum of squared relative errors."""
     counts = np.array([row[0] for row in rows]) / np.array([row[1] for row in rows])[:, None]
-    kept = list(range(len(Cost._fields)))
+    kept = list(range(len(UnitCosts._fields)))
     while True:
         found = np.linalg.lstsq(counts[:, kept], np.ones(len(rows)), rcond=None)[0]
         if (found >= 0).all():
             break
         kept.pop(int(found.argmin()))
     costs = dict(zip(kept, found, strict=True))
-    return f"Cost({', '.join(f'{costs.get(place, 0.0):.2g}' for place in range(len(Cost._fields)))})"
+    return f"UnitCosts({', '.join(f'{costs.get(place, 0.0):.2g}' for place in range(len(UnitCosts._fields)))})"

@@ -29,7 +29,7 @@ from pyspark.sql import SparkSession
 from bench import duckdb_measures
 from bench.cpu import cpu_seconds
 from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.campaign.folder.layout import digest_of, facts_file, read_campaign, read_commit
+from roamcast.campaign.folder.layout import digest_of, facts_name, read_campaign, read_commit
 from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
@@ -150,8 +150,8 @@ def write_campaign(out: Path, millions: float) -> int:
         scenario = msgspec.json.encode(check({**SCENARIO, "seed": number}, "bench", Path())).decode()
         planned.append({"run": name, **place, "scenario": scenario, "folder": ".", "estimate": 1.0})
         described = {"simulated": float(DURATION), "warmup": float(WARMUP), "nodes": NODES, "protocol": "none"}
-        files = {table: facts_file(out, table, name) for table, _ in rows}
-        described |= {"digest": digest_of(files)}
+        files = {table: facts_name(table, name) for table, _ in rows}
+        described |= {"digest": digest_of(files, lambda name: (out / name).open("rb"))}
         manifest.append({"run": name, "status": "ok", "error": None, "rows": rows, **described})
     pq.write_table(pa.Table.from_pylist(planned, RUNS_ARROW), out / "runs.parquet")
     pq.write_table(pa.Table.from_pylist(manifest, MANIFEST_ARROW), out / "manifest.parquet")

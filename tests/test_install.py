@@ -95,12 +95,12 @@ def test_the_wheel_is_enough_for_an_empty_environment(built: tuple[Path, Path], 
     assert roamcast("--version").stdout.startswith("roamcast, version ")
     told = {each["what"]: each for each in json.loads(roamcast("doctor", "--json").stdout)}
     assert told["extra sim"]["remedy"] == "pip install 'roamcast[sim]'"
+    table = roamcast("doctor").stdout
+    assert all(name in table for name in told)
     words = [str(program / "roamcast"), "node", "--id", "7", "--insecure", "--air", "127.0.0.1:9"]
-    node = subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path, env=environment, text=True)
-    try:
+    with subprocess.Popen(words, stdout=subprocess.PIPE, cwd=tmp_path, env=environment, text=True) as node:
         assert node.stdout is not None
         assert json.loads(node.stdout.readline())["ready"] is True
         assert re.fullmatch(r"7:\d+\n", roamcast("pub", "--quiet", "--type", "offer", "price=12.5").stdout)
-    finally:
         node.terminate()
-        assert node.wait(30) == 0
+    assert node.returncode == 0

@@ -29,7 +29,7 @@ from typing import Any, Final, NamedTuple
 
 import pyarrow as pa
 
-from roamcast.analysis.summary import Sent, Summary
+from roamcast.analysis.summary import SentTotals, Summary
 from roamcast.content.filter import Filter
 from roamcast.content.index import FilterIndex
 from roamcast.content.text import parse_filter
@@ -183,13 +183,13 @@ Span = tuple[float, float]
 """The measured time, s: from the end of the warm-up to the start of the cooldown."""
 
 
-def _sent(facts: Mapping[str, pa.Table], span: Span) -> tuple[Sent, ...]:
+def _sent(facts: Mapping[str, pa.Table], span: Span) -> tuple[SentTotals, ...]:
     carriers = set(_columns(facts, "deliver", "via")[0])
     totals: defaultdict[tuple[str, str], list[int]] = defaultdict(lambda: [0, 0, 0])
     for kind, role, *counted in _measured(facts, span, "kind", "role", "packets", "bits", "airtime"):
         totals[kind, role] = [total + more for total, more in zip(totals[kind, role], counted, strict=True)]
     return tuple(
-        Sent(kind, packets, bits, airtime / SECOND, role == BACKGROUND_ROLE, kind in carriers)
+        SentTotals(kind, packets, bits, airtime / SECOND, role == BACKGROUND_ROLE, kind in carriers)
         for (kind, role), (packets, bits, airtime) in sorted(totals.items())
     )
 

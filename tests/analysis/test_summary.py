@@ -15,7 +15,7 @@ from analysis.runs import LINKS, price, real, small_runs, typed
 from examples import examples
 from pipeline.measured import MS, Run, S, tables
 from roamcast.analysis import summary as production
-from roamcast.analysis.summary import Sent, Summary
+from roamcast.analysis.summary import SentTotals, Summary
 from roamcast.facts.schema import TABLES
 
 Summarise = Callable[..., Summary]
@@ -28,7 +28,7 @@ def by_measures(facts: Facts, warmup: float = 0.0, duration: float = 30.0) -> Su
 
 def by_sweep(facts: Facts, warmup: float = 0.0, duration: float = 30.0) -> Summary:
     found = oracle.summarise(facts, warmup, duration=duration)
-    sent = tuple(Sent(**dataclasses.asdict(one)) for one in found.sent)
+    sent = tuple(SentTotals(**dataclasses.asdict(one)) for one in found.sent)
     return Summary(**{field.name: getattr(found, field.name) for field in dataclasses.fields(found)} | {"sent": sent})
 
 
@@ -97,8 +97,8 @@ def test_everything_of_a_small_run(summarise: Summarise) -> None:
         losses={"collision": 2, "half_duplex": 2, "random_loss": 3, "queue_full": 4, "unreachable": 5},
         notes={"dropped": 1, "duplicate": 5},
         sent=(
-            Sent("beacon", 5, 500, 0.001, False, False),
-            Sent("data", 6, 6000, 0.003, False, True),
+            SentTotals("beacon", 5, 500, 0.001, False, False),
+            SentTotals("data", 6, 6000, 0.003, False, True),
         ),
     )
 

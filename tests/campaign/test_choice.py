@@ -5,7 +5,7 @@ import math
 import pytest
 
 from roamcast.campaign.decide.choice import Choice, Figures, ranked
-from roamcast.campaign.decide.race import Seen
+from roamcast.campaign.decide.race import ArmResult
 from roamcast.statistics.intervals import Estimate
 
 
@@ -43,7 +43,7 @@ def test_one_that_nobody_has_looked_at_is_no_winner(looked: int, decided: bool) 
 
 
 def test_a_cost_is_a_geometric_mean() -> None:
-    found = Figures.of([Seen(0.5, 1.0), Seen(0.7, 4.0)], [0.8, 1.0])
+    found = Figures.of([ArmResult(0.5, 1.0), ArmResult(0.7, 4.0)], [0.8, 1.0])
     assert (found.seeds, found.goal.mean, found.possible) == (2, 0.6, 0.9)
     assert found.cost.mean == pytest.approx(2.0)
-    assert Figures.of([Seen(0.5, 1.0), Seen(0.0, math.inf)], []).cost.mean == math.inf
+    assert Figures.of([ArmResult(0.5, 1.0), ArmResult(0.0, math.inf)], []).cost.mean == math.inf

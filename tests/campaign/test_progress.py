@@ -2,13 +2,13 @@
 
 import pytest
 
-from roamcast.campaign.define.plan import Run
+from roamcast.campaign.define.plan import PlannedRun
 from roamcast.campaign.progress import Forecast, time_left
 
 
-def runs(**protocols: int) -> list[Run]:
+def runs(**protocols: int) -> list[PlannedRun]:
     """So many runs of each protocol, each estimated at 10 s."""
-    return [Run(f"{name}{n}", "{}", 10.0, {}, name) for name, count in protocols.items() for n in range(count)]
+    return [PlannedRun(f"{name}{n}", "{}", 10.0, {}, name) for name, count in protocols.items() for n in range(count)]
 
 
 def test_before_anything_is_done_it_is_the_estimates() -> None:

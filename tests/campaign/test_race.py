@@ -5,16 +5,16 @@ import math
 import numpy as np
 import pytest
 
-from roamcast.campaign.decide.race import LOOKS, Race, Rules, Seen
+from roamcast.campaign.decide.race import LOOKS, ArmResult, Race, RaceRules
 
 
-def runs(goal: float, cost: float, n: int = 5, spread: float = 0.001) -> list[Seen]:
+def runs(goal: float, cost: float, n: int = 5, spread: float = 0.001) -> list[ArmResult]:
     """Runs around a goal and a cost, half of them above and half below."""
-    return [Seen(goal + spread * (-1) ** k, cost * (1 + spread * (-1) ** k)) for k in range(n)]
+    return [ArmResult(goal + spread * (-1) ** k, cost * (1 + spread * (-1) ** k)) for k in range(n)]
 
 
 def test_the_goal_comes_before_the_cost() -> None:
-    race = Race(["cheap", "good", "dear"], Rules(0.9))
+    race = Race(["cheap", "good", "dear"], RaceRules(0.9))
     out = race.look({"cheap": runs(0.5, 1), "good": runs(0.99, 5), "dear": runs(0.99, 50)})
     assert [(one.arm, one.seeds) for one in out] == [("cheap", 5), ("dear", 5)]
     assert "below 0.9" in out[0].reason
@@ -24,26 +24,26 @@ def test_the_goal_comes_before_the_cost() -> None:
 
 
 def test_what_is_close_stays_in_the_race() -> None:
-    race = Race(["a", "b"], Rules(0.9))
+    race = Race(["a", "b"], RaceRules(0.9))
     out = race.look({"a": runs(0.95, 10, spread=0.05), "b": runs(0.95, 11, spread=0.04)})
     assert (out, race.left, race.over) == ([], ["a", "b"], False)
 
 
 def test_what_costs_the_same_need_not_be_told_apart() -> None:
-    race = Race(["a", "b"], Rules(0.9))
+    race = Race(["a", "b"], RaceRules(0.9))
     race.look({"a": runs(0.99, 100.0, 40), "b": runs(0.99, 100.5, 40)})
     assert race.left == ["a", "b"]
     assert race.over
 
 
 def test_a_rival_that_may_miss_the_goal_drops_nobody() -> None:
-    race = Race(["unsure", "dear"], Rules(0.9))
+    race = Race(["unsure", "dear"], RaceRules(0.9))
     race.look({"unsure": runs(0.9, 1), "dear": runs(0.99, 100)})
     assert race.left == ["unsure", "dear"]
 
 
 def test_if_nothing_meets_the_goal_the_best_of_them_wins() -> None:
-    race = Race(["a", "b"], Rules(0.95))
+    race = Race(["a", "b"], RaceRules(0.95))
     out = race.look({"a": runs(0.3, 1), "b": runs(0.6, 9)})
     assert not race.reachable
     assert race.left == ["b"]
@@ -51,8 +51,8 @@ def test_if_nothing_meets_the_goal_the_best_of_them_wins() -> None:
 
 
 def test_delivering_nothing_costs_infinitely_much() -> None:
-    race = Race(["none", "some"], Rules(0.0))
-    none = [Seen(0.0, math.inf)] * 8
+    race = Race(["none", "some"], RaceRules(0.0))
+    none = [ArmResult(0.0, math.inf)] * 8
     out = race.look({"none": none, "some": runs(0.5, 3, 8)})
     assert [one.arm for one in out] == ["none"]
     assert "inf times" in out[0].reason
@@ -60,12 +60,12 @@ def test_delivering_nothing_costs_infinitely_much() -> None:
 
 def test_equal_values_are_no_certainty() -> None:
     """Five runs of exactly 0.945: below 0.95, but a sixth may differ by a point."""
-    race = Race(["a", "b"], Rules(0.95))
-    assert race.look({"a": [Seen(0.945, 1.0)] * 5, "b": [Seen(0.99, 1.0)] * 5}) == []
+    race = Race(["a", "b"], RaceRules(0.95))
+    assert race.look({"a": [ArmResult(0.945, 1.0)] * 5, "b": [ArmResult(0.99, 1.0)] * 5}) == []
 
 
 def test_a_reason_names_the_goal_and_the_cheapest_rival() -> None:
-    race = Race(["poor", "dear", "dearer", "good"], Rules(0.9, "delivery within 5 s"))
+    race = Race(["poor", "dear", "dearer", "good"], RaceRules(0.9, "delivery within 5 s"))
     arms = {"poor": runs(0.5, 1), "dear": runs(0.99, 20), "dearer": runs(0.99, 40), "good": runs(0.99, 10)}
     reasons = {one.arm: one.reason for one in race.look(arms)}
     assert reasons == {
@@ -77,7 +77,7 @@ def test_a_reason_names_the_goal_and_the_cheapest_rival() -> None:
 
 def test_if_nothing_meets_the_goal_who_was_dropped_for_it_comes_back() -> None:
     """At first only `even` misses the goal for sure; then `unsteady` does, by more."""
-    race = Race(["even", "unsteady"], Rules(0.9))
+    race = Race(["even", "unsteady"], RaceRules(0.9))
     even, unsteady = runs(0.8, 1), runs(0.7, 1, spread=0.2)
     assert [one.arm for one in race.look({"even": even, "unsteady": unsteady})] == ["even"]
     assert (race.left, race.over) == (["unsteady"], False)
@@ -91,7 +91,7 @@ def test_if_nothing_meets_the_goal_who_was_dropped_for_it_comes_back() -> None:
 
 
 def test_one_that_may_miss_the_goal_goes_on_alone() -> None:
-    race = Race(["a"], Rules(0.9))
+    race = Race(["a"], RaceRules(0.9))
     race.look({"a": runs(0.91, 1, spread=0.02)})
     assert (race.left, race.over) == (["a"], False)
     race.look({"a": runs(0.91, 1, 18, spread=0.001)})
@@ -99,7 +99,7 @@ def test_one_that_may_miss_the_goal_goes_on_alone() -> None:
 
 
 def test_who_withdraws_does_not_come_back() -> None:
-    race = Race(["a", "b", "c"], Rules(0.9))
+    race = Race(["a", "b", "c"], RaceRules(0.9))
     race.withdraw({"b": "seed 3 failed"})
     race.look({"a": runs(0.5, 1), "b": [], "c": runs(0.6, 1)})
     assert (race.left, race.reachable) == (["c"], False)
@@ -120,13 +120,13 @@ def raced(best: int, goals: np.ndarray, costs: np.ndarray) -> tuple[float, float
         common = rng.standard_normal((2, LOOKS[-1], 1))
         goal = goals + 0.03 * common[0] + 0.02 * rng.standard_normal((LOOKS[-1], ARMS))
         cost = np.exp(np.log(costs) + 0.2 * common[1] + 0.1 * rng.standard_normal((LOOKS[-1], ARMS)))
-        race = Race([str(arm) for arm in range(ARMS)], Rules(0.9))
+        race = Race([str(arm) for arm in range(ARMS)], RaceRules(0.9))
         seeds: dict[str, int] = {}
         for n in LOOKS:
             seeds |= dict.fromkeys(race.left, n)
             race.look(
                 {
-                    arm: [Seen(*pair) for pair in zip(goal[:ran, int(arm)], cost[:ran, int(arm)], strict=True)]
+                    arm: [ArmResult(*pair) for pair in zip(goal[:ran, int(arm)], cost[:ran, int(arm)], strict=True)]
                     for arm, ran in seeds.items()
                 }
             )

@@ -210,7 +210,7 @@ def test_a_goal_is_checked_when_a_campaign_is_planned() -> None:
     result = roamcast("campaign", "e.toml", "--plan", "--until", "memory within 1")
     words = "error: until memory: the campaign does not measure it; it measures delivery, overhead, delay_p95\n"
     assert (result.exit_code, result.stderr) == (2, words)
-    assert "expected a measure and a width" in roamcast("campaign", "e.toml", "--plan", "--until", "delivery").stderr
+    assert "expected 'MEASURE within WIDTH'" in roamcast("campaign", "e.toml", "--plan", "--until", "delivery").stderr
 
 
 def test_the_plan_tells_the_whole_time() -> None:

@@ -14,7 +14,7 @@ from content.strategies import constraints, events, filters, scalars
 from examples import examples
 from roamcast.content.event import TYPE, Event, Scalar
 from roamcast.content.filter import EVERYTHING, NOTHING, STRING_ONLY, Constraint, Filter, Operator
-from roamcast.content.index import FilterIndex, _ConstraintTable, _Entry
+from roamcast.content.index import FilterIndex, _ConstraintTable, _SharedConstraint
 
 where = Filter.where
 
@@ -184,7 +184,7 @@ VALUES: dict[Operator, list[Scalar | None]] = {
 def test_nothing_is_kept_of_a_removed_filter_while_others_like_it_are_held(operator: Operator) -> None:
     def entries_alive() -> int:
         gc.collect()
-        return sum(isinstance(thing, _Entry) for thing in gc.get_objects())
+        return sum(isinstance(thing, _SharedConstraint) for thing in gc.get_objects())
 
     index: FilterIndex[int] = FilterIndex()
     before = entries_alive()
@@ -214,7 +214,7 @@ def test_what_all_filters_have_in_common_is_not_an_access(
     verified = 0
     holds = _ConstraintTable.holds
 
-    def counting(table: _ConstraintTable, entry: _Entry, values: Sequence[Scalar]) -> bool:
+    def counting(table: _ConstraintTable, entry: _SharedConstraint, values: Sequence[Scalar]) -> bool:
         nonlocal verified
         verified += 1
         return holds(table, entry, values)

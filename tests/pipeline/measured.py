@@ -12,7 +12,7 @@ import pyarrow.parquet as pq
 
 from facts.rows import KNOWN, complete
 from roamcast.analysis import run as analysis
-from roamcast.campaign.folder.layout import digest_of, facts_file
+from roamcast.campaign.folder.layout import digest_of, facts_name
 from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW, with_run
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.sinks import MemorySink
@@ -106,5 +106,7 @@ def _done(run: Run, out: Path) -> dict[str, Any]:
         "nodes": run.nodes,
         "protocol": run.protocol,
         "rows": rows,
-        "digest": digest_of({table: facts_file(out, table, run.name) for table, _ in rows}),
+        "digest": digest_of(
+            {table: facts_name(table, run.name) for table, _ in rows}, lambda name: (out / name).open("rb")
+        ),
     }

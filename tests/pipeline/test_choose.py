@@ -15,7 +15,7 @@ from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.measure import Family
 from roamcast.campaign.decide.choice import ONE_LEFT, TIME_IS_UP
-from roamcast.campaign.decide.race import Rules
+from roamcast.campaign.decide.race import RaceRules
 from roamcast.campaign.define.candidates import candidate, race_experiment, with_candidates
 from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import CampaignError
@@ -61,7 +61,13 @@ def test_the_one_that_meets_the_goal_wins(spark: SparkSession, line: Experiment,
     said: list[str] = []
     wanted = goal("delivery", 0.9, 5, "packets")
     choice = Chooser(
-        spark, line, wanted, tmp_path, until=time.monotonic() + 3600, rules=Rules(0.9, looks=(5, 8)), tell=said.append
+        spark,
+        line,
+        wanted,
+        tmp_path,
+        until=time.monotonic() + 3600,
+        rules=RaceRules(0.9, looks=(5, 8)),
+        tell=said.append,
     ).choose()
     assert (choice.left, choice.decided, choice.ended) == (["flooding"], True, ONE_LEFT)
     assert [(one.arm, one.seeds) for one in choice.dropped] == [("gossip p=0.01", 5)]
@@ -125,7 +131,7 @@ def test_a_look_that_is_cut_short_does_not_count_and_can_be_continued(
         return original(self, families, todo)
 
     monkeypatch.setattr(_Measuring, "_of_families", noted)
-    wanted, rules = goal("delivery", 0.9, None, "packets"), Rules(0.9, looks=(5, 8), level=1 - 1e-12)
+    wanted, rules = goal("delivery", 0.9, None, "packets"), RaceRules(0.9, looks=(5, 8), level=1 - 1e-12)
 
     def watch(state: State) -> None:
         if state.done > 10:
@@ -156,7 +162,7 @@ def test_who_fails_is_out_with_the_error(spark: SparkSession, line: Experiment, 
     )
     made = race_experiment(LINE, "line.toml", tmp_path)
     both = with_candidates(made, [candidate("flooding"), candidate("broken.py:BROKEN")])
-    wanted, rules = goal("delivery", 0.9, None, "packets"), Rules(0.9, looks=(5, 8))
+    wanted, rules = goal("delivery", 0.9, None, "packets"), RaceRules(0.9, looks=(5, 8))
     choice = Chooser(spark, both, wanted, tmp_path / "out", until=time.monotonic() + 3600, rules=rules).choose()
     assert (choice.left, choice.decided) == (["flooding"], True)
     assert [(one.arm, one.seeds) for one in choice.dropped] == [("broken.py:BROKEN", 5)]

@@ -122,7 +122,7 @@ def test_times_are_utc(spark: SparkSession) -> None:
 def test_tasks_start_warm_in_children_of_our_daemon(spark: SparkSession) -> None:
     def look_around(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Read before the imports that a task makes itself.
-        warm = {"roamcast.sim.core.kernel", "roamcast.sim.run", "pandas"} <= sys.modules.keys()
+        warm = {"roamcast.sim.core.kernel", "roamcast.sim.run"} <= sys.modules.keys()
         for batch in batches:
             yield pa.RecordBatch.from_pylist(
                 [

@@ -26,8 +26,8 @@ from pipeline.tiny import done, made, odd, planned, raw, results
 from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import Family, read_about
 from roamcast.campaign.define.described import Campaign
-from roamcast.campaign.define.limits import Limits
-from roamcast.campaign.define.plan import Plan, Run, plan
+from roamcast.campaign.define.limits import RunLimits
+from roamcast.campaign.define.plan import Plan, PlannedRun, plan
 from roamcast.campaign.folder.layout import done_file, write_json
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import RunFile, read_blocks
@@ -45,7 +45,7 @@ from roamcast.pipeline.measure import _Measuring, is_current, measure
 from roamcast.pipeline.run import run_campaign
 from roamcast.pipeline.simulate import in_tasks, simulate
 from roamcast.pipeline.tables import load
-from roamcast.pipeline.task import perform, perform_all
+from roamcast.pipeline.task import TaskReport, perform_all
 from roamcast.sim.run import run as run_here
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.storage import Store, local_path
@@ -399,20 +399,20 @@ def test_an_edited_protocol_never_gets_old_numbers(spark: SparkSession, tmp_path
     [
         (
             "os.kill(os.getpid(), signal.SIGSEGV)",
-            Limits(),
+            RunLimits(),
             "the run killed its process: SIGSEGV (3 times of 3)",
         ),
-        ("os._exit(9)", Limits(), "the run ended its process with exit code 9 (3 times of 3)"),
-        ("while True: pass", Limits(seconds=5), "the run took longer than the 5 s that a run may take"),
+        ("os._exit(9)", RunLimits(), "the run ended its process with exit code 9 (3 times of 3)"),
+        ("while True: pass", RunLimits(seconds=5), "the run took longer than the 5 s that a run may take"),
         (
             "taken = bytearray(10**9); time.sleep(60)",
-            Limits(memory=700 * 10**6),
+            RunLimits(memory=700 * 10**6),
             "the run needed more than the 700 MB of memory that a run may take",
         ),
     ],
 )
 def test_a_run_that_kills_its_process_has_failed_and_the_others_go_on(
-    first: str, limits: Limits, error: str, spark: SparkSession, tmp_path: Path
+    first: str, limits: RunLimits, error: str, spark: SparkSession, tmp_path: Path
 ) -> None:
     variants = [*raw()["variants"], *odd(tmp_path, first)["variants"]]
     mixed, out = planned(tmp_path, variants=variants, seeds=1), tmp_path / "out"
@@ -425,9 +425,9 @@ def test_a_run_that_kills_its_process_has_failed_and_the_others_go_on(
 def test_a_child_ends_with_its_parent(tmp_path: Path) -> None:
     (tmp_path / "parent.py").write_text(
         "import os, sys, time\nfrom pathlib import Path\n"
-        "from roamcast.campaign.define.limits import Limits\nfrom roamcast.pipeline.supervise import in_child\n"
+        "from roamcast.campaign.define.limits import RunLimits\nfrom roamcast.pipeline.supervise import in_child\n"
         "def work():\n    Path(sys.argv[1]).write_text(str(os.getpid()))\n    time.sleep(60)\n"
-        "in_child([work], Limits())\n"
+        "in_child([work], RunLimits())\n"
     )
     told = tmp_path / "child"
     parent = subprocess.Popen([sys.executable, str(tmp_path / "parent.py"), str(told)])
@@ -459,17 +459,22 @@ def place(tmp_path: Path) -> Path:
 
 
 @pytest.fixture
-def run(tmp_path: Path) -> Run:
+def run(tmp_path: Path) -> PlannedRun:
     return planned(tmp_path, seeds=1).distinct[0]
 
 
-def facts(out: Path, run: Run) -> list[tuple[str, pa.RecordBatch]]:
+def perform(run: PlannedRun, out: Path, token: str) -> TaskReport:
+    (outcome,) = perform_all([run], out, token)
+    return outcome
+
+
+def facts(out: Path, run: PlannedRun) -> list[tuple[str, pa.RecordBatch]]:
     record = task.read_done(out, run.run)
     assert record is not None
     return list(read_blocks(done_file(out, run.run), record))
 
 
-def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: Run) -> None:
+def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: PlannedRun) -> None:
     with concurrent.futures.ThreadPoolExecutor(2) as both:
         outcomes = list(both.map(lambda _: perform(run, place, TOKEN), range(2)))
     assert [outcome[:3] for outcome in outcomes] == [(run.run, "ok", "")] * 2
@@ -486,7 +491,7 @@ def test_two_attempts_at_once_leave_what_one_leaves(place: Path, run: Run) -> No
     assert (facts(place, run), again["row"], again["blocks"]) == (written, first["row"], first["blocks"])
 
 
-def test_a_run_whose_file_is_not_whole_is_done_again(place: Path, run: Run) -> None:
+def test_a_run_whose_file_is_not_whole_is_done_again(place: Path, run: PlannedRun) -> None:
     perform(run, place, TOKEN)
     file, written = done_file(place, run.run), facts(place, run)
     whole = file.read_bytes()
@@ -505,7 +510,7 @@ def test_a_run_that_kills_a_process_of_several_is_put_aside_and_the_others_are_d
     deadly = planned(tmp_path, seeds=1, **odd(tmp_path, "os._exit(7)"))
     deadly.sources.store(place)
     runs = [ours[0], *deadly.distinct, ours[1]]
-    outcomes = perform_all(runs, place, TOKEN, Limits())
+    outcomes = perform_all(runs, place, TOKEN, RunLimits())
     assert [outcome[:2] for outcome in outcomes] == [
         (run.run, status) for run, status in zip(runs, ("ok", "failed", "ok"), strict=True)
     ]
@@ -515,8 +520,8 @@ def test_a_run_that_kills_a_process_of_several_is_put_aside_and_the_others_are_d
     assert [path.name for path in (place / "tmp").iterdir()] == [TOKEN]
 
 
-def test_short_runs_of_our_own_protocols_share_a_task(run: Run) -> None:
-    def some(count: int, **changes: Any) -> list[Run]:  # noqa: ANN401
+def test_short_runs_of_our_own_protocols_share_a_task(run: PlannedRun) -> None:
+    def some(count: int, **changes: Any) -> list[PlannedRun]:  # noqa: ANN401
         return [dataclasses.replace(run, estimate=0.4, **changes) for _ in range(count)]
 
     # A task may take two seconds; with two slots there are at least eight tasks.
@@ -529,7 +534,7 @@ def test_short_runs_of_our_own_protocols_share_a_task(run: Run) -> None:
     assert [len(task) for task in in_tasks(long, 2)] == [1] * 40
 
 
-def test_a_full_disk_is_told_and_leaves_nothing(place: Path, run: Run, monkeypatch: pytest.MonkeyPatch) -> None:
+def test_a_full_disk_is_told_and_leaves_nothing(place: Path, run: PlannedRun, monkeypatch: pytest.MonkeyPatch) -> None:
     real = RunFile._write
 
     def full(file: RunFile, content: bytes) -> None:
@@ -579,14 +584,14 @@ def test_files_from_outside_are_stored_once_and_do_not_travel_with_the_runs(plac
     assert sorted(path.name for path in (place / "files").glob("*/*")) == ["odd.py", "walk.csv"]
 
 
-def test_a_folder_that_is_not_shared_is_told(place: Path, run: Run) -> None:
+def test_a_folder_that_is_not_shared_is_told(place: Path, run: PlannedRun) -> None:
     (place / "tmp" / TOKEN).unlink()
     outcome = perform(run, place, TOKEN)
     assert outcome.status == "blocked"
     assert "the folder must be on storage that all of Spark's executors share" in outcome.problem
 
 
-def test_an_executor_with_other_sources_is_told(place: Path, run: Run) -> None:
+def test_an_executor_with_other_sources_is_told(place: Path, run: PlannedRun) -> None:
     outcome = perform(dataclasses.replace(run, run="0" * 16), place, TOKEN)
     assert outcome.status == "blocked"
     assert "has other sources of roamcast" in outcome.problem

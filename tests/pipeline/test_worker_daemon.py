@@ -10,7 +10,7 @@ import pytest
 from roamcast.campaign.define import sources
 from roamcast.campaign.define.identity import code
 from roamcast.pipeline import SIMULATES
-from roamcast.pipeline.worker_daemon import _warm_sources
+from roamcast.pipeline.worker_daemon import _warm_sources, prefer_installed
 from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.sim.scenario.scenario import check
 
@@ -37,3 +37,13 @@ print(*(name in sys.modules for name in ("roamcast.analysis.kernels", "roamcast.
     environment |= {SIMULATES: "1"} if simulates else {}
     done = subprocess.run([sys.executable, "-c", code], env=environment, capture_output=True, text=True, check=True)
     assert done.stdout.split() == ["True", str(simulates)]
+
+
+def test_workers_import_the_installed_pyspark_rather_than_its_zip_file(tmp_path: Path) -> None:
+    installed, spark_home = tmp_path / "site-packages", tmp_path / "opt" / "spark"
+    (installed / "pyspark").mkdir(parents=True)
+    (installed / "pyspark" / "__init__.py").touch()
+    zip_in_package = str(installed / "pyspark" / "python" / "lib" / "pyspark.zip")
+    zip_of_a_cluster = str(spark_home / "python" / "lib" / "pyspark.zip")
+    path = ["", "/usr/lib/python311.zip", zip_of_a_cluster, str(installed)]
+    assert prefer_installed([zip_in_package, *path]) == path

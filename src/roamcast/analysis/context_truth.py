@@ -53,7 +53,7 @@ class Pair(NamedTuple):
     subscription: int
 
 
-class Outcome(NamedTuple):
+class ContextCounts(NamedTuple):
     """Counts of one run, over the events published at or after the warm-up."""
 
     ideal: int
@@ -71,7 +71,7 @@ class Outcome(NamedTuple):
 # --- Publications and subscriptions -----------------------------------------------------------------------------------
 
 
-class _Published(NamedTuple):
+class _PublishedEvent(NamedTuple):
     event: int
     node: int
     start: int
@@ -80,7 +80,7 @@ class _Published(NamedTuple):
     domain: Context | None
 
 
-class _Subscribed(NamedTuple):
+class _ContextSubscription(NamedTuple):
     node: int
     subscription: int
     start: int
@@ -109,18 +109,20 @@ class _Texts:
         return self._filters[text]
 
 
-def _published(facts: Mapping[str, pa.Table], texts: _Texts, start: int, end: int) -> list[_Published]:
+def _published(facts: Mapping[str, pa.Table], texts: _Texts, start: int, end: int) -> list[_PublishedEvent]:
     columns = ("time", "node", "event", "lifetime", "relevance", "subscription_domain")
     return [
-        _Published(event, node, time, min(time + (life or 0), end), texts.context(relevance), texts.context(domain))
+        _PublishedEvent(
+            event, node, time, min(time + (life or 0), end), texts.context(relevance), texts.context(domain)
+        )
         for time, node, event, life, relevance, domain in read_rows(facts, "publish", *columns)
         if time >= start
     ]
 
 
-def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[_Subscribed]:
+def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[_ContextSubscription]:
     return [
-        _Subscribed(
+        _ContextSubscription(
             term.node,
             term.subscription,
             term.start,
@@ -309,7 +311,7 @@ def ideal(
 
 
 def _candidates(
-    published: list[_Published], subscribed: list[_Subscribed]
+    published: list[_PublishedEvent], subscribed: list[_ContextSubscription]
 ) -> tuple[NDArray[np.int64], NDArray[np.int64]]:
     """The pairs whose lifetimes and regions overlap, and some whose regions only nearly overlap."""
     spans = [
@@ -336,7 +338,9 @@ def _box(context: Context | None) -> tuple[float, float, float, float]:
     return box.x0, box.y0, box.x1, box.y1
 
 
-def _instant(event: _Published, subscription: _Subscribed, configuration: Configuration, step: int) -> float | None:
+def _instant(
+    event: _PublishedEvent, subscription: _ContextSubscription, configuration: Configuration, step: int
+) -> float | None:
     start, end = max(event.start, subscription.start), min(event.end, subscription.end)
     domains = (
         _Property(subscription.domain, event.node, configuration, step),
@@ -356,7 +360,7 @@ def _instant(event: _Published, subscription: _Subscribed, configuration: Config
 
 
 def _overlapping(
-    event: _Published, subscription: _Subscribed, configuration: Configuration, start: int, end: int
+    event: _PublishedEvent, subscription: _ContextSubscription, configuration: Configuration, start: int, end: int
 ) -> list[int]:
     """Hosts that may be in both contexts during the window."""
     if event.relevance is None and subscription.interest is None:
@@ -374,7 +378,9 @@ def has_contexts(facts: Mapping[str, pa.Table]) -> bool:
     return any(table in facts and facts[table][name].null_count < len(facts[table]) for table, name in asked)
 
 
-def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0, step: int = STEP) -> Outcome:
+def outcome(
+    facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int = 0, step: int = STEP
+) -> ContextCounts:
     """How many ideal pairs there are, and how many of them were delivered."""
     wanted = ideal(facts, reach=reach, end=end, start=start, step=step)
     measured = {event for time, event in read_rows(facts, "publish", "time", "event") if time >= start}
@@ -384,4 +390,4 @@ def outcome(facts: Mapping[str, pa.Table], *, reach: float, end: int, start: int
         if event in measured
     }
     got = len(delivered & wanted.keys())
-    return Outcome(len(wanted), got, len(delivered) - got)
+    return ContextCounts(len(wanted), got, len(delivered) - got)

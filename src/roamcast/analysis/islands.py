@@ -109,7 +109,7 @@ class Agreement(NamedTuple):
 
 
 def agreement(tree: Contacts, network: Contacts | None, start: int) -> Agreement:
-    """From `start` to the end. Every node counts here; one that is away is a part of its own."""
+    """From `start` to the end. Every node counts here; one that is away counts as its own part."""
     against = tree if network is None else network
     _need_mutual(tree)
     _need_mutual(against)

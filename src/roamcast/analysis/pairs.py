@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 
 from roamcast.analysis.matching import Ints, matches
 from roamcast.analysis.run import Run, once, once_per_world
-from roamcast.analysis.terms import Term, terms_of
+from roamcast.analysis.terms import SubscriptionTerm, terms_of
 
 Units = list[tuple[int, int]]
 """Different pairs (node, subscription), in order."""
@@ -84,7 +84,7 @@ def outcome(run: Run, wanted: Expected) -> Pairs:
     return Pairs(wanted, *_first_deliveries(wanted, run.table("deliver", *columns)))
 
 
-def _expected(run: Run, terms: Sequence[Term]) -> Expected:
+def _expected(run: Run, terms: Sequence[SubscriptionTerm]) -> Expected:
     time, event, publisher = (run.column("publish", name) for name in ("time", "event", "node"))
     measured = np.flatnonzero(time >= run.start)
     events, first = np.unique(event[measured], return_index=True)
@@ -93,7 +93,7 @@ def _expected(run: Run, terms: Sequence[Term]) -> Expected:
     matching = dict(zip(filters, matches(filters, run.table("event_attribute"), events), strict=True))
     units = sorted({(term.node, term.subscription) for term in terms})
     number = {unit: place for place, unit in enumerate(units)}
-    by_filter: dict[str, list[Term]] = {text: [] for text in filters}
+    by_filter: dict[str, list[SubscriptionTerm]] = {text: [] for text in filters}
     for term in terms:
         by_filter[term.filter].append(term)
     found = [_in_force(matching[text], times, some, number) for text, some in by_filter.items()]
@@ -104,7 +104,7 @@ def _expected(run: Run, terms: Sequence[Term]) -> Expected:
     return Expected(events, units, which, unit, times[which], publishers[which], nodes[unit])
 
 
-def _in_force(event: Ints, times: Ints, terms: Sequence[Term], number: dict[tuple[int, int], int]) -> Ints:
+def _in_force(event: Ints, times: Ints, terms: Sequence[SubscriptionTerm], number: dict[tuple[int, int], int]) -> Ints:
     """The pairs of one filter, as event * units + unit; `event` are the indices of the events that match it."""
     event = event[np.argsort(times[event], kind="stable")]
     published = times[event]

@@ -55,7 +55,7 @@ def earliest(
 
 
 def relayed(contacts: Contacts, hops: int) -> Contacts:
-    """When nodes could reach each other over at most so many hops at one instant, as directed contacts."""
+    """When nodes could reach each other over at most that many hops at one instant, as directed contacts."""
     if hops < 1:
         raise RoamcastError(f"{hops} hops: a contact has one or more")
     arcs = contacts.both_ways()

@@ -26,7 +26,7 @@ from roamcast.units import SECOND
 
 
 @dataclass(frozen=True)
-class Sent:
+class SentTotals:
     """Totals sent of one kind of message in the measured time."""
 
     kind: str
@@ -69,7 +69,7 @@ class Summary:
     """By reason."""
     notes: dict[str, int]
     """What brokers noted, such as duplicates."""
-    sent: tuple[Sent, ...]
+    sent: tuple[SentTotals, ...]
     """By kind, in the order of their names."""
 
     def __str__(self) -> str:
@@ -125,11 +125,11 @@ def summarise(run: Run) -> Summary:
     )
 
 
-def _sent(run: Run) -> tuple[Sent, ...]:
+def _sent(run: Run) -> tuple[SentTotals, ...]:
     carrying = set(carriers(run).to_pylist())
     rows = totals(run).select(["kind", "role", "packets", "bits", "airtime"]).sort_by([("kind", "ascending")])
     return tuple(
-        Sent(
+        SentTotals(
             row["kind"],
             row["packets"],
             row["bits"],

@@ -14,7 +14,7 @@ from roamcast.facts.rows import read_rows
 FOR_EVER: Final = int(np.iinfo(np.int64).max)
 
 
-class Term(NamedTuple):
+class SubscriptionTerm(NamedTuple):
     """One subscription for as long as it was in force, both ends included; times in ns."""
 
     node: int
@@ -31,11 +31,11 @@ class Term(NamedTuple):
         return self.start <= time <= self.end
 
 
-def terms_of(subscribe: pa.Table) -> list[Term]:
+def terms_of(subscribe: pa.Table) -> list[SubscriptionTerm]:
     """All terms of a run, by start."""
     columns = ("time", "node", "subscription", "active", "filter", "lifetime", "interest", "publication_domain")
     rows = sorted(read_rows({"": subscribe}, "", *columns), key=lambda row: row[0])
-    terms: list[Term] = []
+    terms: list[SubscriptionTerm] = []
     current: dict[tuple[int, int], int] = {}
     for time, node, subscription, active, *wanted in rows:
         former = current.pop((node, subscription), None)
@@ -43,5 +43,5 @@ def terms_of(subscribe: pa.Table) -> list[Term]:
             terms[former] = terms[former]._replace(end=time)
         if active:
             current[node, subscription] = len(terms)
-            terms.append(Term(node, subscription, time, FOR_EVER, *wanted))
+            terms.append(SubscriptionTerm(node, subscription, time, FOR_EVER, *wanted))
     return terms

@@ -14,7 +14,7 @@ from roamcast.errors import RoamcastError
 
 def tree_links(tree: pa.Table, nodes: int, end: int) -> Contacts:
     """The times of tree links as mutual contacts, from rows of `tree` in order of time."""
-    links = _Links()
+    links = _TreeLinks()
     names = ("time", "node", "parent", "children")
     for time, node, parent, children in zip(*(tree[name].to_pylist() for name in names), strict=True):
         if not 0 <= node < nodes:
@@ -24,7 +24,7 @@ def tree_links(tree: pa.Table, nodes: int, end: int) -> Contacts:
     return Contacts(nodes, end, True, *links.times.columns(end), everybody)
 
 
-class _Links:
+class _TreeLinks:
     """The nodes' recorded positions in the tree, and the links on which both ends agree."""
 
     def __init__(self) -> None:

@@ -8,7 +8,7 @@ everything.
 from collections.abc import Callable, Iterable, Mapping
 from dataclasses import dataclass
 
-from roamcast.campaign.define.plan import Run
+from roamcast.campaign.define.plan import PlannedRun
 
 
 @dataclass(frozen=True)
@@ -33,7 +33,7 @@ OnProgress = Callable[[State], None]
 class Forecast:
     """Predicts how many seconds runs will take, from what finished runs took."""
 
-    def __init__(self, runs: Iterable[Run], took: Mapping[str, float]) -> None:
+    def __init__(self, runs: Iterable[PlannedRun], took: Mapping[str, float]) -> None:
         """`took` has the seconds of the finished runs, by run; runs that are not in `runs` are ignored."""
         done = [(run, took[run.run]) for run in runs if run.run in took]
         self._overall = _corrected(done, 1.0)
@@ -42,11 +42,11 @@ class Forecast:
             for protocol in {run.protocol for run, _ in done}
         }
 
-    def of(self, run: Run) -> float:
+    def of(self, run: PlannedRun) -> float:
         return run.estimate * self._by_protocol.get(run.protocol, self._overall)
 
 
-def _corrected(done: list[tuple[Run, float]], before: float) -> float:
+def _corrected(done: list[tuple[PlannedRun, float]], before: float) -> float:
     """Real seconds per estimated second; the prior value `before` weighs as much as one run."""
     if not done:
         return before
@@ -55,7 +55,7 @@ def _corrected(done: list[tuple[Run, float]], before: float) -> float:
     return (sum(seconds for _, seconds in done) + weight * before) / (sum(estimates) + weight)
 
 
-def time_left(todo: Iterable[Run], took: Mapping[str, float], elapsed: float, slots: int) -> float:
+def time_left(todo: Iterable[PlannedRun], took: Mapping[str, float], elapsed: float, slots: int) -> float:
     """Seconds until all are done, running `slots` at a time; `took` has the seconds of each finished run."""
     todo = list(todo)
     forecast = Forecast(todo, took)

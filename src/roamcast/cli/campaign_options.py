@@ -17,7 +17,7 @@ from roamcast.campaign.decide.until import Stopping
 from roamcast.campaign.define import limits
 from roamcast.campaign.define.experiment import Spec, wanted_measures
 from roamcast.campaign.define.identity import completed
-from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Experiment, Plan
 from roamcast.cli.options import CONF, MASTER, SparkOptions, gathered, make_spark_options
 from roamcast.cli.paths import LocalPath
@@ -47,7 +47,7 @@ class CampaignOptions(NamedTuple):
     seeds: int | None
     spark: SparkOptions
     retry_failed: bool
-    limits: Limits
+    limits: RunLimits
 
     def command(self, words: Sequence[str], out: Path, program: Sequence[str] = ("roamcast",)) -> str:
         """The command that starts or continues the campaign."""
@@ -100,8 +100,8 @@ def _campaign_options(
     run_time: str | None,
     run_memory: str | None,
 ) -> CampaignOptions:
-    usual = Limits()
-    most = Limits(
+    usual = RunLimits()
+    most = RunLimits(
         usual.seconds if run_time is None else limits.seconds(run_time),
         usual.memory if run_memory is None else limits.size(run_memory),
     )

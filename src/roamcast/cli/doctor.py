@@ -12,6 +12,7 @@ import re
 import shutil
 import socket
 import sys
+import textwrap
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -19,7 +20,7 @@ from typing import Final, Literal, NamedTuple
 
 import click
 
-from roamcast.cli.screen import plain_console, table
+from roamcast.cli.screen import screen_width
 from roamcast.errors import RoamcastError
 from roamcast.live.link.settings import LinkSettings
 from roamcast.live.link.sockets import shared_socket
@@ -63,10 +64,18 @@ def doctor(port: int, as_json: bool) -> None:
     if as_json:
         click.echo(json.dumps([finding._asdict() for finding in findings]))
     else:
-        head = ("", "state", "found", "remedy")
-        plain_console().print(table(head, findings, unbroken=("", "state")))
+        click.echo("\n".join(_table(findings, screen_width())))
     if any(finding.state == "missing" for finding in findings):
         sys.exit(MISSING)
+
+
+def _table(findings: list[Finding], width: int) -> Iterator[str]:
+    """Without the libraries for tables, which a device does not have."""
+    longest = max(len(finding.what) for finding in findings)
+    for what, state, found, remedy in findings:
+        first = f"{what:<{longest}}  {state:<8}  "
+        words = f"{found}: {remedy}" if remedy else found
+        yield textwrap.fill(words, width, initial_indent=first, subsequent_indent=" " * len(first))
 
 
 def _findings(port: int) -> Iterator[Finding]:

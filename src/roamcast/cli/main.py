@@ -37,6 +37,7 @@ GROUPS: Final = {
         "measures": "List the measures, by topic: what each is, and its unit.",
         "measure": "Compute measures of a campaign.",
         "sql": "Query a campaign with Spark's SQL.",
+        "watch": "Show a campaign at work, or a network of live nodes.",
         "verify": "Check the facts of a campaign for damage.",
         "upload": "Copy a campaign to an object store or another folder.",
     },

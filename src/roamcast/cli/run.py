@@ -83,6 +83,7 @@ def run(options: RunOptions, with_replay: bool, in_python: bool, with_traceback:
         click.echo(f"its facts are those of {options.file}")
     if page is not None:
         click.echo(f"replay: {page}")
+    if page is not None and again is not None:
         click.echo(f"causes: roamcast why {out} --missed")
 
 

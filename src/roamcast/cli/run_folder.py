@@ -106,7 +106,7 @@ class FinishedRun(NamedTuple):
 
     scenario: Scenario
     summary: Summary
-    contexts: context_truth.Outcome | None
+    contexts: context_truth.ContextCounts | None
     record: dict[str, Any]
     """The content of `run.json`."""
 
@@ -146,7 +146,7 @@ def versions(*packages: str) -> dict[str, str]:
     return {"roamcast": importlib.metadata.version("roamcast"), "python": platform.python_version(), **others}
 
 
-def _results(run: Run, summary: Summary, contexts: context_truth.Outcome | None) -> dict[str, Any]:
+def _results(run: Run, summary: Summary, contexts: context_truth.ContextCounts | None) -> dict[str, Any]:
     """The results of `run.json`, each saying what decides whether a pair counts: filters alone, or contexts too."""
     return {
         "summary": {"by_filters_alone": with_contexts(run), **summary.as_dict()},

@@ -12,7 +12,7 @@ from roamcast.sim.scenario import ending
 from roamcast.sim.scenario.scenario import Scenario
 
 
-def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.Outcome | None = None) -> None:
+def show_summary(checked: Scenario, summary: Summary, contexts: context_truth.ContextCounts | None = None) -> None:
     console = plain_console()
     title = f"{checked.name}: {checked.protocol.name}, seed {checked.seed}, after {checked.warmup:g} s of warm-up"
     title += f", with {checked.cooldown:g} s of cooldown" * (checked.cooldown > 0)
@@ -38,7 +38,7 @@ def warnings(checked: Scenario, summary: Summary) -> Iterator[str]:
         yield text
 
 
-def _contextual(contexts: context_truth.Outcome | None) -> Iterator[tuple[str, str]]:
+def _contextual(contexts: context_truth.ContextCounts | None) -> Iterator[tuple[str, str]]:
     """The lines for runs with contexts; the lines below them are by filters alone."""
     if contexts is None:
         return

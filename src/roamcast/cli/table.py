@@ -18,7 +18,7 @@ KINDS = ("latex", "markdown", "csv")
     type=click.Choice(KINDS),
     default="markdown",
     show_default=True,
-    help="latex needs the packages booktabs and siunitx; csv has every digit.",
+    help="Format of the table; latex needs the packages booktabs and siunitx, csv has every digit.",
 )
 @click.option("--experiment", metavar="NAME", help="The experiment, if the campaign has several.")
 def table(out: Path, measures: tuple[str, ...], kind: str, experiment: str | None) -> None:

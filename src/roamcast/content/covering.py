@@ -151,7 +151,7 @@ def _tightened(clauses: list[Clause], exact: list[Clause], budget: int, effort: 
     return result
 
 
-class _Estimate:
+class _Selectivity:
     """Estimates how much of the traffic a clause lets through, from 0 to 1.
 
     Nothing is known about the events. The estimate assumes that an attribute has one value, independent of the others,
@@ -219,7 +219,7 @@ class _Widening:
 
     def __init__(self, clauses: list[Clause], effort: Effort) -> None:
         self._effort = effort
-        self._estimate = _Estimate(clauses)
+        self._estimate = _Selectivity(clauses)
         self._shares: dict[Clause, float] = {}
         self._steps: dict[tuple[Clause, ...], tuple[_Step, ...]] = {}
 

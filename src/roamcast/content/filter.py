@@ -129,7 +129,7 @@ Conjunction = tuple[Constraint, ...]
 
 
 class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
-    """Alternatives, of which one must hold. Canonical: constraints and alternatives are sorted, repetitions gone."""
+    """Alternatives: one must hold. Canonical: constraints and alternatives are sorted, repetitions gone."""
 
     alternatives: tuple[Conjunction, ...]
 
@@ -179,7 +179,7 @@ class Filter(msgspec.Struct, frozen=True, array_like=True, cache_hash=True):
 
 
 def tests(filter: Filter, values: int) -> int:
-    """How many comparisons it may take to match the filter with an event of so many values."""
+    """How many comparisons it may take to match the filter with an event that has that many values."""
     return sum(map(len, filter.alternatives)) * values
 
 

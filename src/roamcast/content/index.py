@@ -46,7 +46,7 @@ _ALWAYS: Final = (Constraint(TYPE, Operator.EXISTS),)
 
 
 @dataclass(slots=True, eq=False)
-class _Entry:
+class _SharedConstraint:
     """One constraint, shared by all conjunctions that contain it, with those filed under it.
 
     They are grouped by a second constraint, so that one test rules out a whole group.
@@ -56,7 +56,9 @@ class _Entry:
     value: Any  # the constraint's value; it is of the table's kind, which a type checker cannot know
     table: "_ConstraintTable"
     holders: int = 0
-    groups: dict["_Entry", dict["_Filed", None]] = field(default_factory=dict)  # the inner one is an ordered set
+    groups: dict["_SharedConstraint", dict["_Filed", None]] = field(
+        default_factory=dict
+    )  # the inner one is an ordered set
     verified_in: int = 0  # the match in which it was last verified:
     held: bool = False  # the result is reused, since many conjunctions share constraints
 
@@ -66,9 +68,9 @@ class _Filed:
     """One conjunction of the filter with this serial: where it is filed, and which other constraints must hold."""
 
     serial: int
-    access: _Entry
-    group: _Entry
-    others: list[_Entry]
+    access: _SharedConstraint
+    group: _SharedConstraint
+    others: list[_SharedConstraint]
 
 
 class _ConstraintTable:
@@ -81,28 +83,28 @@ class _ConstraintTable:
     def __init__(self, test: _Test) -> None:
         self.holders = 0  # conjunctions with one of the table's constraints, whether it is their access or not
         self._test = test
-        self._accesses: dict[Any, _Entry] = {}
+        self._accesses: dict[Any, _SharedConstraint] = {}
 
-    def add(self, access: _Entry) -> None:
+    def add(self, access: _SharedConstraint) -> None:
         self._accesses[access.value] = access
 
-    def remove(self, access: _Entry) -> None:
+    def remove(self, access: _SharedConstraint) -> None:
         del self._accesses[access.value]
 
-    def share(self, entry: _Entry) -> float:
+    def share(self, entry: _SharedConstraint) -> float:
         """The estimated share of events that satisfy the entry: as large as the share of constraints that ask for it.
 
         So a type that all filters name is known to be a bad access.
         """
         return entry.holders / self.holders
 
-    def holds(self, entry: _Entry, values: Sequence[Any]) -> bool:
+    def holds(self, entry: _SharedConstraint, values: Sequence[Any]) -> bool:
         for value in values:  # most of a match is spent here, and any() of a generator takes twice as long
             if self._test(value, entry.value):
                 return True
         return False
 
-    def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
+    def satisfied(self, values: Sequence[Any]) -> Sequence[_SharedConstraint]:
         """The accesses that hold, each once. There is at least one value."""
         return [access for access in self._accesses.values() if self.holds(access, values)]
 
@@ -114,21 +116,21 @@ class _ConstraintTable:
 class _Unequal(_ConstraintTable):
     """`!=`: almost every value satisfies it, so trying each wastes nothing, and it is a bad access."""
 
-    def share(self, entry: _Entry) -> float:
+    def share(self, entry: _SharedConstraint) -> float:
         return 1.0
 
 
 class _Equal(_ConstraintTable):
     """`=`; and `exists`, as equality with a None that stands for the attribute's presence."""
 
-    def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
+    def satisfied(self, values: Sequence[Any]) -> Sequence[_SharedConstraint]:
         return [self._accesses[value] for value in dict.fromkeys(values) if value in self._accesses]
 
     def effort(self, values: Sequence[Any]) -> int:
         return _tests(values)
 
 
-class _Affixes(_Equal):
+class _AffixConstraints(_Equal):
     """Prefix or suffix: equality with a part of the text, for each length in use."""
 
     def __init__(self, test: _Test, part: Callable[[str, int], str]) -> None:
@@ -136,17 +138,17 @@ class _Affixes(_Equal):
         self._part = part
         self._lengths: Counter[int] = Counter()
 
-    def add(self, access: _Entry) -> None:
+    def add(self, access: _SharedConstraint) -> None:
         super().add(access)
         self._lengths[len(access.value)] += 1
 
-    def remove(self, access: _Entry) -> None:
+    def remove(self, access: _SharedConstraint) -> None:
         super().remove(access)
         self._lengths[len(access.value)] -= 1
         if not self._lengths[len(access.value)]:
             del self._lengths[len(access.value)]
 
-    def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
+    def satisfied(self, values: Sequence[Any]) -> Sequence[_SharedConstraint]:
         return super().satisfied(
             [self._part(text, length) for text in values for length in self._lengths if length <= len(text)]
         )
@@ -155,7 +157,7 @@ class _Affixes(_Equal):
         return len(self._lengths) * _tests(values)
 
 
-class _Bounds(_ConstraintTable):
+class _BoundConstraints(_ConstraintTable):
     """One ordering: bounds are sorted, so that the satisfied ones are all after (upper) or all before one place."""
 
     def __init__(self, test: _Test, place: Callable[[list[Any], Any], int], *, upper: bool) -> None:
@@ -163,23 +165,23 @@ class _Bounds(_ConstraintTable):
         self._place = place
         self._upper = upper
         self._bounds: list[Any] = []
-        self._sorted: list[_Entry] = []  # in step with the bounds
+        self._sorted: list[_SharedConstraint] = []  # in step with the bounds
 
-    def add(self, access: _Entry) -> None:
+    def add(self, access: _SharedConstraint) -> None:
         place = bisect_left(self._bounds, access.value)
         self._bounds.insert(place, access.value)
         self._sorted.insert(place, access)
 
-    def remove(self, access: _Entry) -> None:
+    def remove(self, access: _SharedConstraint) -> None:
         place = bisect_left(self._bounds, access.value)
         del self._bounds[place], self._sorted[place]
 
-    def share(self, entry: _Entry) -> float:
+    def share(self, entry: _SharedConstraint) -> float:
         """Assumes that values lie where bounds do; a half while nothing is known."""
         below = (bisect_left(self._bounds, entry.value) + 1) / (len(self._bounds) + 2)
         return below if self._upper else 1 - below
 
-    def satisfied(self, values: Sequence[Any]) -> Sequence[_Entry]:
+    def satisfied(self, values: Sequence[Any]) -> Sequence[_SharedConstraint]:
         # An upper bound that any value satisfies is satisfied by the smallest; a lower one by the largest.
         if self._upper:
             return self._sorted[self._place(self._bounds, min(values)) :]
@@ -197,12 +199,12 @@ def _tests(values: Sequence[Any]) -> int:
 _TABLES: Final[dict[Operator, Callable[[], _ConstraintTable]]] = {
     Operator.EQ: lambda: _Equal(operator.eq),
     Operator.NE: lambda: _Unequal(operator.ne),
-    Operator.LT: lambda: _Bounds(operator.lt, bisect_right, upper=True),
-    Operator.LE: lambda: _Bounds(operator.le, bisect_left, upper=True),
-    Operator.GT: lambda: _Bounds(operator.gt, bisect_left, upper=False),
-    Operator.GE: lambda: _Bounds(operator.ge, bisect_right, upper=False),
-    Operator.PREFIX: lambda: _Affixes(str.startswith, lambda text, length: text[:length]),
-    Operator.SUFFIX: lambda: _Affixes(str.endswith, lambda text, length: text[len(text) - length :]),
+    Operator.LT: lambda: _BoundConstraints(operator.lt, bisect_right, upper=True),
+    Operator.LE: lambda: _BoundConstraints(operator.le, bisect_left, upper=True),
+    Operator.GT: lambda: _BoundConstraints(operator.gt, bisect_left, upper=False),
+    Operator.GE: lambda: _BoundConstraints(operator.ge, bisect_right, upper=False),
+    Operator.PREFIX: lambda: _AffixConstraints(str.startswith, lambda text, length: text[:length]),
+    Operator.SUFFIX: lambda: _AffixConstraints(str.endswith, lambda text, length: text[len(text) - length :]),
     Operator.CONTAINS: lambda: _ConstraintTable(operator.contains),
     Operator.EXISTS: lambda: _Equal(operator.eq),
 }
@@ -224,7 +226,7 @@ class FilterIndex(Generic[K]):
         self._keys: dict[int, K] = {}
         self._next_serial = 0
         self._match = 0
-        self._entries: dict[Constraint, _Entry] = {}
+        self._entries: dict[Constraint, _SharedConstraint] = {}
         self._holders = 0  # constraints of all conjunctions
         self._tables: dict[str, dict[tuple[Operator, Kind], _ConstraintTable]] = {}
 
@@ -309,7 +311,7 @@ class FilterIndex(Generic[K]):
 
     def _holds(
         self,
-        entry: _Entry,
+        entry: _SharedConstraint,
         match: int,
         present: dict[_ConstraintTable, list[Any]],
         tests: dict[_ConstraintTable, int],
@@ -356,20 +358,20 @@ class FilterIndex(Generic[K]):
             for entry in dict.fromkeys((access, second, *filed.others)):  # one constraint: access and group
                 self._release(entry)
 
-    def _hold(self, constraint: Constraint) -> _Entry:
+    def _hold(self, constraint: Constraint) -> _SharedConstraint:
         entry = self._entries.get(constraint)
         if entry is None:
             tables = self._tables.setdefault(constraint.attribute, {})
             family = constraint.operator, kind_of(constraint.value)
             if family not in tables:
                 tables[family] = _TABLES[constraint.operator]()
-            entry = self._entries[constraint] = _Entry(constraint, constraint.value, tables[family])
+            entry = self._entries[constraint] = _SharedConstraint(constraint, constraint.value, tables[family])
         self._holders += 1
         entry.holders += 1
         entry.table.holders += 1
         return entry
 
-    def _release(self, entry: _Entry) -> None:
+    def _release(self, entry: _SharedConstraint) -> None:
         self._holders -= 1
         entry.holders -= 1
         entry.table.holders -= 1

@@ -49,5 +49,5 @@ def leaves_of(payload: bytes, block: int) -> bytes:
 
 
 def root_of(length: int, leaves: bytes) -> bytes:
-    """The root of a payload of so many bytes."""
+    """The root of a payload of this length in bytes."""
     return sha256(length.to_bytes(_LENGTH, "big") + leaves).digest()

@@ -35,7 +35,7 @@ class Subscription(msgspec.Struct, frozen=True, array_like=True):
     interest: Context | None = None
     """The context of interest: only events relevant to a host in it are wanted; None: everywhere."""
     publication_domain: Context | None = None
-    """The publishers from whom events are wanted; None: from all."""
+    """The publishers whose events are wanted; None: all."""
 
 
 class Publication(msgspec.Struct, frozen=True, array_like=True):

@@ -87,13 +87,13 @@ _ALL_OF_KIND: Final[dict[Kind, tuple[tuple[Operator, Scalar], ...]]] = {
     Kind.NUMBER: ((Operator.GE, -math.inf),),
     Kind.BOOL: ((Operator.EQ, True), (Operator.EQ, False)),
 }
-"""Constraints of which one holds if and only if a value is of that kind."""
+"""Constraints: one of them holds if and only if a value is of that kind."""
 
 Alternatives = tuple[Conjunction, ...]
 """A filter in the making. Not a `Filter`, which sorts: at every step, that would take quadratic time."""
 
 
-class _Token(NamedTuple):
+class _PathToken(NamedTuple):
     kind: str
     text: str
     position: int
@@ -102,7 +102,7 @@ class _Token(NamedTuple):
 class _Literal(NamedTuple):
     text: str
     quoted: bool
-    token: _Token
+    token: _PathToken
 
 
 class _Path(NamedTuple):
@@ -159,7 +159,7 @@ def _number(text: str) -> int | float:
     return float(text)
 
 
-def _tokens(text: str) -> Iterator[_Token]:
+def _tokens(text: str) -> Iterator[_PathToken]:
     position = 0
     while position < len(text):
         found = _TOKENS.match(text, position)
@@ -168,9 +168,9 @@ def _tokens(text: str) -> Iterator[_Token]:
                 raise SyntaxProblem("a string without its closing quote", text, position)
             raise SyntaxProblem(f"no token of XPath begins with {text[position]!r}", text, position)
         if found.lastgroup != "space":
-            yield _Token(str(found.lastgroup), found.group(), position)
+            yield _PathToken(str(found.lastgroup), found.group(), position)
         position = found.end()
-    yield _Token("end", "", position)
+    yield _PathToken("end", "", position)
 
 
 class _XPathParser:
@@ -289,7 +289,7 @@ class _XPathParser:
     # Tokens
 
     @property
-    def _now(self) -> _Token:
+    def _now(self) -> _PathToken:
         return self._tokens[self._at]
 
     def _take(self, symbol: str) -> bool:
@@ -342,8 +342,8 @@ class _XPathParser:
             self._outside(*_OUTSIDE[token.text], token)
         self._problem(expected, token)
 
-    def _outside(self, what: str, instead: str, token: _Token) -> NoReturn:
+    def _outside(self, what: str, instead: str, token: _PathToken) -> NoReturn:
         self._problem(f"{what} is outside the XPath subset: {instead}", token)
 
-    def _problem(self, message: str, token: _Token) -> NoReturn:
+    def _problem(self, message: str, token: _PathToken) -> NoReturn:
         raise SyntaxProblem(message, self._text, token.position)

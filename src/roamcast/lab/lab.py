@@ -312,7 +312,8 @@ class Lab:
 @contextlib.contextmanager
 def work_folder() -> Iterator[Path]:
     """A temporary folder for the nodes' files; its path must be short. It is removed afterwards."""
-    with tempfile.TemporaryDirectory(prefix="roamcast-lab-") as place:
+    # `roamcast watch` may be writing its state there.
+    with tempfile.TemporaryDirectory(prefix="roamcast-lab-", ignore_cleanup_errors=True) as place:
         if len(place) > _MAX_PATH:
             raise LabError(
                 f"{place}: the name is too long for the nodes' sockets in it, which have room for 107 characters: name "

@@ -88,9 +88,15 @@ class Facts:
 
 
 def facts_of(
-    folder: Path | None, node: Node, entry: Entry, *, decisions: bool = False, limit: int = DEFAULT_LIMIT
+    folder: Path | None,
+    node: Node,
+    entry: Entry,
+    *,
+    decisions: bool = False,
+    limit: int = DEFAULT_LIMIT,
+    epoch: int | None = None,
 ) -> Facts:
-    """The facts of a node, written to a folder if there is one."""
+    """The facts of a node, written to a folder if there is one; `epoch` is their time 0, in ns since 1970."""
     if folder is None:
         return Facts()
     try:
@@ -98,7 +104,7 @@ def facts_of(
     except ModuleNotFoundError as missing:
         raise not_installed("writing facts (--facts)", missing, "facts") from None
     try:
-        return WrittenFacts(folder, node, entry, decisions=decisions, limit=limit)
+        return WrittenFacts(folder, node, entry, decisions=decisions, limit=limit, epoch=epoch)
     except OSError as problem:
         # Facts are for measuring: the node continues without them, and logs it.
         log.error("facts could not be written", reason=str(problem), folder=str(folder))

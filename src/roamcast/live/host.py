@@ -345,6 +345,16 @@ class Host:
             self._taking = asyncio.get_running_loop().call_soon(self._take_waiting)
 
     async def subscribe(self, request: SubscribeRequest) -> Mailbox:
+        """As `begin_subscription`, and on disk."""
+        mailbox = self.begin_subscription(request)
+        try:
+            await self._store.committed()
+        except BaseException:  # the caller has gone meanwhile
+            self.leave(mailbox)
+            raise
+        return mailbox
+
+    def begin_subscription(self, request: SubscribeRequest) -> Mailbox:
         """A mailbox that fills from now on. An existing durable subscription continues, with the events that wait."""
         wanted, number, durable = parse_filter(request.filter), request.id, request.durable
         contexts = self._context(request.interest), self._context(request.publication_domain)
@@ -363,9 +373,9 @@ class Host:
         given = self.subscribers.next_number if number is None else number
         subscription = Subscription(given, wanted, _lifetime(request.lifetime), *contexts)
         self._refuse_unsupported(subscription)
-        return await self._subscribe_anew(subscription, number, durable)
+        return self._subscribe_anew(subscription, number, durable)
 
-    async def _subscribe_anew(self, subscription: Subscription, number: int | None, durable: bool) -> Mailbox:
+    def _subscribe_anew(self, subscription: Subscription, number: int | None, durable: bool) -> Mailbox:
         mailbox = self.subscribers.add(subscription, durable)
         mailbox.listening = True
         if number is None:
@@ -379,11 +389,6 @@ class Host:
         else:
             self._store.remove_subscription(number)
         self._begin(mailbox.subscription)
-        try:
-            await self._store.committed()
-        except BaseException:  # the caller has gone meanwhile
-            self.leave(mailbox)
-            raise
         return mailbox
 
     def leave(self, mailbox: Mailbox) -> None:

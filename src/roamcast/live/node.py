@@ -117,7 +117,12 @@ class Node:
         self.store.before_commit = self._before_commit
         self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
         self.facts = facts_of(
-            settings.facts, settings.node, self._entry, decisions=settings.decisions, limit=settings.facts_limit
+            settings.facts,
+            settings.node,
+            self._entry,
+            decisions=settings.decisions,
+            limit=settings.facts_limit,
+            epoch=self.clock.epoch,
         )
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)

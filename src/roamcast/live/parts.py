@@ -15,6 +15,7 @@ The rules this file owns:
   looks before `FAN` more have been written. Both get every row once.
 * All parts together take at most `limit` bytes; beyond that, the oldest are removed.
 * A part that cannot be read is skipped with a line in the log.
+* The metadata of a part's schema have `EPOCH`, if its node knows it: time 0 of its rows, in ns since 1970.
 """
 
 import os
@@ -34,8 +35,9 @@ from roamcast.live import log
 FAN: Final = 32
 LONGEST: Final = 4 * 2**20
 MANIFEST: Final = "parts.json"
+EPOCH: Final = b"roamcast.epoch"
 _MERGED: Final = "merged-"
-_NAME: Final = re.compile(r"(?:merged-)?(?P<table>\w+)-(?P<first>\d+)(?:-(?P<last>\d+))?\.parquet")
+NAME: Final = re.compile(r"(?:merged-)?(?P<table>\w+)-(?P<first>\d+)(?:-(?P<last>\d+))?\.parquet")
 _UNREADABLE: Final = (OSError, pa.ArrowException, ValueError, KeyError)
 
 
@@ -121,7 +123,7 @@ class Parts:
         """Removes the parts that do not count."""
         counting = {part.path for part in self._parts}
         for path in sorted(self._folder.iterdir()):
-            if _NAME.fullmatch(path.name) and path not in counting:
+            if NAME.fullmatch(path.name) and path not in counting:
                 path.unlink(missing_ok=True)
 
     def _list(self, parts: Iterable[Part]) -> None:
@@ -218,7 +220,7 @@ def _covers(one: Part, other: Part) -> bool:
 
 
 def _part(folder: Path, name: str, level: int | None) -> Part | None:
-    named = _NAME.fullmatch(name)
+    named = NAME.fullmatch(name)
     if named is None:
         return None
     path = folder / name

@@ -28,7 +28,7 @@ from roamcast.facts.schema import ACK_ROLE, COUNTERS, tables_of
 from roamcast.live import log
 from roamcast.live.facts import DEFAULT_LIMIT, INTERVAL, Facts, add
 from roamcast.live.introductions import Introduction
-from roamcast.live.parts import Parts
+from roamcast.live.parts import EPOCH, Parts
 from roamcast.protocols.api import Node, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.facts import Fact
@@ -46,15 +46,24 @@ class WrittenFacts(Facts):
     """Records what happens on a node and writes it to disk."""
 
     def __init__(
-        self, folder: Path, node: Node, entry: Entry, *, decisions: bool = False, limit: int = DEFAULT_LIMIT
+        self,
+        folder: Path,
+        node: Node,
+        entry: Entry,
+        *,
+        decisions: bool = False,
+        limit: int = DEFAULT_LIMIT,
+        epoch: int | None = None,
     ) -> None:
-        """With `decisions`, what the broker decides about events is recorded too; `limit` is in bytes."""
+        """With `decisions`, what the broker decides about events is recorded too; `limit` is in bytes, `epoch` in ns
+        since 1970."""
         super().__init__()
         self.recording = True
         self.decisions = decisions
         self._folder = folder
         self._node = node
         self._tables = tables_of(entry.facts)
+        self._metadata = {} if epoch is None else {EPOCH: str(epoch)}
         kinds: tuple[type[Message], ...] = (*entry.messages, Introduction)
         self._roles = {kind_of(message): message.role for message in kinds} | {"ack": ACK_ROLE}
         self._rows: dict[str, list[Row]] = {table: [] for table in self._tables}
@@ -177,4 +186,10 @@ class WrittenFacts(Facts):
 
     def _write(self, rows: dict[str, list[Row]]) -> None:
         batches = {table: batch_of(held, self._tables[table]) for table, held in rows.items()}
-        self._parts.write({table: pa.Table.from_batches([batch]) for table, batch in batches.items()})
+        tables = {table: pa.Table.from_batches([batch]) for table, batch in batches.items()}
+        self._parts.write(
+            {
+                table: rows.replace_schema_metadata({**(rows.schema.metadata or {}), **self._metadata})
+                for table, rows in tables.items()
+            }
+        )

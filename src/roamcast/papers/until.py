@@ -8,12 +8,9 @@ The rules this file owns:
 * An open claim adds seeds to all its experiments: its checks compare curves, so all points count.
 """
 
-from collections.abc import Collection, Mapping, Sequence
+from collections.abc import Collection, Sequence
 
-import pyarrow as pa
-
-from roamcast.analysis.measures.measure import Measures
-from roamcast.campaign.decide.until import Place
+from roamcast.campaign.decide.until import Look, PointKey
 from roamcast.campaign.folder.results import values_of
 from roamcast.papers.claims import Claim
 from roamcast.papers.conditions import Outcome
@@ -34,30 +31,23 @@ class Decided:
     def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         """Nothing to check: claims whose measures are missing say so in their verdicts."""
 
-    def waiting(
-        self,
-        results: pa.Table,
-        about: Measures,
-        seeds: Mapping[Place, int],
-        before: Mapping[Place, int],
-        most: int,
-    ) -> list[Place]:
-        values, looks = values_of(results), Looks(most)
+    def waiting(self, look: Look) -> list[PointKey]:
+        values, looks = values_of(look.results), Looks(look.most)
         still: set[str] = set()
         for claim in self._claims:
             experiments = {term.experiment for check in claim.checks for term in check.terms}
             if not experiments:
-                (self.verdicts[claim.id],) = judge([claim], values, about)
+                (self.verdicts[claim.id],) = judge([claim], values, look.about)
                 continue
-            have = max((count for (name, _), count in seeds.items() if name in experiments), default=0)
+            have = max((count for (name, _), count in look.seeds.items() if name in experiments), default=0)
             former = self._seeds.get(claim.id, 0)
             if claim.id in self.verdicts and self.verdicts[claim.id].outcome is not Outcome.OPEN:
                 continue
             if have <= former and claim.id in self.verdicts:
                 continue
             level = looks.level_at(have, former) if have > former else looks.level
-            (self.verdicts[claim.id],) = judge([claim], values, about, level)
+            (self.verdicts[claim.id],) = judge([claim], values, look.about, level)
             self._seeds[claim.id] = have
             if self.verdicts[claim.id].outcome is Outcome.OPEN:
                 still |= experiments
-        return [place for place in seeds if place[0] in still]
+        return [place for place in look.seeds if place[0] in still]

@@ -34,7 +34,7 @@ from roamcast.campaign.decide.choice import (
     ranked,
     why_over,
 )
-from roamcast.campaign.decide.race import Dropped, Race, Rules, Seen
+from roamcast.campaign.decide.race import ArmResult, Dropped, Race, RaceRules
 from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.campaign.folder.layout import RUN_MEASURES_FILE
@@ -76,7 +76,7 @@ class Chooser:
         out: Path,
         *,
         until: float,
-        rules: Rules | None = None,
+        rules: RaceRules | None = None,
         on_progress: OnProgress = lambda _: None,
         tell: Tell = lambda _: None,
     ) -> None:
@@ -87,7 +87,7 @@ class Chooser:
         self._out = out
         self._until = self._stop = until
         self._race = Race(
-            [variant.name for variant in experiment.variants], rules or Rules(wanted.at_least, wanted.words)
+            [variant.name for variant in experiment.variants], rules or RaceRules(wanted.at_least, wanted.words)
         )
         self._on_progress = on_progress
         self._tell = tell
@@ -244,7 +244,7 @@ class Chooser:
                 continue
             reached, cost, possible = (row[name] for name in self._wanted.read)
             if reached is not None:
-                found.runs[arm].append(Seen(reached, math.inf if cost is None else cost))
+                found.runs[arm].append(ArmResult(reached, math.inf if cost is None else cost))
                 found.possible[arm] += [] if possible is None else [possible]
         return found
 
@@ -259,7 +259,7 @@ def _planned(experiment: Experiment, seeds: Mapping[str, int]) -> Plan:
 class _Found(NamedTuple):
     """The results of the runs so far, by candidate."""
 
-    runs: dict[str, list[Seen]]
+    runs: dict[str, list[ArmResult]]
     """In the order of their seeds."""
     possible: dict[str, list[float]]
     failures: dict[str, str]

@@ -136,7 +136,7 @@ class Facts:
         return self._settled[transform]
 
 
-class _Times(msgspec.Struct):
+class _Cooldown(msgspec.Struct):
     """The part of a scenario that is read here."""
 
     cooldown: float = 0.0
@@ -144,7 +144,7 @@ class _Times(msgspec.Struct):
 
 def _described(scenario: str | None) -> dict[str, Any]:
     """What a run's scenario adds to its row of the manifest."""
-    return {"scenario": scenario, "cooldown": msgspec.json.decode(scenario or "{}", type=_Times).cooldown}
+    return {"scenario": scenario, "cooldown": msgspec.json.decode(scenario or "{}", type=_Cooldown).cooldown}
 
 
 def _without_scheme(problem: Exception) -> bool:

@@ -33,7 +33,7 @@ class Goal:
 
 
 def goal(measure: str, at_least: float, deadline: float | None, cost: str) -> Goal:
-    """`measure` is `delivery` or `of-possible`, which may have a deadline, or another share of which high is good."""
+    """`measure` is `delivery` or `of-possible`, which may have a deadline, or another share where high is good."""
     words = {_OF_POSSIBLE: "delivery of what was possible"}.get(measure, measure)
     if deadline is None:
         return Goal(words, _known(measure), at_least, COSTS[cost], "possible")

@@ -13,7 +13,7 @@ import heapq
 import math
 import os
 import sys
-from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from functools import partial
 from pathlib import Path
 from typing import Any, Final
@@ -36,7 +36,7 @@ from roamcast.campaign.folder.stored import Stored, stored_in
 from roamcast.campaign.folder.verify import check_facts
 from roamcast.errors import RoamcastError
 from roamcast.pipeline.facts import Facts
-from roamcast.pipeline.schemas import spark_schema
+from roamcast.pipeline.spread import slots, spread
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.statistics.over_seeds import PLAN_COLUMNS, described, pooled
 from roamcast.storage import Store, fetched
@@ -120,26 +120,21 @@ class _Measuring:
 
     def _of_families(self, families: Sequence[Family], todo: Mapping[str, tuple[int, ...]]) -> pa.Table:
         scenarios = dict(zip(*(self._planned[name].to_pylist() for name in ("run", "scenario")), strict=True))
-        slots = int(self._spark.conf.get("spark.sql.shuffle.partitions") or 1)
         sizes = {run: sum(self._runs[run].values()) for run in todo}
-        tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots)
-        order = [(task, run) for task, runs in enumerate(tasks) for run in runs]
-        work = {
-            "task": pa.array((task for task, _ in order), pa.int32()),
-            "place": pa.array(range(len(order)), pa.int32()),
-            "run": [run for _, run in order],
-            "scenario": [scenarios[run] for _, run in order],
-            "tables": [[table for table, count in self._runs[run].items() if count] for _, run in order],
-            "families": pa.array((todo[run] for _, run in order), pa.list_(pa.int32())),
-        }
+        tasks = in_tasks({run: scenarios[run] for run in todo}, sizes, _TASKS_PER_SLOT * slots(self._spark))
+        work = [
+            pa.table(
+                {
+                    "run": runs,
+                    "scenario": [scenarios[run] for run in runs],
+                    "tables": [[table for table, count in self._runs[run].items() if count] for run in runs],
+                    "families": pa.array((todo[run] for run in runs), pa.list_(pa.int32())),
+                }
+            )
+            for runs in tasks
+        ]
         each = partial(_measure_all, self._store, Stored(self._store).stamp, _portable(families))
-        return self._in_tasks(pa.table(work), len(tasks), each, RUN_MEASURES_ARROW)
-
-    def _in_tasks(self, work: pa.Table, tasks: int, each: Callable[..., Any], schema: pa.Schema) -> pa.Table:
-        """What `each` makes of the rows of each task, which the column `task` numbers."""
-        # In one chunk: with an empty first one, Spark has found no rows at all.
-        frame = self._spark.createDataFrame(work.combine_chunks()).repartitionById(tasks, "task")
-        return frame.mapInArrow(each, spark_schema(schema)).toArrow().cast(schema)
+        return spread(self._spark, work, each, RUN_MEASURES_ARROW)
 
     def _over_all(self, way: OverAllRuns) -> pa.Table:
         """A row for each run, null if the measure gives none."""
@@ -163,16 +158,17 @@ class _Measuring:
         keys = pa.array([together.get(name, name) for name in names], pa.string()).dictionary_encode()
         tasks = min(len(keys.dictionary), math.ceil((len(by_run) + 1) / _VALUES_PER_TASK))
         task, measures = pa.array(keys.indices.to_numpy() % tasks, pa.int32()), pa.array(names, pa.string())
-        # A row without a run for each measure, of which no run may have a value.
+        # A row without a run for each measure: perhaps no run has a value.
         nobody, nothing = pa.nulls(len(names), pa.string()), pa.nulls(len(names), pa.float64())
         rows = pa.concat_tables([by_run, pa.table([nobody, measures, nothing], schema=RUN_MEASURES_ARROW)])
-        work = rows.append_column("task", task.take(pc.index_in(rows["measure"], measures)))
+        of_rows = task.take(pc.index_in(rows["measure"], measures))
+        work = [rows.filter(pc.equal(of_rows, number)) for number in range(tasks)]
         plan = self._planned.select(PLAN_COLUMNS)
         if pools:
             same = pa.array(map(without_seed, self._planned["scenario"].to_pylist()), pa.string())
             plan = plan.append_column("same", same.dictionary_encode().indices)
         each = partial(_across_seeds, plan, [(pool.measure.name, pool.part, pool.whole) for pool in pools], floors)
-        return self._in_tasks(work, tasks, each, ACROSS_RUNS_ARROW)
+        return spread(self._spark, work, each, ACROSS_RUNS_ARROW)
 
     def _write(self, name: str, table: pa.Table, order: list[str]) -> None:
         """Writes a table whole or not at all, in an order that does not depend on Spark."""
@@ -196,7 +192,7 @@ def without_seed(scenario: str) -> str:
 
 
 def in_tasks(scenarios: Mapping[str, str], sizes: Mapping[str, int], most: int) -> list[list[str]]:
-    """The runs, divided into at most so many tasks of about equal size, the largest first. Runs of one world stay
+    """The runs, divided into at most `most` tasks of about equal size, the largest first. Runs of one world stay
     together."""
     worlds: dict[bytes, list[str]] = {}
     for run, scenario in sorted(scenarios.items()):
@@ -213,27 +209,18 @@ def _across_seeds(
     plan: pa.Table,
     pools: Sequence[tuple[str, str, str]],
     floors: Mapping[str, float],
-    batches: Iterator[pa.RecordBatch],
-) -> Iterator[pa.RecordBatch]:
+    measured: pa.Table,
+) -> pa.Table:
     """The statistics of a task's measures over the seeds; pooled measures are computed first."""
-    measured = pa.Table.from_batches(batches).drop_columns("task")
+    tables = []
     for pool in pools:
         if pc.is_in(pa.scalar(pool[1]), measured["measure"]).as_py():
             of_runs = pooled(plan, measured, *pool)
-            yield from _padded(of_runs.rename_columns(["run", "measure", "mean"]))
+            tables.append(of_runs.rename_columns(["run", "measure", "mean"]))
             measured = pa.concat_tables([measured, of_runs])
-    for table in described(plan, measured, floors):
-        yield from _padded(table)
-
-
-def _padded(table: pa.Table) -> list[pa.RecordBatch]:
-    """With nulls in the columns that it does not have."""
-    columns = [
-        table[field.name] if field.name in table.column_names else pa.nulls(len(table), field.type)
-        for field in ACROSS_RUNS_ARROW
-    ]
-    batches: list[pa.RecordBatch] = pa.table(columns, schema=ACROSS_RUNS_ARROW).to_batches()
-    return batches
+    tables += described(plan, measured, floors)
+    # Each has nulls in the columns of the others.
+    return pa.concat_tables([ACROSS_RUNS_ARROW.empty_table(), *tables], promote_options="default")
 
 
 def _portable(families: Sequence[Family]) -> list[Family | tuple[str, ...]]:
@@ -246,16 +233,16 @@ def _portable(families: Sequence[Family]) -> list[Family | tuple[str, ...]]:
     return [tuple(one.name for one in family.measures) if family in ours else family for family in families]
 
 
-def _measure_all(
-    store: Store, stamp: str, portable: Sequence[Family | tuple[str, ...]], batches: Iterator[pa.RecordBatch]
-) -> Iterator[pa.RecordBatch]:
+def _measure_all(store: Store, stamp: str, portable: Sequence[Family | tuple[str, ...]], work: pa.Table) -> pa.Table:
     ours = {tuple(one.name for one in family.measures): family for family in FAMILIES}
     families = [one if isinstance(one, Family) else ours[one] for one in portable]
     stored, worlds = stored_in(store, stamp), Worlds()
-    for row in pa.Table.from_batches(batches).sort_by("place").to_pylist():
+    found = []
+    for row in work.to_pylist():
         name, scenario = row["run"], msgspec.json.decode(row["scenario"], type=Scenario)
         run = Run(name, scenario, row["tables"], partial(_read, stored, name), worlds)
-        yield _values_of(run, [families[number] for number in row["families"]])
+        found.append(_values_of(run, [families[number] for number in row["families"]]))
+    return pa.Table.from_batches(found)
 
 
 def _read(stored: Stored, run: str, table: str, columns: Sequence[str] | None, dictionaries: Sequence[str]) -> pa.Table:

@@ -10,9 +10,9 @@ from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import read_about
-from roamcast.campaign.decide.until import Stopping, first_look, next_look
+from roamcast.campaign.decide.until import Look, Stopping, first_look, next_look
 from roamcast.campaign.define.experiment import wanted_measures
-from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Experiment, Plan, plan
 from roamcast.campaign.folder.layout import RUN_MEASURES_FILE
 from roamcast.campaign.folder.results import read_results
@@ -33,7 +33,7 @@ def run_campaign(
     retry_failed: bool = False,
     command: str = "",
     on_progress: Callable[..., None] | None = None,
-    limits: Limits = simulate.DEFAULT_LIMITS,
+    limits: RunLimits = simulate.DEFAULT_LIMITS,
     goal: Stopping | None = None,
     spark: SparkSession | None = None,
 ) -> list[dict[str, Any]]:
@@ -100,7 +100,7 @@ def _until(
             return failures
         results = read_results(out, planned=part.rows)
         waiting = [
-            place for place in goal.waiting(results, read_about(out), seeds, before, most) if seeds[place] < most
+            place for place in goal.waiting(Look(results, read_about(out), seeds, before, most)) if seeds[place] < most
         ]
         before = dict(seeds)
         if not waiting:

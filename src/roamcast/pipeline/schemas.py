@@ -6,21 +6,13 @@ import pyarrow as pa
 from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StructType
 
-from roamcast.campaign.folder.schemas import (
-    FACTS_ARROW,
-    MANIFEST_ARROW,
-    RUN_MEASURES_ARROW,
-    RUNS_ARROW,
-)
+from roamcast.campaign.folder.schemas import FACTS_ARROW
 
 
 def spark_schema(schema: pa.Schema) -> StructType:
-    """The same columns for Spark, by the structure of their types: Arrow's types are no keys of a table, since a list
-    read from Parquet (`list<element>`) equals one made here (`list<item>`) and has another hash."""
+    """The same columns for Spark, by the structure of their types: Arrow's types cannot be keys of a table, since a
+    list read from Parquet (`list<element>`) equals one made here (`list<item>`) and has another hash."""
     return from_arrow_schema(schema)
 
 
-RUNS: Final = spark_schema(RUNS_ARROW)
-MANIFEST: Final = spark_schema(MANIFEST_ARROW)
-RUN_MEASURES: Final = spark_schema(RUN_MEASURES_ARROW)
 FACTS: Final = {table: spark_schema(schema) for table, schema in FACTS_ARROW.items()}

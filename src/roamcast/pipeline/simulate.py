@@ -23,23 +23,21 @@ from pyspark import Accumulator, AccumulatorParam, SparkContext
 from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
 
-from roamcast.campaign.define.limits import Limits
-from roamcast.campaign.define.plan import CampaignError, Plan, Run
+from roamcast.campaign.define.limits import RunLimits
+from roamcast.campaign.define.plan import CampaignError, Plan, PlannedRun
 from roamcast.campaign.folder.claim import TEMPORARY, claimed, clear, token_in, write_tables, writing
-from roamcast.campaign.folder.layout import (
-    done_file,
-)
+from roamcast.campaign.folder.layout import done_file, write_plan
 from roamcast.campaign.folder.packs import in_packs, pack
 from roamcast.campaign.folder.run_file import Damaged
-from roamcast.campaign.folder.schemas import FAILED
+from roamcast.campaign.folder.schemas import FAILED, RUNS_ARROW
 from roamcast.campaign.folder.survey import look
 from roamcast.campaign.progress import OnProgress, State, time_left
 from roamcast.pipeline import SIMULATES
-from roamcast.pipeline.task import BLOCKED, Outcome, perform_all
+from roamcast.pipeline.task import BLOCKED, TaskReport, perform_all
 from roamcast.protocols.catalogue import CATALOGUE
 
 _KEPT: Final = "what is done is kept: start the campaign again to go on"
-DEFAULT_LIMITS: Final = Limits()
+DEFAULT_LIMITS: Final = RunLimits()
 _INTERVAL: Final = 0.25
 """Seconds between two looks at Spark's progress."""
 _PAUSES: Final = 4
@@ -61,7 +59,7 @@ def simulate(
     retry_failed: bool = False,
     *,
     command: str = "",
-    limits: Limits = DEFAULT_LIMITS,
+    limits: RunLimits = DEFAULT_LIMITS,
 ) -> pa.Table:
     """Simulates the missing runs of the plan, and returns the manifest. `command` is how a person would start it;
     `limits` apply to each run."""
@@ -78,7 +76,8 @@ def simulate(
             with token_in(out) as token:
                 if todo:
                     plan.sources.store(out)
-                    _Campaign(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
+                    write_plan(out, pa.Table.from_pylist(plan.rows, RUNS_ARROW))
+                    _SparkJob(context_of(spark), plan, todo, settled, on_progress).run(out, token, limits)
                 survey = look(plan, out)
                 _pack(context_of(spark), out, token, survey.waiting)
         return write_tables(plan, out, survey)
@@ -124,25 +123,27 @@ def _job(
         raise CampaignError(f"Spark gave up: {_first_line(problem)}\n{_KEPT}") from problem
 
 
-class _Gathered(AccumulatorParam[list[Outcome]]):
+class _Gathered(AccumulatorParam[list[TaskReport]]):
     """Collects the outcomes of tasks as Spark receives them. A task that Spark repeats may report twice."""
 
-    def zero(self, value: list[Outcome]) -> list[Outcome]:
+    def zero(self, value: list[TaskReport]) -> list[TaskReport]:
         return []
 
-    def addInPlace(self, value1: list[Outcome], value2: list[Outcome]) -> list[Outcome]:  # noqa: N802  # Spark's name
+    def addInPlace(self, value1: list[TaskReport], value2: list[TaskReport]) -> list[TaskReport]:  # noqa: N802  # Spark's name
         value1.extend(value2)
         return value1
 
 
-def _task(out: str, token: str, limits: Limits, outcomes: Accumulator[list[Outcome]], runs: list[Run]) -> None:
+def _task(
+    out: str, token: str, limits: RunLimits, outcomes: Accumulator[list[TaskReport]], runs: list[PlannedRun]
+) -> None:
     outcomes.add(perform_all(runs, Path(out), token, limits))
 
 
-def in_tasks(todo: Sequence[Run], slots: int) -> list[list[Run]]:
+def in_tasks(todo: Sequence[PlannedRun], slots: int) -> list[list[PlannedRun]]:
     """The runs in order, divided into tasks; many short runs of our own protocols share tasks."""
     most = min(_MOST, len(todo) // (_TASKS_PER_SLOT * slots))
-    tasks: list[list[Run]] = []
+    tasks: list[list[PlannedRun]] = []
     together = math.inf
     for run in todo:
         ours = run.protocol in CATALOGUE
@@ -154,14 +155,14 @@ def in_tasks(todo: Sequence[Run], slots: int) -> list[list[Run]]:
     return tasks
 
 
-class _Campaign:
+class _SparkJob:
     """The Spark job, and the watch over it."""
 
     def __init__(
         self,
         context: SparkContext,
         plan: Plan,
-        todo: list[Run],
+        todo: list[PlannedRun],
         settled: Mapping[str, dict[str, Any]],
         on_progress: OnProgress | None,
     ) -> None:
@@ -175,7 +176,7 @@ class _Campaign:
         self._group = f"roamcast-{uuid.uuid4().hex}"
         self._started = time.monotonic()
 
-    def run(self, out: Path, token: str, limits: Limits) -> None:
+    def run(self, out: Path, token: str, limits: RunLimits) -> None:
         # Spark starts its workers' parent with it: those that only measure need no simulator.
         self._context.environment[SIMULATES] = "1"
         tasks = in_tasks(self._todo, self._context.defaultParallelism)

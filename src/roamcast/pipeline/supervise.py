@@ -25,7 +25,7 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, Final, Generic, NamedTuple, TypeVar
 
-from roamcast.campaign.define.limits import Limits
+from roamcast.campaign.define.limits import RunLimits
 
 _LOOK: Final = 200
 """Milliseconds between two looks at the child's memory and the clock."""
@@ -50,7 +50,7 @@ class Ended(NamedTuple, Generic[T]):
     """Whether a limit was exceeded: another try would take just as long."""
 
 
-def in_child(work: Sequence[Callable[[], T]], limits: Limits) -> Ended[T]:
+def in_child(work: Sequence[Callable[[], T]], limits: RunLimits) -> Ended[T]:
     """Calls one piece of work after the other in a child process. An exception is printed, and counts as the child's
     death."""
     sys.stdout.flush()
@@ -97,7 +97,7 @@ def _end_with(parent: int) -> None:
             os._exit(1)
 
 
-def _watch(child: int, receiving: int, pieces: int, limits: Limits) -> Ended[Any]:
+def _watch(child: int, receiving: int, pieces: int, limits: RunLimits) -> Ended[Any]:
     deadline = time.monotonic() + limits.seconds
     poll = select.poll()
     poll.register(receiving)

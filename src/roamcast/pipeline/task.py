@@ -2,7 +2,7 @@
 
 The rules this file owns, which make a campaign safe to kill at any instant:
 
-* A run is written under a name of its own attempt, and one rename to `done/<run>.run` makes it count (`run_file`).
+* Each attempt at a run writes under its own name, and one rename to `done/<run>.run` makes it count (`run_file`).
 * Runs are deterministic, and so is what is written. Two attempts at one run, after a crash or by speculation, write
   the same bytes to the same places, in any order.
 * An exception in the run is its result, kept as a row. An error of the folder (a full disk, say) is not: the task
@@ -28,8 +28,8 @@ import msgspec
 
 from roamcast.campaign.define.identity import relocated, run_id
 from roamcast.campaign.define.inputs import FILES
-from roamcast.campaign.define.limits import Limits
-from roamcast.campaign.define.plan import Run
+from roamcast.campaign.define.limits import RunLimits
+from roamcast.campaign.define.plan import PlannedRun
 from roamcast.campaign.folder.claim import TEMPORARY
 from roamcast.campaign.folder.layout import done_file, manifest_row
 from roamcast.campaign.folder.run_file import Record, RunFile, read_record
@@ -47,7 +47,7 @@ _PACKAGE: Final = Path(__file__).parents[1]
 _ADDRESS: Final = re.compile(r"\b0x[0-9a-f]+")
 
 
-class Outcome(NamedTuple):
+class TaskReport(NamedTuple):
     """What a task reports back; the rest is in the folder."""
 
     run: str
@@ -63,13 +63,7 @@ def read_done(out: Path, run: str) -> Record | None:
     return read_record(done_file(out, run))
 
 
-def perform(run: Run, out: Path, token: str, limits: Limits | None = None) -> Outcome:
-    """Does the run, unless it is done already."""
-    (outcome,) = perform_all([run], out, token, limits)
-    return outcome
-
-
-def perform_all(runs: Sequence[Run], out: Path, token: str, limits: Limits | None = None) -> list[Outcome]:
+def perform_all(runs: Sequence[PlannedRun], out: Path, token: str, limits: RunLimits | None = None) -> list[TaskReport]:
     """Does the runs that are not done yet. `token` is the name of a file that the driver has put into the folder.
 
     With limits, the runs get a process of their own; without, they run in this one. It stops if the folder cannot be
@@ -77,7 +71,7 @@ def perform_all(runs: Sequence[Run], out: Path, token: str, limits: Limits | Non
     """
     if not (out / TEMPORARY / token).is_file():
         return [
-            Outcome(
+            TaskReport(
                 runs[0].run,
                 BLOCKED,
                 f"{out}: {socket.gethostname()} does not see there what was written on the machine that started the "
@@ -85,20 +79,20 @@ def perform_all(runs: Sequence[Run], out: Path, token: str, limits: Limits | Non
             )
         ]
     found = {run.run: read_done(out, run.run) for run in runs}
-    outcomes = [Outcome(run, done["row"]["status"]) for run, done in found.items() if done is not None]
+    outcomes = [TaskReport(run, done["row"]["status"]) for run, done in found.items() if done is not None]
     missing = [run for run in runs if found[run.run] is None]
     if limits is None:
         return outcomes + [_attempt(run, out, _draft(run, out)) for run in missing]
     return outcomes + _attempts(missing, out, limits)
 
 
-def _draft(run: Run, out: Path) -> Path:
+def _draft(run: PlannedRun, out: Path) -> Path:
     return out / TEMPORARY / f"{run.run}.{uuid.uuid4().hex}"
 
 
-def _attempts(runs: list[Run], out: Path, limits: Limits) -> list[Outcome]:
+def _attempts(runs: list[PlannedRun], out: Path, limits: RunLimits) -> list[TaskReport]:
     """Starts one child after the other until none dies: each continues with the run at which the previous one died."""
-    outcomes: list[Outcome] = []
+    outcomes: list[TaskReport] = []
     tries = 0
     while runs:
         drafts = [_draft(run, out) for run in runs]
@@ -119,16 +113,16 @@ def _attempts(runs: list[Run], out: Path, limits: Limits) -> list[Outcome]:
     return outcomes
 
 
-def _put_aside(run: Run, out: Path, error: str) -> Outcome:
+def _put_aside(run: PlannedRun, out: Path, error: str) -> TaskReport:
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
     return _writing(run, out, lambda draft: _fail(run, scenario, out, draft, error, time.time(), 0.0))
 
 
-def _attempt(run: Run, out: Path, draft: Path) -> Outcome:
+def _attempt(run: PlannedRun, out: Path, draft: Path) -> TaskReport:
     return _writing(run, out, partial(_simulate, run, out), draft)
 
 
-def _writing(run: Run, out: Path, work: Callable[[Path], Outcome], draft: Path | None = None) -> Outcome:
+def _writing(run: PlannedRun, out: Path, work: Callable[[Path], TaskReport], draft: Path | None = None) -> TaskReport:
     """The outcome of `work` on a draft; if the folder cannot be written, an outcome that says so."""
     draft = draft or _draft(run, out)
     try:
@@ -140,17 +134,19 @@ def _writing(run: Run, out: Path, work: Callable[[Path], Outcome], draft: Path |
             draft.unlink(missing_ok=True)
 
 
-def _blocked(run: Run, out: Path, problem: OSError) -> Outcome:
+def _blocked(run: PlannedRun, out: Path, problem: OSError) -> TaskReport:
     why = problem.strerror or problem
-    return Outcome(run.run, BLOCKED, f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {why}")
+    return TaskReport(
+        run.run, BLOCKED, f"{problem.filename or out}: cannot be written on {socket.gethostname()}: {why}"
+    )
 
 
-def _simulate(run: Run, out: Path, draft: Path) -> Outcome:
+def _simulate(run: PlannedRun, out: Path, draft: Path) -> TaskReport:
     """Simulates the run. Raises `OSError` only for errors of the folder."""
     started, cpu = time.time(), time.process_time()
     scenario = msgspec.json.decode(run.scenario, type=Scenario)
     if run_id(scenario, run.files) != run.run:
-        return Outcome(
+        return TaskReport(
             run.run,
             BLOCKED,
             f"{socket.gethostname()} has other sources of roamcast, or of an installed protocol, than the machine "
@@ -172,7 +168,9 @@ def _simulate(run: Run, out: Path, draft: Path) -> Outcome:
     return _finish(run, out, draft, row["status"], started)
 
 
-def _fail(run: Run, scenario: Scenario, out: Path, draft: Path, error: str, started: float, cpu: float) -> Outcome:
+def _fail(
+    run: PlannedRun, scenario: Scenario, out: Path, draft: Path, error: str, started: float, cpu: float
+) -> TaskReport:
     """Records a failed run: a row with the reason, and no facts."""
     with contextlib.closing(RunFile(draft)) as empty:
         row = manifest_row(run.run, scenario, error, {}, empty.digest)
@@ -180,12 +178,12 @@ def _fail(run: Run, scenario: Scenario, out: Path, draft: Path, error: str, star
     return _finish(run, out, draft, row["status"], started)
 
 
-def _finish(run: Run, out: Path, draft: Path, status: str, started: float) -> Outcome:
+def _finish(run: PlannedRun, out: Path, draft: Path, status: str, started: float) -> TaskReport:
     draft.replace(done_file(out, run.run))
-    return Outcome(run.run, status, seconds=time.time() - started)
+    return TaskReport(run.run, status, seconds=time.time() - started)
 
 
-def record_of(run: Run, row: dict[str, object], started: float, cpu: float, simulating: float) -> Record:
+def record_of(run: PlannedRun, row: dict[str, object], started: float, cpu: float, simulating: float) -> Record:
     """A run's record; `cpu` and `simulating` are the CPU seconds of the whole run and of the simulation alone."""
     return {
         "row": row,

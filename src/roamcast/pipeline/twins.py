@@ -7,7 +7,7 @@ The rules this file owns:
 * The folder is a campaign's, with the variants `live` and `simulated`: whatever reads campaigns reads it. A lab run is
   put there as a finished task would have put it; the campaign then finds it done.
 * What is done stays done: a lab run counts when all of it is in the folder, and is not repeated when the same is
-  started again, unless a node died in it. Its name says of which scenario it is, not what came out: unlike a
+  started again, unless a node died in it. Its name tells the scenario, not the result: unlike a
   simulation, it would not come out the same again.
 """
 
@@ -25,7 +25,7 @@ import pyarrow.parquet as pq
 
 from roamcast.campaign.define.experiment import experiment
 from roamcast.campaign.define.identity import canonical_hash
-from roamcast.campaign.define.plan import Experiment, Plan, Run, plan
+from roamcast.campaign.define.plan import Experiment, Plan, PlannedRun, plan
 from roamcast.campaign.folder.layout import done_file, manifest_row
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import RunFile, read_record
@@ -56,7 +56,7 @@ class Twins:
     """The plan of both."""
 
     @property
-    def live(self) -> list[Run]:
+    def live(self) -> list[PlannedRun]:
         """The lab runs, in the order of points and seeds."""
         runs = {run.run: run for run in self.plan.distinct}
         return [runs[row["run"]] for row in self.plan.rows if row["variant"] == LIVE]
@@ -144,7 +144,7 @@ def _waiting(out: Path, run: str) -> Path:
     return out / _WAITING / f"{run}.run"
 
 
-def _live(run: Run, out: Path, run_live: RunLive) -> None:
+def _live(run: PlannedRun, out: Path, run_live: RunLive) -> None:
     """Does one lab run, in the folder where it waits; it is done when its file has its final name."""
     place = _waiting(out, run.run)
     draft = place.with_suffix(".draft")

@@ -10,19 +10,15 @@ import importlib
 import os
 import socket
 import sys
+from pathlib import Path
 from typing import Final
-
-from pyspark import daemon
 
 from roamcast.pipeline import SIMULATES
 
 _NEEDED: Final = (
     "pyspark.worker",
-    "pandas",  # Spark's Arrow functions import it, used or not
     "roamcast.pipeline.measure",
 )
-
-_pyspark_work: Final = daemon.worker
 
 
 def warm() -> None:
@@ -51,17 +47,36 @@ def _warm_sources() -> None:
     sources.digests_of(sources.executed(entry.broker.__module__ for entry in protocols))
 
 
-def _work(sock: socket.socket, authenticated: bool) -> int:
-    """pyspark's loop of one worker, which ends without a traceback when Spark hangs up because it needs it no more."""
-    try:
-        return _pyspark_work(sock, authenticated)
-    except ConnectionError:
-        # At once, as pyspark itself would soon: else what was to be written is tried again when the file is freed, and
-        # Python complains of that, from 3.13 on.
-        os._exit(0)
+def prefer_installed(path: list[str]) -> list[str]:
+    """Without zip files that lie in an installed package. Spark puts its `pyspark/python/lib/pyspark.zip` first on the
+    path: the same modules without bytecode, which take a second of CPU time to compile."""
+    return [
+        entry
+        for entry in path
+        if not (entry.endswith(".zip") and (Path(entry).parent.parent.parent / "__init__.py").is_file())
+    ]
+
+
+def _serve() -> None:
+    from pyspark import daemon  # noqa: PLC0415  # not before the path is right
+
+    pyspark_work = daemon.worker
+
+    def work(sock: socket.socket, authenticated: bool) -> int:
+        """pyspark's loop of one worker, which ends without a traceback when Spark hangs up because it needs it no
+        more."""
+        try:
+            return pyspark_work(sock, authenticated)
+        except ConnectionError:
+            # At once, as pyspark itself would soon: else what was to be written is tried again when the file is freed,
+            # and Python complains of that, from 3.13 on.
+            os._exit(0)
+
+    daemon.worker = work
+    daemon.manager()
 
 
 if __name__ == "__main__":
+    sys.path[:] = prefer_installed(sys.path)
     warm()
-    daemon.worker = _work
-    daemon.manager()
+    _serve()

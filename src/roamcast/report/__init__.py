@@ -47,10 +47,10 @@ def draw(out: Path, figure: str) -> str:
     return render(find_figure(read_report_data(out), figure), "svg").decode()
 
 
-def write_report(out: Path, store: Store | None = None) -> Path:
+def write_report(out: Path, store: Store | None = None, results: ReportData | None = None) -> Path:
     """Writes `OUT/report` from the campaign in `out`; returns the page's path. `store` has the facts, if they are not
-    in the folder."""
-    results = read_report_data(out)
+    in the folder; `results` may have more than the folder, as causes from a sample."""
+    results = results or read_report_data(out)
     target = out / "report"
     if target.exists() and not target.is_dir():
         raise RoamcastError(f"{target}: is a file, not a folder for a report: move it away")

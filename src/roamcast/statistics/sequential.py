@@ -1,6 +1,6 @@
 """Repeated looks at the data: the level of each look when seeds are added until something is decided.
 
-The rule this file owns: whoever looks at a 95 % interval after every few seeds, and stops when it excludes 0, is wrong
+The rule this file owns: one who looks at a 95 % interval after every few seeds, and stops when it excludes 0, is wrong
 far more often than 5 % of the time. So the chance of an error is a budget, spent over the looks: of 1 − `level`, the
 share (n / most) ** power is spent when n of at most `most` seeds are in, and each look has what was not spent at the
 one before. Errors of all looks together then stay within the budget, whatever the looks have to do with each other

@@ -4,10 +4,10 @@ import pytest
 
 from analysis.places import Place, place
 from pipeline.measured import MS, tables
-from roamcast.analysis.measures.repairs import Repair, repairs_of
+from roamcast.analysis.measures.repairs import TreeRepair, repairs_of
 
 
-def found_in(*rows: Place) -> list[Repair]:
+def found_in(*rows: Place) -> list[TreeRepair]:
     return repairs_of(tables(tree=rows)["tree"])
 
 
@@ -28,7 +28,7 @@ def test_a_path_turned_round_is_as_long_as_its_nodes() -> None:
         place(210, 3, "parent", 5, 0, 2),
         place(215, 0, "child", 5, None, 1, 3),
     ]
-    assert found_in(*LINE, *turned) == [Repair(5, 1, 100 * MS, 0, 200 * MS, path=4)]
+    assert found_in(*LINE, *turned) == [TreeRepair(5, 1, 100 * MS, 0, 200 * MS, path=4)]
     assert found_in(*LINE, *turned[:-1])[0].path is None
 
 
@@ -77,12 +77,12 @@ def test_a_second_row_of_a_repair_changes_nothing() -> None:
         place(200, 2, "repaired", 5, 1),
         place(250, 2, "repaired", 5, 0),
     ]
-    assert found_in(*LINE, *rows) == [Repair(5, 2, 100 * MS, 1, 200 * MS, same_parent=True)]
+    assert found_in(*LINE, *rows) == [TreeRepair(5, 2, 100 * MS, 1, 200 * MS, same_parent=True)]
 
 
 def test_an_initiator_without_a_past_has_no_former_parent() -> None:
     rows = [place(100, 7, "broken", 5, None), place(200, 7, "repaired", 5, 0)]
-    assert found_in(*rows) == [Repair(5, 7, 100 * MS, None, 200 * MS)]
+    assert found_in(*rows) == [TreeRepair(5, 7, 100 * MS, None, 200 * MS)]
 
 
 def test_a_ring_of_parents_is_no_trap() -> None:

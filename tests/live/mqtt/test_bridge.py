@@ -162,6 +162,19 @@ def test_everything_is_passed_on_once_whatever_is_cut_or_killed(steps: list[str]
         rig.state.close()
 
 
+def test_a_lost_pubcomp_is_asked_for_again_and_not_the_message(tmp_path: Path) -> None:
+    rig = Rig(tmp_path)
+    rig.finish()
+    rig.do("event", 1)
+    rig.do("to broker", 0)
+    rig.do("to bridge", 0)
+    rig.do("to broker", 0)  # PUBREL
+    rig.connect()
+    rig.finish()
+    assert rig.broker.got == ["7:1"]
+    assert rig.state.counts()["outbox"] == 0
+
+
 def test_a_broker_that_forgets_gets_again_what_was_not_complete(tmp_path: Path) -> None:
     rig = Rig(tmp_path)
     rig.finish()

@@ -215,6 +215,23 @@ def test_a_session_survives_an_orderly_restart(tmp_path: Path) -> None:
     run(test)
 
 
+def test_what_is_stored_is_acknowledged_before_an_orderly_end(tmp_path: Path) -> None:
+    """Otherwise the client would publish it again."""
+
+    async def test() -> None:
+        async with speaking(tmp_path) as node, wire(node, Connect("c")) as client:
+            assert isinstance(await client.next(), Connack)
+            client.send(*(Publish("a", b"x", 1, number) for number in range(1, 101)))
+            await until(lambda: node.host.counters["published"])
+            await node.close()
+            answers = []
+            while (packet := await client.next()) is not None:
+                answers.append(packet)
+            assert sum(isinstance(packet, Puback) for packet in answers) == node.host.counters["published"]
+
+    run(test)
+
+
 def test_events_go_between_mqtt_and_everybody_else(tmp_path: Path) -> None:
     async def test() -> None:
         async with (

@@ -197,6 +197,16 @@ def test_the_handshake_of_qos_2(stage: Stage) -> None:
     assert stage.events == [("a", b"1"), ("a", b"2")]
 
 
+def test_pubcomp_waits_for_the_disk(stage: Stage) -> None:
+    client = stage.client("c", V311, clean=False)
+    client.send(Publish("a", b"1", 2, 5))
+    assert client.session is not None
+    client.session.receive(Pubrel(5))
+    stage.world.settle(disk=False)
+    assert client._got == []
+    assert client.got() == [Pubcomp(5)]
+
+
 @pytest.mark.parametrize("moment", range(6))
 def test_qos_2_is_once_whenever_the_node_is_killed(moment: int) -> None:
     """Killed before and after each commit of the handshake; the client then does what [4.4] asks of it."""
@@ -412,7 +422,10 @@ def test_what_is_too_large_is_not_sent(stage: Stage) -> None:
     client = subscribed(stage.client(properties={"maximum_packet_size": 100}))
     stage.publish("a", b"x" * 100)
     stage.publish("a", b"y")
-    assert plain(client.messages()) == [("a", b"y")]  # [MQTT-3.1.2-28]
+    stage.publish("a", b"z" * 90)  # it fits without what the node adds
+    small, medium = client.messages()
+    assert plain([small, medium]) == [("a", b"y"), ("a", b"z" * 90)]  # [MQTT-3.1.2-28]
+    assert (dict(small.properties), dict(medium.properties)) == ({"user": (("roamcast-id", "7:2"),)}, {})
 
 
 def test_our_topic_aliases(stage: Stage) -> None:
@@ -517,8 +530,11 @@ def test_a_will_waits_for_its_delay(stage: Stage) -> None:
     assert stage.events == []
     stage.world.sleep(2)
     assert stage.events == [("gone", b"c")]
-    stage.client("other", will=will).lose()  # its session ends at once, and that ends the delay
+    stage.client("clean", will=will, properties=LASTING).lose()
+    stage.client("clean")  # this ends the session, and so the delay
     assert len(stage.events) == 2
+    stage.client("other", will=will).lose()  # its session ends at once, and that ends the delay
+    assert len(stage.events) == 3
 
 
 def test_a_retained_will(stage: Stage) -> None:

@@ -1,6 +1,6 @@
 """The life of links, by hand, and what follows for hellos."""
 
-from roamcast.protocols.roam.links import LEAST, MOST, Links
+from roamcast.protocols.roam.links import CALM, FEW, LEAST, MOST, Links
 from roamcast.units import SECOND
 
 
@@ -51,25 +51,65 @@ def test_hellos_follow_the_root_of_the_life_and_the_crowd() -> None:
     links = Links(64)
     heard(links, 0, 1, SECOND)
     links.life, links.degree = 36.0, 1
-    assert links.interval(0, subscriber=True) == links.interval(0, subscriber=False) == 3 * SECOND
+    assert (
+        links.interval(0, subscriber=True, carrying=False)
+        == links.interval(0, subscriber=False, carrying=False)
+        == 3 * SECOND
+    )
     links.degree = 18
-    assert links.interval(0, subscriber=False) == 27 * SECOND
+    assert links.interval(0, subscriber=False, carrying=False) == 27 * SECOND
     links.degree = 24
-    assert links.interval(0, subscriber=False) == MOST * SECOND
-    assert 3 * SECOND < links.interval(0, subscriber=True) < 12 * SECOND
+    assert links.interval(0, subscriber=False, carrying=False) == MOST * SECOND
+    assert 3 * SECOND < links.interval(0, subscriber=True, carrying=False) < 12 * SECOND
     links.life = 180.0
-    assert links.interval(0, subscriber=False) == MOST * SECOND
+    assert links.interval(0, subscriber=False, carrying=False) == MOST * SECOND
     links.life = 900.0
-    assert links.interval(0, subscriber=False) == 60 * SECOND, "a fifteenth of the life"
+    assert links.interval(0, subscriber=False, carrying=False) == 60 * SECOND, "a fifteenth of the life"
     links.life, links.degree = 1.0, 0
-    assert links.interval(0, subscriber=True) == LEAST * SECOND
+    assert links.interval(0, subscriber=True, carrying=False) == LEAST * SECOND
+
+
+def test_whoever_carries_where_links_change_and_nodes_are_few_speaks_oftener() -> None:
+    links = Links(64)
+    heard(links, 0, 1, SECOND)
+    links.life = 100.0
+    assert links.interval(0, subscriber=False, carrying=False) == 5 * SECOND
+    assert links.interval(0, subscriber=False, carrying=True) == 1.5 * SECOND
+    links.density = 3.0
+    assert links.interval(0, subscriber=False, carrying=True) == 3.375 * SECOND
+    links.density = FEW
+    assert links.interval(0, subscriber=False, carrying=True) == 5 * SECOND
+
+
+def test_without_a_link_that_came_or_went_nobody_moves() -> None:
+    links = Links(64)
+    heard(links, 0, 1, 10 * SECOND)
+    assert links.moving(CALM - 1)
+    assert not links.moving(CALM)
+    links.hear(CALM, 1)
+    links.update(CALM + 30 * SECOND)
+    assert (len(links), links.moving(CALM + 30 * SECOND)) == (0, True)
+
+
+def test_the_density_is_the_mean_of_what_neighbours_tell_and_the_own_degree() -> None:
+    links = Links(64)
+    for node, density in ((1, 9), (2, 6), (3, None)):
+        links.add(0, node).density = density
+    links.update(0)
+    assert (links.degree, links.density) == (3, 6.0)
+    assert (links.sparse(6), links.sparse(7), links.sparse(None)) == (True, False, False)
 
 
 def test_a_node_that_hears_nobody_waits_for_an_eighth_of_that_time() -> None:
     links = Links(64)
     links.life = 36.0
     heard(links, 100 * SECOND, 1, SECOND)
-    assert [links.interval(at * SECOND, subscriber=True) / SECOND for at in (100, 124, 180, 1000)] == [3, 3, 10, 30]
+    assert [links.interval(at * SECOND, subscriber=True, carrying=False) / SECOND for at in (100, 124, 180, 1000)] == [
+        3,
+        3,
+        10,
+        30,
+    ]
 
 
 def test_it_is_bounded_and_the_one_silent_for_longest_makes_room() -> None:

@@ -5,8 +5,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from roamcast.content.event import Event, event_id
-from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Claim, Hello
-from roamcast.protocols.roam.store import Held, Store
+from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Hello
+from roamcast.protocols.roam.store import Held, Store, lacks
 from roamcast.protocols.testing import RecordingPort
 from roamcast.units import SECOND
 
@@ -81,12 +81,12 @@ def test_a_restart_brings_back_what_is_alive() -> None:
 def test_claims_of_copies_are_merged_to_the_shortest() -> None:
     one = held(1)
     for copy in range(20):
-        one.hear([Claim(1, 20 - copy), Claim(2, copy)])
-    assert one.claims == {1: 1, 2: 0}
+        one.hear(copy, {1: 20 - copy, 2: copy})
+    assert (one.claims, one.heard) == ({1: 1, 2: 0}, 19)
 
 
-def test_claims_are_bounded() -> None:
-    one = held(1)
-    for copy in range(100):
-        one.hear([Claim(64 * copy + entry, 1) for entry in range(64)])
-    assert len(one.claims) == 1024
+@given(st.lists(st.integers(1, 300), unique=True), st.integers(1, 300))
+def test_a_digest_lacks_what_was_not_entered(received: list[int], serial: int) -> None:
+    store = store_of(*(event_id(1, one) for one in received))
+    too_old = bool(received) and max(received) - serial >= MAX_BEHIND
+    assert lacks(store.digest, event_id(1, serial)) == (serial not in received and not too_old)

@@ -2,7 +2,7 @@
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
-from roamcast.protocols.roam.messages import FARTHEST, Claim, unpack
+from roamcast.protocols.roam.messages import FARTHEST, names, unpack
 from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NOBODY, Ways, filter_key
 from roamcast.units import SECOND
 
@@ -22,35 +22,35 @@ def ways(capacity: int = 64) -> Ways:
 
 
 def distances(some: Ways, now: int) -> dict[int, float]:
-    return {key: distance for entries in some.listed(now, ()).values() for key, distance, _ in unpack(entries)}
+    return {key: distance for entries in some.listed(now).values() for key, distance in unpack(entries)}
 
 
 def test_a_distance_is_a_neighbours_and_one_more_and_grows() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 0), Claim(2, 2.5)], ALL)
+    some.learn(0, [(1, 0), (2, 2.5)], ALL)
     assert distances(some, 0) == {1: 1.0, 2: 3.5}
     assert distances(some, PER_HOP // 2) == {1: 1.5, 2: 4.0}
 
 
 def test_a_shorter_one_is_taken_and_a_longer_one_when_the_known_one_is_outdated() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 3)], ALL)
-    some.learn(0, [Claim(1, 1)], ALL)
-    some.learn(0, [Claim(1, 2)], ALL)
+    some.learn(0, [(1, 3)], ALL)
+    some.learn(0, [(1, 1)], ALL)
+    some.learn(0, [(1, 2)], ALL)
     assert distances(some, 0) == {1: 2.0}
-    some.learn(PER_HOP, [Claim(1, 2)], ALL)
+    some.learn(PER_HOP, [(1, 2)], ALL)
     assert distances(some, PER_HOP) == {1: 3.0}
-    some.learn(2 * PER_HOP, [Claim(1, 2.5)], ALL)
+    some.learn(2 * PER_HOP, [(1, 2.5)], ALL)
     assert distances(some, 2 * PER_HOP) == {1: 3.5}, "4 by now without it"
 
 
 def test_two_nodes_that_repeat_each_other_do_not_keep_a_subscriber_alive() -> None:
     one, other = ways(), ways()
-    one.learn(0, [Claim(1, 0)], ALL)
+    one.learn(0, [(1, 0)], ALL)
     for step in range(1, 40):
         now = step * PER_HOP // 2
         for teller, listener in ((one, other), (other, one)):
-            for filter, entries in teller.listed(now, ()).items():
+            for filter, entries in teller.listed(now).items():
                 listener.learn(now, unpack(entries), filter)
         for some in (one, other):
             some.age(now, LIFE)
@@ -59,7 +59,7 @@ def test_two_nodes_that_repeat_each_other_do_not_keep_a_subscriber_alive() -> No
 
 def test_a_change_of_growth_changes_no_distance() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 1)], ALL)
+    some.learn(0, [(1, 1)], ALL)
     some.age(PER_HOP, 10 * LIFE)
     assert distances(some, PER_HOP) == {1: 3.0}
     assert distances(some, 6 * PER_HOP) == {1: 3.5}
@@ -67,64 +67,72 @@ def test_a_change_of_growth_changes_no_distance() -> None:
 
 def test_what_is_too_far_is_forgotten() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 0)], ALL)
+    some.learn(0, [(1, 0)], ALL)
     some.age(round((FARTHEST - 1.1) * PER_HOP), LIFE)
     assert len(some) == 1
     some.age(round((FARTHEST - 0.9) * PER_HOP), LIFE)
-    assert (len(some), some.wanting(DEAR)) == (0, [])
+    assert (len(some), list(some.wanting(DEAR))) == (0, [])
 
 
 def test_who_wants_what_and_an_unknown_filter_may_want_anything() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 0)], ALL)
-    some.learn(0, [Claim(2, 0)], filter_key(CHEAP))
-    assert (some.wanting(DEAR), some.wants(2, DEAR), some.wants(3, DEAR)) == ([1, 2], True, False)
+    some.learn(0, [(1, 0)], ALL)
+    some.learn(0, [(2, 0)], filter_key(CHEAP))
+    assert (list(some.wanting(DEAR)), some.wants(2, DEAR), some.wants(3, DEAR)) == ([1, 2], True, False)
     some.learn_filters({filter_key(CHEAP): CHEAP})
-    assert (some.wanting(DEAR), some.wants(2, DEAR), some.wanting(BARGAIN)) == ([1], False, [1, 2])
+    assert (list(some.wanting(DEAR)), some.wants(2, DEAR), list(some.wanting(BARGAIN))) == ([1], False, [1, 2])
 
 
 def test_a_filter_under_the_wrong_key_is_ignored() -> None:
     some = ways()
-    some.learn(0, [Claim(2, 0)], 77)
+    some.learn(0, [(2, 0)], 77)
     some.learn_filters({77: CHEAP, NOBODY: EVERYTHING})
-    assert some.wanting(DEAR) == [2]
+    assert list(some.wanting(DEAR)) == [2]
 
 
 def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
     some = ways()
     some.learn_filters({filter_key(CHEAP): CHEAP})
-    some.learn(0, [Claim(1, 0)], ALL)
-    some.learn(1, [Claim(1, 0)], filter_key(CHEAP))
-    assert some.wanting(DEAR) == []
+    some.learn(0, [(1, 0)], ALL)
+    some.learn(1, [(1, 0)], filter_key(CHEAP))
+    assert list(some.wanting(DEAR)) == []
     assert filter_key(NOTHING) == NOBODY
-    some.learn(2, [Claim(1, 0)], NOBODY)
-    assert (some.wanting(BARGAIN), some.wants(1, BARGAIN)) == ([], False)
-    some.learn(3, [Claim(5, 0)], NOBODY)
+    some.learn(2, [(1, 0)], NOBODY)
+    assert (list(some.wanting(BARGAIN)), some.wants(1, BARGAIN)) == ([], False)
+    some.learn(3, [(5, 0)], NOBODY)
     assert len(some) == 1, "nothing is remembered about who wants nothing and never did"
 
 
 def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
     some = ways()
-    some.learn(0, [Claim(key, 0) for key in range(1, 5)], ALL)
-    assert some.gains(0, [1, 2, 3, 4], {1: 1.5, 2: 1.25, 4: 0.0}) == {1: 1.5, 3: 1.5}, "3 is claimed by nobody"
+    some.learn(0, [(key, 0) for key in range(1, 5)], ALL)
+    assert some.gains(0, {1: 1, 2: 2, 3: 3, 4: 4}, {1: 1.5, 2: 1.25, 4: 0.0}) == {1: 1.5, 3: 1.5}, (
+        "3 is claimed by nobody"
+    )
 
 
 def test_for_few_subscribers_half_a_hop_farther_is_enough() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 0), Claim(2, 0)], ALL)
-    assert some.gains(0, [1, 2], {1: 0.5, 2: 0.25}) == {1: 0.5}
+    some.learn(0, [(1, 0), (2, 0)], ALL)
+    assert some.gains(0, {1: 1, 2: 2}, {1: 0.5, 2: 0.25}) == {1: 0.5}
 
 
-def test_claims_are_the_shortest_known_and_say_whose_they_are() -> None:
+def test_a_node_claims_those_who_are_as_near_as_claimed_by_others() -> None:
     some = ways()
-    some.learn(0, [Claim(1, 0), Claim(2, 3)], ALL)
-    assert some.claims(0, DEAR, {2: 1.0, 7: 2.0}) == [Claim(1, 1), Claim(2, 1, own=False), Claim(7, 2, own=False)]
+    some.learn(0, [(1, 0), (2, 3), (3, 1)], ALL)
+    one, two, three = names([1, 2, 3], DEAR.id)
+    assert some.wanting(DEAR) == {1: one, 2: two, 3: three}
+    assert some.nearer(0, DEAR, {two: 1.0, three: 2.0}) == {one: 1.0, three: 2.0}
+
+
+def test_claims_grow_as_distances_do() -> None:
+    assert ways().outdated(2 * PER_HOP, {1: 0.5, 2: FARTHEST - 2}) == {1: 2.5}, "2 is too far to be told"
 
 
 def test_the_table_is_bounded_and_the_own_node_is_not_in_it() -> None:
     some = ways(capacity=3)
-    some.learn(0, [Claim(key, 0) for key in (999, 1, 2, 3, 4, 5)], ALL)
-    assert (sorted(distances(some, 0)), some.wanting(DEAR)) == ([3, 4, 5], [3, 4, 5])
+    some.learn(0, [(key, 0) for key in (999, 1, 2, 3, 4, 5)], ALL)
+    assert (sorted(distances(some, 0)), list(some.wanting(DEAR))) == ([3, 4, 5], [3, 4, 5])
 
 
 def test_filters_are_told_in_turn() -> None:

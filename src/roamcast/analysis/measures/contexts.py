@@ -12,7 +12,7 @@ from typing import Final
 
 import pyarrow.compute as pc
 
-from roamcast.analysis.context_truth import READ, Outcome, has_contexts, outcome
+from roamcast.analysis.context_truth import READ, ContextCounts, has_contexts, outcome
 from roamcast.analysis.measures.measure import Measure, Pooled, Values, family
 from roamcast.analysis.measures.traffic import ours, total
 from roamcast.analysis.run import Run, once, ratio
@@ -26,7 +26,7 @@ def with_contexts(run: Run) -> bool:
 
 
 @once
-def truth(run: Run) -> Outcome | None:
+def truth(run: Run) -> ContextCounts | None:
     """What was delivered of what an ideal system would match; None without contexts or positions."""
     if not run.has("leg", "publish", "subscribe") or not with_contexts(run):
         return None

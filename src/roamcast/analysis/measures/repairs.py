@@ -35,7 +35,7 @@ over a few hops, and shorter than another repair, whose path it would be."""
 
 
 @dataclass
-class Repair:
+class TreeRepair:
     """One repair, as far as it got."""
 
     cause: int
@@ -53,7 +53,7 @@ class Repair:
 # --- From places to repairs -----------------------------------------------------------------------------------------
 
 
-class _Row(NamedTuple):
+class _TreeRow(NamedTuple):
     """Of `tree`."""
 
     time: int
@@ -64,17 +64,17 @@ class _Row(NamedTuple):
     children: list[int] | None
 
 
-def repairs_of(tree: pa.Table) -> list[Repair]:
+def repairs_of(tree: pa.Table) -> list[TreeRepair]:
     """All repairs, in the order in which they began; `tree` is in the order of time."""
-    rows = [_Row(*row) for row in zip(*(tree[name].to_pylist() for name in _Row._fields), strict=True)]
-    places = _Places()
-    repairs: dict[int, Repair] = {}
-    waiting: list[Repair] = []
+    rows = [_TreeRow(*row) for row in zip(*(tree[name].to_pylist() for name in _TreeRow._fields), strict=True)]
+    places = _TreePositions()
+    repairs: dict[int, TreeRepair] = {}
+    waiting: list[TreeRepair] = []
     seen: set[int] = set()
     for number, row in enumerate(rows):
         waiting = [one for one in waiting if row.time <= (one.ended or 0) + SETTLED]
         if row.change == "broken" and row.cause not in seen:
-            repairs[row.cause] = Repair(row.cause, row.node, row.time, places.parent.get(row.node))
+            repairs[row.cause] = TreeRepair(row.cause, row.node, row.time, places.parent.get(row.node))
             waiting = [one for one in waiting if one.initiator != row.node]
         seen.add(row.cause)
         places.put(row)
@@ -91,14 +91,14 @@ def repairs_of(tree: pa.Table) -> list[Repair]:
     return list(repairs.values())
 
 
-class _Places:
+class _TreePositions:
     """The parent and children of each node, as the node itself sees them."""
 
     def __init__(self) -> None:
         self.parent: dict[int, int | None] = {}
         self._children: dict[int, list[int]] = {}
 
-    def put(self, row: _Row) -> None:
+    def put(self, row: _TreeRow) -> None:
         self.parent[row.node] = row.parent
         self._children[row.node] = row.children or []
 
@@ -176,7 +176,7 @@ class _Places:
 def repairs(run: Run) -> Values:
     if not run.has("tree"):
         return {}
-    tree = run.table("tree", *_Row._fields)
+    tree = run.table("tree", *_TreeRow._fields)
     # What a repair costs is known until the cooldown, so those that begin in it do not count.
     found = [repair for repair in repairs_of(tree) if run.start <= repair.began < run.stop]
     columns = ("node", "kind", "role", "cause", "messages", "packets")
@@ -187,7 +187,7 @@ def repairs(run: Run) -> Values:
     return figures(found) | costs(found, sent) | {"link_breaks": breaks / minutes if minutes > 0 else None}
 
 
-def figures(repairs: list[Repair]) -> dict[str, float | None]:
+def figures(repairs: list[TreeRepair]) -> dict[str, float | None]:
     """The figures of these repairs that follow from the rows of `tree`."""
     done = [repair for repair in repairs if repair.ended is not None]
     return {
@@ -199,7 +199,7 @@ def figures(repairs: list[Repair]) -> dict[str, float | None]:
     }
 
 
-def costs(repairs: list[Repair], sent: pa.Table | None) -> dict[str, float | None]:
+def costs(repairs: list[TreeRepair], sent: pa.Table | None) -> dict[str, float | None]:
     """Control messages and their transmissions per repair, and the nodes that took part in the search.
 
     `sent` are rows of `transmit`, if there are any.

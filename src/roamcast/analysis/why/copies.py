@@ -7,7 +7,7 @@ The rules this file owns:
   received them all; of a unicast one, when it received the last, since each is acknowledged before the next.
 * What a node did counts too: it delivered the event, passed it on, decided about it, or took it into its cache.
 * That alone counts where a frame received is not an event taken: where nodes keep caches, since documents come in
-  pieces; and on trees, whose broadcasts name those whom they are for.
+  pieces; and on trees, whose broadcasts name their receivers.
 """
 
 from typing import NamedTuple

@@ -184,7 +184,7 @@ class Explainer:
         return Cause.EXPIRED if "expired" in changes[-1][2] else Cause.CACHE_FULL
 
     def _never_sent(self, holder: int) -> Cause:
-        """It was to be sent, and there is no frame."""
+        """It should have been sent, but no frame was."""
         if not self.record.has_frames:
             return Cause.NOT_RECORDED
         return Cause.QUEUE_FULL if holder in self.record.queue_full else Cause.RUN_ENDED

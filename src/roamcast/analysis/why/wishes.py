@@ -2,7 +2,7 @@
 
 from dataclasses import replace
 
-from roamcast.analysis.terms import Term, terms_of
+from roamcast.analysis.terms import SubscriptionTerm, terms_of
 from roamcast.analysis.why.causes import Cause
 from roamcast.analysis.why.explain import Explainer, Explanation
 from roamcast.analysis.why.record import Record
@@ -10,7 +10,7 @@ from roamcast.content.text import parse_filter
 from roamcast.facts.rows import read_events
 
 
-def wishes(record: Record, event: int, node: int) -> list[Term]:
+def wishes(record: Record, event: int, node: int) -> list[SubscriptionTerm]:
     """The node's subscriptions that match the event, whenever they were in force."""
     said = read_events(record.tables, {event})[event]
     terms = terms_of(record.tables["subscribe"])

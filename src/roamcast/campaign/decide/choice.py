@@ -5,7 +5,7 @@ from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Final
 
-from roamcast.campaign.decide.race import Dropped, Race, Seen
+from roamcast.campaign.decide.race import ArmResult, Dropped, Race
 from roamcast.statistics.intervals import Estimate, interval
 
 COST_UNITS: Final = {"airtime": "ms on the air", "packets": "packets", "bits": "bits"}
@@ -31,7 +31,7 @@ class Figures:
     """The mean of what any protocol could have reached."""
 
     @classmethod
-    def of(cls, runs: Sequence[Seen], possible: Sequence[float]) -> "Figures":
+    def of(cls, runs: Sequence[ArmResult], possible: Sequence[float]) -> "Figures":
         if any(math.isinf(run.cost) for run in runs):
             cost = Estimate(math.inf, math.inf, math.inf)
         else:

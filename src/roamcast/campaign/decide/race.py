@@ -15,8 +15,8 @@ The rules this file owns, from Maron and Moore's racing and the corrections that
   is lost, and it is lost only if its own goal is misjudged, or if one of its rivals is: that it meets the goal, or that
   it is cheaper. So half of the chance of an error goes to the arm itself, and half is divided by its rivals; both are
   spread over the looks (`sequential.Looks`). The best arm is then lost in at most 1 − `level` of all races.
-* **No variance is no certainty.** Five equal values have no spread, but the sixth may differ: a standard deviation
-  counts as at least half of the difference that matters.
+* **No variance does not mean certainty.** Five equal values have no spread, but the sixth may differ: a standard
+  deviation counts as at least half of the difference that matters.
 * The race is over when one arm is left and surely meets the goal, when all that are left do and cost the same within
   `SAME_COST`, or when the seeds are used up. Several that are left are then *not separated*. One that is left and may
   miss the goal goes on alone: if it turns out to miss it, nothing meets the goal, and another may come closer.
@@ -43,7 +43,7 @@ SAME_COST: Final = 0.05
 _SAME_LOG_COST: Final = math.log1p(SAME_COST)
 
 
-class Seen(NamedTuple):
+class ArmResult(NamedTuple):
     """The result of one run of an arm."""
 
     goal: float
@@ -52,7 +52,7 @@ class Seen(NamedTuple):
     """Above 0; infinite if nothing was delivered."""
 
 
-Runs = Mapping[str, Sequence[Seen]]
+Runs = Mapping[str, Sequence[ArmResult]]
 """The results by arm, in the order of their seeds."""
 
 
@@ -65,7 +65,7 @@ class Dropped(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Rules:
+class RaceRules:
     at_least: float
     words: str = "goal"
     """What the goal measures, as the reasons word it."""
@@ -76,7 +76,7 @@ class Rules:
 class Race:
     """The arms that are left, look by look."""
 
-    def __init__(self, arms: Sequence[str], rules: Rules) -> None:
+    def __init__(self, arms: Sequence[str], rules: RaceRules) -> None:
         self.rules = rules
         self.left = list(arms)
         self.dropped: list[Dropped] = []

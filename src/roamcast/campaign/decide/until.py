@@ -16,7 +16,7 @@ import math
 import re
 from collections.abc import Collection, Mapping
 from dataclasses import dataclass
-from typing import Final, Protocol
+from typing import Final, NamedTuple, Protocol
 
 import pyarrow as pa
 
@@ -36,8 +36,20 @@ _GOALS: Final = 2
 _DIFFERS: Final = re.compile(r"\s*(.+?)\s+differs\s+from\s+(.+?)\s+in\s+(\w+)\s*")
 _GOAL: Final = re.compile(r"\s*(\w+)\s+within\s+(\d+(?:\.\d+)?(?:e-?\d+)?)\s*(%?)\s*")
 
-Place = tuple[str, str]
+PointKey = tuple[str, str]
 """An experiment, and the JSON of a point's axes."""
+
+
+class Look(NamedTuple):
+    """What there is when it is decided who gets more seeds."""
+
+    results: pa.Table
+    """Of the seeds so far (`folder.results`)."""
+    about: Measures
+    seeds: Mapping[PointKey, int]
+    before: Mapping[PointKey, int]
+    """How many seeds the points had at the previous look."""
+    most: int
 
 
 class Stopping(Protocol):
@@ -46,20 +58,12 @@ class Stopping(Protocol):
     def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         """Refuses a campaign without the measures and variants that the decision needs."""
 
-    def waiting(
-        self,
-        results: pa.Table,
-        about: Measures,
-        seeds: Mapping[Place, int],
-        before: Mapping[Place, int],
-        most: int,
-    ) -> list[Place]:
-        """The points that need more seeds than they have, by the results of these seeds (`folder.results`) and what is
-        known about their measures; `before` is what they had at the previous look."""
+    def waiting(self, look: Look) -> list[PointKey]:
+        """The points that need more seeds than they have."""
 
 
 @dataclass(frozen=True)
-class Goal:
+class Precision:
     """A measure, and how precisely it should be known."""
 
     measure: str
@@ -69,20 +73,14 @@ class Goal:
     def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         _check_measure(self.measure, measures)
 
-    def waiting(
-        self,
-        results: pa.Table,
-        about: Measures,
-        seeds: Mapping[Place, int],
-        before: Mapping[Place, int],
-        most: int,
-    ) -> list[Place]:
-        looks = Looks(most)
+    def waiting(self, look: Look) -> list[PointKey]:
+        looks = Looks(look.most)
         found = []
-        for place, variants in _values(results, self.measure).items():
-            if before.get(place, 0) >= seeds[place]:  # decided at an earlier look
+        for place, variants in _values(look.results, self.measure).items():
+            seeds, before = look.seeds[place], look.before.get(place, 0)
+            if before >= seeds:  # decided at an earlier look
                 continue
-            level = looks.level_at(seeds[place], before.get(place, 0))
+            level = looks.level_at(seeds, before)
             if not all(
                 len(known) >= LEAST and self.reached(list(known.values()), level) for known in variants.values()
             ):
@@ -108,33 +106,27 @@ class Differs:
             if name not in variants:
                 raise ConfigError(f"until {name} differs: no such variant; {suggestion(name, list(variants))}")
 
-    def waiting(
-        self,
-        results: pa.Table,
-        about: Measures,
-        seeds: Mapping[Place, int],
-        before: Mapping[Place, int],
-        most: int,
-    ) -> list[Place]:
-        looks = Looks(most)
-        by_place = _values(results, self.measure)
+    def waiting(self, look: Look) -> list[PointKey]:
+        looks = Looks(look.most)
+        by_place = _values(look.results, self.measure)
         variants = {name for known in by_place.values() for name in known}
         comparisons = _GOALS * (len(variants) - 1) * len(by_place)
         found = []
         for place, known in by_place.items():
-            if before.get(place, 0) >= seeds[place]:
+            seeds, before = look.seeds[place], look.before.get(place, 0)
+            if before >= seeds:
                 continue
             one, other = known.get(self.one, {}), known.get(self.other, {})
             pairs = [(one[seed], other[seed]) for seed in sorted(one) if seed in other]
-            contrast = Contrast.of(pairs, about[self.measure])
-            level = level_of(comparisons, looks.level_at(seeds[place], before.get(place, 0)))
+            contrast = Contrast.of(pairs, look.about[self.measure])
+            level = level_of(comparisons, looks.level_at(seeds, before))
             # A fixed variant, which has one point, differs at that point or nowhere.
             if pairs and (contrast is None or not contrast.order(level)):
                 found.append(place)
         return found
 
 
-def parse_goal(text: str) -> Goal | Differs:
+def parse_goal(text: str) -> Precision | Differs:
     differs = _DIFFERS.fullmatch(text)
     if differs is not None:
         return Differs(*differs.groups())
@@ -145,7 +137,7 @@ def parse_goal(text: str) -> Goal | Differs:
             "'VARIANT differs from VARIANT in MEASURE'"
         )
     relative = bool(found[3])
-    return Goal(found[1], float(found[2]) / (100 if relative else 1), relative)
+    return Precision(found[1], float(found[2]) / (100 if relative else 1), relative)
 
 
 def _check_measure(name: str, measures: Collection[str]) -> None:
@@ -161,9 +153,9 @@ def next_look(seeds: int, most: int) -> int:
     return min(most, math.ceil(seeds * GROWTH))
 
 
-def _values(results: pa.Table, measure: str) -> dict[Place, dict[str, dict[int, float]]]:
+def _values(results: pa.Table, measure: str) -> dict[PointKey, dict[str, dict[int, float]]]:
     """The values of a measure by point, variant and seed, over the seeds that have one."""
-    found: dict[Place, dict[str, dict[int, float]]] = {}
+    found: dict[PointKey, dict[str, dict[int, float]]] = {}
     for row in results.select(["experiment", "axes", "variant", "seed", measure]).to_pylist():
         known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], {})
         if row[measure] is not None:

@@ -23,7 +23,7 @@ _LINK_DEGREE: Final = 3.0
 """Assumed neighbours per node if links are scripted."""
 
 
-class Cost(NamedTuple):
+class UnitCosts(NamedTuple):
     """CPU seconds on a typical core."""
 
     node: float
@@ -37,30 +37,30 @@ class Cost(NamedTuple):
 
 
 COSTS: Final = {
-    "flooding": Cost(8.4e-07, 0, 2.6e-06, 1.2e-06),
-    "gossip": Cost(5.2e-07, 2e-08, 6.7e-07, 9.7e-07),
-    "counter": Cost(2.2e-06, 0, 1.1e-05, 1.3e-06),
-    "hint": Cost(2.5e-06, 2e-08, 2.6e-06, 7.3e-07),
-    "odmrp": Cost(8.6e-07, 0, 8e-06, 1.2e-06),
-    "maodv": Cost(1.9e-05, 4.3e-06, 1.6e-05, 0),
-    "coman": Cost(2e-05, 4.8e-06, 1.8e-05, 0),
-    "opportunistic": Cost(7.4e-06, 3.2e-06, 1.5e-06, 0),
-    "context": Cost(2.3e-05, 5.5e-07, 2.3e-05, 2.3e-06),
-    "roam": Cost(2.8e-05, 0, 8.1e-05, 0),
+    "flooding": UnitCosts(8.4e-07, 0, 2.6e-06, 1.2e-06),
+    "gossip": UnitCosts(5.2e-07, 2e-08, 6.7e-07, 9.7e-07),
+    "counter": UnitCosts(2.2e-06, 0, 1.1e-05, 1.3e-06),
+    "hint": UnitCosts(2.5e-06, 2e-08, 2.6e-06, 7.3e-07),
+    "odmrp": UnitCosts(8.6e-07, 0, 8e-06, 1.2e-06),
+    "maodv": UnitCosts(1.9e-05, 4.3e-06, 1.6e-05, 0),
+    "coman": UnitCosts(2e-05, 4.8e-06, 1.8e-05, 0),
+    "opportunistic": UnitCosts(7.4e-06, 3.2e-06, 1.5e-06, 0),
+    "context": UnitCosts(2.3e-05, 5.5e-07, 2.3e-05, 2.3e-06),
+    "roam": UnitCosts(2.8e-05, 0, 8.1e-05, 0),
 }
 _UNKNOWN: Final = COSTS["flooding"]
 """The cost of a protocol from outside the package."""
 
 
-def features(scenario: Scenario) -> Cost:
+def features(scenario: Scenario) -> UnitCosts:
     """How many units of each cost a run has."""
     nodes = scenario.nodes
     degree = _degree(scenario)
     events = sum(group.members * group.rate * math.ceil(group.size / _PIECE) for group in scenario.workload.publishers)
     beacons = 1 / _set_to(scenario, "interval")
-    a_second = Cost(beacons * nodes, beacons * nodes * degree, nodes * events, nodes * degree * events)
+    a_second = UnitCosts(beacons * nodes, beacons * nodes * degree, nodes * events, nodes * degree * events)
     hops = _set_to(scenario, "scope")
-    return Cost(*(hops * scenario.duration * count for count in a_second))
+    return UnitCosts(*(hops * scenario.duration * count for count in a_second))
 
 
 def _set_to(scenario: Scenario, parameter: str) -> float:

@@ -12,7 +12,7 @@ _BYTES: Final = {"": 1, "MB": 10**6, "GB": 10**9, "MiB": 2**20, "GiB": 2**30}
 
 
 @dataclass(frozen=True)
-class Limits:
+class RunLimits:
     """The limits of a run. One that exceeds a limit is killed and counts as failed."""
 
     seconds: float = 6 * 3600

@@ -23,11 +23,11 @@ from roamcast.campaign.define.identity import canonical_hash, completed, find_fi
 from roamcast.campaign.define.inputs import Files, Sources
 from roamcast.sim.scenario.recordings import check_recordings
 
-__all__ = ["CampaignError", "Experiment", "Plan", "Run", "load_experiment", "plan"]
+__all__ = ["CampaignError", "Experiment", "Plan", "PlannedRun", "load_experiment", "plan"]
 
 
 @dataclass(frozen=True)
-class Run:
+class PlannedRun:
     """One scenario with one seed, and everything needed to run it."""
 
     run: str
@@ -46,7 +46,7 @@ class Plan:
     experiments: tuple[described.ReportedExperiment, ...]
     rows: list[dict[str, Any]] = field(default_factory=list)
     """Rows of the table RUNS: one per experiment, variant, point and seed."""
-    distinct: list[Run] = field(default_factory=list)
+    distinct: list[PlannedRun] = field(default_factory=list)
     """The runs, in the order to start them: the longest first, or one started last would run alone at the end."""
     sources: Sources = field(default_factory=Sources)
     """Where the runs' input files come from."""
@@ -70,7 +70,7 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     if seeds is not None and seeds < 1:
         raise CampaignError(f"seeds: {seeds}: at least one seed")
     planned = Plan(tuple(_description(one, one.seeds(seeds)) for one in experiments))
-    runs: dict[str, Run] = {}
+    runs: dict[str, PlannedRun] = {}
     for one in experiments:
         for row, run in _rows(one, seeds, planned.sources):
             planned.rows.append(row)
@@ -79,7 +79,7 @@ def plan(experiments: Sequence[Experiment], seeds: int | None = None) -> Plan:
     return planned
 
 
-def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tuple[dict[str, Any], Run]]:
+def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tuple[dict[str, Any], PlannedRun]]:
     opened = set()
     for variant in one.variants:
         seeds = one.seeds_of(variant, count)
@@ -93,7 +93,7 @@ def _rows(one: Experiment, count: int | None, sources: Sources) -> Iterator[tupl
             for seed in seeds:
                 seeded = msgspec.structs.replace(scenario, seed=seed)
                 encoded = msgspec.json.encode(seeded).decode()
-                run = Run(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
+                run = PlannedRun(run_id(seeded, files), encoded, estimate, files, scenario.protocol.name)
                 yield (
                     {
                         "run": run.run,

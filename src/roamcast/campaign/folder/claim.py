@@ -22,7 +22,7 @@ import pyarrow as pa
 from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.define.plan import CampaignError, Plan
 from roamcast.campaign.define.provenance import provenance
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE, write_commit, write_json
+from roamcast.campaign.folder.layout import CAMPAIGN_FILE, PLAN_FILE, write_commit, write_json
 from roamcast.campaign.folder.packs import read_packs, write_index
 from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
 from roamcast.campaign.folder.survey import Survey, compare
@@ -92,4 +92,6 @@ def write_tables(plan: Plan, out: Path, survey: Survey) -> pa.Table:
         row = found[name]["row"]
         rows.append({**row, "rows": list(row["rows"].items())})
     runs = pa.Table.from_pylist(plan.rows, RUNS_ARROW)
-    return write_commit(out, runs, pa.Table.from_pylist(rows, MANIFEST_ARROW))
+    manifest = write_commit(out, runs, pa.Table.from_pylist(rows, MANIFEST_ARROW))
+    (out / PLAN_FILE).unlink(missing_ok=True)
+    return manifest

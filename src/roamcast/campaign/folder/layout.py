@@ -3,6 +3,7 @@
 ```
 campaign.json              the experiments, the command, the version of the facts
 runs.parquet               a row for each planned run        manifest.parquet   a row for each run that was done
+plan.parquet               the same as runs.parquet, while the campaign is at work
 facts/<table>/<pack>.parquet, facts/packed.parquet           done/<run>.run, done/<pack>.json
 files/<hash>/<name>        what the runs read beside their scenarios
 measures/                  run, summary and paired .parquet, about.json
@@ -28,12 +29,12 @@ from roamcast.errors import RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
 from roamcast.sim.scenario.scenario import Scenario
 
-P = TypeVar("P")
 T = TypeVar("T")
 
 CAMPAIGN_FILE: Final = "campaign.json"
 MANIFEST_FILE: Final = "manifest.parquet"
 RUNS_FILE: Final = "runs.parquet"
+PLAN_FILE: Final = "plan.parquet"
 RUN_MEASURES_FILE: Final = "measures/run.parquet"
 SUMMARY_FILE: Final = "measures/summary.parquet"
 PAIRED_FILE: Final = "measures/paired.parquet"
@@ -45,11 +46,6 @@ COMMIT: Final = b"roamcast.runs"
 def facts_name(table: str, run: str) -> str:
     """The file name of a run's facts of one table, if they are not packed (`stored`)."""
     return f"facts/{table}/{run}.parquet"
-
-
-def facts_file(out: Path, table: str, run: str) -> Path:
-    """The path of that file."""
-    return out / facts_name(table, run)
 
 
 def done_file(out: Path, run: str) -> Path:
@@ -102,7 +98,7 @@ def write_json(file: Path, value: object) -> None:
 
 
 def commit(runs: pa.Table) -> str:
-    """A hash of which runs stand for what, which links `runs` to the manifest written with it."""
+    """A hash of the planned runs and their places, which links `runs` to the manifest written with it."""
     columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
     return hashlib.sha256(json.dumps(columns.to_pydict()).encode()).hexdigest()
 
@@ -119,6 +115,21 @@ def write_commit(out: Path, runs: pa.Table, manifest: pa.Table) -> pa.Table:
         with contextlib.suppress(FileNotFoundError):  # a reader was faster
             _draft(out, name).replace(out / name)
     return manifest
+
+
+def write_plan(out: Path, runs: pa.Table) -> None:
+    """Writes what is about to be run, for those who watch: `runs.parquet` comes only when all of it is done."""
+    pq.write_table(runs, _draft(out, PLAN_FILE), compression="zstd")
+    _draft(out, PLAN_FILE).replace(out / PLAN_FILE)
+
+
+def read_plan(out: Path) -> pa.Table:
+    """What is being run, or was planned last; no rows if nothing was planned yet."""
+    for name in (PLAN_FILE, RUNS_FILE):
+        if (out / name).is_file():
+            with contextlib.suppress(RoamcastError):  # it was removed at this moment, and the other is there now
+                return _read(out / name).cast(RUNS_ARROW)
+    return RUNS_ARROW.empty_table()
 
 
 def read_commit(out: Path) -> tuple[pa.Table, pa.Table]:
@@ -171,13 +182,8 @@ def manifest_row(
     }
 
 
-def digest_of(files: Mapping[str, Path]) -> str:
-    """The digest of a run whose tables are separate files."""
-    return digest_in(lambda path: path.open("rb"), files)
-
-
-def digest_in(open_: Callable[[P], Any], files: Mapping[str, P]) -> str:
-    """The same for files that `open_` opens, here or elsewhere."""
+def digest_of(files: Mapping[str, str], open_: Callable[[str], Any]) -> str:
+    """The digest of a run whose tables are separate files, which `open_` opens, here or elsewhere."""
     whole = hashlib.sha256()
     for table, path in files.items():
         with open_(path) as file:

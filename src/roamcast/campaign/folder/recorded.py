@@ -1,7 +1,7 @@
 """A recorded run: its scenario and its facts, wherever they are stored.
 
 The rule this file owns is how a person names a run: by the folder that `roamcast run` or `roamcast lab` made; or by the
-folder of a campaign followed by the run's id, `out/demo/1f0c…`, of which the first characters are enough. A campaign
+folder of a campaign followed by the run's id, `out/demo/1f0c…`; its first characters are enough. A campaign
 with a single run needs no id.
 """
 

@@ -30,7 +30,7 @@ INDEX_ARROW: Final = pa.schema(
 
 
 @dataclass(frozen=True)
-class Place:
+class FactsPlace:
     """Where the facts of one run and table are."""
 
     file: str
@@ -46,24 +46,25 @@ class Place:
 class Stored:
     """The facts in a store, whether in files per run or packed."""
 
-    def __init__(self, store: Store) -> None:
+    def __init__(self, store: Store, index: pa.Table | None = None) -> None:
+        """`index` stands in for the one in the store, which is written when all runs are packed."""
         self.store: Final = store
-        self.stamp, self._index = _read_index(store)
+        self.stamp, self._index = _read_index(store) if index is None else ("", index)
         """A hash of the index; empty: facts are not packed."""
-        self._places: dict[str, Mapping[str, Place]] = {}
+        self._places: dict[str, Mapping[str, FactsPlace]] = {}
 
     @property
     def packed(self) -> bool:
         return bool(self.stamp)
 
-    def place(self, table: str, run: str) -> Place:
-        return self._of(table).get(run) or Place(facts_name(table, run))
+    def place(self, table: str, run: str) -> FactsPlace:
+        return self._of(table).get(run) or FactsPlace(facts_name(table, run))
 
-    def _of(self, table: str) -> Mapping[str, Place]:
+    def _of(self, table: str) -> Mapping[str, FactsPlace]:
         """The places of a table, built on first use: with 100,000 runs, most processes read only a few tables."""
         if table not in self._places:
             rows = self._index.filter(pc.field("table") == table).drop_columns("table").to_pydict()
-            self._places[table] = {run: Place(*place) for run, *place in zip(*rows.values(), strict=True)}
+            self._places[table] = {run: FactsPlace(*place) for run, *place in zip(*rows.values(), strict=True)}
         return self._places[table]
 
     def files(self, table: str, runs: Collection[str]) -> list[str]:
@@ -103,7 +104,7 @@ class Stored:
             return file.schema_arrow
 
 
-def groups_of(place: Place, metadata: pq.FileMetaData) -> list[int]:
+def groups_of(place: FactsPlace, metadata: pq.FileMetaData) -> list[int]:
     """The row groups of a packed file that have these rows; too few if the file does not have them all."""
     assert place.group is not None
     groups, missing = [], place.offset + place.rows

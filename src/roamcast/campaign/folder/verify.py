@@ -25,7 +25,7 @@ from roamcast.campaign.folder.layout import (
     CAMPAIGN_FILE,
     MANIFEST_FILE,
     check_version,
-    digest_in,
+    digest_of,
     done_file,
     facts_name,
     read_commit,
@@ -33,7 +33,7 @@ from roamcast.campaign.folder.layout import (
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import read_record
 from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, OK
-from roamcast.campaign.folder.stored import INDEX, Place, Stored, groups_of
+from roamcast.campaign.folder.stored import INDEX, FactsPlace, Stored, groups_of
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
 
@@ -88,7 +88,7 @@ def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
 
 def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
     """The same for packed files, each of which is read once."""
-    expected: dict[str, list[tuple[str, str, Place, int]]] = {}  # by file: table, run, place, rows
+    expected: dict[str, list[tuple[str, str, FactsPlace, int]]] = {}  # by file: table, run, place, rows
     for row in manifest:
         for table, rows in row["rows"] or ():
             place = stored.place(table, row["run"])
@@ -109,7 +109,7 @@ def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
             yield f"{stored.store}/{name}: {problem}"
 
 
-def _has(metadata: pq.FileMetaData, place: Place) -> bool:
+def _has(metadata: pq.FileMetaData, place: FactsPlace) -> bool:
     there: int = sum(metadata.row_group(group).num_rows for group in groups_of(place, metadata))
     return there >= place.offset + place.rows
 
@@ -127,7 +127,7 @@ def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
     try:
         for table, rows in row["rows"] or ():
             yield from _of_file(store, files[table], table, rows)
-        if row["status"] == OK and digest_in(store.open, files) != row["digest"]:
+        if row["status"] == OK and digest_of(files, store.open) != row["digest"]:
             yield f"{store}: run {run}: its files are not those that were written: their digest is another"
     except (OSError, pa.ArrowException, RoamcastError) as problem:
         yield f"{store}: run {run}: {problem}"

@@ -39,7 +39,7 @@ SUBSCRIPTION_DOMAIN = "subscription domain"
 
 
 def region_of(context: Context) -> Region | None:
-    """A region outside of which the context is surely false; None if there is none, or none is found.
+    """A region such that the context is surely false outside it; None if there is none, or none is found.
 
     Only `within` gives one; comparisons of `x` and `y`, and everything under a `not`, are ignored. An `and` has the
     smallest region of its parts, an `or` the bounding box of all of them, if each has one.

@@ -77,14 +77,12 @@ class NodeWorld:
         self._host.publish_then(form, told, along)
 
     def subscribe(self, request: SubscribeRequest, done: Callable[[Mailbox | RoamcastError], None]) -> None:
-        async def subscribe() -> None:
-            try:
-                found: Mailbox | RoamcastError = await self._host.subscribe(request)
-            except RoamcastError as problem:
-                found = problem
-            done(found)
-
-        self._start(subscribe())
+        try:
+            mailbox = self._host.begin_subscription(request)
+        except RoamcastError as problem:
+            done(problem)
+            return
+        self._store.then(lambda problem: done(mailbox) if problem is None else self._host.leave(mailbox))
 
     def unsubscribe(self, number: int) -> None:
         self._host.unsubscribe(number)

@@ -476,11 +476,8 @@ class Session:
             sent = bool(number) or 0 < delivery.number <= self._doubtful
             number = number or self._next_packet()
             packet = msgspec.structs.replace(packet, packet=number, dup=sent)
-        try:
-            data = write(packet, V5 if self.link is None else self.link.version)
-        except PacketError:  # an event of a node whose type is longer than a topic can be
-            data = None
-        if self.link is None or data is None or len(data) > self._limits[1]:  # [MQTT-3.1.2-28]
+        data = self._written(packet)
+        if self.link is None or data is None:
             active.mailbox.done(delivery)
             return
         if packet.qos:
@@ -488,6 +485,18 @@ class Session:
         else:
             active.mailbox.done(delivery)
         self.link.write(data)
+
+    def _written(self, packet: Publish) -> bytes | None:
+        """The bytes of a message; None: it is too long for the client [MQTT-3.1.2-28], or its topic for any."""
+        version = V5 if self.link is None else self.link.version
+        try:
+            data = write(packet, version)
+            if len(data) > self._limits[1]:  # then without what we have added
+                user = tuple(pair for pair in packet.properties.get("user", ()) if not pair[0].startswith("roamcast-"))
+                data = write(msgspec.structs.replace(packet, properties={**packet.properties, "user": user}), version)
+        except PacketError:
+            return None
+        return data if len(data) <= self._limits[1] else None
 
     def _packet_of(self, active: _Active, said: SubscriberMessage) -> Publish | None:
         """The packet of an event; None: this subscription does not get it."""

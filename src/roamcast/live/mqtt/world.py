@@ -13,7 +13,7 @@ class Timer(Protocol):
 
 
 class World(Protocol):
-    """Everything that takes time calls back, and never before it returns to its caller's caller, the loop."""
+    """Everything that may take time calls back, at once or later."""
 
     @property
     def takes_lifetimes(self) -> bool:

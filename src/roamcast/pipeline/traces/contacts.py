@@ -8,7 +8,7 @@ The rules this file owns:
   Cells are twice as wide as the range, and a piece belongs to the cell of its middle: the pieces it can meet are in the
   same cell or in one of the eight around it, so that not all pairs need comparing.
 * Contacts of a pair that follow each other within `_SAME` are one contact, cut at the edge of a piece.
-* The join is divided into so many parts that the pieces of each fit into a small heap.
+* The join is divided into enough parts that the pieces of each fit into a small heap.
 """
 
 import math

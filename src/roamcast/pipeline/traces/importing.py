@@ -35,7 +35,7 @@ from roamcast.pipeline.schemas import spark_schema
 from roamcast.pipeline.traces import csv
 from roamcast.pipeline.traces.contacts import contacts
 from roamcast.pipeline.traces.formats import CONTACTS, CSV, POSITIONS, read_contacts, tell
-from roamcast.pipeline.traces.samples import Bounds, Read, Selection, kept, legs, metres, projected
+from roamcast.pipeline.traces.samples import Cutout, Read, Selection, kept, legs, metres, projected
 from roamcast.pipeline.traces.verdict import doubts, speeds
 from roamcast.sim.mobility.trace import (
     ABOUT_FILE,
@@ -180,7 +180,7 @@ def _positions(spark: SparkSession, source: Path, draft: Path, format: str, opti
     )
 
 
-def _nodes(samples: DataFrame) -> tuple[pa.Table, dict[str, Bounds], int]:
+def _nodes(samples: DataFrame) -> tuple[pa.Table, dict[str, Cutout], int]:
     """The nodes that are inside at some time, the bounds of all their samples by the column that is x, and their
     number: in one pass."""
     inside = samples.where("inside")
@@ -188,7 +188,7 @@ def _nodes(samples: DataFrame) -> tuple[pa.Table, dict[str, Bounds], int]:
     ends = [each(column).alias(f"{each.__name__}_{column}") for each in (F.min, F.max) for column in columns]
     found = inside.groupBy("id").agg(*ends, F.count("*").alias("samples")).toArrow()
     least, most = ({axis: each(found[f"{name}_{axis}"]).as_py() for axis in columns} for name, each in _ENDS)
-    bounds = {x: Bounds(least[x], least["y"], most[x], most["y"], least["t"], most["t"]) for x in ("x", "eastward")}
+    bounds = {x: Cutout(least[x], least["y"], most[x], most["y"], least["t"], most["t"]) for x in ("x", "eastward")}
     return _numbered(found["id"].to_pylist()), bounds, pc.sum(found["samples"]).as_py() or 0
 
 

@@ -55,7 +55,7 @@ class Selection:
     """West, south, east, north, in the file's own coordinates."""
 
 
-class Bounds(NamedTuple):
+class Cutout(NamedTuple):
     """The bounds of what is kept, in the file's own coordinates and time."""
 
     west: float
@@ -82,12 +82,12 @@ def kept(read: Read, cut: Selection) -> DataFrame:
     return rows
 
 
-def metres(around: Bounds, geographic: bool) -> tuple[float, float]:
+def metres(around: Cutout, geographic: bool) -> tuple[float, float]:
     """The length in metres of a unit of x and of y; of degrees, that at the middle of the box."""
     return metres_per_degree((around.south + around.north) / 2) if geographic else (1.0, 1.0)
 
 
-def projected(samples: DataFrame, around: Bounds, geographic: bool) -> DataFrame:
+def projected(samples: DataFrame, around: Cutout, geographic: bool) -> DataFrame:
     """Metres east and north of the box's corner, and ns since the first sample; `samples` have a column `node`."""
     east, north = metres(around, geographic)
     return samples.select(

@@ -31,7 +31,7 @@ def files_of(folder: Path) -> list[Path]:
 
 
 def first_lines(file: Path, most: int) -> list[str]:
-    """At most so many lines of a file, without blank ones and comments, as `lines` would give them."""
+    """The first lines of a file, without blank ones and comments, as `lines` would give them."""
     opened = gzip.open if file.name.endswith(".gz") else open
     with opened(file, "rt", encoding="utf-8-sig", errors="replace") as text:
         found = (line.strip() for line in text)
@@ -42,7 +42,7 @@ def parsed(text: DataFrame, parse: Callable[[str], tuple[Any, ...] | None], colu
     """What a reader of `sim.mobility` says of each line: (columns, reason, line, order); `order` is that of the file.
 
     For formats that scenarios read too, so that both take the same files: it costs Python code for each line, where the
-    formats that only an import reads are column expressions. A line of which the reader says nothing is left out.
+    formats that only an import reads are column expressions. Lines for which the reader returns nothing are left out.
     """
     numbered = text.select("line", F.monotonically_increasing_id().alias("order"))
     schema = StructType.fromDDL(f"{columns}, {REFUSED}, order long")

@@ -5,16 +5,18 @@ The rules this file owns; `docs/protocols/roam.md` explains them and shows what 
 * **Forwarding.** An event travels by broadcast, with claims: how near somebody who sent it is to each subscriber that
   wants it. A node that hears it and is nearer to some of them than claimed, by half a hop, sends it too: the more of
   them, the sooner. Copies that it hears meanwhile bring more claims, and if none is left to improve on, it is silent.
-* **Repair and carrying.** Hellos of subscribers, and of nodes with few neighbours, tell what was received. A node that
-  carries an event which a neighbour lacks sends it if the neighbour wants it; or if both have few neighbours and
-  somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that.
+* **Repair and carrying.** Hellos of subscribers, and of nodes in sparse regions, tell what was received. A node that
+  carries an event which a neighbour lacks sends it if the neighbour wants it; or if the region is sparse, links change
+  and somebody is known to want it, since either may meet a subscriber next. A copy heard meanwhile cancels that. A node
+  that was handed an event hands it on at once to neighbours that lack it.
 * **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
-  can. A node with few neighbours answers a new one with a hello.
+  can. A node in a sparse region answers a new neighbour with a hello.
 * **Counting.** Where more than 40 subscribers are known to want an event, or nobody on the way has heard of any, a node
   forwards it unless it hears three copies, as in `counter`.
 """
 
-from collections.abc import Container, Hashable, Mapping
+from collections.abc import Hashable, Mapping
+from operator import itemgetter
 from random import Random
 from typing import Final
 
@@ -25,10 +27,10 @@ from roamcast.content.subscription import Publication, Subscription
 from roamcast.protocols.api import Broker, Node, Port, Time
 from roamcast.protocols.entry import Entry
 from roamcast.protocols.messages import MAX_HOPS, Message
-from roamcast.protocols.roam.links import Links
-from roamcast.protocols.roam.messages import MAX_LISTED, Claim, Data, Hello, key_of, pack
+from roamcast.protocols.roam.links import FEW, Links
+from roamcast.protocols.roam.messages import MAX_LISTED, Data, Hello, Name, key_of, names, pack, pack_claims
 from roamcast.protocols.roam.params import Roam
-from roamcast.protocols.roam.store import Held, Store
+from roamcast.protocols.roam.store import Held, Store, lacks
 from roamcast.protocols.roam.ways import NOBODY, Ways, filter_key
 from roamcast.units import SECOND, seconds
 
@@ -40,14 +42,14 @@ HURRY: Final = SECOND // 5
 """The longest wait before a hello that cannot wait for its turn, and the shortest time between two such."""
 ANSWER: Final = SECOND // 10
 """The longest wait before an event is sent to a neighbour that lacks it."""
-FEW: Final = 6
-"""Neighbours: with fewer, a node tells what it has received, and anybody may be the one to meet a subscriber next."""
 MANY: Final = 40
 """Subscribers: an event that more want goes to everybody, and listing them would only make it longer."""
 COPIES: Final = 3
 """Heard copies, the first included, at which a node stays silent then."""
 MOST_COPIES: Final = 4
 """Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
+DENSE: Final = 10
+"""Neighbours, with which one copy less is enough."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
@@ -71,7 +73,7 @@ class RoamBroker(Broker[Roam]):
         self._filter: Filter = NOTHING
         self._wanted = NOBODY  # the key of the filter
         self._farewells = 0
-        self._interval = self._links.interval(0, False)
+        self._interval = self._links.interval(0, False, False)
         self._due = 0  # when the next hello is sent
         self._told = 0  # when the last hello was sent
 
@@ -114,22 +116,25 @@ class RoamBroker(Broker[Roam]):
                 self._when_due(now, held)
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
-        if not isinstance(message, Data | Hello):
+        hello: Hello | None
+        if isinstance(message, Data):
+            hello = message.hello
+        elif isinstance(message, Hello):
+            hello = message
+        else:
             return
         link = self._links.hear(now, sender)
         if link is None:
             link = self._links.add(now, sender)
-            if self._links.degree < FEW:
+            if self._links.sparse():
                 self._hurry(now)
         self._ways.meet(now, link.key)
-        hello: Hello | None
         if isinstance(message, Data):
             self._hear_data(now, message)
-            hello = message.hello
-        else:
-            hello = message
         if hello is not None:
             link.interval = min(hello.interval, _MAX_SPAN) * _MILLISECOND
+            link.density = hello.density
+            link.digest = None if hello.received is None else hello.digest
             self._hear_hello(now, link.key, hello)
 
     # --- Hellos -----------------------------------------------------------------------------------------------------
@@ -144,24 +149,24 @@ class RoamBroker(Broker[Roam]):
         if soon < self._due and now - self._told > HURRY:
             self._set_hello(soon)
 
-    def _hello(self, now: Time, without: Container[int] = ()) -> Hello:
-        """A hello to be sent now, without these subscribers; the next is scheduled."""
+    def _hello(self, now: Time) -> Hello:
+        """A hello to be sent now; the next is scheduled."""
         self._links.update(now)
         self._store.expire(now)
         self._ways.age(now, self._links.life)
         subscriber = self._wanted != NOBODY or self._farewells > 0
-        self._interval = min(self._links.interval(now, subscriber), 2 * self._interval)
+        self._interval = min(self._links.interval(now, subscriber, len(self._store) > 0), 2 * self._interval)
         self._told = now
         self._set_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
-        ways = self._ways.listed(now, without)
+        ways = self._ways.listed(now)
         filters = self._ways.some_filters(ways, _MAX_FILTERS)
         if subscriber:
             self._farewells = max(0, self._farewells - 1)
-            ways[self._wanted] = pack([Claim(self._key, 0)]) + ways.get(self._wanted, b"")
+            ways[self._wanted] = pack([(self._key, 0)]) + ways.get(self._wanted, b"")
             filters[self._wanted] = self._filter
-        tells = subscriber or self._links.degree < FEW
+        tells = subscriber or self._links.sparse()
         received = self._store.summary() if tells else None
-        return Hello(self._links.degree, self._interval // _MILLISECOND, ways, filters, received)
+        return Hello(round(self._links.density), self._interval // _MILLISECOND, ways, filters, received)
 
     def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
         self._ways.learn_filters(hello.filters)
@@ -172,7 +177,7 @@ class RoamBroker(Broker[Roam]):
 
     def _repair(self, now: Time, sender: int, hello: Hello) -> None:
         """Schedules what a neighbour lacks and should have."""
-        few = self._links.degree < FEW and hello.degree < FEW
+        few = self._links.sparse(hello.density) and self._links.moving(now)
         count = 0
         for held in self._store.missing(hello.digest):
             if held.due is not None or held.expires <= now:
@@ -210,17 +215,16 @@ class RoamBroker(Broker[Roam]):
         held = self._store.get(event.id)
         if held is not None:
             self.port.note("duplicate")
-            held.hear(message.claimed)
+            held.hear(now, message.nearest)
             held.copies += 1
             if held.due is not None:
                 self._reconsider(held, message)
         elif self._store.received(event.id) or not message.life:
             self.port.note("duplicate")
         else:
-            self._ways.renew(now, message.own)
             expires = now + min(message.life, _MAX_SPAN) * _MILLISECOND
             held = Held(event, min(message.hops + 1, MAX_HOPS), expires, now, round(self.rng.random() * SPREAD))
-            held.hear(message.claimed)
+            held.hear(now, message.nearest)
             self.local.deliver(event, held.hops, "roam")
             self._hold(held)
             self._consider(now, held, message)
@@ -235,21 +239,36 @@ class RoamBroker(Broker[Roam]):
             self._set_due(held, held.arrived + self._wait(held))
         else:
             self.port.decide(held.event.id, "no route")
+            if message.late and self._links.sparse() and self._links.moving(now):
+                self._pass_on(now, held)
+
+    def _pass_on(self, now: Time, held: Held) -> None:
+        """An event that was handed over goes on at once if a neighbour lacks it too."""
+        sparse, id = self._links.sparse, held.event.id
+        if any(sparse(link.density) and link.digest is not None and lacks(link.digest, id) for link in self._links):
+            held.repair = True
+            self._set_due(held, now + round(self.rng.random() * ANSWER))
 
     def _wait(self, held: Held) -> Time:
-        return 3 * held.jitter if held.counting else WAIT // len(held.gains) + held.jitter
+        if held.counting:
+            return 3 * held.jitter
+        return WAIT * min(self._links.degree, FEW) // FEW // len(held.gains) + held.jitter
 
     @property
     def _ignorant(self) -> bool:
         """Whether this node knows of no subscriber, itself included."""
         return not self._ways and self._wanted == NOBODY
 
+    @property
+    def _most_copies(self) -> int:
+        return MOST_COPIES - (self._links.degree >= DENSE)
+
     def _reconsider(self, held: Held, message: Data) -> None:
         """Somebody has sent an event that is to be sent here."""
         claims = message.nearest
         for key in [key for key, limit in held.gains.items() if claims.get(key, limit) < limit]:
             del held.gains[key]
-        enough = held.copies >= COPIES if held.counting else not held.gains or held.copies >= MOST_COPIES
+        enough = held.copies >= COPIES if held.counting else not held.gains or held.copies >= self._most_copies
         if not (held.repair or enough):
             held.due = held.arrived + self._wait(held)
         else:
@@ -271,18 +290,21 @@ class RoamBroker(Broker[Roam]):
             self._send(now, held)
 
     def _send(self, now: Time, held: Held) -> None:
-        if held.repair:
+        late, held.due, held.repair = held.repair, None, False
+        if late:
             self.port.note("repair")
-        held.due, held.repair = None, False
-        if self.local.matches(held.event):
-            held.hear([Claim(self._key, 0)])
-        claims = [] if held.counting else self._ways.claims(now, held.event, held.claims)[:MAX_LISTED]
-        held.hear(claims)
-        hello = None
-        if self._due - now < self._interval // 2:
-            hello = self._hello(now, {claim.key for claim in claims if claim.own})
+        claims: dict[Name, float] = {}
+        if not held.counting:
+            claims = self._ways.outdated(now - held.heard, held.claims)
+            claims |= self._ways.nearer(now, held.event, claims)
+            if self.local.matches(held.event):
+                claims[names([self._key], held.event.id)[0]] = 0.0
+            if len(claims) > MAX_LISTED:
+                claims = dict(sorted(claims.items(), key=itemgetter(1))[:MAX_LISTED])
+        held.hear(now, claims)
+        hello = self._hello(now) if self._due - now < self._interval // 2 else None
         life = max(1, (held.expires - now) // _MILLISECOND)
-        self.port.broadcast(Data(held.event, held.hops, life, pack(claims), hello))
+        self.port.broadcast(Data(held.event, held.hops, life, late, pack_claims(claims), hello))
 
     def tables(self) -> dict[str, int]:
         return {

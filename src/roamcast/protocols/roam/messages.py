@@ -1,19 +1,20 @@
 """The messages: a hello says who and what is near, data carries an event with the claims of its sender.
 
-Subscribers are named by a key of 16 bits, and distances are in eighths of a hop, so that a subscriber takes three bytes
-of a frame. Two subscribers with the same key are taken for one: the nearer one gets what both want, the other depends
-on repair. Lives and intervals are in milliseconds from the moment of sending, since clocks differ.
+In hellos a subscriber is named by a key of 16 bits, and its distance is in eighths of a hop: three bytes. An event's
+claims take two: five bits of distance, and a name of 11 bits, made of the key and the event's number. Two subscribers
+may have the same name, and the farther one depends on repair then; but with the next event they have others. Lives and
+intervals are in milliseconds from the moment of sending, since clocks differ.
 """
 
 import struct
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from functools import cached_property
-from typing import Annotated, ClassVar, Final, NamedTuple
+from typing import Annotated, ClassVar, Final
 
 import msgspec
 from msgspec import Meta
 
-from roamcast.content.event import Event
+from roamcast.content.event import Event, EventId
 from roamcast.content.filter import Filter
 from roamcast.protocols.messages import MAX_HOPS, Message, Role
 
@@ -25,12 +26,17 @@ MAX_BEHIND: Final = 256
 """A digest says which of so many serials of a publisher were received; what is older counts as received."""
 FARTHEST: Final = 15.0
 """The longest distance that is told, in hops."""
+LEVELS: Final = (*(n / 4 for n in range(16)), *(n / 2 for n in range(8, 16)), *(float(n) for n in range(8, 16)))
+"""The distances that a claim can tell: the nearer, the more exactly."""
+_LEVEL: Final = [min((abs(level - step / 4), code) for code, level in enumerate(LEVELS))[1] for step in range(61)]
+"""The nearest of them, by quarters of a hop."""
 _STEPS: Final = 8
-_OWN: Final = 128
 _ENTRY: Final = struct.Struct(">HB")
 
 Key = int
-"""A subscriber's name on the air."""
+"""A subscriber's name in hellos."""
+Name = int
+"""A subscriber's name in the claims of an event."""
 Number = Annotated[int, Meta(ge=0)]
 Digest = dict[int, tuple[int, int]]
 """By publisher: the highest serial received, and a mask whose bit n stands for the n-th serial below it."""
@@ -40,27 +46,30 @@ def key_of(node: int) -> Key:
     return (node * 0x9E3779B1 >> 8) & 0xFFFF
 
 
-class Claim(NamedTuple):
-    """A distance to a subscriber, in hops."""
-
-    key: Key
-    distance: float
-    own: bool = True
-    """Whether it is the sender's own distance, or a shorter one of somebody who sent the event before."""
+def names(keys: Iterable[Key], event: EventId) -> list[Name]:
+    """The names of subscribers in the claims of an event."""
+    salt = event * 0x9E3779B97F4A7C15 >> 40 & 0xFFFF
+    return [(key ^ salt) * 0x9E35 >> 5 & 0x7FF for key in keys]
 
 
-def pack(claims: Iterable[Claim]) -> bytes:
-    return b"".join(
-        [
-            _ENTRY.pack(key, min(max(0, round(distance * _STEPS)), _OWN - 1) | (_OWN if own else 0))
-            for key, distance, own in claims
-        ]
-    )
+def pack(distances: Iterable[tuple[Key, float]]) -> bytes:
+    """Distances as a hello has them."""
+    return b"".join([_ENTRY.pack(key, min(max(0, round(distance * _STEPS)), 255)) for key, distance in distances])
 
 
-def unpack(entries: bytes) -> list[Claim]:
+def unpack(entries: bytes) -> list[tuple[Key, float]]:
     whole = len(entries) // _ENTRY.size * _ENTRY.size
-    return [Claim(key, (code & _OWN - 1) / _STEPS, code >= _OWN) for key, code in _ENTRY.iter_unpack(entries[:whole])]
+    return [(key, steps / _STEPS) for key, steps in _ENTRY.iter_unpack(entries[:whole])]
+
+
+def pack_claims(claims: Mapping[Name, float]) -> bytes:
+    codes = [name << 5 | _LEVEL[min(max(0, round(4 * distance)), 60)] for name, distance in claims.items()]
+    return struct.pack(f">{len(codes)}H", *codes)
+
+
+def unpack_claims(entries: bytes) -> list[tuple[Name, float]]:
+    codes = struct.unpack_from(f">{len(entries) // 2}H", entries)
+    return [(code >> 5, LEVELS[code & 31]) for code in codes]
 
 
 Entries = Annotated[bytes, Meta(max_length=MAX_LISTED * _ENTRY.size)]
@@ -82,8 +91,8 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     role: ClassVar[Role] = "beacon"
     longest: ClassVar[int | None] = 2**16  # five filters and full lists have a sixth of that
 
-    degree: Number
-    """How many neighbours it has."""
+    density: Number
+    """The mean number of neighbours that nodes have around it."""
     interval: Number
     """Until its next hello, ms."""
     ways: Annotated[dict[int, Entries], Meta(max_length=MAX_LISTED)]
@@ -96,7 +105,7 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     # What follows is worked out once for all receivers that share the object.
 
     @cached_property
-    def distances(self) -> list[tuple[int, list[Claim]]]:
+    def distances(self) -> list[tuple[int, list[tuple[Key, float]]]]:
         return [(filter, unpack(entries)) for filter, entries in self.ways.items()]
 
     @cached_property
@@ -114,19 +123,12 @@ class Data(Message, frozen=True, tag="roam", dict=True):
     """How many times it was transmitted before, 0 from its publisher."""
     life: Number
     """How long it may still be delivered, ms."""
-    claims: Entries
+    late: bool
+    """Whether it is handed to a neighbour that lacks it, after its first spreading."""
+    claims: Annotated[bytes, Meta(max_length=MAX_LISTED * 2)]
     hello: Hello | None = None
 
     @cached_property
-    def claimed(self) -> list[Claim]:
-        return unpack(self.claims)
-
-    @cached_property
-    def nearest(self) -> dict[Key, float]:
+    def nearest(self) -> dict[Name, float]:
         """The shortest distance to each subscriber."""
-        return {key: distance for key, distance, _ in self.claimed}
-
-    @cached_property
-    def own(self) -> list[Claim]:
-        """The distances of the sender itself."""
-        return [claim for claim in self.claimed if claim.own]
+        return dict(unpack_claims(self.claims))

@@ -14,13 +14,12 @@ from roamcast.bounded import put
 from roamcast.content.event import Event, EventId
 from roamcast.errors import ContentError
 from roamcast.protocols.api import Port
-from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Claim, Digest, Key, Received
+from roamcast.protocols.roam.messages import MAX_BEHIND, MAX_PUBLISHERS, Digest, Name, Received
 from roamcast.units import SECOND
 
 _KEPT: Final = "carried/"
 _MARGIN: Final = 10 * SECOND
 _UNMERGED: Final = 8
-_MAX_CLAIMS: Final = 1024
 
 
 class _Record(msgspec.Struct, frozen=True, array_like=True):
@@ -46,7 +45,7 @@ class Held:
     """A random part of the wait before it is forwarded."""
     due: int | None = None
     """When it will be sent, unless somebody else makes that needless."""
-    gains: dict[Key, float] = field(default_factory=dict)
+    gains: dict[Name, float] = field(default_factory=dict)
     """For which subscribers that is: a claim below this distance takes one away."""
     copies: int = 1
     """How often it was heard."""
@@ -54,23 +53,26 @@ class Held:
     """Whether it is forwarded unless enough copies are heard, whoever wants it."""
     repair: bool = False
     """Whether that is for a neighbour that lacks it."""
-    _claims: dict[Key, float] = field(default_factory=dict)
-    _heard: list[list[Claim]] = field(default_factory=list)  # copies' claims that are not merged yet
+    _claims: dict[Name, float] = field(default_factory=dict)
+    _heard: list[Mapping[Name, float]] = field(default_factory=list)  # copies' claims that are not merged yet
+    heard: int = 0
+    """When the last copy was heard or sent."""
 
-    def hear(self, claims: list[Claim]) -> None:
+    def hear(self, now: int, claims: Mapping[Name, float]) -> None:
         """Notes the claims of a copy. Most are never looked at, so they are merged when somebody asks."""
+        self.heard = now
         self._heard.append(claims)
         if len(self._heard) >= _UNMERGED:
             _ = self.claims
 
     @property
-    def claims(self) -> dict[Key, float]:
+    def claims(self) -> dict[Name, float]:
         """The shortest distance to each subscriber that a sender of the event has claimed."""
         claims = self._claims
         for heard in self._heard:
-            for key, distance, _ in heard:
-                if distance < claims.get(key, 1e9) and (key in claims or len(claims) < _MAX_CLAIMS):
-                    claims[key] = distance
+            for name, distance in heard.items():
+                if distance < claims.get(name, 1e9):
+                    claims[name] = distance
         self._heard.clear()
         return claims
 
@@ -188,6 +190,15 @@ class Store:
     @property
     def remembered(self) -> int:
         return len(self._received)
+
+
+def lacks(digest: Digest, id: EventId) -> bool:
+    """Whether a neighbour with this digest has not received an event."""
+    publisher, serial = id >> 32, id & 0xFFFFFFFF
+    if publisher not in digest:
+        return len(digest) < MAX_PUBLISHERS
+    top, mask = digest[publisher]
+    return serial > top or (top - serial < MAX_BEHIND and not mask >> top - serial & 1)
 
 
 def _shifted(mask: int, ahead: int) -> int:

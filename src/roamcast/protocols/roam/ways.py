@@ -6,7 +6,7 @@ recent one, nodes that repeat each other's distances do not keep them alive, and
 """
 
 import zlib
-from collections.abc import Container, Iterable, Mapping
+from collections.abc import Iterable, Mapping
 from typing import Final
 
 import msgspec
@@ -15,7 +15,7 @@ from roamcast.bounded import put
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
 from roamcast.protocols.interests import Interests
-from roamcast.protocols.roam.messages import FARTHEST, MAX_LISTED, Claim, Key, pack
+from roamcast.protocols.roam.messages import FARTHEST, MAX_LISTED, Key, Name, names, pack
 from roamcast.units import SECOND
 
 NOBODY: Final = 0
@@ -45,27 +45,19 @@ class Ways:
         self._own = key
         self._turn = 0
 
-    def learn(self, now: int, claims: Iterable[Claim], filter: int) -> None:
+    def learn(self, now: int, distances: Iterable[tuple[Key, float]], filter: int) -> None:
         """A neighbour has told how far it is from subscribers that want this filter."""
         base = 1 - now * self._growth
-        distances = self._distances
-        for key, distance, _ in claims:
-            known = distances.get(key)
+        mine = self._distances
+        get = mine.get
+        for key, distance in distances:
+            value, known = distance + base, get(key)
             if known is None:
-                self._add(key, distance + base, filter)
-            elif distance + base <= known:
-                distances[key] = distance + base
+                self._add(key, value, filter)
+            elif value <= known:
+                mine[key] = value
                 if self._wanted[key] != filter:
                     self._want(key, filter)
-
-    def renew(self, now: int, claims: Iterable[Claim]) -> None:
-        """A neighbour has told how far it is from subscribers, but not what they want: only known ones count."""
-        base = 1 - now * self._growth
-        distances = self._distances
-        for key, distance, _ in claims:
-            known = distances.get(key)
-            if known is not None and distance + base < known:
-                distances[key] = distance + base
 
     def meet(self, now: int, key: Key) -> None:
         """A neighbour was heard, perhaps a subscriber."""
@@ -112,40 +104,48 @@ class Ways:
         for key in [key for key, value in self._distances.items() if value > limit]:
             self._remove(key)
 
-    def gains(self, now: int, wanting: list[Key], claims: Mapping[Key, float]) -> dict[Key, float]:
+    def gains(self, now: int, wanting: Mapping[Key, Name], claims: Mapping[Name, float]) -> dict[Name, float]:
         """Those of the subscribers that are nearer than claimed, by a margin; with the limit below which they are not.
 
         For few subscribers there are few paths, which may break: even nodes that are a little farther go on then.
         """
         offset = now * self._growth + (GAIN if len(wanting) > RARE else -GAIN)
-        distances = self._distances
-        return {key: limit for key in wanting if (limit := distances[key] + offset) <= claims.get(key, _UNCLAIMED)}
+        distances, claimed = self._distances, claims.get
+        return {
+            name: limit
+            for key, name in wanting.items()
+            if (limit := distances[key] + offset) <= claimed(name, _UNCLAIMED)
+        }
 
-    def wanting(self, event: Event) -> list[Key]:
-        """The subscribers that want an event."""
-        return self._interests.match(event)
+    def wanting(self, event: Event) -> dict[Key, Name]:
+        """The subscribers that want an event, with their names in its claims."""
+        keys = self._interests.match(event)
+        return dict(zip(keys, names(keys, event.id), strict=True))
 
     def wants(self, key: Key, event: Event) -> bool:
         """Whether this subscriber wants an event."""
         filter = self._wanted.get(key, NOBODY)
         return filter != NOBODY and self._filters.get(filter, EVERYTHING).matches(event)
 
-    def claims(self, now: int, event: Event, made: Mapping[Key, float]) -> list[Claim]:
-        """The claims to send with an event: the node's own where it is nearer than claimed, and the others."""
+    def nearer(self, now: int, event: Event, claims: Mapping[Name, float]) -> dict[Name, float]:
+        """The distances to those who want an event, where they are at least as near as claimed."""
         offset = now * self._growth
-        near = {key: self._distances[key] + offset for key in self._interests.match(event)}
-        own = [Claim(key, distance) for key, distance in near.items() if distance <= made.get(key, _UNCLAIMED)]
-        known = {claim.key for claim in own}
-        return own + [Claim(key, distance, False) for key, distance in made.items() if key not in known]
+        near = {name: self._distances[key] + offset for key, name in self.wanting(event).items()}
+        return {name: distance for name, distance in near.items() if distance <= claims.get(name, _UNCLAIMED)}
 
-    def listed(self, now: int, without: Container[Key]) -> dict[int, bytes]:
+    def outdated(self, since: int, claims: Mapping[Name, float]) -> dict[Name, float]:
+        """Claims that were made so many nanoseconds ago."""
+        grown = since * self._growth
+        return {name: distance + grown for name, distance in claims.items() if distance + grown < FARTHEST}
+
+    def listed(self, now: int) -> dict[int, bytes]:
         """The nearest subscribers by filter, as a hello has them."""
         offset = now * self._growth
-        nearest = sorted([(value + offset, key) for key, value in self._distances.items() if key not in without])
-        found: dict[int, list[Claim]] = {}
+        nearest = sorted([(value + offset, key) for key, value in self._distances.items()])
+        found: dict[int, list[tuple[Key, float]]] = {}
         for distance, key in nearest[: MAX_LISTED - 1]:
-            found.setdefault(self._wanted[key], []).append(Claim(key, distance))
-        return {filter: pack(claims) for filter, claims in found.items()}
+            found.setdefault(self._wanted[key], []).append((key, distance))
+        return {filter: pack(near) for filter, near in found.items()}
 
     def some_filters(self, keys: Iterable[int], count: int) -> dict[int, Filter]:
         """Some of the filters with these keys, others each time."""

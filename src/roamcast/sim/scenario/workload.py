@@ -40,7 +40,7 @@ class _WorkloadTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_f
 
 
 class _NodeGroup(_WorkloadTable, frozen=True, kw_only=True):
-    """Nodes that do the same: so many of them, drawn from the seed, or those named."""
+    """Nodes that do the same: a number of them, drawn from the seed, or those named."""
 
     count: Annotated[int | None, Meta(description="how many nodes, drawn from the seed")] = None
     nodes: Annotated[tuple[int, ...] | None, Meta(description="which nodes, instead of a count")] = None
