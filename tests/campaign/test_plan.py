@@ -3,6 +3,7 @@
 import json
 import subprocess
 import sys
+import tomllib
 from pathlib import Path
 from typing import Any
 
@@ -319,9 +320,9 @@ def test_every_default_is_explained() -> None:
     general = CliRunner().invoke(main, ["campaign", "--explain"]).output
     assert "seeds: whole number, or list of (whole number); default 10" in general
     full = CliRunner().invoke(main, ["campaign", str(EXAMPLE), "--explain"]).output
-    assert "ranges, gossip 0.6, range 80\n" in full
-    assert "    mac.retries = 7\n" in full
-    assert "    protocol.parameters.p = 0.6\n" in full
+    assert "# ranges: flooding at range 80, with all defaults.\n" in full
+    assert '#   variant gossip 0.6: protocol.name = "gossip", protocol.parameters.p = 0.6\n' in full
+    assert tomllib.loads(full)["mac"]["retries"] == 7
 
 
 # --- Identity -------------------------------------------------------------------------------------------------------

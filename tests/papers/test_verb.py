@@ -64,8 +64,8 @@ def test_the_plan_and_the_scenarios_are_printed() -> None:
     planned = roamcast("papers", "hint", "--quick", "--plan").stdout
     assert "\n312 runs planned, 297 of them distinct, 297 to do\n" in planned
     explained = roamcast("papers", "hint", "--explain").stdout
-    assert "hint-7, hint, all beacon, credits 0\n" in explained
-    assert '    protocol.parameters.beaconing = "all"\n' in explained
+    assert "# hint-7: hint at credits 0, with all defaults.\n" in explained
+    assert '#   variant hint, all beacon: protocol.parameters.beaconing = "all"\n' in explained
     assert list(Path().iterdir()) == []
 
 
