@@ -137,8 +137,9 @@ def test_over_tls_with_a_token_and_not_otherwise(tmp_path: Path, tls: dict[str, 
             async with strict as client:
                 with pytest.raises(ClientError, match="shows a certificate that is not trusted"):
                     await client.status()
-            assert node.gate is not None
-            assert node.gate.counters["no TLS"] == 2
+            gate = node.gate
+            assert gate is not None
+            await until(lambda: gate.counters["no TLS"] == 2)
             await until(lambda: not node.gate.waiting)  # type: ignore[union-attr]
 
     run(test)

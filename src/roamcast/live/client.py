@@ -18,9 +18,8 @@ import ssl
 from collections.abc import AsyncIterator, Callable, Iterator, Mapping, Sequence
 from pathlib import Path
 from types import TracebackType
-from typing import Any, Final, Self
+from typing import TYPE_CHECKING, Any, Final, Self
 
-import aiohttp
 import msgspec
 
 from roamcast.content.context.expression import Context
@@ -51,7 +50,11 @@ from roamcast.live.places import (
     read_token,
 )
 from roamcast.live.publisher import LONGEST, Publisher
+from roamcast.live.request import request
 from roamcast.live.senses import as_attributes, as_place
+
+if TYPE_CHECKING:
+    from roamcast.live.websockets import WebSocket, WebSockets
 
 _NORMAL: Final = 1000
 _GOING_AWAY: Final = 1001
@@ -130,7 +133,7 @@ class Events:
         self._client = client
         self._request = request
         self._on_missed = on_missed
-        self._socket: aiohttp.ClientWebSocketResponse | None = None
+        self._socket: WebSocket | None = None
         self.subscription: int | None = None
         """Its id, once it is in force."""
         self.missed = 0
@@ -150,9 +153,9 @@ class Events:
             return self
         self._socket = await self._client._websocket("/subscribe", 2 * MAX_REQUEST)
         try:
-            await self._socket.send_bytes(encode(self._request, MSGPACK))
+            await self._socket.send(encode(self._request, MSGPACK))
             message = await self._next()
-        except (aiohttp.ClientError, OSError):
+        except OSError:
             message = None
         except BaseException:
             await self.close()
@@ -170,11 +173,11 @@ class Events:
 
     async def _next(self) -> SubscriberMessage | None:
         assert self._socket is not None
-        frame = await self._socket.receive()
-        if frame.type is not aiohttp.WSMsgType.BINARY:
+        received = await self._socket.receive()
+        if received is None:
             return None
         with _only_client_errors():
-            message = decode(frame.data, SubscriberMessage, MSGPACK)
+            message = decode(received, SubscriberMessage, MSGPACK)
         if message.error is not None:
             raise ClientError(message.error)
         return message
@@ -239,9 +242,8 @@ class Client:
                 token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
         self._tls = self._trusted(tls_cert or os.environ.get(CERTIFICATE_VARIABLE))
-        scheme = "http" if self._tls is None else "https"
-        self._base = "http://localhost" if self._address.path else f"{scheme}://{self._address}"
-        self._session: aiohttp.ClientSession | None = None
+        self._entered = False
+        self._websockets: WebSockets | None = None
         self._open: list[Events] = []
         self._published = False
         self._publisher = Publisher(
@@ -251,27 +253,22 @@ class Client:
         )
 
     async def __aenter__(self) -> Self:
-        connector: aiohttp.BaseConnector
-        if self._address.path:
-            connector = aiohttp.UnixConnector(self._address.path)
-        else:
-            connector = aiohttp.TCPConnector(limit=0, ssl=self._tls or True)
-        # `trust_env` stays off: no proxy belongs between a node and its applications.
-        self._session = aiohttp.ClientSession(connector=connector, headers=self._headers)
+        self._entered = True
         return self
 
     async def __aexit__(
         self, kind: type[BaseException] | None, problem: BaseException | None, trace: TracebackType | None
     ) -> None:
         for events in self._open:
-            with contextlib.suppress(aiohttp.ClientError, OSError):
+            with contextlib.suppress(OSError):
                 await events.close()
         self._open.clear()
-        with contextlib.suppress(aiohttp.ClientError, OSError):
+        with contextlib.suppress(OSError):
             await self._publisher.close()
-        if self._session is not None:
-            await self._session.close()
-            self._session = None
+        if self._websockets is not None:
+            await self._websockets.close()
+            self._websockets = None
+        self._entered = False
 
     # --- Requests ---------------------------------------------------------------------------------------------------
 
@@ -390,47 +387,51 @@ class Client:
                 f"{certificate}: cannot be used as a certificate: {problem.strerror or problem}"
             ) from None
 
-    def _connected(self) -> aiohttp.ClientSession:
-        if self._session is None:
+    def _check_entered(self) -> None:
+        if not self._entered:
             raise ClientError("a client is used within 'async with Client() as client'")
-        return self._session
 
     async def _request(self, method: str, path: str, body: bytes | None = None, kind: str | None = None) -> bytes:
-        headers = {"Content-Type": kind} if kind is not None else {}
-        timeout = aiohttp.ClientTimeout(total=_PATIENCE)
+        self._check_entered()
+        headers = self._headers | ({"Content-Type": kind} if kind is not None else {})
         try:
-            async with self._connected().request(
-                method, self._base + path, data=body, headers=headers, timeout=timeout
-            ) as answer:
-                content = await answer.read()
-                if answer.status < 300:
-                    return content
+            async with asyncio.timeout(_PATIENCE):
+                status, content = await asyncio.to_thread(
+                    request, self._address, self._tls, method, path, body, headers, _PATIENCE
+                )
         except TimeoutError:
             raise self._silent() from None
-        except (aiohttp.ClientError, OSError) as problem:
+        except OSError as problem:
             raise self._unreachable(problem) from None
+        if status < 300:
+            return content
         try:
             raise ClientError(str(msgspec.json.decode(content)["error"]))
         except (msgspec.MsgspecError, KeyError, TypeError):
-            raise ClientError(f"{self._address} answered {answer.status}: is it a node?") from None
+            raise ClientError(f"{self._address} answered {status}: is it a node?") from None
 
     def _silent(self) -> ClientError:
         return Unreachable(f"the node at {self._address} did not answer for {_PATIENCE:g} s")
 
-    async def _websocket(self, path: str, longest: int) -> aiohttp.ClientWebSocketResponse:
+    async def _websocket(self, path: str, longest: int) -> "WebSocket":
+        from roamcast.live.websockets import Refused, WebSockets  # noqa: PLC0415  # see there
+
+        self._check_entered()
+        if self._websockets is None:
+            self._websockets = WebSockets(self._address, self._tls, self._headers)
         # On one machine the system tells when the other end is gone; a node that is stopped for a while is not.
         heartbeat = None if self._address.local else _HEARTBEAT
         try:
-            return await self._connected().ws_connect(self._base + path, max_msg_size=longest, heartbeat=heartbeat)
-        except aiohttp.WSServerHandshakeError as problem:
-            words = "a token is needed, or another one" if problem.status == 401 else f"it answered {problem.status}"
+            return await self._websockets.open(path, longest, heartbeat)
+        except Refused as refusal:
+            words = "a token is needed, or another one" if refusal.status == 401 else f"it answered {refusal.status}"
             raise ClientError(f"the node at {self._address} refuses: {words}") from None
-        except (aiohttp.ClientError, OSError) as problem:
+        except OSError as problem:
             raise self._unreachable(problem) from None
 
-    def _unreachable(self, problem: Exception) -> ClientError:
-        reason = getattr(problem, "strerror", None) or problem
-        if isinstance(problem, aiohttp.ClientConnectorCertificateError):
+    def _unreachable(self, problem: OSError) -> ClientError:
+        reason = problem.strerror or problem
+        if isinstance(problem, ssl.SSLCertVerificationError):
             return ClientError(
                 f"the node at {self._address} shows a certificate that is not trusted ({reason}): name the right one "
                 f"with --tls-cert or {CERTIFICATE_VARIABLE}"

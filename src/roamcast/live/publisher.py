@@ -4,18 +4,18 @@ import asyncio
 import struct
 from collections import deque
 from collections.abc import Awaitable, Callable
-from typing import Final
-
-import aiohttp
+from typing import TYPE_CHECKING, Final
 
 from roamcast.live.control_messages import MAX_REQUEST, MSGPACK, Published, decode
+
+if TYPE_CHECKING:
+    from roamcast.live.websockets import WebSocket
 
 MOST: Final = 1000
 """Publications in one message."""
 LONGEST: Final = MAX_REQUEST - 16
 """Bytes of the longest publication that fits into a message."""
 
-Socket = aiohttp.ClientWebSocketResponse
 Answer = asyncio.Future[int]
 
 
@@ -24,7 +24,7 @@ class Publisher:
 
     def __init__(
         self,
-        connect: Callable[[], Awaitable[Socket]],
+        connect: Callable[[], Awaitable["WebSocket"]],
         refused: Callable[[str], Exception],
         lost: Callable[[], Exception],
     ) -> None:
@@ -32,7 +32,7 @@ class Publisher:
         self._connect = connect
         self._refused = refused
         self._lost = lost
-        self._socket: Socket | None = None
+        self._socket: WebSocket | None = None
         self._opening = asyncio.Lock()
         self._unsent: deque[tuple[bytes, Answer]] = deque()
         self._unanswered: deque[Answer] = deque()
@@ -66,8 +66,8 @@ class Publisher:
         try:
             while self._unsent:
                 assert self._socket is not None
-                await self._socket.send_bytes(self._message())
-        except (aiohttp.ClientError, OSError):
+                await self._socket.send(self._message())
+        except OSError:
             self._fail()
         finally:
             self._sending = None
@@ -83,10 +83,10 @@ class Publisher:
             self._unanswered.append(answer)
         return struct.pack(">BH", 0xDC, len(bodies)) + b"".join(bodies)
 
-    async def _read_all(self, socket: Socket) -> None:
+    async def _read_all(self, socket: "WebSocket") -> None:
         try:
-            while (message := await socket.receive()).type is aiohttp.WSMsgType.BINARY:
-                for published in decode(message.data, list[Published], MSGPACK):
+            while (message := await socket.receive()) is not None:
+                for published in decode(message, list[Published], MSGPACK):
                     self._tell(self._unanswered.popleft(), published)
         finally:
             self._fail()

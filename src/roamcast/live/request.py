@@ -1,0 +1,45 @@
+"""One HTTP request to a node's API, by the standard library, which takes a tenth of aiohttp's time to load."""
+
+import http.client
+import socket
+import ssl
+
+from roamcast.live.places import Address
+
+
+class _UnixConnection(http.client.HTTPConnection):
+    def __init__(self, path: str, timeout: float) -> None:
+        super().__init__("localhost", timeout=timeout)
+        self._path = path
+
+    def connect(self) -> None:
+        self.sock = socket.socket(socket.AF_UNIX)
+        self.sock.settimeout(self.timeout)
+        self.sock.connect(self._path)
+
+
+def request(
+    address: Address,
+    tls: ssl.SSLContext | None,
+    method: str,
+    path: str,
+    body: bytes | None,
+    headers: dict[str, str],
+    timeout: float,
+) -> tuple[int, bytes]:
+    """The status and the content of the answer. Raises `OSError`."""
+    connection: http.client.HTTPConnection
+    if address.path:
+        connection = _UnixConnection(address.path, timeout)
+    elif tls is None:
+        connection = http.client.HTTPConnection(address.host, address.port, timeout=timeout)
+    else:
+        connection = http.client.HTTPSConnection(address.host, address.port, timeout=timeout, context=tls)
+    try:
+        connection.request(method, path, body, headers)
+        answer = connection.getresponse()
+        return answer.status, answer.read()
+    except http.client.HTTPException as problem:
+        raise ConnectionError(str(problem) or "it does not speak HTTP") from problem
+    finally:
+        connection.close()
