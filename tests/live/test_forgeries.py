@@ -22,6 +22,7 @@ from roamcast.live.client import Client, Events
 from roamcast.live.identity import Identity
 from roamcast.live.node import Node
 from roamcast.live.signatures import Signatures
+from roamcast.protocols.catalogue import CATALOGUE
 from roamcast.protocols.opportunistic.documents import Document
 from roamcast.protocols.opportunistic.messages import Header, Piece
 
@@ -35,7 +36,9 @@ PROTOCOLS = {
     "odmrp": (),
     "context": ("interval=0.2",),
     "opportunistic": ("interval=0.2", "patience=0.1"),
+    "roam": (),
 }
+assert PROTOCOLS.keys() == CATALOGUE.keys()
 TRUE, FALSE = b"true", b"false"
 VICTIM, ATTACKER = 2, 3
 

@@ -34,7 +34,6 @@ from roamcast.live.control_messages import (
 from roamcast.live.gate import Gate
 from roamcast.live.host import Busy, Host
 from roamcast.live.listeners import PATIENCE, Listeners
-from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition
 from roamcast.live.openapi import OPERATIONS, Open, Session, description
 from roamcast.live.places import Address
 from roamcast.live.publishing import PublishingStream
@@ -182,6 +181,8 @@ class Control:
         return _answer({"healthy": True, "other_protocols": self._node.other_protocols()})
 
     async def _metrics(self, request: web.Request) -> web.Response:
+        # Most nodes are never asked for them, and their library takes memory.
+        from roamcast.live.metrics import CONTENT_TYPE_LATEST, exposition  # noqa: PLC0415
 
         return web.Response(
             body=exposition(self._node.status()), headers={"Content-Type": CONTENT_TYPE_LATEST} | _HEADERS

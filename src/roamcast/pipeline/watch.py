@@ -148,13 +148,8 @@ def _idle(query: Any) -> bool:  # noqa: ANN401  # Spark's query
 
 def keep(state: Path, tables: Mapping[str, pa.Table]) -> None:
     """Replaces the state as a whole: one file, with every table in it."""
-    contents = []
-    for rows in tables.values():
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_table(rows)
-        contents.append(sink.getvalue().to_pybytes())
-    whole = pa.table({"table": pa.array(tables, pa.string()), "content": pa.array(contents, pa.large_binary())})
+    contents = pa.array(map(encoded, tables.values()), pa.large_binary())
+    whole = pa.table({"table": pa.array(tables, pa.string()), "content": contents})
     draft = state / ".known.new"
     pq.write_table(whole, draft, compression="zstd")
     draft.replace(state / "known.parquet")
@@ -164,7 +159,20 @@ def read_kept(state: Path) -> Tables:
     if not (state / "known.parquet").is_file():
         return {}
     whole = pq.read_table(state / "known.parquet", partitioning=None).to_pylist()
-    return {row["table"]: pa.ipc.open_stream(row["content"]).read_all() for row in whole}
+    return {row["table"]: decoded(row["content"]) for row in whole}
+
+
+def encoded(rows: pa.Table) -> bytes:
+    """A table as one value, whatever its columns."""
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, rows.schema) as stream:
+        stream.write_table(rows)
+    content: bytes = sink.getvalue().to_pybytes()
+    return content
+
+
+def decoded(content: bytes) -> pa.Table:
+    return pa.ipc.open_stream(content).read_all()
 
 
 @contextlib.contextmanager

@@ -30,7 +30,7 @@ from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.live.parts import EPOCH, NAME
 from roamcast.pipeline.spread import slots, spread
-from roamcast.pipeline.watch import File, Snapshot, Tables
+from roamcast.pipeline.watch import File, Snapshot, Tables, decoded, encoded
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.units import SECOND
 
@@ -87,7 +87,7 @@ class LiveWatched:
         rows: dict[str, list[pa.Table]] = {table: [known[table]] if table in known else [] for table in _KEPT}
         trees = known.get("tree", _TREE.empty_table()).to_pylist()
         for one in self._parts(spark, paths).to_pylist():
-            part = pa.ipc.open_stream(one["content"]).read_all()
+            part = decoded(one["content"])
             if one["table"] in _KEPT:
                 rows[one["table"]].append(part)
             _note(nodes[one["folder"]], one["table"], part)
@@ -231,14 +231,9 @@ def _read_all(work: pa.Table) -> pa.Table:
         assert named is not None
         try:
             rows = _on_one_clock(pq.read_table(path, partitioning=None), named["table"])
-        except FileNotFoundError:  # merged meanwhile: its rows come with the merged part
-            continue
-        except (OSError, pa.ArrowException):  # damaged: the node's log says so
-            continue
-        sink = pa.BufferOutputStream()
-        with pa.ipc.new_stream(sink, rows.schema) as stream:
-            stream.write_table(rows)
-        found.append({"folder": str(path.parent), "table": named["table"], "content": sink.getvalue().to_pybytes()})
+        except (OSError, pa.ArrowException):
+            continue  # merged meanwhile, and its rows come with the merged part; or damaged, as its node has logged
+        found.append({"folder": str(path.parent), "table": named["table"], "content": encoded(rows)})
     return pa.Table.from_pylist(found, _PARTS)
 
 

@@ -13,14 +13,12 @@ happens, and it answers by calling its *port*. The laws:
    and `receive` must not raise whatever it gets. Tables that others can fill are bounded.
 7. **A bulk is its pieces.** A host may call `receive` for each piece that arrived, in order, or `receive_bulk` once for
    all of them; both mean the same.
-8. **A broadcast is its receptions.** A host of several brokers may call `receive` for each that hears it, or
-   `receive_everywhere` once; both mean the same. So with `receive_bulk` and `receive_bulk_everywhere`.
 """
 
 import abc
 import random
-from collections.abc import Hashable, Iterable, Mapping
-from typing import Annotated, Generic, Literal, Protocol, Self, TypeVar
+from collections.abc import Hashable, Mapping
+from typing import Annotated, Generic, Literal, Protocol, TypeVar
 
 import msgspec
 from msgspec import Meta
@@ -180,20 +178,6 @@ class Broker(abc.ABC, Generic[P]):
         for number in range(len(bulk)):
             if received >> number & 1:
                 self.receive(now, sender, bulk[number])
-
-    @classmethod
-    def receive_everywhere(cls, now: Time, sender: Node, message: Message, brokers: Iterable[Self]) -> None:
-        """A broadcast has arrived at these brokers, in this order."""
-        for broker in brokers:
-            broker.receive(now, sender, message)
-
-    @classmethod
-    def receive_bulk_everywhere(
-        cls, now: Time, sender: Node, bulk: Bulk, receptions: Iterable[tuple[Self, int]]
-    ) -> None:
-        """Pieces of a bulk have arrived at some brokers: each with its pieces, in this order."""
-        for broker, received in receptions:
-            broker.receive_bulk(now, sender, bulk, received)
 
     def left(self, now: Time, message: Message | Bulk) -> None:
         """The last frame of a bulk, or of a broadcast message that is `tracked`, has been sent."""

@@ -99,7 +99,6 @@ class World:
         service = scenario.service
         self._cpus = None if service is None else Cpus(service, scenario.nodes, self._plan_computing)
         self.brokers: list[Broker[Any]] = [self._make_broker(node) for node in range(scenario.nodes)]
-        self._hosted = type(self.brokers[0])
         self._absences = Absences(scenario, recorder, self._agenda, self.core, self._restart)
         self._acts: Iterator[Act] = scenario_acts(scenario, folder)
         self._prepare_air(folder)
@@ -328,9 +327,10 @@ class World:
             return
         self._charge(sender, sent)
         if core.receivers:
+            now, brokers = self.now, self.brokers
             message = self._received(sent) if self._through_codec else sent
-            brokers = map(self.brokers.__getitem__, core.receivers)
-            self._hosted.receive_everywhere(self.now, sender, message, brokers)
+            for node in core.receivers:
+                brokers[node].receive(now, sender, message)
         if sent.tracked:
             self._tell_left(sender, sent)
 
@@ -345,14 +345,13 @@ class World:
         core, now, brokers = self.core, self.now, self.brokers
         if bulk.cause:
             self._charge(sender, bulk, core.spent[0])  # if it broke off, not all of its pieces were sent
-        receptions = zip(map(brokers.__getitem__, core.receivers), core.masks, strict=True)
-        if not self._through_codec:
-            self._hosted.receive_bulk_everywhere(now, sender, bulk, receptions)
-        else:
-            for broker, mask in receptions:
-                for number in range(len(bulk)):
-                    if mask >> number & 1:
-                        broker.receive(now, sender, self._received(bulk[number]))
+        for node, mask in zip(core.receivers, core.masks, strict=True):
+            if not self._through_codec:
+                brokers[node].receive_bulk(now, sender, bulk, mask)
+                continue
+            for number in range(len(bulk)):
+                if mask >> number & 1:
+                    brokers[node].receive(now, sender, self._received(bulk[number]))
         self._tell_left(sender, bulk)
 
     def _tell_left(self, sender: int, sent: Message | Bulk) -> None:

@@ -153,7 +153,7 @@ class _All(BrokerSide):
 class Exact:
     """A client with QoS 2 that neither loses nor doubles when its broker is restarted: the bridge's own side.
 
-    paho does not pass that test: with Mosquitto restarted every second it published some messages twice.
+    With paho at the ends and Mosquitto restarted every second, some messages came twice; whose fault that is, is open.
     """
 
     def __init__(self, folder: Path, name: str, port: int, topic_filter: str) -> None:

@@ -27,17 +27,13 @@ from roamcast.protocols.opportunistic.messages import (
 )
 from roamcast.protocols.opportunistic.params import Opportunistic
 from roamcast.protocols.relays import Claim
-from roamcast.protocols.source_route import Path, extended
+from roamcast.protocols.source_route import extended, origin
 from roamcast.units import seconds
 
 _LATEST: Final = 2048
 """How many of other nodes' announces a node remembers, to recognise duplicates."""
 _ROOM_FOR_HEADER: Final = 64
 """Size in bytes of an announce without its lists."""
-
-
-Key = tuple[Node, int, int]
-"""Of all copies of an announce: its announcer, number and part."""
 
 
 class Announcing:
@@ -60,9 +56,7 @@ class Announcing:
         self._interest = interest
         self._forwarding = forwarding
         self._recorded_relays: tuple[Node, ...] = ()
-        self.over: dict[Key, None] = {}
-        """Others' announces of which further copies mean nothing here."""
-        self._undecided: dict[Key, None] = {}  # those heard that a later copy may make this node pass on
+        self._heard: dict[tuple[Node, int, int], bool] = {}  # others' announces, and whether passed on
 
     # --- The node's own ---------------------------------------------------------------------------------------------
 
@@ -112,44 +106,42 @@ class Announcing:
 
     # --- Announces of others ----------------------------------------------------------------------------------------
 
-    def hear(self, sender: Node, message: Announce, key: Key) -> bool:
-        """Passes an announce on if this node is a relay for it; returns whether it is new here. Not to be called for
-        one that is over."""
-        if not message.path and message.scope <= 1:
-            return True
-        if self._node in message.path or not message.plausible:
-            return False
-        first = key not in self._undecided
-        path = None
-        if message.scope > 1 and self._forwarding.chosen(message.relays, first):
-            path = extended(message.path, sender)
-            if path is not None:
-                self._pass_on(message, path)
-        if path is None and self._forwarding.decides_later:
-            if first:
-                put(self._undecided, key, None, _LATEST)
-        else:
-            self._undecided.pop(key, None)
-            put(self.over, key, None, _LATEST)
-        return first
+    def hear(self, sender: Node, message: Announce) -> Node | None:
+        """Passes an announce on if this node is a relay for it; returns its announcer if the announce is new here."""
+        path = message.path
+        if not path and message.scope <= 1:
+            return sender
+        announcer = origin(path, sender)
+        passed_on = self._heard.get((announcer, message.serial, message.part))
+        if passed_on or (passed_on is False and not self._forwarding.decides_later):
+            return None
+        if self._node in path or not message.plausible:
+            return None
+        self._pass_on(sender, announcer, message, passed_on is None)
+        return announcer if passed_on is None else None
 
-    def _pass_on(self, message: Announce, path: Path) -> None:
-        scope = min(message.scope, MAX_SCOPE) - 1
-        # The neighbour lists are left out: they are for nodes that hear the announcer directly.
-        copy = Announce(
-            message.serial,
-            message.part,
-            scope,
-            path,
-            self._forwarding.relays(scope),
-            message.profile,
-            (),
-            (),
-            message.catalog,
-            message.ages,
-            message.lives,
-        ).with_listing(message.listing)
-        self._port.broadcast(copy, seconds(self._rng.random() * self._params.spread))
+    def _pass_on(self, sender: Node, announcer: Node, message: Announce, first: bool) -> None:
+        chosen = message.scope > 1 and self._forwarding.chosen(message.relays, first)
+        path = extended(message.path, sender) if chosen else None
+        if path is not None:
+            scope = min(message.scope, MAX_SCOPE) - 1
+            # The neighbour lists are left out: they are for nodes that hear the announcer directly.
+            copy = Announce(
+                message.serial,
+                message.part,
+                scope,
+                path,
+                self._forwarding.relays(scope),
+                message.profile,
+                (),
+                (),
+                message.catalog,
+                message.ages,
+                message.lives,
+            ).with_listing(message.listing)
+            self._port.broadcast(copy, seconds(self._rng.random() * self._params.spread))
+        if first or path is not None:
+            put(self._heard, (announcer, message.serial, message.part), path is not None, _LATEST)
 
 
 def _lives(now: Time, expires: list[Time | None]) -> tuple[int | None, ...]:

@@ -11,9 +11,9 @@ The parts, one file each: `interest` (what the node wants), `holdings` (what it 
 choices that the paper leaves open.
 """
 
-from collections.abc import Hashable, Iterable, Mapping
+from collections.abc import Hashable, Mapping
 from random import Random
-from typing import Final, Self
+from typing import Final
 
 from roamcast.content.event import EventId
 from roamcast.content.subscription import Publication, Subscription
@@ -81,7 +81,6 @@ class OpportunisticBroker(Broker[Opportunistic]):
         self._announcing = Announcing(
             node, params, port, rng, catalog=self._catalog, interest=self._interest, forwarding=self._forwarding
         )
-        self._over = self._announcing.over
         self._incoming = Incoming(
             params,
             port,
@@ -153,66 +152,36 @@ class OpportunisticBroker(Broker[Opportunistic]):
 
     def receive(self, now: Time, sender: Node, message: Message) -> None:
         if isinstance(message, Announce):
-            self.receive_everywhere(now, sender, message, (self,))
+            self._hear_announce(now, sender, message)
         elif isinstance(message, Piece):
             header = message.header
             if not (header.valid and message.number < MAX_PIECES and header.sent >> message.number & 1):
                 self.port.note("malformed")
-            elif header.source != self.node:
-                self._note_source(sender, header)
-                settled = self._holdings.needs_not(header.document)
-                if header.scope > 1 or not settled:
-                    pieces = 1 << header.first + message.number
-                    self._incoming.hear(now, header, pieces, None, message.octets, settled=settled)
+            elif self._is_useful(sender, header):
+                self._incoming.hear(now, header, 1 << header.first + message.number, None, message.octets)
         elif isinstance(message, Request):
             self._hear_request(now, message)
-
-    @classmethod
-    def receive_everywhere(cls, now: Time, sender: Node, message: Message, brokers: Iterable[Self]) -> None:
-        if not isinstance(message, Announce):
-            super().receive_everywhere(now, sender, message, brokers)
-            return
-        key = message.key(sender)
-        for broker in brokers:
-            if key not in broker._over:
-                broker._hear_announce(now, sender, message, key)
 
     def receive_bulk(self, now: Time, sender: Node, bulk: Bulk, received: int) -> None:
         if not isinstance(bulk, Chunk) or bulk.document is None:
             super().receive_bulk(now, sender, bulk, received)
-        else:
-            self.receive_bulk_everywhere(now, sender, bulk, ((self, received),))
+        elif self._is_useful(sender, bulk.header):
+            self._incoming.hear(now, bulk.header, bulk.pieces(received), bulk.document, b"")
 
-    @classmethod
-    def receive_bulk_everywhere(
-        cls, now: Time, sender: Node, bulk: Bulk, receptions: Iterable[tuple[Self, int]]
-    ) -> None:
-        if not isinstance(bulk, Chunk) or bulk.document is None:
-            super().receive_bulk_everywhere(now, sender, bulk, receptions)
-            return
-        header, document = bulk.header, bulk.document
-        id, source, goes_on = header.document, header.source, header.scope > 1
-        everything = (1 << len(bulk)) - 1
-        all_pieces = bulk.pieces(everything)
-        for broker, received in receptions:
-            if source != broker.node:
-                broker._note_source(sender, header)
-                settled = broker._holdings.needs_not(id)
-                if goes_on or not settled:
-                    pieces = all_pieces if received == everything else bulk.pieces(received)
-                    broker._incoming.hear(now, header, pieces, document, b"", settled=settled)
-
-    def _note_source(self, sender: Node, header: Header) -> None:
-        """Notes that the source of a broadcast has the document."""
-        if self._offers_missing and header.source == sender:
+    def _is_useful(self, sender: Node, header: Header) -> bool:
+        """Whether to look at pieces of a broadcast; also notes that a source has the document."""
+        if header.source == self.node:
+            return False
+        if header.source == sender and self._offers_missing:
             self._catalog.has(sender, (header.document,))
+        return header.scope > 1 or not self._holdings.needs_not(header.document)
 
     # --- Asking -----------------------------------------------------------------------------------------------------
 
-    def _hear_announce(self, now: Time, sender: Node, message: Announce, key: tuple[Node, int, int]) -> None:
-        if not self._announcing.hear(sender, message, key):
+    def _hear_announce(self, now: Time, sender: Node, message: Announce) -> None:
+        announcer = self._announcing.hear(sender, message)
+        if announcer is None:
             return
-        announcer = key[0]
         if message.profile is not None:
             self._catalog.hear(now, announcer, message.profile)
             if not message.path:

@@ -18,9 +18,8 @@ is the union of their masks, and stays the same object until that union or the d
 """
 
 from collections.abc import Iterable, Iterator
-from functools import lru_cache, reduce
+from functools import lru_cache
 from itertools import chain, takewhile
-from operator import or_
 from typing import Final, Literal, NamedTuple
 
 from roamcast.bounded import put
@@ -30,7 +29,7 @@ from roamcast.content.filter import EVERYTHING, Filter
 from roamcast.protocols.neighbours import NeighbourTable
 from roamcast.protocols.opportunistic.cache import Held
 from roamcast.protocols.opportunistic.documents import Descriptor
-from roamcast.protocols.opportunistic.messages import MILLISECOND, Listing, mask_of
+from roamcast.protocols.opportunistic.messages import MILLISECOND, Listing
 
 MAX_CONSTRAINTS: Final = 256
 """Most constraints in a profile that is matched: more than our own nodes send."""
@@ -50,19 +49,7 @@ class _Content:
     What announces list about each document is kept in tables, so that an announce can join whole tables.
     """
 
-    __slots__ = (
-        "_ids",
-        "bit",
-        "descriptors",
-        "documents",
-        "expires",
-        "held",
-        "listed",
-        "mask",
-        "number",
-        "published",
-        "size",
-    )
+    __slots__ = ("_ids", "bit", "descriptors", "documents", "expires", "held", "listed", "number", "published", "size")
 
     def __init__(self, number: int, bit: int, listed: Descriptor) -> None:
         self.number = number
@@ -73,7 +60,6 @@ class _Content:
         """The descriptor of one of its documents, past or present."""
         self.held = listed.event.held
         """How many values it has."""
-        self.mask = mask_of((listed.content,))
         self.documents: dict[EventId, Held] = {}
         self.descriptors: dict[EventId, Descriptor] = {}
         self.published: dict[EventId, int] = {}
@@ -301,10 +287,9 @@ class Catalog:
             contents = self._contents_of(wanted)
             descriptors = tuple(chain.from_iterable([content.descriptors.values() for content in contents]))
             ids = {content.listed.content: content.ids for content in contents}
-            mask = reduce(or_, [content.mask for content in contents], 0)
             self._offered = wanted
             self._offer = Offer(
-                Listing(descriptors, ids, mask, sum([content.size for content in contents])),
+                Listing(descriptors, ids, sum([content.size for content in contents])),
                 list(chain.from_iterable([content.published.values() for content in contents])),
                 list(chain.from_iterable([content.expires.values() for content in contents])) if self._expiring else [],
             )

@@ -57,15 +57,17 @@ class Incoming:
         self._kept: dict[EventId, None] = {}  # partial documents that were found worth keeping
         self._partials: Partials[Key, Document] = Partials(params.partials, params.partial_octets)
 
-    def hear(
-        self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes, *, settled: bool
-    ) -> None:
-        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand. If it is
-        `settled`, the document itself is not needed here."""
+    def hear(self, now: Time, header: Header, pieces: int, document: Document | None, octets: bytes) -> None:
+        """Handles pieces of a document that arrived: one as bytes, or several as parts of a document at hand.
+
+        Not to be called for a broadcast that goes no further, of a document that is not needed here.
+        """
         id = header.document
-        passed = self._passing.hear(now, header) if header.scope > 1 else None
-        if settled and passed is None:
-            return
+        passed, settled = None, False
+        if header.scope > 1:
+            passed, settled = self._passing.hear(now, header), self._holdings.needs_not(id)
+            if settled and passed is None:
+                return
         held = self._holdings.cache.get(id)
         if held is not None:
             if passed is not None:

@@ -14,7 +14,7 @@ from roamcast.content.filter import NOTHING, Filter
 from roamcast.protocols.local import LocalSubscriptions
 from roamcast.protocols.opportunistic.documents import Descriptor
 from roamcast.protocols.opportunistic.holdings import Holdings
-from roamcast.protocols.opportunistic.messages import Announce, Listing
+from roamcast.protocols.opportunistic.messages import Announce
 
 _REMEMBERED: Final = 2048
 """How many judgements are remembered."""
@@ -33,16 +33,12 @@ class Interest:
         self._filters: list[Filter] = []
         self._profile: Filter | None = None  # built again when subscriptions change
         self._by_content: dict[bytes, tuple[bool, bool]] = {}
-        self._kept: dict[bytes, None] = {}  # those of them that are kept
-        self._new = -1  # the mask of all contents but those judged
 
     def changed(self) -> None:
         """Must be called after subscriptions were added or removed."""
         self._filters = self._local.filters
         self._profile = None
         self._by_content.clear()
-        self._kept.clear()
-        self._new = -1
 
     @property
     def profile(self) -> Filter:
@@ -62,37 +58,23 @@ class Interest:
             else:
                 wanted = any(own.matches(event) for own in self._filters)
             known = wanted, wanted or self._carried.matches(event)
-            forgotten = put(self._by_content, listed.content, known, _REMEMBERED)
-            if known[1]:
-                self._kept[listed.content] = None
-            if forgotten is not None:
-                self._kept.pop(forgotten, None)
-                self._new = -1
+            put(self._by_content, listed.content, known, _REMEMBERED)
         return known
 
     def missing(self, announce: Announce, holdings: Holdings) -> list[int]:
         """The documents of a catalog that would be kept here and are not settled, as positions in the catalog. Of more
         than `MAX_JUDGED` new contents, the first."""
-        listing, found = announce.listing, list[EventId]()
-        for content in self._judge_all(listing) if listing.bits & self._new else self._kept:
-            ids = listing.contents.get(content)
-            if ids is not None:
-                found += holdings.unsettled(ids)  # a set, but the positions are sorted below
-        return sorted([listing.places[id] for id in found]) if found else []
-
-    def _judge_all(self, listing: Listing) -> list[bytes]:
-        """The contents of a catalog that would be kept; of more than `MAX_JUDGED` new ones, of the first."""
-        kept: list[bytes] = []
+        listing, judged = announce.listing, self._by_content
+        found: list[EventId] = []
         left = MAX_JUDGED
         for content, ids in listing.contents.items():
-            known = self._by_content.get(content)
+            known = judged.get(content)
             if known is None:
                 if not left:  # the others when they are announced again
-                    return kept
+                    break
                 left -= 1
                 known = self.judge(listing.one_of(ids))
-            if known[1]:
-                kept.append(content)
-        if listing.bits > 0 and self._by_content.keys() >= listing.contents.keys():  # else too many to remember
-            self._new &= ~listing.bits
-        return kept
+            _, kept = known
+            if kept:
+                found += holdings.unsettled(ids)  # a set, but the positions are sorted below
+        return sorted([listing.places[id] for id in found]) if found else []

@@ -8,7 +8,7 @@ A number in a message may be any number; the code that uses it checks or limits 
 """
 
 from collections import defaultdict
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Mapping
 from functools import cached_property
 from itertools import count
 from operator import attrgetter
@@ -23,7 +23,7 @@ from roamcast.protocols.messages import LONGEST, MAX_PIECES, Bulk, Message, Role
 from roamcast.protocols.opportunistic.documents import Descriptor, Document
 from roamcast.protocols.pieces import Cut, cut_of
 from roamcast.protocols.relays import MAX_CLAIMED, Claim
-from roamcast.protocols.source_route import Path, Route, origin, plausible
+from roamcast.protocols.source_route import Path, Route, plausible
 
 MILLISECOND: Final = 1_000_000
 MAX_SCOPE: Final = 8
@@ -51,36 +51,13 @@ def clipped(span: int) -> int:
     return min(max(0, span), MAX_SPAN)
 
 
-_MAX_NUMBERED: Final = 1024
-_LONGEST_NUMBERED: Final = 256
-_numbers: Final[dict[bytes, int]] = {}  # never used up by a simulation with few contents, and bounded otherwise
-
-
-def mask_of(contents: Iterable[bytes]) -> int:
-    """A mask of contents, in which each has the same bit in the whole process; -1, all bits, if one of them has none,
-    being long or one of too many."""
-    mask = 0
-    for content in contents:
-        number = _numbers.get(content)
-        if number is None:
-            if len(_numbers) == _MAX_NUMBERED or len(content) > _LONGEST_NUMBERED:
-                return -1
-            number = _numbers[content] = len(_numbers)
-        mask |= 1 << number
-    return mask
-
-
 class Listing:
     """The documents of a catalog, by content. Never sent: every receiver derives it from the catalog."""
 
-    def __init__(
-        self, catalog: tuple[Descriptor, ...], contents: dict[bytes, frozenset[EventId]], bits: int, size: int
-    ) -> None:
+    def __init__(self, catalog: tuple[Descriptor, ...], contents: dict[bytes, frozenset[EventId]], size: int) -> None:
         self.catalog = catalog
         self.contents = contents
         """The documents of each content."""
-        self.bits = bits
-        """The mask of its contents, as `mask_of` has it."""
         self.size = size
         """Bytes of the encoded descriptors."""
 
@@ -90,7 +67,7 @@ class Listing:
         for descriptor in catalog:
             found[descriptor.content].append(descriptor.event.id)
         contents = {content: frozenset(ids) for content, ids in found.items()}
-        return Listing(catalog, contents, mask_of(contents), sum([descriptor.size for descriptor in catalog]))
+        return Listing(catalog, contents, sum([descriptor.size for descriptor in catalog]))
 
     def one_of(self, ids: frozenset[EventId]) -> Descriptor:
         """The descriptor of any one of these documents."""
@@ -156,10 +133,6 @@ class Announce(Message, frozen=True, tag="announce", dict=True):
     def claim(self) -> Claim:
         """What its sender announces about its neighbours."""
         return Claim(self.confirmed, self.heard)
-
-    def key(self, sender: int) -> tuple[int, int, int]:
-        """What all copies of it have in common, given the sender of one: its announcer, number and part."""
-        return origin(self.path, sender), self.serial, self.part
 
     @cached_property
     def plausible(self) -> bool:

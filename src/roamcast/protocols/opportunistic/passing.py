@@ -58,10 +58,9 @@ class Passing:
         key = self._broadcast(header)
         passed = self._heard.get(key)
         if passed is None:
-            first = key not in self._heard
-            if self._forwarding.chosen(header.relays, first):
+            if self._forwarding.chosen(header.relays, key not in self._heard):
                 passed = Passed(header, now)
-            elif not first:
+            elif key in self._heard:
                 return None
             put(self._heard, key, passed, _LATEST)
         return None if passed is None or passed.done else passed

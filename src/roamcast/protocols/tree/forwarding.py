@@ -56,13 +56,13 @@ MAX_SUMMARY: Final = 1024
 SUMMARY_EFFORT: Final = 20_000
 """Effort of making it (`content.clauses.Effort`); only an attacker's filters need more."""
 
-COVER_EFFORT: Final = 16_000
+COVER_EFFORT: Final = 8_000
 """Effort of comparing filters in one call, to find out which cover which; only an attacker's need more."""
 
 MAX_TOTAL: Final = 8192
 """Most constraints kept of all neighbours together: who brings more gets a summary."""
 
-MAX_ADVERTISED: Final = 16_384
+MAX_ADVERTISED: Final = 8_192
 """Most constraints kept of all neighbours, times links: one change may have to be considered for all of them."""
 
 MAX_LOST: Final = 64
