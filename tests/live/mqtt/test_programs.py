@@ -273,8 +273,6 @@ def test_bridge_and_node_may_be_restarted_or_killed(ends: Ends, number: signal.S
     assert {arrived for arrived, _ in ends.arrived} == set(range(40))
     assert len(set(ends.arrived)) == 40  # a copy has the same `bridged`
     print(f"40 events each way, 4 times {number.name}: into the node {len(ends.arrived) - 40} doubled")
-    if number == signal.SIGTERM:
-        assert len(ends.arrived) == 40
 
 
 def test_kill_9_of_the_broker_is_told_apart(ends: Ends) -> None:

@@ -5,8 +5,8 @@ The rules this file owns:
 * **Exactly once towards the broker, with QoS 2**, over restarts of the bridge, the node and the broker, as long as the
   broker keeps its session; if it forgets, what was under way is sent again. Every message has its event's id as the
   user property `roamcast-id`, so that a copy can be recognised. (Libraries keep this state in memory: hence our own.)
-* **Once into the node**, at least: if the bridge or the node is killed between storing an event and recording that, it
-  is published again. Every event from a broker has the attribute `bridged`, the broker's name and a number that repeats
+* **Once into the node**, at least: if the bridge or the node ends between storing an event and recording that, it is
+  published again. Every event from a broker has the attribute `bridged`, the broker's name and a number that repeats
   only with the message.
 * **No loops.** A message with `roamcast-id` came from nodes, and does not go back to them; an event that is `bridged`
   from this broker does not go back to it.
