@@ -6,6 +6,7 @@
 import random
 import sys
 from collections.abc import Callable, Iterator, Mapping
+from functools import partial
 from time import process_time
 from typing import Any, Final
 
@@ -114,7 +115,7 @@ def many_routes(links: int = 12) -> Iterator[Input]:
     yield "link down", lambda: routing.link_down(0, 1)
     timers = [key for _, key in node.port.timers if isinstance(key, tuple) and key[0] == "forget"]
     for key in timers:
-        yield "forget", lambda key=key: routing.timer(0, key)  # type: ignore[misc]
+        yield "forget", partial(routing.timer, 0, key)
 
 
 def many_links() -> Iterator[Input]:
@@ -133,7 +134,7 @@ def many_links() -> Iterator[Input]:
     everything = Filter(((Constraint("a", Operator.PREFIX, ""),),))
     yield node.hears(4, framed(Routes(1, 11, 0, False, True, False, (everything,), ())))  # covers all of them
     for neighbour in range(5, MAX_CHILDREN + 1):
-        yield "link up", lambda neighbour=neighbour: routing.link_up(0, neighbour)  # type: ignore[misc]
+        yield "link up", partial(routing.link_up, 0, neighbour)
     yield node.hears(4, framed(Routes(1, 12, 0, False, True, False, (), (everything,))))
 
 

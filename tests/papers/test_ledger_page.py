@@ -42,7 +42,7 @@ def test_in_short() -> None:
 
 
 def test_a_main_point_may_hold_under_another_reading() -> None:
-    """It fails as read, and holds where a supposed cause is removed; a cause of another check is no help."""
+    """It fails as read, and holds where a supposed cause is removed; a cause of another check does not help."""
     says = "less than half"
     main = JudgedCheck(says, "does not hold", "0.6", main=True)
     cause = JudgedCheck(says, "holds", "0.4", judged=False, explains="explained by load")

@@ -86,8 +86,10 @@ def bridge(
     log_to(sys.stderr, number, "info")
 
     async def run() -> None:
-        either = {"outwards": outwards or ("#",), "inwards": inwards or ("#",), "name": name}
-        await _run(Bridge(node, broker, BridgeState(path), **either), str(path))  # type: ignore[arg-type]
+        made = Bridge(
+            node, broker, BridgeState(path), outwards=outwards or ("#",), inwards=inwards or ("#",), name=name
+        )
+        await _run(made, str(path))
 
     asyncio.run(run())
 

@@ -108,7 +108,7 @@ def alone(question: Question, curves: Curves) -> str:
     if found is None:
         return first_upper(
             f"{name} is {brief(first.mean)} at {axis} {ends[0]} and {brief(last.mean)} at {ends[1]}; one seed "
-            "is no evidence."
+            "shows nothing."
         )
     if found.same:
         return first_upper(f"{name} is the same at {axis} {ends[0]} and {ends[1]} in every seed.")
@@ -235,7 +235,7 @@ class _Words:
         name = max(groups, key=lambda who: len(groups[who]))
         values = _range([one.mean(name) for one in groups[name]])
         where = _where(groups[name], self.first)
-        begin = f"One seed is no evidence; in it {quoted(name)} has the {self.extreme} {self.name}"
+        begin = f"One seed shows nothing; in it {quoted(name)} has the {self.extreme} {self.name}"
         return _fitting(f"{begin}{where} ({values}).", f"{begin}{where}.", f"{begin}.")
 
     # --- The lines

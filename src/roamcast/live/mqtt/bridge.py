@@ -12,6 +12,7 @@ The rules this file owns:
   from this broker does not go back to it.
 """
 
+import abc
 from collections.abc import Callable, Mapping
 from typing import Any, Final
 
@@ -59,7 +60,7 @@ class Full(RoamcastError):
     """There is no room for more from this side."""
 
 
-class Side:
+class Side(abc.ABC):
     """One end of a bridge, without I/O."""
 
     what = ""
@@ -120,21 +121,21 @@ class Side:
 
     qos = 2
 
+    @abc.abstractmethod
     def begin(self, session_present: bool, properties: Mapping[str, Any]) -> None:
         """The server has answered."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def take(self, packet: Publish) -> None:
         """Takes a message for the other side."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def answered(self, packet: Packet) -> None:
         """An acknowledgement of the server's."""
-        raise NotImplementedError
 
+    @abc.abstractmethod
     def pump(self) -> None:
         """Sends what waits."""
-        raise NotImplementedError
 
     def lost(self) -> None:
         self.connected = False
