@@ -49,6 +49,10 @@ class Held:
     """For which subscribers that is: a claim below this distance takes one away."""
     copies: int = 1
     """How often it was heard."""
+    enough: int = 0
+    """At so many copies it is not sent."""
+    listing: bool = True
+    """Whether it is sent with claims."""
     counting: bool = False
     """Whether it is forwarded unless enough copies are heard, whoever wants it."""
     repair: bool = False
