@@ -23,7 +23,7 @@ def store_of(*ids: int, capacity: int = 1000, window: int = 1000) -> Store:
 
 
 def told(store: Store) -> Hello:
-    return Hello(0, 0, {}, {}, store.summary())
+    return Hello(0, 0, {}, {}, (), store.summary())
 
 
 IDS = st.lists(st.builds(event_id, st.integers(0, 3), st.integers(1, 40) | st.integers(200, 240)), max_size=30)

@@ -2,8 +2,8 @@
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
-from roamcast.protocols.roam.messages import FARTHEST, names, unpack
-from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NOBODY, Ways, filter_key
+from roamcast.protocols.roam.messages import FARTHEST, MAX_ASKED, MAX_LISTED, names, unpack
+from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NEAREST, NOBODY, Ways, filter_key
 from roamcast.units import SECOND
 
 ALL = filter_key(EVERYTHING)
@@ -135,9 +135,48 @@ def test_the_table_is_bounded_and_the_own_node_is_not_in_it() -> None:
     assert (sorted(distances(some, 0)), list(some.wanting(DEAR))) == ([3, 4, 5], [3, 4, 5])
 
 
-def test_filters_are_told_in_turn() -> None:
-    some = Ways(0, 8)
-    filters = [Filter.where("price", "<", price) for price in range(5)]
-    some.learn_filters({filter_key(filter): filter for filter in filters})
-    told = [filter for _ in range(5) for filter in some.some_filters(map(filter_key, filters), 2).values()]
-    assert sorted(map(str, told)) == sorted(2 * list(map(str, filters)))
+def test_the_nearest_are_always_listed_and_the_others_in_turn() -> None:
+    some = ways(capacity=256)
+    some.learn(0, [(key, 1 + key // 100) for key in range(100, 200)], ALL)
+    some.learn(0, [(key, 0) for key in range(NEAREST)], ALL)
+    lists = [set(distances(some, 0)) for _ in range(5)]
+    assert [len(listed) for listed in lists] == [MAX_LISTED - 1] * 5, "with the node itself: as many as a hello holds"
+    assert all(set(range(NEAREST)) <= listed for listed in lists)
+    assert set().union(*lists) == {*range(NEAREST), *range(100, 200)}, "23 of the 100 far ones each time"
+
+
+def test_a_filter_is_told_to_who_asks_once() -> None:
+    some = ways()
+    key = filter_key(CHEAP)
+    some.learn_filters({key: CHEAP})
+    assert some.answers() == {}
+    some.ask([key, 12345])
+    assert some.answers() == {key: CHEAP}, "nobody answers for a filter that it does not know itself"
+    assert some.answers() == {}
+
+
+def test_a_filter_that_another_has_told_is_not_told_again() -> None:
+    some = ways()
+    key = filter_key(CHEAP)
+    some.learn_filters({key: CHEAP})
+    some.ask([key])
+    some.learn_filters({key: CHEAP})
+    assert some.answers() == {}
+
+
+def test_a_filter_is_asked_for_until_it_is_known() -> None:
+    some = ways()
+    key = filter_key(CHEAP)
+    some.learn(0, [(1, 0)], ALL)
+    some.learn(0, [(2, 0), (3, 1)], key)
+    some.learn(0, [(4, 0)], NOBODY)
+    assert some.unknown() == (key,)
+    some.learn_filters({key: CHEAP})
+    assert some.unknown() == ()
+
+
+def test_no_more_is_asked_for_than_a_hello_holds() -> None:
+    some = ways(capacity=256)
+    for key in range(100):
+        some.learn(0, [(key, 0)], 1000 + key)
+    assert len(some.unknown()) == MAX_ASKED
