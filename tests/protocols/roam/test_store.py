@@ -58,6 +58,17 @@ def test_an_event_leaves_when_its_life_ends_and_is_remembered_a_little_longer() 
     assert (store.received(event_id(1, 1)), store.digest) == (False, {})
 
 
+@given(IDS, IDS)
+def test_a_digest_forgets_as_if_it_had_never_received(short: list[int], long: list[int]) -> None:
+    store = store_of()
+    for id in short:
+        store.put(held(id, SECOND))
+    for id in long:
+        store.put(held(id))
+    store.expire(20 * SECOND)
+    assert store.digest == store_of(*long).digest
+
+
 def test_both_are_bounded_and_on_disk_too() -> None:
     port = RecordingPort()
     store = Store(port, 2, 3)

@@ -237,7 +237,7 @@ class RoamBroker(Broker[Roam]):
         hasty = len(wanting) <= RARE and self._links.life < SHORT and self._links.density < DENSE
         held.counting = hasty or not held.listing
         held.enough = MOST_COPIES - (self._links.degree >= DENSE) if held.listing else COPIES
-        held.gains = {} if held.counting else self._ways.gains(now, wanting, message.nearest)
+        held.gains = {} if held.counting else self._ways.gains(now, held.event, wanting, message.nearest)
         if held.counting or held.gains:
             self.port.decide(held.event.id, "forwarded")
             self._set_due(held, held.arrived + self._wait(held))

@@ -110,7 +110,7 @@ class Ways:
         for key in [key for key, value in self._distances.items() if value > limit]:
             self._remove(key)
 
-    def gains(self, now: int, wanting: Mapping[Key, Name], claims: Mapping[Name, float]) -> dict[Name, float]:
+    def gains(self, now: int, event: Event, wanting: list[Key], claims: Mapping[Name, float]) -> dict[Name, float]:
         """Those of the subscribers that are nearer than claimed, by a margin; with the limit below which they are not.
 
         For few subscribers there are few paths, which may break: even nodes that are a little farther go on then.
@@ -119,14 +119,13 @@ class Ways:
         distances, claimed = self._distances, claims.get
         return {
             name: limit
-            for key, name in wanting.items()
+            for key, name in zip(wanting, names(wanting, event.id), strict=True)
             if (limit := distances[key] + offset) <= claimed(name, _UNCLAIMED)
         }
 
-    def wanting(self, event: Event) -> dict[Key, Name]:
-        """The subscribers that want an event, with their names in its claims."""
-        keys = self._interests.match(event)
-        return dict(zip(keys, names(keys, event.id), strict=True))
+    def wanting(self, event: Event) -> list[Key]:
+        """The subscribers that want an event."""
+        return self._interests.match(event)
 
     def wants(self, key: Key, event: Event) -> bool:
         """Whether this subscriber wants an event."""
@@ -136,7 +135,8 @@ class Ways:
     def nearer(self, now: int, event: Event, claims: Mapping[Name, float]) -> dict[Name, float]:
         """The distances to those who want an event, where they are at least as near as claimed."""
         offset = now * self._growth
-        near = {name: self._distances[key] + offset for key, name in self.wanting(event).items()}
+        keys = self.wanting(event)
+        near = {name: self._distances[key] + offset for key, name in zip(keys, names(keys, event.id), strict=True)}
         return {name: distance for name, distance in near.items() if distance <= claims.get(name, _UNCLAIMED)}
 
     def outdated(self, since: int, claims: Mapping[Name, float]) -> dict[Name, float]:
