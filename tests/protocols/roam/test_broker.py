@@ -84,7 +84,7 @@ def between(subscribers: int) -> Mesh:
 
 
 def test_one_of_several_nodes_that_are_as_near_forwards() -> None:
-    mesh = between(subscribers=4)
+    mesh = between(subscribers=7)
     first, second = senders(mesh)
     assert (first, second in range(1, 5)) == (0, True)
     decided = Counter(

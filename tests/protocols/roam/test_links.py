@@ -102,8 +102,8 @@ def test_the_density_is_the_mean_of_what_neighbours_tell_and_the_own_degree() ->
 
 def test_a_node_that_hears_nobody_waits_for_an_eighth_of_that_time() -> None:
     links = Links(64)
-    links.life = 36.0
     heard(links, 100 * SECOND, 1, SECOND)
+    links.life = 36.0
     assert [links.interval(at * SECOND, subscriber=True, carrying=False) / SECOND for at in (100, 124, 180, 1000)] == [
         3,
         3,
@@ -120,3 +120,23 @@ def test_it_is_bounded_and_the_one_silent_for_longest_makes_room() -> None:
     heard(links, 4, 3, SECOND)
     assert (links.hear(5, 2), len(links)) == (None, 2)
     assert links.hear(5, 1) is not None
+
+
+def test_new_neighbours_tell_that_links_have_become_short_before_the_old_ones_are_missed() -> None:
+    """Ten neighbours that stayed for ten minutes, and then a stranger every second."""
+    links = Links(64)
+    for now in range(0, 600, 30):
+        for node in range(10):
+            heard(links, now * SECOND, node, 30 * SECOND)
+    links.update(600 * SECOND)
+    assert links.life == 900, "6,000 s were observed and nobody has left"
+    for stranger in range(20):
+        heard(links, (600 + stranger) * SECOND, 100 + stranger, 30 * SECOND)
+    assert links.life < 300
+
+
+def test_the_first_neighbours_do_not_count_as_changes() -> None:
+    links = Links(64)
+    for node in range(20):
+        heard(links, node * SECOND, node, 30 * SECOND)
+    assert links.life == 60

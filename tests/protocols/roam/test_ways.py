@@ -3,7 +3,7 @@
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
 from roamcast.protocols.roam.messages import FARTHEST, MAX_ASKED, MAX_LISTED, names, unpack
-from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NEAREST, NOBODY, Ways, filter_key
+from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NEAREST, NOBODY, SHORT, Ways, filter_key
 from roamcast.units import SECOND
 
 ALL = filter_key(EVERYTHING)
@@ -105,9 +105,9 @@ def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
 
 def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
     some = ways()
-    some.learn(0, [(key, 0) for key in range(1, 5)], ALL)
-    one, two, three, four = names([1, 2, 3, 4], DEAR.id)
-    gained = some.gains(0, DEAR, [1, 2, 3, 4], {one: 1.5, two: 1.25, four: 0.0})
+    some.learn(0, [(key, 0) for key in range(1, 8)], ALL)
+    one, two, three, *others = names(range(1, 8), DEAR.id)
+    gained = some.gains(0, DEAR, list(range(1, 8)), {one: 1.5, two: 1.25, **dict.fromkeys(others, 0.0)})
     assert gained == {one: 1.5, three: 1.5}, "3 is claimed by nobody"
 
 
@@ -116,6 +116,10 @@ def test_for_few_subscribers_half_a_hop_farther_is_enough() -> None:
     some.learn(0, [(1, 0), (2, 0)], ALL)
     one, two = names([1, 2], DEAR.id)
     assert some.gains(0, DEAR, [1, 2], {one: 0.5, two: 0.25}) == {one: 0.5}
+    some.age(0, SHORT - 1)
+    assert some.gains(0, DEAR, [1, 2], {one: 0.5, two: 0.0}) == {one: 0.0, two: 0.0}, (
+        "a whole hop where links are short"
+    )
 
 
 def test_a_node_claims_those_who_are_as_near_as_claimed_by_others() -> None:

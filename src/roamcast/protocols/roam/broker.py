@@ -12,7 +12,8 @@ The rules this file owns; `docs/protocols/roam.md` explains them and shows what 
 * **Hellos** are sent as often as the life of links and the number of neighbours ask for; they ride on data where they
   can. A node in a sparse region answers a new neighbour with a hello.
 * **Counting.** Where more than 40 subscribers are known to want an event, or nobody on the way has heard of any, a node
-  forwards it unless it hears three copies, as in `counter`.
+  forwards it unless it hears three copies, as in `counter`. Where six or fewer want it, links are short and neighbours
+  few, it forwards it unless it hears four.
 """
 
 from collections.abc import Hashable, Mapping
@@ -31,7 +32,7 @@ from roamcast.protocols.roam.links import FEW, Links
 from roamcast.protocols.roam.messages import MAX_LISTED, Data, Hello, Name, key_of, names, pack, pack_claims
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store, lacks
-from roamcast.protocols.roam.ways import NOBODY, RARE, Ways, filter_key
+from roamcast.protocols.roam.ways import NOBODY, RARE, SHORT, Ways, filter_key
 from roamcast.units import SECOND, seconds
 
 WAIT: Final = SECOND // 5
@@ -50,8 +51,6 @@ MOST_COPIES: Final = 4
 """Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
 DENSE: Final = 10
 """Neighbours, with which one copy less is enough."""
-SHORT: Final = 20.0
-"""Seconds: where links live no longer, what is known of few subscribers is often wrong by the time it is used."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32

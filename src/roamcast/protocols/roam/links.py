@@ -1,8 +1,9 @@
 """The links: who is near, how long neighbours stay, and so how often a hello is worth sending.
 
 The mean life of a link is estimated as for anything that fails at random: the time for which links were observed,
-divided by the number of those that ended. A neighbour whose hellos are rarer than links live says nothing about that,
-and is not counted.
+divided by the number of those that ended, or that began if these are more: in the long run they are equally many, and
+when a calm network begins to move, new neighbours are heard long before the old ones are missed. A neighbour whose
+hellos are rarer than links live says nothing about it, and is not counted.
 """
 
 import math
@@ -18,7 +19,7 @@ _ASSUMED: Final = 60.0
 _LONGEST: Final = 900.0
 """A longer life is not told from "they stay", s."""
 _MEMORY: Final = 8
-"""Links that ended, after which older ones count half."""
+"""Links that ended or began, after which older ones count half."""
 _PATIENCE: Final = 2.5
 """Intervals without a frame, after which a neighbour is gone."""
 _LATE: Final = 1.2

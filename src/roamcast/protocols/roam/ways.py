@@ -41,6 +41,7 @@ class Ways:
         """`key` is the node's own, to which it needs no way."""
         self._capacity = capacity
         self._growth = 0.0  # hops per nanosecond
+        self._slack = GAIN
         # A distance minus the growth since time 0: so all grow without being touched.
         self._distances: dict[Key, float] = {}
         self._wanted: dict[Key, int] = {}  # the key of the filter of each subscriber
@@ -105,7 +106,7 @@ class Ways:
         shift = now * (self._growth - growth)
         for key in self._distances:
             self._distances[key] += shift
-        self._growth = growth
+        self._growth, self._slack = growth, 2 * GAIN if life < SHORT else GAIN
         limit = FARTHEST - now * growth
         for key in [key for key, value in self._distances.items() if value > limit]:
             self._remove(key)
@@ -113,9 +114,10 @@ class Ways:
     def gains(self, now: int, event: Event, wanting: list[Key], claims: Mapping[Name, float]) -> dict[Name, float]:
         """Those of the subscribers that are nearer than claimed, by a margin; with the limit below which they are not.
 
-        For few subscribers there are few paths, which may break: even nodes that are a little farther go on then.
+        For few subscribers there are few paths, which may break: even nodes that are a little farther go on then, half
+        a hop, or a whole one where links are short.
         """
-        offset = now * self._growth + (GAIN if len(wanting) > RARE else -GAIN)
+        offset = now * self._growth + (GAIN if len(wanting) > RARE else -self._slack)
         distances, claimed = self._distances, claims.get
         return {
             name: limit
@@ -181,7 +183,9 @@ class Ways:
 
 GAIN: Final = 0.5
 """Hops by which a node must be nearer to a subscriber than whoever has sent an event, to send it too."""
-RARE: Final = 3
+SHORT: Final = 20.0
+"""Seconds: where links live no longer, what is known of few subscribers is often wrong by the time it is used."""
+RARE: Final = 6
 """Subscribers: an event that so few want, or fewer, is forwarded more generously."""
 HOPS_PER_LIFE: Final = 4.0
 """Hops by which a distance grows in the mean life of a link."""
