@@ -289,7 +289,7 @@ def test_protocols_for_scripts() -> None:
     flooding = json.loads(roamcast("protocols", "flooding", "--json").stdout)
     assert flooding["parameters"][1] == {
         "path": "protocol.parameters.jitter",
-        "values": "number from 0 up to 60",
+        "values": "a number from 0 to 60",
         "default": "0.01",
         "description": "longest random wait before passing on, s",
     }
