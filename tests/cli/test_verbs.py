@@ -273,8 +273,8 @@ def test_explain_fits_without_a_terminal() -> None:
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert (
-        "    duration: a number above 0 and at most 10000000; required\n        simulated time, s, with warm-up and cooldown\n"
-        in result.stdout
+        "    duration: a number above 0 and at most 10000000; required\n"
+        "        simulated time, s, with warm-up and cooldown\n" in result.stdout
     )
 
 
