@@ -19,7 +19,7 @@ from roamcast.facts.recorder import Sink
 from roamcast.report.numbers import plus_minus
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.overrides import apply
-from roamcast.sim.scenario.scenario import Scenario, check, parse
+from roamcast.sim.scenario.scenario import Scenario, parse
 from roamcast.units import SECOND
 
 T = TypeVar("T")
@@ -176,7 +176,6 @@ def _run_twins(
     raw = parse(text, str(file))
     for change in options.changes:
         apply(change, raw)
-    check(raw, str(file), file.parent)
     swept = None if axis is None else _axis(axis)
     wanted = twins(raw, str(file), file.parent, runs, ideal=mac == "ideal", axis=swept)
     words = ["roamcast", "lab", str(file), "--twin", "--runs", str(runs), "--mac", mac, "--out", str(out)]
