@@ -132,6 +132,36 @@ def test_where_nothing_is_known_everybody_forwards_who_hears_it_once() -> None:
     assert sorted(senders(mesh)) == [0, 1, 2, 3]
 
 
+def test_where_links_are_short_even_those_who_lead_away_forward_what_few_want() -> None:
+    """The subscriber is at 3, the publisher at 1; strangers 6 to 9 pass by node 0, each for a few seconds."""
+    mesh = Mesh(ENTRY, range(10), [(node, node + 1) for node in range(5)])
+    mesh[3].subscribe(0, Subscription(1, EVERYTHING))
+    for turn in range(40):
+        stranger = 6 + turn % 4
+        mesh.link(0, stranger)
+        mesh.run(mesh.now + 4 * SECOND)
+        mesh.cut(0, stranger)
+    mesh[1].publish(mesh.now, publication())
+    mesh.run(mesh.now + SECOND // 2)
+    assert sorted(senders(mesh)) == [0, 1, 2], "0 leads away; 4 has long links and stays silent, as 3 does"
+    assert got(mesh, 3) == [1]
+
+
+def test_filters_are_known_far_away_because_each_node_asks_the_next() -> None:
+    mesh = line(6, [])
+    for node in (3, 4, 5):
+        mesh[node].subscribe(mesh.now, Subscription(1, Filter.where("price", "<", 10 * node)))
+    mesh.run(mesh.now + 2 * KNOWN)
+    asked = {key for _, _, message in mesh.log if isinstance(message, Hello) for key in message.unknown}
+    assert len(asked) == 3
+    mesh[0].publish(mesh.now, publication(price=45))
+    mesh.run(mesh.now + SECOND)
+    assert ([got(mesh, node) for node in (3, 4, 5)], senders(mesh)) == ([[], [], [1]], [0, 1, 2, 3, 4])
+    mesh[0].publish(mesh.now, publication(2, price=95))
+    mesh.run(mesh.now + SECOND)
+    assert senders(mesh) == [0, 1, 2, 3, 4, 0], "nobody wants it, and all know that"
+
+
 # --- Repair and carrying ----------------------------------------------------------------------------------------------
 
 

@@ -60,7 +60,7 @@ def _named(pairs: list[tuple[int, int]], event: int) -> list[list[int]]:
 
 
 def test_a_digest_by_hand() -> None:
-    hello = Hello(0, 1000, {}, {}, (Received(3, 9, b"\x05"), Received(4, 1, b"\x01")))
+    hello = Hello(0, 1000, {}, {}, (), (Received(3, 9, b"\x05"), Received(4, 1, b"\x01")))
     assert hello.digest == {3: (9, 0b101), 4: (1, 1)}
 
 

@@ -23,7 +23,7 @@ def store_of(*ids: int, capacity: int = 1000, window: int = 1000) -> Store:
 
 
 def told(store: Store) -> Hello:
-    return Hello(0, 0, {}, {}, store.summary())
+    return Hello(0, 0, {}, {}, (), store.summary())
 
 
 IDS = st.lists(st.builds(event_id, st.integers(0, 3), st.integers(1, 40) | st.integers(200, 240)), max_size=30)
@@ -56,6 +56,17 @@ def test_an_event_leaves_when_its_life_ends_and_is_remembered_a_little_longer() 
     assert (len(store), port.kept, store.received(event_id(1, 1))) == (0, {}, True)
     store.expire(16 * SECOND)
     assert (store.received(event_id(1, 1)), store.digest) == (False, {})
+
+
+@given(IDS, IDS)
+def test_a_digest_forgets_as_if_it_had_never_received(short: list[int], long: list[int]) -> None:
+    store = store_of()
+    for id in short:
+        store.put(held(id, SECOND))
+    for id in long:
+        store.put(held(id))
+    store.expire(20 * SECOND)
+    assert store.digest == store_of(*long).digest
 
 
 def test_both_are_bounded_and_on_disk_too() -> None:

@@ -2,8 +2,8 @@
 
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
-from roamcast.protocols.roam.messages import FARTHEST, names, unpack
-from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NOBODY, Ways, filter_key
+from roamcast.protocols.roam.messages import FARTHEST, MAX_ASKED, MAX_LISTED, names, unpack
+from roamcast.protocols.roam.ways import HOPS_PER_LIFE, NEAREST, NOBODY, Ways, filter_key
 from roamcast.units import SECOND
 
 ALL = filter_key(EVERYTHING)
@@ -71,23 +71,23 @@ def test_what_is_too_far_is_forgotten() -> None:
     some.age(round((FARTHEST - 1.1) * PER_HOP), LIFE)
     assert len(some) == 1
     some.age(round((FARTHEST - 0.9) * PER_HOP), LIFE)
-    assert (len(some), list(some.wanting(DEAR))) == (0, [])
+    assert (len(some), some.wanting(DEAR)) == (0, [])
 
 
 def test_who_wants_what_and_an_unknown_filter_may_want_anything() -> None:
     some = ways()
     some.learn(0, [(1, 0)], ALL)
     some.learn(0, [(2, 0)], filter_key(CHEAP))
-    assert (list(some.wanting(DEAR)), some.wants(2, DEAR), some.wants(3, DEAR)) == ([1, 2], True, False)
+    assert (some.wanting(DEAR), some.wants(2, DEAR), some.wants(3, DEAR)) == ([1, 2], True, False)
     some.learn_filters({filter_key(CHEAP): CHEAP})
-    assert (list(some.wanting(DEAR)), some.wants(2, DEAR), list(some.wanting(BARGAIN))) == ([1], False, [1, 2])
+    assert (some.wanting(DEAR), some.wants(2, DEAR), some.wanting(BARGAIN)) == ([1], False, [1, 2])
 
 
 def test_a_filter_under_the_wrong_key_is_ignored() -> None:
     some = ways()
     some.learn(0, [(2, 0)], 77)
     some.learn_filters({77: CHEAP, NOBODY: EVERYTHING})
-    assert list(some.wanting(DEAR)) == [2]
+    assert some.wanting(DEAR) == [2]
 
 
 def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
@@ -95,10 +95,10 @@ def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
     some.learn_filters({filter_key(CHEAP): CHEAP})
     some.learn(0, [(1, 0)], ALL)
     some.learn(1, [(1, 0)], filter_key(CHEAP))
-    assert list(some.wanting(DEAR)) == []
+    assert some.wanting(DEAR) == []
     assert filter_key(NOTHING) == NOBODY
     some.learn(2, [(1, 0)], NOBODY)
-    assert (list(some.wanting(BARGAIN)), some.wants(1, BARGAIN)) == ([], False)
+    assert (some.wanting(BARGAIN), some.wants(1, BARGAIN)) == ([], False)
     some.learn(3, [(5, 0)], NOBODY)
     assert len(some) == 1, "nothing is remembered about who wants nothing and never did"
 
@@ -106,22 +106,23 @@ def test_a_subscriber_that_changes_its_mind_or_unsubscribes() -> None:
 def test_gains_are_those_who_are_nearer_by_half_a_hop() -> None:
     some = ways()
     some.learn(0, [(key, 0) for key in range(1, 5)], ALL)
-    assert some.gains(0, {1: 1, 2: 2, 3: 3, 4: 4}, {1: 1.5, 2: 1.25, 4: 0.0}) == {1: 1.5, 3: 1.5}, (
-        "3 is claimed by nobody"
-    )
+    one, two, three, four = names([1, 2, 3, 4], DEAR.id)
+    gained = some.gains(0, DEAR, [1, 2, 3, 4], {one: 1.5, two: 1.25, four: 0.0})
+    assert gained == {one: 1.5, three: 1.5}, "3 is claimed by nobody"
 
 
 def test_for_few_subscribers_half_a_hop_farther_is_enough() -> None:
     some = ways()
     some.learn(0, [(1, 0), (2, 0)], ALL)
-    assert some.gains(0, {1: 1, 2: 2}, {1: 0.5, 2: 0.25}) == {1: 0.5}
+    one, two = names([1, 2], DEAR.id)
+    assert some.gains(0, DEAR, [1, 2], {one: 0.5, two: 0.25}) == {one: 0.5}
 
 
 def test_a_node_claims_those_who_are_as_near_as_claimed_by_others() -> None:
     some = ways()
     some.learn(0, [(1, 0), (2, 3), (3, 1)], ALL)
     one, two, three = names([1, 2, 3], DEAR.id)
-    assert some.wanting(DEAR) == {1: one, 2: two, 3: three}
+    assert some.wanting(DEAR) == [1, 2, 3]
     assert some.nearer(0, DEAR, {two: 1.0, three: 2.0}) == {one: 1.0, three: 2.0}
 
 
@@ -132,12 +133,51 @@ def test_claims_grow_as_distances_do() -> None:
 def test_the_table_is_bounded_and_the_own_node_is_not_in_it() -> None:
     some = ways(capacity=3)
     some.learn(0, [(key, 0) for key in (999, 1, 2, 3, 4, 5)], ALL)
-    assert (sorted(distances(some, 0)), list(some.wanting(DEAR))) == ([3, 4, 5], [3, 4, 5])
+    assert (sorted(distances(some, 0)), some.wanting(DEAR)) == ([3, 4, 5], [3, 4, 5])
 
 
-def test_filters_are_told_in_turn() -> None:
-    some = Ways(0, 8)
-    filters = [Filter.where("price", "<", price) for price in range(5)]
-    some.learn_filters({filter_key(filter): filter for filter in filters})
-    told = [filter for _ in range(5) for filter in some.some_filters(map(filter_key, filters), 2).values()]
-    assert sorted(map(str, told)) == sorted(2 * list(map(str, filters)))
+def test_the_nearest_are_always_listed_and_the_others_in_turn() -> None:
+    some = ways(capacity=256)
+    some.learn(0, [(key, 1 + key // 100) for key in range(100, 200)], ALL)
+    some.learn(0, [(key, 0) for key in range(NEAREST)], ALL)
+    lists = [set(distances(some, 0)) for _ in range(5)]
+    assert [len(listed) for listed in lists] == [MAX_LISTED - 1] * 5, "with the node itself: as many as a hello holds"
+    assert all(set(range(NEAREST)) <= listed for listed in lists)
+    assert set().union(*lists) == {*range(NEAREST), *range(100, 200)}, "23 of the 100 far ones each time"
+
+
+def test_a_filter_is_told_to_who_asks_once() -> None:
+    some = ways()
+    key = filter_key(CHEAP)
+    some.learn_filters({key: CHEAP})
+    assert some.answers() == {}
+    some.ask([key, 12345])
+    assert some.answers() == {key: CHEAP}, "nobody answers for a filter that it does not know itself"
+    assert some.answers() == {}
+
+
+def test_a_filter_that_another_has_told_is_not_told_again() -> None:
+    some = ways()
+    key = filter_key(CHEAP)
+    some.learn_filters({key: CHEAP})
+    some.ask([key])
+    some.learn_filters({key: CHEAP})
+    assert some.answers() == {}
+
+
+def test_a_filter_is_asked_for_until_it_is_known() -> None:
+    some = ways()
+    key = filter_key(CHEAP)
+    some.learn(0, [(1, 0)], ALL)
+    some.learn(0, [(2, 0), (3, 1)], key)
+    some.learn(0, [(4, 0)], NOBODY)
+    assert some.unknown() == (key,)
+    some.learn_filters({key: CHEAP})
+    assert some.unknown() == ()
+
+
+def test_no_more_is_asked_for_than_a_hello_holds() -> None:
+    some = ways(capacity=256)
+    for key in range(100):
+        some.learn(0, [(key, 0)], 1000 + key)
+    assert len(some.unknown()) == MAX_ASKED

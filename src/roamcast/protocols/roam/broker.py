@@ -31,7 +31,7 @@ from roamcast.protocols.roam.links import FEW, Links
 from roamcast.protocols.roam.messages import MAX_LISTED, Data, Hello, Name, key_of, names, pack, pack_claims
 from roamcast.protocols.roam.params import Roam
 from roamcast.protocols.roam.store import Held, Store, lacks
-from roamcast.protocols.roam.ways import NOBODY, Ways, filter_key
+from roamcast.protocols.roam.ways import NOBODY, RARE, Ways, filter_key
 from roamcast.units import SECOND, seconds
 
 WAIT: Final = SECOND // 5
@@ -50,14 +50,14 @@ MOST_COPIES: Final = 4
 """Heard copies at which a node stays silent in any case: it cannot be the only way to anybody."""
 DENSE: Final = 10
 """Neighbours, with which one copy less is enough."""
+SHORT: Final = 20.0
+"""Seconds: where links live no longer, what is known of few subscribers is often wrong by the time it is used."""
 SETTLED: Final = WAIT + SPREAD
 """A younger event may still be on its way: only those who want it get it."""
 REPAIRS: Final = 32
 """Most events sent in answer to one hello."""
 _FAREWELLS: Final = 3
 """Hellos in which a node without subscriptions says so, after it had some."""
-_MAX_FILTERS: Final = 4
-"""Filters of others in a hello; which ones, changes."""
 _MAX_SPAN: Final = 10**12
 _MILLISECOND: Final = SECOND // 1000
 _HELLO: Final = "hello"
@@ -159,17 +159,18 @@ class RoamBroker(Broker[Roam]):
         self._told = now
         self._set_hello(now + round(self._interval * (0.9 + 0.2 * self.rng.random())))
         ways = self._ways.listed(now)
-        filters = self._ways.some_filters(ways, _MAX_FILTERS)
+        filters, unknown = self._ways.answers(), self._ways.unknown()
         if subscriber:
             self._farewells = max(0, self._farewells - 1)
             ways[self._wanted] = pack([(self._key, 0)]) + ways.get(self._wanted, b"")
             filters[self._wanted] = self._filter
         tells = subscriber or self._links.sparse()
         received = self._store.summary() if tells else None
-        return Hello(round(self._links.density), self._interval // _MILLISECOND, ways, filters, received)
+        return Hello(round(self._links.density), self._interval // _MILLISECOND, ways, filters, unknown, received)
 
     def _hear_hello(self, now: Time, sender: int, hello: Hello) -> None:
         self._ways.learn_filters(hello.filters)
+        self._ways.ask(hello.unknown)
         for filter, claims in hello.distances:
             self._ways.learn(now, claims, filter)
         if hello.received is not None:
@@ -232,8 +233,11 @@ class RoamBroker(Broker[Roam]):
     def _consider(self, now: Time, held: Held, message: Data) -> None:
         """Decides whether to forward a new event, and when."""
         wanting = self._ways.wanting(held.event)
-        held.counting = len(wanting) > MANY or (self._ignorant and not message.claims)
-        held.gains = {} if held.counting else self._ways.gains(now, wanting, message.nearest)
+        held.listing = len(wanting) <= MANY and bool(message.claims or not self._ignorant)
+        hasty = len(wanting) <= RARE and self._links.life < SHORT and self._links.density < DENSE
+        held.counting = hasty or not held.listing
+        held.enough = MOST_COPIES - (self._links.degree >= DENSE) if held.listing else COPIES
+        held.gains = {} if held.counting else self._ways.gains(now, held.event, wanting, message.nearest)
         if held.counting or held.gains:
             self.port.decide(held.event.id, "forwarded")
             self._set_due(held, held.arrived + self._wait(held))
@@ -259,16 +263,12 @@ class RoamBroker(Broker[Roam]):
         """Whether this node knows of no subscriber, itself included."""
         return not self._ways and self._wanted == NOBODY
 
-    @property
-    def _most_copies(self) -> int:
-        return MOST_COPIES - (self._links.degree >= DENSE)
-
     def _reconsider(self, held: Held, message: Data) -> None:
         """Somebody has sent an event that is to be sent here."""
         claims = message.nearest
         for key in [key for key, limit in held.gains.items() if claims.get(key, limit) < limit]:
             del held.gains[key]
-        enough = held.copies >= COPIES if held.counting else not held.gains or held.copies >= self._most_copies
+        enough = held.copies >= held.enough or not (held.counting or held.gains)
         if not (held.repair or enough):
             held.due = held.arrived + self._wait(held)
         else:
@@ -294,7 +294,7 @@ class RoamBroker(Broker[Roam]):
         if late:
             self.port.note("repair")
         claims: dict[Name, float] = {}
-        if not held.counting:
+        if held.listing:
             claims = self._ways.outdated(now - held.heard, held.claims)
             claims |= self._ways.nearer(now, held.event, claims)
             if self.local.matches(held.event):

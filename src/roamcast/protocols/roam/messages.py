@@ -22,6 +22,8 @@ MAX_LISTED: Final = 64
 """Most subscribers in a hello, nearest first, and in the claims of an event."""
 MAX_PUBLISHERS: Final = 64
 """Most publishers in a digest, those heard last."""
+MAX_ASKED: Final = 16
+"""Most filters that a hello asks for."""
 MAX_BEHIND: Final = 256
 """A digest says which of so many serials of a publisher were received; what is older counts as received."""
 FARTHEST: Final = 15.0
@@ -98,7 +100,9 @@ class Hello(Message, frozen=True, tag="hello", dict=True):
     ways: Annotated[dict[int, Entries], Meta(max_length=MAX_LISTED)]
     """By filter: the distances to the subscribers that want it."""
     filters: Annotated[dict[int, Filter], Meta(max_length=8)]
-    """Some of these filters: its own, and others in turn."""
+    """Its own filter, and those of others that somebody has asked for."""
+    unknown: Annotated[tuple[int, ...], Meta(max_length=MAX_ASKED)]
+    """Filters that it asks for: it has heard of subscribers that want them, and not what they are."""
     received: Annotated[tuple[Received, ...], Meta(max_length=MAX_PUBLISHERS)] | None
     """Its digest: what it has received; None: it does not tell."""
 

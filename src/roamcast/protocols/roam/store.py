@@ -49,6 +49,10 @@ class Held:
     """For which subscribers that is: a claim below this distance takes one away."""
     copies: int = 1
     """How often it was heard."""
+    enough: int = 0
+    """At so many copies it is not sent."""
+    listing: bool = True
+    """Whether it is sent with claims."""
     counting: bool = False
     """Whether it is forwarded unless enough copies are heard, whoever wants it."""
     repair: bool = False
@@ -104,7 +108,9 @@ class Store:
         return evicted
 
     def _remember(self, held: Held) -> None:
-        put(self._received, held.event.id, held.expires + _MARGIN, self._window)
+        evicted = put(self._received, held.event.id, held.expires + _MARGIN, self._window)
+        if evicted is not None:
+            self._leave(evicted)
         self._enter(held.event.id)
 
     def _enter(self, id: EventId) -> None:
@@ -116,6 +122,18 @@ class Store:
         if top - serial < MAX_BEHIND:
             mask |= 1 << top - serial
         put(self.digest, publisher, (top, mask), MAX_PUBLISHERS)
+
+    def _leave(self, id: EventId) -> None:
+        """Removes an event from the digest."""
+        publisher, serial = id >> 32, id & 0xFFFFFFFF
+        top, mask = self.digest.get(publisher, (serial, 0))
+        if 0 <= top - serial < MAX_BEHIND:
+            mask &= ~(1 << top - serial)
+        if mask:
+            above = (mask & -mask).bit_length() - 1  # serials above the highest that is left
+            self.digest[publisher] = top - above, mask >> above
+        else:
+            self.digest.pop(publisher, None)
 
     def restore(self, now: int, kept: Mapping[str, bytes]) -> None:
         """Restores what was carried before a restart; forgets what has expired or cannot be read any more."""
@@ -147,10 +165,7 @@ class Store:
         gone = [id for id, until in self._received.items() if until <= now]
         for id in gone:
             del self._received[id]
-        if gone:
-            self.digest.clear()
-            for id in self._received:
-                self._enter(id)
+            self._leave(id)
 
     def summary(self) -> tuple[Received, ...]:
         """The digest as a hello has it."""

@@ -15,13 +15,17 @@ from roamcast.bounded import put
 from roamcast.content.event import Event
 from roamcast.content.filter import EVERYTHING, NOTHING, Filter
 from roamcast.protocols.interests import Interests
-from roamcast.protocols.roam.messages import FARTHEST, MAX_LISTED, Key, Name, names, pack
+from roamcast.protocols.roam.messages import FARTHEST, MAX_ASKED, MAX_LISTED, Key, Name, names, pack
 from roamcast.units import SECOND
 
 NOBODY: Final = 0
 """The key of the filter that matches nothing: that of a subscriber that has unsubscribed."""
 MAX_SUMMARY: Final = 1024
 """Most bytes of a filter."""
+NEAREST: Final = 40
+"""Subscribers that every hello lists; if more are known, the others are listed in turn."""
+_ANSWERS: Final = 7
+"""Most filters of others in a hello."""
 _FILTERS: Final = 256
 """Most filters that are known by their key."""
 _UNCLAIMED: Final = 2 * FARTHEST
@@ -43,7 +47,8 @@ class Ways:
         self._interests = Interests()
         self._filters: dict[int, Filter] = {}
         self._own = key
-        self._turn = 0
+        self._turn = 0  # where the list of far subscribers goes on
+        self._asked: dict[int, None] = {}  # filters that neighbours do not know, until somebody tells them
 
     def learn(self, now: int, distances: Iterable[tuple[Key, float]], filter: int) -> None:
         """A neighbour has told how far it is from subscribers that want this filter."""
@@ -84,6 +89,7 @@ class Ways:
 
     def learn_filters(self, filters: Mapping[int, Filter]) -> None:
         for key, filter in filters.items():
+            self._asked.pop(key, None)
             if key in self._filters or key != filter_key(filter):
                 continue
             if len(msgspec.msgpack.encode(filter)) > MAX_SUMMARY:  # hellos with it would be too long
@@ -104,7 +110,7 @@ class Ways:
         for key in [key for key, value in self._distances.items() if value > limit]:
             self._remove(key)
 
-    def gains(self, now: int, wanting: Mapping[Key, Name], claims: Mapping[Name, float]) -> dict[Name, float]:
+    def gains(self, now: int, event: Event, wanting: list[Key], claims: Mapping[Name, float]) -> dict[Name, float]:
         """Those of the subscribers that are nearer than claimed, by a margin; with the limit below which they are not.
 
         For few subscribers there are few paths, which may break: even nodes that are a little farther go on then.
@@ -113,14 +119,13 @@ class Ways:
         distances, claimed = self._distances, claims.get
         return {
             name: limit
-            for key, name in wanting.items()
+            for key, name in zip(wanting, names(wanting, event.id), strict=True)
             if (limit := distances[key] + offset) <= claimed(name, _UNCLAIMED)
         }
 
-    def wanting(self, event: Event) -> dict[Key, Name]:
-        """The subscribers that want an event, with their names in its claims."""
-        keys = self._interests.match(event)
-        return dict(zip(keys, names(keys, event.id), strict=True))
+    def wanting(self, event: Event) -> list[Key]:
+        """The subscribers that want an event."""
+        return self._interests.match(event)
 
     def wants(self, key: Key, event: Event) -> bool:
         """Whether this subscriber wants an event."""
@@ -130,7 +135,8 @@ class Ways:
     def nearer(self, now: int, event: Event, claims: Mapping[Name, float]) -> dict[Name, float]:
         """The distances to those who want an event, where they are at least as near as claimed."""
         offset = now * self._growth
-        near = {name: self._distances[key] + offset for key, name in self.wanting(event).items()}
+        keys = self.wanting(event)
+        near = {name: self._distances[key] + offset for key, name in zip(keys, names(keys, event.id), strict=True)}
         return {name: distance for name, distance in near.items() if distance <= claims.get(name, _UNCLAIMED)}
 
     def outdated(self, since: int, claims: Mapping[Name, float]) -> dict[Name, float]:
@@ -139,21 +145,35 @@ class Ways:
         return {name: distance + grown for name, distance in claims.items() if distance + grown < FARTHEST}
 
     def listed(self, now: int) -> dict[int, bytes]:
-        """The nearest subscribers by filter, as a hello has them."""
+        """Subscribers by filter, as a hello has them: the nearest, and some of the others in turn."""
         offset = now * self._growth
-        nearest = sorted([(value + offset, key) for key, value in self._distances.items()])
+        ranked = sorted([(value + offset, key) for key, value in self._distances.items()])
+        if len(ranked) >= MAX_LISTED:
+            far, count = ranked[NEAREST:], MAX_LISTED - 1 - NEAREST
+            start = self._turn = (self._turn + count) % len(far)
+            ranked[NEAREST:] = (far + far)[start : start + count]
         found: dict[int, list[tuple[Key, float]]] = {}
-        for distance, key in nearest[: MAX_LISTED - 1]:
+        for distance, key in ranked:
             found.setdefault(self._wanted[key], []).append((key, distance))
         return {filter: pack(near) for filter, near in found.items()}
 
-    def some_filters(self, keys: Iterable[int], count: int) -> dict[int, Filter]:
-        """Some of the filters with these keys, others each time."""
-        known = [key for key in keys if key in self._filters]
-        if len(known) > count:
-            start = self._turn = (self._turn + count) % len(known)
-            known = (known + known)[start : start + count]
-        return {key: self._filters[key] for key in known}
+    def ask(self, filters: Iterable[int]) -> None:
+        """A neighbour asks for these filters."""
+        for key in filters:
+            if key in self._filters:
+                put(self._asked, key, None, MAX_ASKED)
+
+    def answers(self) -> dict[int, Filter]:
+        """Filters that neighbours have asked for, for the next hello."""
+        told = list(self._asked)[:_ANSWERS]
+        for key in told:
+            del self._asked[key]
+        return {key: self._filters[key] for key in told if key in self._filters}
+
+    def unknown(self) -> tuple[int, ...]:
+        """The filters of subscribers that are not known here, to be asked for."""
+        wanted = dict.fromkeys(self._wanted.values())
+        return tuple([key for key in wanted if key != NOBODY and key not in self._filters][:MAX_ASKED])
 
     def __len__(self) -> int:
         return len(self._distances)
