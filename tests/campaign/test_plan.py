@@ -179,7 +179,7 @@ REFUSED: dict[str, tuple[dict[str, Any], str]] = {
     "seed axis": ({"axes": [axis("seed", 1)]}, "axes[0].field: the seed is not an axis"),
     "both": ({"axes": [axis("nodes", 1, fields=["nodes"])]}, "axes[0].field: give either field or fields"),
     "labels": ({"axes": [axis("nodes", 1), axis("duration", 1, label="nodes")]}, "axes: two are named 'nodes'"),
-    "no values": ({"axes": [axis("nodes")]}, "axes[0].values: expected a list of at least 1 value; got []"),
+    "no values": ({"axes": [axis("nodes")]}, "axes[0].values: expected a list of one or more values; got []"),
     "lengths": ({"mode": "paired", "axes": [axis("nodes", 1), axis("duration", 1, 2)]}, "but have 1, 2 values"),
     "no seeds": ({"seeds": 0}, "seeds: 0: at least one seed"),
     "empty seeds": ({"seeds": []}, "seeds: []: at least one seed"),
@@ -318,7 +318,7 @@ def test_a_plan_lists_the_runs_and_estimates_the_time(tmp_path: Path) -> None:
 
 def test_every_default_is_explained() -> None:
     general = CliRunner().invoke(main, ["campaign", "--explain"]).output
-    assert "seeds: whole number, or list of (whole number); default 10" in general
+    assert "seeds: a whole number, or a list of whole numbers; default 10" in general
     full = CliRunner().invoke(main, ["campaign", str(EXAMPLE), "--explain"]).output
     assert "# ranges: flooding at range 80, with all defaults.\n" in full
     assert '#   variant gossip 0.6: protocol.name = "gossip", protocol.parameters.p = 0.6\n' in full

@@ -273,8 +273,8 @@ def test_explain_fits_without_a_terminal() -> None:
     assert result.exit_code == 0
     assert max(map(len, result.stdout.splitlines())) <= 80
     assert (
-        "    duration: number above 0 up to 10000000; required\n        simulated time, s, with warm-up and cooldown\n"
-        in result.stdout
+        "    duration: a number above 0 and at most 10000000; required\n"
+        "        simulated time, s, with warm-up and cooldown\n" in result.stdout
     )
 
 
@@ -289,7 +289,7 @@ def test_protocols_for_scripts() -> None:
     flooding = json.loads(roamcast("protocols", "flooding", "--json").stdout)
     assert flooding["parameters"][1] == {
         "path": "protocol.parameters.jitter",
-        "values": "number from 0 up to 60",
+        "values": "a number from 0 to 60",
         "default": "0.01",
         "description": "longest random wait before passing on, s",
     }
@@ -311,12 +311,12 @@ def test_a_protocols_parameters_are_explained() -> None:
         "\n"
         "[protocol.parameters]\n"
         "Parameters of flooding.\n"
-        "    protocol.parameters.delivered: whole number from 1; default 1024\n"
+        "    protocol.parameters.delivered: a whole number of at least 1; default 1024\n"
         "        how many events a node remembers having delivered, beyond those it\n"
         "        holds, across restarts too\n"
-        "    protocol.parameters.jitter: number from 0 up to 60; default 0.01\n"
+        "    protocol.parameters.jitter: a number from 0 to 60; default 0.01\n"
         "        longest random wait before passing on, s\n"
-        "    protocol.parameters.window: whole number from 1; default 4096\n"
+        "    protocol.parameters.window: a whole number of at least 1; default 4096\n"
         "        how many events a node remembers having seen\n"
     )
 

@@ -15,7 +15,8 @@ from hypothesis import strategies as st
 from msgspec import Meta
 
 from roamcast.campaign.define.experiment import Spec, experiment
-from roamcast.config.errors import decode, decode_bytes, expected, misfit, nearest, shown, suggestion
+from roamcast.config.errors import decode, decode_bytes, misfit, nearest, suggestion
+from roamcast.config.words import expected, shown
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.live.control_messages import JSON, MSGPACK, EventForm, PollRequest, SubscribeRequest
 from roamcast.live.control_messages import decode as decode_message
@@ -109,9 +110,9 @@ WRONG_EXPERIMENTS: dict[str, tuple[dict[str, Any], str]] = {
     "a seed": ({"seeds": [1, "two"]}, "seeds[1]: expected a whole number; got the text 'two'"),
     "no value": (
         {"axes": [{"field": "nodes", "values": []}]},
-        "axes[0].values: expected a list of at least 1 value; got []",
+        "axes[0].values: expected a list of one or more values; got []",
     ),
-    "values": ({"axes": [{"field": "nodes"}]}, "axes[0].values: is missing: expected a list of at least 1 value"),
+    "values": ({"axes": [{"field": "nodes"}]}, "axes[0].values: is missing: expected a list of one or more values"),
     "mode": ({"mode": "girds"}, "mode: expected one of 'grid', 'paired'; got 'girds'; did you mean 'grid'?"),
     "scenario": ({"scenario": 3}, "scenario: expected a table, or text; got 3"),
     "empty": ({"variants": [{"name": ""}]}, "variants[0].name: expected text that is not empty; got ''"),

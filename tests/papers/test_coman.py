@@ -120,14 +120,14 @@ def test_in_the_park_a_message_matches_a_subscription_with_a_probability_of_a_te
     (publishers,) = park.workload.publishers
     assert (park.nodes, publishers.members, publishers.rate) == (8, 8, 24)
     stable, changing = park.workload.subscribers
-    assert stable.filters == changing.filters
+    assert stable.texts == changing.texts
     assert (stable.change, changing.change) == (None, 30)
     kind = publishers.attributes["kind"]
     assert (getattr(kind, "low", None), getattr(kind, "high", None)) == (0, 9)
-    for text in stable.filters:
+    for text in stable.texts:
         matched = [n for n in range(10) if parse_filter(text).matches(Event.of("event", {"kind": n}))]
         assert len(matched) == 1
-    assert len({parse_filter(text) for text in stable.filters}) == 10
+    assert len({parse_filter(text) for text in stable.texts}) == 10
 
 
 def test_the_park_is_the_papers(experiments: dict[str, Experiment]) -> None:

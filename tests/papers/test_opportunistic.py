@@ -92,7 +92,7 @@ def test_every_pair_of_topics_is_the_interest_of_one_host(experiments: dict[str,
     workload = scenario(experiments["opportunistic-3"], "literal", hops=1).workload
     interests = []
     for group in workload.subscribers:
-        wanted = parse_filter(group.filters[0])
+        wanted = parse_filter(group.texts[0])
         interests += [tuple(t for t in range(16) if wanted.matches(Event.of("document", {"topic": t})))] * group.members
     assert sorted(interests) == sorted(combinations(range(16), 2))
     assert sorted(node for group in workload.subscribers for node in group.nodes or ()) == list(range(120))

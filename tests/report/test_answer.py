@@ -276,7 +276,7 @@ def test_the_sentence_is_true_of_the_data(campaign: tuple[Table, Table | None]) 
         assert float(size[2] or size[1]) == pytest.approx(max(ahead), rel=0.1, abs=0.006)
     for line in found.lines:
         if line.startswith("Best elsewhere: ") and "not decided" not in line:
-            assert {who for who in winners.values() if who} - {named[1]} == set(re.findall(r"(\w) at ", line))
+            assert {who for who in winners.values() if who} - {named[1]} == set(re.findall(r"\b(\w) at ", line))
 
 
 def test_equal_variants_are_told_apart_at_most_one_time_in_twenty() -> None:

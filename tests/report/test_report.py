@@ -485,7 +485,7 @@ def test_a_full_disk_leaves_the_former_report(tmp_path: Path, monkeypatch: pytes
     def full(*_: object) -> None:
         raise OSError(errno.ENOSPC, "No space left on device")
 
-    monkeypatch.setattr("roamcast.report.paper.save", full)
+    monkeypatch.setattr("roamcast.report.paper.render", full)
     with pytest.raises(RoamcastError, match="report: cannot be written: No space left on device"):
         write_report(out)
     assert (out / "report" / "index.html").read_bytes() == former

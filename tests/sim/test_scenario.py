@@ -163,20 +163,23 @@ def explained() -> dict[str, Field]:
 def test_fields_of_every_shape_are_explained() -> None:
     fields = explained()
     assert fields["nodes"] == Field(
-        "nodes", "whole number from 1 up to 100000", None, "number of nodes; they are numbered from 0"
+        "nodes", "a whole number from 1 to 100000", None, "number of nodes; they are numbered from 0"
     )
     assert fields["radio.loss"] == Field(
-        "radio.loss", "number from 0 below 1", "0", "probability that a received frame is lost all the same"
+        "radio.loss",
+        "a number of at least 0 and below 1",
+        "0",
+        "probability that a received frame is lost all the same",
     )
-    assert fields["mac.model"].values == '"dcf" or "ideal"'
+    assert fields["mac.model"].values == "one of 'dcf', 'ideal'"
     assert fields["mac.model"].default == '"dcf"'
     assert fields["workload.publishers[].rate"].default is None
-    assert fields["workload.subscribers[].nodes"].values == "list of (whole number)"
+    assert fields["workload.subscribers[].nodes"].values == "a list of whole numbers"
     assert fields["workload.subscribers[].nodes"].default == "none"
-    assert fields["links.change[].up"].values == "list of ([whole number, whole number])"
-    assert fields["workload.publishers[].attributes.NAME.low"].values == "whole number, or number"
+    assert fields["links.change[].up"].values == "a list of lists of 2 whole numbers"
+    assert fields["workload.publishers[].attributes.NAME.low"].values == "a number"
     assert fields["record.movement"].default == "true"
-    assert fields["radio.range"].values.startswith("number")
+    assert fields["radio.range"].values.startswith("a number")
     assert fields["radio.range"].default == "250"
 
 

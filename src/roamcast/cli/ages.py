@@ -13,6 +13,7 @@ from roamcast.analysis.network import network
 from roamcast.campaign.folder.recorded import open_run
 from roamcast.cli.screen import plain_console, table
 from roamcast.errors import RoamcastError
+from roamcast.files import write_file
 from roamcast.report.numbers import ABSENT
 from roamcast.units import seconds
 
@@ -127,7 +128,4 @@ def _draw(found: Arrivals, name: str, file: Path) -> None:
         title: [(age, share) for age, share in zip(found.ages.tolist(), shares, strict=True) if share is not None]
         for title, shares in zip(titles, _columns(found).values(), strict=True)
     }
-    try:
-        file.write_text(distribution(f"{name}: what arrived by when", curves, x="age (s)", y="share"), encoding="utf-8")
-    except OSError as problem:
-        raise RoamcastError(f"{file}: cannot be written: {problem.strerror or problem}") from problem
+    write_file(file, distribution(f"{name}: what arrived by when", curves, x="age (s)", y="share"))

@@ -9,7 +9,7 @@ from rich.table import Table
 
 from roamcast.campaign.decide.choice import THE_SAME
 from roamcast.cli.screen import plain_console, table
-from roamcast.report.numbers import ABSENT
+from roamcast.report.numbers import plus_minus
 
 RESULT_FILE: Final = "choice.json"
 FIGURE_FILE: Final = "choice.svg"
@@ -96,12 +96,4 @@ def _not_separated(left: list[str]) -> str:
 
 
 def _interval(estimate: list[float | None]) -> str:
-    mean, low, high = estimate
-    if mean is None:
-        return "∞"
-    half = ABSENT if low is None or high is None else _short((high - low) / 2, 2)
-    return f"{_short(mean, 3)} ± {half}"
-
-
-def _short(value: float, digits: int) -> str:
-    return f"{value:.0f}" if value >= 10**digits else f"{value:.{digits}g}"
+    return "∞" if estimate[0] is None else plus_minus(*estimate)

@@ -5,12 +5,12 @@ import math
 import shlex
 import time
 from collections.abc import Mapping, Sequence
-from dataclasses import asdict
+from functools import partial
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import click
-from rich.console import Console
+import msgspec
 
 from roamcast.analysis import compilation
 from roamcast.campaign.decide.choice import COST_UNITS, TIME_IS_UP, Choice
@@ -32,6 +32,7 @@ from roamcast.cli.choice import FIGURE_FILE, RESULT_FILE, WINNER_FILE, show
 from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say, shown
+from roamcast.cli.screen import plain_console
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.scenario import read
 
@@ -155,11 +156,8 @@ def _race(experiment: Experiment, wanted: "Goal", out: Path, until: float, spark
     """Holds the race, with progress on the screen."""
     from roamcast.pipeline.choose import Chooser  # it imports Spark
 
-    console = Console(stderr=True)
-
-    def tell(line: str) -> None:
-        console.print(line, markup=False, highlight=False, soft_wrap=True)
-
+    console = plain_console(stderr=True)
+    tell = partial(console.print, soft_wrap=True)
     with shown(console) as report, spark.session() as session:
         return Chooser(session, experiment, wanted, out, until=until, on_progress=report, tell=tell).choose()
 
@@ -179,8 +177,8 @@ def _result(choice: Choice, wanted: "Goal", unit: str, out: Path, candidates: Se
         "looked": choice.looked,
         "dropped": [one._asdict() for one in choice.dropped],
         "ranking": choice.ranking(wanted.at_least),
-        "race": {name: _finite(asdict(figures)) for name, figures in choice.race.items()},
-        "fresh": {name: _finite(asdict(figures)) for name, figures in choice.fresh.items()},
+        "race": _finite(choice.race),
+        "fresh": _finite(choice.fresh),
         "run": {name: f"roamcast run {shlex.quote(str(out / WINNER_FILE))}" for name in left[:1]},
         "node": {one.name: as_node(one) for one in candidates if one.name in left},
     }
@@ -202,10 +200,6 @@ def _write(result: dict[str, Any], made: Experiment, candidates: Sequence[Varian
             (out / WINNER_FILE).write_text(as_scenario(made, one, out), encoding="utf-8")
 
 
-def _finite(value: Any) -> Any:  # noqa: ANN401  # any value of JSON
-    """JSON has no infinity: null stands for it."""
-    if isinstance(value, dict):
-        return {key: _finite(part) for key, part in value.items()}
-    if isinstance(value, list | tuple):
-        return [_finite(part) for part in value]
-    return None if isinstance(value, float) and not math.isfinite(value) else value
+def _finite(figures: Mapping[str, object]) -> Any:  # noqa: ANN401  # any value of JSON
+    """The figures as JSON has them: msgspec writes null for infinity."""
+    return msgspec.json.decode(msgspec.json.encode(figures))

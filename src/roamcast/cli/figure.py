@@ -8,6 +8,7 @@ import click
 from roamcast.cli.completion import complete_measures
 from roamcast.cli.options import FILE
 from roamcast.errors import RoamcastError
+from roamcast.files import write_file
 
 FORMATS: Final = ("pdf", "svg", "png", "pgf")
 
@@ -65,7 +66,7 @@ def figure(
     they can be told apart in grey and by colour-blind readers.
     """
     from roamcast.report.find import find_figure
-    from roamcast.report.paper import FigureLook, length, save
+    from roamcast.report.paper import FigureLook, length, render
     from roamcast.report.source import read_report_data
 
     suffix = file.suffix[1:].lower() if file else ""
@@ -75,5 +76,5 @@ def figure(
     look = FigureLook(length(width), length(height) if height else None, font_size, style, scale)
     drawn = find_figure(read_report_data(out), name, experiment, over)
     target = file or Path(f"{name}.{kind}")
-    save(drawn, target, kind, look)
+    write_file(target, render(drawn, kind, look))
     click.echo(target)

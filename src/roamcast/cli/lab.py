@@ -16,10 +16,10 @@ from roamcast.cli.progress import progress_bar, say
 from roamcast.cli.run_folder import RunOptions, run_into, run_options, versions
 from roamcast.cli.screen import plain_console, table
 from roamcast.facts.recorder import Sink
-from roamcast.report.numbers import ABSENT
+from roamcast.report.numbers import plus_minus
 from roamcast.sim.core.compilation import compile_if_needed
 from roamcast.sim.scenario.overrides import apply
-from roamcast.sim.scenario.scenario import Scenario, check, parse
+from roamcast.sim.scenario.scenario import Scenario, parse
 from roamcast.units import SECOND
 
 T = TypeVar("T")
@@ -176,7 +176,6 @@ def _run_twins(
     raw = parse(text, str(file))
     for change in options.changes:
         apply(change, raw)
-    check(raw, str(file), file.parent)
     swept = None if axis is None else _axis(axis)
     wanted = twins(raw, str(file), file.parent, runs, ideal=mac == "ideal", axis=swept)
     words = ["roamcast", "lab", str(file), "--twin", "--runs", str(runs), "--mac", mac, "--out", str(out)]
@@ -212,19 +211,10 @@ def _axis(text: str) -> tuple[str, list[Any]]:
 
 def _show_twins(found: dict[str, dict[str, dict[str, Any]]], title: str) -> None:
     head = ("measure", "live", "simulated")
-    rows = [(name, [found.get(name, {}).get(variant) for variant in head[1:]]) for name in TWIN_MEASURES]
-    known = [
-        (name, *map(_interval, cells))
-        for name, cells in rows
-        if any(cell and cell["mean"] is not None for cell in cells)
-    ]
-    plain_console().print(table(head, known, head[1:], title=title))
-
-
-def _interval(cell: dict[str, Any] | None) -> str:
-    """Mean, and half the width of its 95 % interval."""
-    if cell is None or cell["mean"] is None:
-        return ABSENT
-    if cell["low"] is None:
-        return f"{cell['mean']:.4g}"
-    return f"{cell['mean']:.4g} ± {(cell['high'] - cell['low']) / 2:.2g}"
+    nothing = dict.fromkeys(("mean", "low", "high"))
+    rows = []
+    for name in TWIN_MEASURES:
+        cells = [found.get(name, {}).get(variant) or nothing for variant in head[1:]]
+        if any(cell["mean"] is not None for cell in cells):
+            rows.append((name, *(plus_minus(cell["mean"], cell["low"], cell["high"]) for cell in cells)))
+    plain_console().print(table(head, rows, head[1:], title=title))

@@ -28,8 +28,8 @@ from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim, load_claims
 from roamcast.papers.until import Decided
 from roamcast.papers.verdict import JudgedClaim, write_claims
+from roamcast.report.ledger import VERDICTS
 
-MARKS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 WIDTH: Final = 100
 """Width of the output, in characters."""
 PREVIEW: Final = "A preview with shorter runs, fewer points and fewer seeds: its verdicts do not count."
@@ -170,7 +170,7 @@ def _show(verdicts: Sequence[JudgedClaim]) -> None:
         click.echo("\n".join(_claim(verdict)))
     counts = Counter[str](verdict.verdict for verdict in verdicts)
     click.echo(
-        "claims: " + ", ".join(f"{count} {_in_number(word, count)}" for word in MARKS if (count := counts[word]))
+        "claims: " + ", ".join(f"{count} {_in_number(word, count)}" for word in VERDICTS if (count := counts[word]))
     )
 
 
@@ -190,7 +190,7 @@ def _claim(verdict: JudgedClaim) -> Iterator[str]:
     yield from _wrapped(verdict.text)
     for check in verdict.checks:
         if check.judged:
-            mark = f"{MARKS[check.verdict]}{'*' if check.main else ' '}"
+            mark = f"{VERDICTS[check.verdict]}{'*' if check.main else ' '}"
             missed = f"; misses by {check.misses}" if check.misses else ""
             yield from _wrapped(f"{check.says}: {check.measured}{missed}", f"{mark} ")
         elif check.explains and verdict.verdict != "holds":
@@ -205,7 +205,7 @@ def _claim(verdict: JudgedClaim) -> Iterator[str]:
 
 
 def _marked(word: str) -> str:
-    return f"{MARKS[word]} {word}"
+    return f"{VERDICTS[word]} {word}"
 
 
 def _wrapped(text: str, mark: str = "") -> list[str]:

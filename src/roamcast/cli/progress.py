@@ -4,6 +4,7 @@ import contextlib
 import sys
 import time
 from collections.abc import Callable, Iterator
+from functools import partial
 from typing import Final
 
 import click
@@ -29,7 +30,7 @@ def say(line: str) -> None:
 def shown(console: Console) -> Iterator[OnProgress]:
     """Gives a function that shows states, in the way the console allows."""
     if not console.is_terminal:
-        yield ProgressLines(lambda line: console.print(line, markup=False, highlight=False, soft_wrap=True))
+        yield ProgressLines(partial(console.print, markup=False, highlight=False, soft_wrap=True))
         return
     columns = (BarColumn(), TextColumn("{task.description}", markup=False), TimeElapsedColumn())
     with Progress(*columns, console=console, transient=True) as bar:

@@ -7,12 +7,10 @@ from typing import TYPE_CHECKING, Any, Final, NamedTuple
 
 import click
 import msgspec
-from rich import box
-from rich.console import Console
-from rich.table import Table
 
 from roamcast.campaign.define.plan import plan
 from roamcast.cli.campaign_options import CampaignOptions, tell_failures
+from roamcast.cli.screen import plain_console, table
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim
 
@@ -194,14 +192,13 @@ class _Explored:
 
 def _show(found: dict[str, Any]) -> None:
     claims = list(found["tried"][0]["points"])
-    table = Table(box=box.SIMPLE_HEAD)
-    for column in ("", "reading", "", "met", "misses", *claims):
-        table.add_column(column, justify="right" if column in ("met", "misses") else "left")
+    rows = []
     for place, one in enumerate(found["tried"], 1):
         kind = "open" if one["open"] else "departure"
         marks = [_mark(one["points"][claim]) for claim in claims]
-        table.add_row(str(place), one["reading"], kind, str(one["met"]), f"{one['misses']:.2f}", *marks)
-    Console(markup=False, highlight=False).print(table)
+        rows.append([str(place), one["reading"], kind, str(one["met"]), f"{one['misses']:.2f}", *marks])
+    head = ("", "reading", "", "met", "misses", *claims)
+    plain_console().print(table(head, rows, ("met", "misses")))
     for line in _lines(found, len(claims)):
         click.echo(line)
 

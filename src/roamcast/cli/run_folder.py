@@ -7,11 +7,9 @@ complete. A folder is replaced only with `--force`, and only if it was a run's f
 import contextlib
 import importlib.metadata
 import json
-import os
 import platform
 import re
-import shutil
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any, NamedTuple, TypeVar
 
@@ -29,7 +27,7 @@ from roamcast.cli.summary import show_summary, warnings
 from roamcast.errors import RoamcastError
 from roamcast.facts.recorder import Sink
 from roamcast.facts.sinks import ParquetSink
-from roamcast.files import swap_in
+from roamcast.files import new_folder
 from roamcast.sim.scenario.overrides import changed
 from roamcast.sim.scenario.scenario import Scenario, read_text
 
@@ -118,7 +116,8 @@ def run_into(
     out: Path, options: RunOptions, text: str, scenario: Scenario, work: Callable[[Sink], dict[str, Any]]
 ) -> FinishedRun:
     """Makes the folder of a run: `work` writes the facts, and returns what else to record of it."""
-    with new_folder(out, options.force) as folder:
+    _check_free(out, options.force)
+    with new_folder(out) as folder:
         (folder / "scenario.toml").write_text(text, encoding="utf-8")
         with contextlib.closing(ParquetSink(folder)) as sink:
             about = work(sink)
@@ -137,6 +136,7 @@ def run_into(
             "warnings": list(warnings(scenario, summary)),
         }
         (folder / RUN_FILE).write_text(json.dumps(record, indent=2) + "\n", encoding="utf-8")
+        _check_free(out, options.force)  # again: another run may have created it meanwhile
     return FinishedRun(scenario, summary, contexts, record)
 
 
@@ -152,26 +152,6 @@ def _results(run: Run, summary: Summary, contexts: context_truth.ContextCounts |
         "summary": {"by_filters_alone": with_contexts(run), **summary.as_dict()},
         "contexts": None if contexts is None else {"delivery": contexts.delivery, **contexts._asdict()},
     }
-
-
-# --- The folder -----------------------------------------------------------------------------------------------------
-
-
-@contextlib.contextmanager
-def new_folder(place: Path, force: bool) -> Iterator[Path]:
-    """A temporary folder beside `place` to fill; it is renamed to `place` if all goes well, and removed otherwise."""
-    _check_free(place, force)
-    target = place.resolve()
-    partial = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
-        partial.mkdir(parents=True)
-        yield partial
-        _check_free(place, force)  # again: another run may have created it meanwhile
-        swap_in(partial, target)
-    except OSError as problem:
-        raise RoamcastError(f"{place}: cannot be written: {problem.strerror or problem}") from problem
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
 
 
 def _check_free(place: Path, force: bool) -> None:

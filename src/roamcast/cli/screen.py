@@ -23,11 +23,11 @@ def example(name: str) -> str:
     return (resources.files("roamcast.cli") / "examples" / f"{name}.toml").read_text(encoding="utf-8")
 
 
-def plain_console() -> "Console":
+def plain_console(*, stderr: bool = False) -> "Console":
     """A console that prints text as it is: names may have brackets."""
     from rich.console import Console
 
-    return Console(markup=False, highlight=False)
+    return Console(markup=False, highlight=False, stderr=stderr)
 
 
 def table(

@@ -13,7 +13,7 @@ from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.cli.screen import plain_console, table
 from roamcast.report.answer import Answer
 from roamcast.report.chart import variants_of
-from roamcast.report.numbers import ABSENT, estimate, value_text
+from roamcast.report.numbers import ABSENT, plus_minus, value_text
 from roamcast.report.plans import asked, drawn_measures
 from roamcast.report.source import ReportData, SummaryRow
 from roamcast.report.winners import winners
@@ -69,15 +69,11 @@ def _cells(point: Sequence[SummaryRow], labels: Sequence[str], measures: Sequenc
     axes, by_measure = point[0].axes, {row.measure: row for row in point}
     places = (value_text(axes[label]) if label in axes else ABSENT for label in labels)
     found = (by_measure.get(name) for name in measures)
-    return [point[0].variant, *places, *(ABSENT if row is None else _interval(row) for row in found)]
-
-
-def _interval(row: SummaryRow) -> str:
-    """Mean and half the interval's width; shorter than the ends that the report shows for a clipped interval."""
-    if row.mean is None or row.low is None or row.high is None:
-        return estimate(row.mean, None, None)
-    half = max(row.mean - row.low, row.high - row.mean)
-    return estimate(row.mean, row.mean - half, row.mean + half)
+    return [
+        point[0].variant,
+        *places,
+        *(ABSENT if row is None else plus_minus(row.mean, row.low, row.high) for row in found),
+    ]
 
 
 def show_winners(results: ReportData) -> None:

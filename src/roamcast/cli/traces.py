@@ -11,6 +11,7 @@ import click
 from roamcast.cli.options import SparkOptions, spark_options
 from roamcast.cli.paths import LocalPath
 from roamcast.errors import ConfigError
+from roamcast.files import write_file
 from roamcast.sim.mobility.export import FORMATS as EXPORTS
 from roamcast.sim.mobility.export import ExportOptions, taken
 from roamcast.sim.mobility.samples import NAMES
@@ -247,7 +248,7 @@ def describe(
         drawn = distribution(
             f"Contacts of {found['trace']}", curves, x="time (s)", y="share that lasts longer", logarithmic=True
         )
-        figure.write_text(drawn, encoding="utf-8")
+        write_file(figure, drawn)
     if as_json:
         click.echo(json.dumps(found))
         return
@@ -327,10 +328,6 @@ def export(scenario: Path, form: str, out: Path, seed: int | None, tick: float, 
     if one.area is None or one.links is not None:
         raise ConfigError(f"{scenario}: has links and no positions: there is no movement to export")
     walks = one.moving.walks(one.area, one.nodes, one.seed if seed is None else seed, scenario.parent)
-    draft = out.with_name(f".{out.name}.draft")
-    with draft.open("w", encoding="ascii") as file:
-        file.writelines(
-            f"{line}\n" for line in EXPORTS[form](taken(walks, one.end), one.end, ExportOptions(tick, corner))
-        )
-    draft.replace(out)
+    lines = EXPORTS[form](taken(walks, one.end), one.end, ExportOptions(tick, corner))
+    write_file(out, "".join(f"{line}\n" for line in lines))
     click.echo(f"{out}: {one.nodes} nodes, {one.duration:g} s")

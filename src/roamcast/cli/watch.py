@@ -15,7 +15,8 @@ from roamcast.cli.paths import LocalPath
 from roamcast.cli.progress import say
 from roamcast.cli.screen import plain_console, table
 from roamcast.errors import RoamcastError
-from roamcast.report.watched import page, shown, write_page
+from roamcast.files import write_file
+from roamcast.report.watched import page, shown
 
 if TYPE_CHECKING:
     from roamcast.pipeline.watch import Watched
@@ -82,7 +83,7 @@ def watch(
         for snapshot in snapshots(session, watched, state or folders[0] / STATE, every, once=once):
             _show(snapshot, as_json, redraw=not once and sys.stdout.isatty())
             if page_file is not None:
-                _write(page_file, page(snapshot, every))
+                write_file(page_file, page(snapshot, every))
 
 
 def _watched(folders: tuple[Path, ...], wait: float, window: float) -> "Watched":
@@ -108,10 +109,3 @@ def _show(snapshot: Mapping[str, Any], as_json: bool, *, redraw: bool) -> None:
     for caption, head, rows in made.tables:
         console.print(table(head, rows, head[1:], title=caption))
     console.print(made.note, soft_wrap=True)
-
-
-def _write(file: Path, content: str) -> None:
-    try:
-        write_page(file, content)
-    except OSError as problem:
-        raise RoamcastError(f"{file}: cannot be written: {problem.strerror}") from problem

@@ -12,7 +12,7 @@ from typing import Any, Final, NamedTuple
 import msgspec
 from msgspec import inspect
 
-from roamcast.config.shapes import description, options, plain, toml
+from roamcast.config.words import description, options, plain, toml, values_of
 
 _INDENT: Final = "    "
 
@@ -75,7 +75,7 @@ def _sections(info: Any, place: _StructPlace) -> Iterator[Section]:  # noqa: ANN
 
 
 def _field(field: inspect.Field, place: _StructPlace) -> Field:
-    return Field(place.inside(field.encode_name), _values(field.type), _default(field), description(field.type))
+    return Field(place.inside(field.encode_name), values_of(field.type), _default(field), description(field.type))
 
 
 def _is_table(info: Any) -> bool:  # noqa: ANN401
@@ -103,44 +103,6 @@ def _structs(field: inspect.Field, place: _StructPlace) -> Iterator[tuple[inspec
             case _:
                 continue
         yield from ((struct, where) for struct in options(inner) if isinstance(struct, inspect.StructType))
-
-
-def _values(info: Any) -> str:  # noqa: ANN401
-    """Which values a type takes."""
-    return ", or ".join(dict.fromkeys(_one(option) for option in options(info)))
-
-
-def _one(info: Any) -> str:  # noqa: ANN401
-    match info:
-        case inspect.IntType():
-            return f"whole number{_bounds(info)}"
-        case inspect.FloatType():
-            return f"number{_bounds(info)}"
-        case inspect.StrType():
-            return "text"
-        case inspect.BoolType():
-            return "true or false"
-        case inspect.LiteralType():
-            return " or ".join(map(toml, info.values))
-        case inspect.TupleType():
-            return f"[{', '.join(map(_values, info.item_types))}]"
-        case inspect.NamedTupleType():
-            return f"[{', '.join(field.name for field in info.fields)}]"
-        case inspect.VarTupleType():
-            if info.min_length is not None and info.min_length == info.max_length:
-                return f"[{', '.join([_values(info.item_type)] * info.min_length)}]"
-            return f"list of ({_values(info.item_type)})"
-        case inspect.DictType():
-            return f"table of names, each with: {_values(info.value_type)}"
-        case inspect.StructType():
-            return f"{{{', '.join(field.encode_name for field in info.fields)}}}"
-        case _:
-            return "any value"
-
-
-def _bounds(info: inspect.IntType | inspect.FloatType) -> str:
-    limits = (("above", info.gt), ("from", info.ge), ("below", info.lt), ("up to", info.le))
-    return "".join(f" {word} {toml(limit)}" for word, limit in limits if limit is not None)
 
 
 def _default(field: inspect.Field) -> str | None:

@@ -7,7 +7,7 @@ The rules this file owns:
 * The run starts when all nodes are ready and all acts of time 0 are done, at a whole second of the nodes' time, so that
   their seconds are the run's. Before the start the air is as at time 0.
 * If a node dies, the report says so, and the others continue.
-* However it ends, no process is left behind (see `forkserver`).
+* However it ends, no process is left behind (see `processes`).
 """
 
 import asyncio
@@ -116,7 +116,7 @@ class Lab:
         self._start: int | None = None
         self._lives = [0] * scenario.nodes
         self._resources = contextlib.AsyncExitStack()
-        self._forkserver = Processes(netns=in_namespaces, on_death=self._died)
+        self._nodes = Processes(in_namespaces=in_namespaces, on_death=self._died)
         self._ether: Ether | None = None
 
     @property
@@ -127,7 +127,7 @@ class Lab:
     async def __aenter__(self) -> "Lab":
         began = time.monotonic()
         try:
-            await self._resources.enter_async_context(self._forkserver)
+            await self._resources.enter_async_context(self._nodes)
             NetworkKey.new().save(self._work / "key")
             if not self._in_namespaces:
                 self._open_ether()
@@ -167,9 +167,7 @@ class Lab:
     async def _launch(self, node: int) -> Process:
         address = netns.address_of(node) if self._in_namespaces else ""
         self._lives[node] += 1
-        return await self._forkserver.start(
-            f"node {node}", self._arguments(node), self._work / str(node) / "log", address
-        )
+        return await self._nodes.start(f"node {node}", self._arguments(node), self._work / str(node) / "log", address)
 
     async def _until_ready(self, node: int) -> None:
         process = self.processes[node]
@@ -223,7 +221,7 @@ class Lab:
         """Kills a node, as a power cut would."""
         process = self.processes[node]
         process.wanted = False
-        self._forkserver.signal(process, signal.SIGKILL)
+        self._nodes.signal(process, signal.SIGKILL)
         await process.wait()
 
     async def revive(self, node: int) -> None:
@@ -272,7 +270,7 @@ class Lab:
                 await asyncio.sleep(left / SECOND)
             process = self.processes[switch.node]
             if not switch.restart:
-                self._forkserver.signal(process, signal.SIGSTOP if switch.away else signal.SIGCONT)
+                self._nodes.signal(process, signal.SIGSTOP if switch.away else signal.SIGCONT)
             elif switch.away:
                 await self.kill(switch.node)
             else:
@@ -282,7 +280,7 @@ class Lab:
     def _wake_all(self) -> None:
         """Continues all stopped processes: a stopped one could not end."""
         for process in self.processes:
-            self._forkserver.signal(process, signal.SIGCONT)
+            self._nodes.signal(process, signal.SIGCONT)
 
     def begin(self) -> None:
         """Sets the start: the next whole second of the nodes' time, at least `_AHEAD` from now."""
@@ -292,7 +290,7 @@ class Lab:
     async def stop(self) -> None:
         """Stops every node cleanly, with its facts written."""
         alive = [process for process in self.processes if process.alive]
-        late = await self._forkserver.stop(alive, PATIENCE)
+        late = await self._nodes.stop(alive, PATIENCE)
         self.report.stubborn += [int(process.name.removeprefix("node ")) for process in late]
         if self._ether is not None:
             self.report.air += self._ether.counters

@@ -1,7 +1,7 @@
 """Network namespaces on a bridge: a real interface and real broadcast for every node, on one machine. It needs root.
 
 The rule this file owns: nothing has to be cleaned up. The namespaces have no names, so they end with their processes;
-the bridge is in the fork server's own namespace, and a cable (veth pair) ends with either of its ends. However the lab
+the bridge is in that of a process of its own, and a cable (veth pair) ends with either of its ends. However the lab
 ends, the kernel removes everything.
 """
 
@@ -9,6 +9,8 @@ import ctypes
 import os
 import shutil
 import subprocess
+from functools import partial
+from pathlib import Path
 from typing import Final
 
 from roamcast.errors import RoamcastError
@@ -18,6 +20,7 @@ INTERFACE: Final = "eth0"
 BROADCAST: Final = "10.255.255.255"
 _BRIDGE: Final = "air"
 _CLONE_NEWNET: Final = 0x40000000
+_LIBC: Final = ctypes.CDLL(None, use_errno=True)
 
 
 class NamespaceError(RoamcastError):
@@ -37,33 +40,34 @@ def address_of(node: int) -> str:
     return f"10.{(node + 1) >> 16 & 255}.{(node + 1) >> 8 & 255}.{(node + 1) & 255}"
 
 
-def enter_new() -> None:
-    """Moves this process into a new, empty network namespace."""
-    libc = ctypes.CDLL(None, use_errno=True)
-    if libc.unshare(_CLONE_NEWNET) != 0:
-        raise NamespaceError(f"no network namespace can be made: {os.strerror(ctypes.get_errno())}")
-
-
 def make_bridge() -> None:
-    """Makes the bridge, in this process's namespace."""
+    """Moves this process into a new network namespace, and makes the bridge there."""
+    _enter_new()
     _ip("link", "add", _BRIDGE, "type", "bridge")
     _ip("link", "set", _BRIDGE, "up")
 
 
-def plug_in(pid: int) -> None:
-    """Connects the namespace of a process to the bridge."""
-    _ip("link", "add", f"v{pid}", "type", "veth", "peer", "name", INTERFACE, "netns", str(pid))
-    _ip("link", "set", f"v{pid}", "master", _BRIDGE, "up")
-
-
-def configure(address: str) -> None:
-    """Gives this process's end of the cable an address."""
+def join(bridge: int, address: str) -> None:
+    """Moves this process into a new network namespace, with a cable to the bridge that another process has made."""
+    _enter_new()
+    cable, me = f"v{os.getpid()}", str(os.getpid())
+    with Path(f"/proc/{bridge}/ns/net").open() as there:
+        _ip("link", "add", cable, "type", "veth", "peer", "name", INTERFACE, "netns", me, inside=there.fileno())
+        _ip("link", "set", cable, "master", _BRIDGE, "up", inside=there.fileno())
     _ip("link", "set", "lo", "up")
     _ip("address", "add", f"{address}/8", "broadcast", BROADCAST, "dev", INTERFACE)
     _ip("link", "set", INTERFACE, "up")
 
 
-def _ip(*words: str) -> None:
-    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False)
+def _enter_new() -> None:
+    """Moves this process into a new, empty network namespace."""
+    if _LIBC.unshare(_CLONE_NEWNET) != 0:
+        raise NamespaceError(f"no network namespace can be made: {os.strerror(ctypes.get_errno())}")
+
+
+def _ip(*words: str, inside: int | None = None) -> None:
+    """Runs the command `ip`, in this process's namespace or in another, by its open file."""
+    enter = None if inside is None else partial(_LIBC.setns, inside, _CLONE_NEWNET)
+    done = subprocess.run(["ip", *words], capture_output=True, text=True, check=False, preexec_fn=enter)
     if done.returncode:
         raise NamespaceError(f"ip {' '.join(words)}: {done.stderr.strip() or done.returncode}")

@@ -3,15 +3,13 @@
 `OUT/report` is made completely, and then replaces an earlier one: a report never mixes two campaigns.
 """
 
-import os
 import re
-import shutil
 from dataclasses import dataclass, field
 from pathlib import Path
 
 from roamcast.campaign.define.described import ReportedExperiment
 from roamcast.errors import RoamcastError
-from roamcast.files import swap_in
+from roamcast.files import new_folder
 from roamcast.report import tables
 from roamcast.report.answer import Answer, answer, lead
 from roamcast.report.causes import Causes, causes_of
@@ -54,14 +52,8 @@ def write_report(out: Path, store: Store | None = None, results: ReportData | No
     target = out / "report"
     if target.exists() and not target.is_dir():
         raise RoamcastError(f"{target}: is a file, not a folder for a report: move it away")
-    partial = out / f".report.{os.getpid()}.partial"
-    try:
-        _Writer(out, results, partial, store).write()
-        swap_in(partial, target)
-    except OSError as problem:
-        raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
-    finally:
-        shutil.rmtree(partial, ignore_errors=True)
+    with new_folder(target) as folder:
+        _Writer(out, results, folder, store).write()
     return target / "index.html"
 
 
@@ -131,11 +123,11 @@ class _Writer:
         return compare(goals.get(measure) or question(experiment, measure, self.results), self.results.curves)
 
     def _drawn(self, name: str, drawn: Chart | Causes) -> dict[str, str]:
-        from roamcast.report.paper import save
+        from roamcast.report.paper import render
 
         free = self._free(name)
         for kind in ("svg", "png"):
-            save(drawn, self.folder / "figures" / f"{free}.{kind}", kind)
+            (self.folder / "figures" / f"{free}.{kind}").write_bytes(render(drawn, kind))
         return {kind.upper(): f"figures/{free}.{kind}" for kind in ("svg", "png")}
 
     def _data(self, name: str, text: str) -> str:

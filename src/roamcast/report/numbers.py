@@ -48,6 +48,14 @@ def estimate_parts(mean: float | None, low: float | None, high: float | None) ->
     return _fixed(mean, decimals), f"({_trimmed(_fixed(low, decimals))} to {_trimmed(_fixed(high, decimals))})"
 
 
+def plus_minus(mean: float | None, low: float | None, high: float | None) -> str:
+    """A mean ± half its interval on the wider side: shorter than both ends, for the columns of a terminal."""
+    if mean is None or low is None or high is None:
+        return number(mean)
+    half = max(mean - low, high - mean)
+    return estimate(mean, mean - half, mean + half)
+
+
 def brief(value: float) -> str:
     """Two significant digits, for sentences."""
     if 0 < abs(value) < _LEAST:

@@ -10,7 +10,6 @@ import textwrap
 import warnings
 from dataclasses import dataclass
 from io import BytesIO, StringIO
-from pathlib import Path
 from typing import Any, Final
 
 import matplotlib as mpl
@@ -88,16 +87,8 @@ def length(text: str) -> float:
     return points
 
 
-def save(drawn: Chart | Causes, file: Path, kind: str, look: FigureLook = DEFAULT) -> None:
-    """Writes a figure in one of FORMATS."""
-    content = render(drawn, kind, look)
-    try:
-        file.write_bytes(content)
-    except OSError as problem:
-        raise RoamcastError(f"{file}: cannot be written: {problem.strerror}") from problem
-
-
 def render(drawn: Chart | Causes, kind: str, look: FigureLook = DEFAULT) -> bytes:
+    """A figure in one of FORMATS."""
     settings: dict[str, Any] = dict(_FIXED)
     if kind == "pgf":
         settings |= {"pgf.texsystem": _tex(), "pgf.rcfonts": False}

@@ -5,8 +5,6 @@ a star marks those that are not separated from the best mean. Numbers are a mean
 second digit of that half.
 """
 
-import csv
-import io
 import math
 from collections.abc import Iterator, Sequence
 from typing import Final, NamedTuple
@@ -18,6 +16,7 @@ from roamcast.report.compare import Comparison, compare
 from roamcast.report.numbers import ABSENT, value_text
 from roamcast.report.plans import asked, question, swept_axes
 from roamcast.report.source import ReportData, SummaryRow, key
+from roamcast.report.tables import as_csv
 from roamcast.report.tex import tex_text
 from roamcast.report.titles import first_upper
 
@@ -116,14 +115,12 @@ def _standing(found: Comparison, place: tuple[object, ...], variant: str) -> str
 
 
 def _csv(axes: Sequence[str], measures: Sequence[str], lines: Sequence[Line]) -> str:
-    text = io.StringIO()
-    writer = csv.writer(text, lineterminator="\n")
-    writer.writerow([*axes, "variant", "measure", "n", "mean", "low", "high", "standing"])
+    rows = []
     for line in lines:
         for measure, (row, standing) in zip(measures, line.cells, strict=True):
             values = (row.n, row.mean, row.low, row.high) if row is not None else (0, None, None, None)
-            writer.writerow([*line.place, line.variant, measure, *values, standing])
-    return text.getvalue()
+            rows.append([*line.place, line.variant, measure, *values, standing])
+    return as_csv([*axes, "variant", "measure", "n", "mean", "low", "high", "standing"], rows)
 
 
 def _markdown(head: Sequence[str], lines: Sequence[Line], note: str) -> str:

@@ -147,7 +147,7 @@ def rows_csv(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> str:
     baseline, compared = (("baseline",), ("level", "compared")) if any(row.baseline for row in rows) else ((), ())
     compared = compared if not any(row.percent for row in rows) else ()
     head = ("experiment", "variant", *baseline, *labels, "measure", *_STATISTICS, *compared)
-    return _csv(
+    return as_csv(
         head,
         (
             (
@@ -169,14 +169,14 @@ def claims_csv(claims: Iterable[JudgedClaim]) -> str:
         *("id", "paper", "figure", "text", "verdict", "held", "of", "main"),
         *("measured", "reading", "explanation", "tested"),
     )
-    return _csv(names, ([getattr(claim, name) for name in names] for claim in claims))
+    return as_csv(names, ([getattr(claim, name) for name in names] for claim in claims))
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401  # any value of JSON
     return value_text(value) if isinstance(value, list | bool) else value
 
 
-def _csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
+def as_csv(head: Sequence[str], lines: Iterable[Sequence[object]]) -> str:
     text = io.StringIO()
     writer = csv.writer(text, lineterminator="\n")
     writer.writerow(head)

@@ -126,10 +126,3 @@ def page(snapshot: Mapping[str, Any], every: float) -> str:
 
 def _section(caption: str, head: Sequence[str], rows: Sequence[Sequence[str]]) -> Markup:
     return tag("section", tag("h2", caption), tables.table(head, rows, ""))
-
-
-def write_page(file: Path, content: str) -> None:
-    """Writes a file whole or not at all."""
-    draft = file.with_name(f".{file.name}.new")
-    draft.write_text(content, encoding="utf-8")
-    draft.replace(file)

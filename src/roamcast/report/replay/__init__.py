@@ -4,13 +4,12 @@ Python packs the facts as columns; the page (`assets/`) draws them. Nothing is f
 lets nothing run but the page's own script.
 """
 
-import os
 from importlib import resources
 from pathlib import Path
 from typing import Final
 
 from roamcast.campaign.folder.recorded import RecordedRun
-from roamcast.errors import RoamcastError
+from roamcast.files import write_file, writing
 from roamcast.report.markup import Markup, tag
 from roamcast.report.page import page_head
 from roamcast.report.replay.beside import labels_of, refuse_other_movement
@@ -38,15 +37,9 @@ def write_replay(run: RecordedRun, beside: RecordedRun | None = None, *, place: 
     target = place or run.page(
         "replay" if beside is None else f"replay-with-{beside.id or beside.place.resolve().name}"
     )
-    draft = target.with_name(f".{target.name}.{os.getpid()}.partial")
-    try:
+    with writing(target):
         target.parent.mkdir(parents=True, exist_ok=True)
-        draft.write_text(page(runs), encoding="utf-8")
-        draft.replace(target)
-    except OSError as problem:
-        raise RoamcastError(f"{target}: cannot be written: {problem.strerror or problem}") from problem
-    finally:
-        draft.unlink(missing_ok=True)
+    write_file(target, page(runs))
     return target
 
 

@@ -17,6 +17,7 @@ from roamcast.content.geometry import Point
 from roamcast.content.region import Rectangle
 from roamcast.errors import ContentError
 from roamcast.sim.mobility import Area
+from roamcast.sim.scenario.draw import choices
 
 Here = Callable[[int, int], Point]
 """Where a node is at a time."""
@@ -68,10 +69,6 @@ def domain_problems(domain: str | tuple[str, ...] | None) -> Iterator[str]:
         yield "an empty list: at least one context to draw from"
     for text in choices(domain):
         yield from _unreadable(text)
-
-
-def choices(domain: str | tuple[str, ...] | None) -> tuple[str, ...]:
-    return () if domain is None else (domain,) if isinstance(domain, str) else domain
 
 
 def _unreadable(text: str) -> Iterator[str]:

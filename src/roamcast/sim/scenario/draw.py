@@ -28,6 +28,11 @@ def draw(drawn: Drawn, rng: Random) -> Scalar:
     return rng.choice(drawn) if isinstance(drawn, tuple) else drawn
 
 
+def choices(one_or_more: str | tuple[str, ...] | None) -> tuple[str, ...]:
+    """The texts to draw from; none: there is nothing to draw."""
+    return () if one_or_more is None else (one_or_more,) if isinstance(one_or_more, str) else one_or_more
+
+
 def values_of(drawn: Drawn) -> tuple[Scalar, ...]:
     """The possible values; for a span, its bounds. Raises `ValueError` if there is none."""
     if isinstance(drawn, Span):

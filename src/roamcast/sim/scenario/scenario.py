@@ -28,8 +28,9 @@ from roamcast.sim.core.interface import FIRST_HOST_KIND, Settings
 from roamcast.sim.mobility import Area, Buildings, Movement, RandomWaypoint, Recorded, ScenarioError
 from roamcast.sim.scenario.attributes import Attributes
 from roamcast.sim.scenario.away import Away
-from roamcast.sim.scenario.contexts import Placed, choices
+from roamcast.sim.scenario.contexts import Placed
 from roamcast.sim.scenario.documents import with_contents
+from roamcast.sim.scenario.draw import choices
 from roamcast.sim.scenario.links import ScriptedLinks
 from roamcast.sim.scenario.workload import PublisherGroup, SubscriberGroup, Workload
 from roamcast.sim.service import Service

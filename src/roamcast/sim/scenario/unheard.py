@@ -27,16 +27,15 @@ def unheard(scenario: Scenario) -> Iterator[str]:
             yield f"{place}: gets nothing: nobody publishes while it is subscribed"
             continue
         events = [event for one in during for event in _drawn(one)]
-        texts = group.filters if group.xpath is None else _texts(group.xpath)
         silent = [
             text
-            for text, wanted in zip(texts, group.wanted, strict=True)
+            for text, wanted in zip(group.texts, group.wanted, strict=True)
             if not any(wanted.matches(event) for event in events)
         ]
         field = "filter" if group.xpath is None else "xpath"
         for text in silent:
             yield f"{place}.{field}: {text!r} matches none of {len(events)} events drawn from the publishers"
-        if silent and len(silent) == len(texts) > 1:
+        if silent and len(silent) == len(group.texts) > 1:
             yield f"{place}: gets nothing: none of its filters matches an event"
 
 
@@ -51,7 +50,3 @@ def _overlap(scenario: Scenario, group: SubscriberGroup, publisher: PublisherGro
 def _drawn(publisher: PublisherGroup) -> Iterator[Event]:
     rng = Random("unheard")
     return (publisher.event(rng, event_id(0, serial)) for serial in range(1, _EVENTS + 1))
-
-
-def _texts(one_or_more: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (one_or_more,) if isinstance(one_or_more, str) else one_or_more

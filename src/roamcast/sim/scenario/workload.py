@@ -25,9 +25,9 @@ from roamcast.content.text import parse_filter
 from roamcast.content.xpath import filter_from_xpath
 from roamcast.errors import ContentError
 from roamcast.sim.mobility import Area
-from roamcast.sim.scenario.contexts import Here, Placed, choices, domain_problems, place_problems
+from roamcast.sim.scenario.contexts import Here, Placed, domain_problems, place_problems
 from roamcast.sim.scenario.documents import events_of
-from roamcast.sim.scenario.draw import Drawn, draw, values_of
+from roamcast.sim.scenario.draw import Drawn, choices, draw, values_of
 from roamcast.sim.scenario.some_nodes import unknown_nodes
 from roamcast.units import SECOND, seconds
 
@@ -132,15 +132,13 @@ class SubscriberGroup(_NodeGroup, frozen=True, kw_only=True):
         return (("interest", self.interest, "publication_domain", self.publication_domain),)
 
     @property
-    def filters(self) -> tuple[str, ...]:
-        return _listed(self.filter)
+    def texts(self) -> tuple[str, ...]:
+        """The filters that each node draws from, as they are written."""
+        return choices(self.filter if self.xpath is None else self.xpath)
 
     @property
     def wanted(self) -> list[Filter]:
-        """The filters that each node draws from."""
-        if self.xpath is not None:
-            return [filter_from_xpath(expression) for expression in _listed(self.xpath)]
-        return [parse_filter(text) for text in self.filters]
+        return [parse_filter(text) if self.xpath is None else filter_from_xpath(text) for text in self.texts]
 
     def problems(self, nodes: int) -> Iterator[tuple[str, str]]:
         yield from super().problems(nodes)
@@ -287,10 +285,6 @@ class PublisherGroup(_NodeGroup, frozen=True, kw_only=True):
 def _zeros(length: int) -> bytes:
     """The payload shared by all events of one size: in a run with long events it would be most of the memory."""
     return bytes(length)
-
-
-def _listed(one_or_more: str | tuple[str, ...]) -> tuple[str, ...]:
-    return (one_or_more,) if isinstance(one_or_more, str) else one_or_more
 
 
 class Workload(_WorkloadTable, frozen=True, kw_only=True):
