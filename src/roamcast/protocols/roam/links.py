@@ -17,7 +17,7 @@ _ASSUMED: Final = 60.0
 """The life of a link before anything was observed, s; it counts as one link."""
 _LONGEST: Final = 900.0
 """A longer life is not told from "they stay", s."""
-_MEMORY: Final = 16
+_MEMORY: Final = 8
 """Links that ended, after which older ones count half."""
 _PATIENCE: Final = 2.5
 """Intervals without a frame, after which a neighbour is gone."""
@@ -45,7 +45,9 @@ class Links:
         self._links: dict[int, Link] = {}
         self.density = 0.0  # the mean degree of this node and its neighbours
         self._observed = 0.0  # s
+        self._begun = 0.0
         self._ended = 0.0
+        self._settled: int | None = None  # from when on a new neighbour means that something has changed
         self._last = 0  # when anybody was heard
         self._changed = 0  # when a link ended, or a new one began
         self._tracked = _ASSUMED * SECOND / 2  # the longest interval of neighbours that count
@@ -68,9 +70,22 @@ class Links:
         if len(self._links) >= self._capacity:
             del self._links[min(self._links, key=lambda other: self._links[other].last)]
         self._changed = now
+        if self._settled is None:
+            self._settled = now + seconds(_ASSUMED)
+        self._begun += now >= self._settled
+        self._estimate()
         link = self._links[node] = Link(key_of(node), now, 5 * SECOND)
         self.degree += 1
         return link
+
+    def _estimate(self) -> None:
+        changes = max(self._begun, self._ended)
+        if changes > _MEMORY:
+            self._begun, self._ended, self._observed = self._begun / 2, self._ended / 2, self._observed / 2
+            changes /= 2
+        self._observed = min(self._observed, _LONGEST * (changes + 1))
+        self.life = min((self._observed + _ASSUMED) / (changes + 1), _LONGEST)
+        self._tracked = self.life * SECOND / 2
 
     def update(self, now: int) -> None:
         """Removes neighbours that are gone, and estimates again."""
@@ -79,12 +94,7 @@ class Links:
             self._changed = now
         for node in gone:
             self._ended += self._links.pop(node).interval <= self._tracked
-        if self._ended > _MEMORY:
-            self._ended /= 2
-            self._observed /= 2
-        self._observed = min(self._observed, _LONGEST * (self._ended + 1))
-        self.life = min((self._observed + _ASSUMED) / (self._ended + 1), _LONGEST)
-        self._tracked = self.life * SECOND / 2
+        self._estimate()
         there = [link.density for link in self if now - link.last <= _LATE * link.interval + _SLACK]
         told = [density for density in there if density is not None]
         self.degree = len(there)
