@@ -223,6 +223,15 @@ def test_the_plan_tells_the_whole_time() -> None:
     assert told["total_s"] > 10 > told["cpu_s"] > 1  # Spark takes longer than these runs
 
 
+@pytest.mark.parametrize("change", ["radio.rnage=5", "nodes=0", "nodes", "=5"])
+def test_a_wrong_change_of_a_campaign_is_refused_by_its_name(change: str) -> None:
+    Path("e.toml").write_text(roamcast("campaign", "--example").stdout)
+    result = roamcast("campaign", "e.toml", "--plan", "--set", change)
+    assert result.exit_code == 2, result.output
+    assert result.stderr.startswith("error: ")
+    assert f"--set {change}: " in result.stderr
+
+
 @pytest.mark.parametrize(
     ("line", "found"),
     [

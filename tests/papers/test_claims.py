@@ -2,6 +2,7 @@
 
 import json
 import random
+import re
 import tomllib
 from pathlib import Path
 
@@ -60,6 +61,23 @@ def test_every_explanation_says_whether_it_was_tested() -> None:
 
 def test_no_claim_is_explained_before_it_is_measured() -> None:
     assert [claim.id for claim in CLAIMS if claim.explanation and not claim.checks] == []
+
+
+def by_hand(claim: Claim) -> list[str]:
+    """Decimals in an explanation that are neither the paper's nor a setting (p = 0.5, 0.5 msg/s)."""
+    text = re.sub(r"p = [\d.]*\d|[\d.]*\d msg/s", "", claim.explanation)
+    known = {f"{claim.text} {claim.reading}", *(str(check.value) for check in claim.checks)}
+    return [number for number in re.findall(r"\d+\.\d+", text) if not any(number in one for one in known)]
+
+
+def test_results_in_explanations_are_filled_in() -> None:
+    assert {claim.id: found for claim in CLAIMS if (found := by_hand(claim))} == {}
+
+
+def test_a_result_by_hand_is_found() -> None:
+    words = "It is 0.54 ({1}), not 0.5, with p = 0.7 and 0.1 msg/s."
+    claim = Claim(id="T1", paper="p", figure="1", text="Half, 0.5.", explanation=words)
+    assert by_hand(claim) == ["0.54"]
 
 
 @pytest.mark.parametrize("claim", [claim for claim in CLAIMS if claim.checks], ids=lambda claim: claim.id)

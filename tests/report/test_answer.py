@@ -19,6 +19,7 @@ from roamcast.analysis.measures.measure import Measure
 from roamcast.report.answer import MOST_LINES, MOST_WORDS, Answer, Asked, answer, lead
 from roamcast.report.compare import Question, best, compare
 from roamcast.report.places import where
+from roamcast.report.winners import winners
 from roamcast.statistics.curves import VALUES, Curves
 
 GOLDEN = Path(__file__).parent / "answers"
@@ -98,7 +99,7 @@ def test_a_companion_measure_halves_the_risk() -> None:
     found = answer(asked(delivery, DELIVERY, OVERHEAD), curves_of(delivery=delivery, overhead=cost))
     assert found is not None
     assert found.sentence == (
-        "5 seeds do not decide which is best: b is ahead, delivery +0.009 ± 0.009 from a, perhaps by chance."
+        "5 seeds do not decide which is best: b is ahead, delivery 0.009 ± 0.009 above a, perhaps by chance."
     )
 
 
@@ -310,4 +311,18 @@ def test_the_best_is_wrong_at_most_one_time_in_twenty() -> None:
 def test_a_lead_names_the_interval_at_one_place() -> None:
     values: Table = {("a", None): [10.0, 10.2, 9.9, 10.1], ("b", None): [5.0, 5.2, 4.9, 5.0]}
     found = compare(asked(values, OVERHEAD).goals[0], curves_of(overhead=values))
-    assert lead(found) == "Lowest overhead: b, 0.500 ± 0.011 times a."  # exp(−0.6933 ± 3.182 · 0.01389 / √4)
+    assert lead(found) == "Lowest overhead: b, 0.500 ± 0.011 times that of a."  # exp(−0.6933 ± 3.182 · 0.01389 / √4)
+
+
+# --- The winners' table ---------------------------------------------------------------------------------------------
+
+
+def test_the_winners_table_has_units_and_says_what_close_means() -> None:
+    """Delay as the first goal: lower is better, close is a ratio, and a number needs its unit."""
+    delay: Table = {("a", None): [1.0, 1.1, 0.9], ("b", None): [9.0, 9.3, 8.8]}
+    cost: Table = {("a", None): [2.0, 2.1, 1.9], ("b", None): [4.0, 4.3, 4.1]}
+    found = winners(asked(delay, DELAY, OVERHEAD), curves_of(delay_p95=delay, overhead=cost))
+    assert found is not None
+    assert found.head == ["Best", "Lowest delay, 95th percentile", "Lowest overhead"]
+    assert found.rows == [["a", "a, 1 s", "a, 2"]]
+    assert found.caption.endswith("of those whose delay, 95th percentile is within 5 % of the lowest.")

@@ -9,7 +9,7 @@ import pytest
 
 from roamcast.campaign.folder.recorded import RecordedRun
 from roamcast.facts.schema import TABLES
-from roamcast.report.sketch import island_sizes, network_in, places_at
+from roamcast.report.sketch import _facts, island_sizes, network_in, places_at
 from roamcast.sim.scenario.scenario import Scenario, check
 from roamcast.units import SECOND
 
@@ -75,3 +75,9 @@ def test_islands() -> None:
     for one, other in ((0, 1), (1, 4), (2, 3)):
         linked[one, other] = linked[other, one] = True
     assert sorted(island_sizes(linked)) == [2, 3]
+
+
+@pytest.mark.parametrize(("speed", "words"), [([2.0, 2.0], "2 m/s"), ([1.0, 3.0], "1–3 m/s")])
+def test_one_speed_is_no_range(speed: list[float], words: str, tmp_path: Path) -> None:
+    scenario = check({**LINE, "movement": {"model": "random-waypoint", "speed": speed}}, "test", tmp_path)
+    assert f"random-waypoint at {words}" in list(_facts(scenario, None))

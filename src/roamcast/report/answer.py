@@ -18,7 +18,7 @@ from typing import Final, NamedTuple, TypeVar
 
 from roamcast.analysis.measures.measure import Measure
 from roamcast.campaign.decide.until import LAST_LOOK
-from roamcast.report.compare import Best, Comparison, Question, Standing, best, compare
+from roamcast.report.compare import Best, Comparison, Place, Question, Standing, best, compare
 from roamcast.report.numbers import brief, value_text, within
 from roamcast.report.places import listed, where
 from roamcast.report.titles import first_upper
@@ -27,6 +27,8 @@ from roamcast.statistics.curves import Curves
 from roamcast.statistics.intervals import LEVEL, Estimate
 
 T = TypeVar("T")
+_Pair = tuple[int, str, str]
+"""The number of a goal, and two variants."""
 
 MOST_WORDS: Final = 30
 MOST_LINES: Final = 5
@@ -224,9 +226,10 @@ class _Words:
         contrast = first.contrast(*candidates[:2]) if len(candidates) == 2 and len(self.best) == 1 else None
         sizes = either(candidates)
         if contrast is not None:
-            of = f" times that of {quoted(candidates[1])}" if contrast.ratio else f" from {quoted(candidates[1])}"
+            way = "times that of" if contrast.ratio else "above" if contrast.sample.mean >= 0 else "below"
+            size = _size(contrast, first.level).lstrip("+−")
             sizes = (
-                f"{quoted(candidates[0])} is ahead, {self.name} {_size(contrast, first.level)}{of}, perhaps by chance"
+                f"{quoted(candidates[0])} is ahead, {self.name} {size} {way} {quoted(candidates[1])}, perhaps by chance"
             )
         return _fitting(f"{begin}: {sizes}.", f"{begin}: {either(candidates)}.", f"{begin}.")
 
@@ -264,21 +267,23 @@ class _Words:
         open_ = self._open_costs() or self._open_leads()
         if not open_:
             return []
-        (number, one, other), contrasts = max(open_.items(), key=lambda item: len(item[1]))
+        (number, one, other), found_at = max(open_.items(), key=lambda item: len(item[1]))
+        contrasts = [contrast for _, contrast in found_at]
+        at = where([place for place, _ in found_at], self.first.places, self.first.question.axes)
         found = self.first if number == 0 or self.cost is None else self.cost
         about, level = found.question.about, found.standings[0].level
         needs = [contrast.seeds_to_decide(1 - (1 - level) * LAST_LOOK) for contrast in contrasts]
         seeds = max((need for need in needs if need is not None and need <= _MOST_SEEDS), default=None)
-        what = f"Open: {quoted(one)} or {quoted(other)} in {measure_name(about)}"
+        what = f"Open{at}: {quoted(one)} or {quoted(other)} in {measure_name(about)}"
         if seeds is None:
             return [f"{what}; {_MOST_SEEDS} seeds would not decide it, so take them as equal."]
         seeds = max(seeds, self.seeds + 1)
         command = _command(self.asked.command, one, other, about.name, seeds)
         return [f"{what}; about {seeds} seeds would decide it: {command}"]
 
-    def _open_costs(self) -> dict[tuple[int, str, str], list[Contrast]]:
+    def _open_costs(self) -> dict[_Pair, list[tuple[Place, Contrast]]]:
         """Where the best is open: the cheapest that may be best, against whoever is hardest to tell from it in cost."""
-        found: dict[tuple[int, str, str], list[Contrast]] = {}
+        found: dict[_Pair, list[tuple[Place, Contrast]]] = {}
         for one in self.best:
             cost = None if self.cost is None or one.variant is not None else self.cost.at(one.place)
             names = [name for name in one.candidates if cost is not None and name in cost.values]
@@ -290,18 +295,18 @@ class _Words:
             if open_:
                 closest = min(open_, key=open_.__getitem__)
                 pair = min((cheapest, closest), (closest, cheapest))
-                found.setdefault((1, *pair), []).append(known[closest])
+                found.setdefault((1, *pair), []).append((one.place, known[closest]))
         return found
 
-    def _open_leads(self) -> dict[tuple[int, str, str], list[Contrast]]:
+    def _open_leads(self) -> dict[_Pair, list[tuple[Place, Contrast]]]:
         """Where nobody leads in the first goal or the cost: the first two."""
-        found: dict[tuple[int, str, str], list[Contrast]] = {}
+        found: dict[_Pair, list[tuple[Place, Contrast]]] = {}
         for number, goal in enumerate([self.first] if self.cost is None else [self.first, self.cost]):
             for standing in goal.standings:
                 one, other = sorted(standing.candidates[:2]) if len(standing.candidates) > 1 else ("", "")
                 contrast = standing.contrast(one, other)
                 if contrast is not None and not contrast.sample.same:
-                    found.setdefault((number, one, other), []).append(contrast)
+                    found.setdefault((number, one, other), []).append((standing.place, contrast))
         return found
 
 
@@ -332,7 +337,7 @@ def _gap(standings: Sequence[Standing]) -> str:
     than = quoted(next_.pop()) if len(next_) == 1 else "the next"
     if ratio and max(one.mean for one in shown) < _SMALL:
         return f"{_range([1 / one.mean for one in shown])} times less than {than}"
-    return f"{size} {'times' if ratio else 'below' if standings[0].about.good == 'low' else 'above'} {than}"
+    return f"{size} {'times that of' if ratio else 'below' if standings[0].about.good == 'low' else 'above'} {than}"
 
 
 def _size(found: Contrast, level: float) -> str:

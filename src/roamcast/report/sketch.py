@@ -156,7 +156,9 @@ def _facts(scenario: Scenario, network: Network | None) -> Iterator[str]:
 
 
 def _bounds(value: float | tuple[float, float]) -> str:
-    return value_text(list(value)) if isinstance(value, tuple) else number(value)
+    if isinstance(value, tuple):
+        return number(value[0]) if value[0] == value[1] else value_text(list(value))
+    return number(value)
 
 
 def _picture(scenario: Scenario, network: Network) -> Markup:

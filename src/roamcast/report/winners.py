@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from roamcast.report.answer import Asked, either, measure_name, quoted
-from roamcast.report.compare import Comparison, Standing, best, compare
+from roamcast.report.compare import CLOSE, Comparison, Standing, best, compare
 from roamcast.report.numbers import ABSENT, brief, value_text
 from roamcast.report.places import listed
 from roamcast.report.titles import first_upper
@@ -37,7 +37,9 @@ def winners(asked: Asked, curves: Curves) -> Winners | None:
     caption = "Who wins where; “?”: not decided by these seeds."
     if cost:
         name, price = (measure_name(one.question.about) for one in (first, cost))
-        caption += f" Best: the lowest {price} of those whose {name} is within 0.05 of the highest."
+        close = f"{CLOSE}" if first.question.about.share else f"{100 * CLOSE:g} %"
+        extreme = "lowest" if first.question.low_is_good else "highest"
+        caption += f" Best: the lowest {price} of those whose {name} is within {close} of the {extreme}."
     return Winners([first_upper(name) for name in head], rows, caption)
 
 
@@ -55,7 +57,7 @@ def _cell(standing: Standing | None) -> str:
     """The leader with its mean, or those that may lead."""
     if standing is None:
         return ABSENT
-    value = brief(standing.mean(standing.ranking[0]))
+    value = f"{brief(standing.mean(standing.ranking[0]))} {standing.about.unit}".rstrip()
     return f"{_named(standing.candidates, standing.tied)}, {value}"
 
 
