@@ -29,12 +29,14 @@ from pyspark.sql import SparkSession
 from bench import duckdb_measures
 from bench.cpu import cpu_seconds
 from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.campaign.folder.layout import digest_of, facts_name, read_campaign, read_commit
-from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, RUNS_ARROW
+from roamcast.campaign.folder.layout import done_file, read_campaign, read_commit
+from roamcast.campaign.folder.packs import in_packs, pack, read_packs, write_index
+from roamcast.campaign.folder.run_file import RunFile
+from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
 from roamcast.content.event import TYPE, event_id
 from roamcast.content.filter import Filter
 from roamcast.content.rows import filter_rows
-from roamcast.facts.schema import COUNTERS
+from roamcast.facts.schema import COUNTERS, TABLES
 from roamcast.pipeline.measure import measure
 from roamcast.pipeline.session import session
 from roamcast.sim.scenario.scenario import check
@@ -138,38 +140,42 @@ def run_once(out: Path, what: str) -> None:
 def write_campaign(out: Path, millions: float) -> int:
     """Writes a campaign's folder; returns how many deliveries it has."""
     events = round(millions * 1e6 / RUNS / (WANTED * DELIVERED * (1 + REPEATED)))
-    planned, manifest = [], []
+    planned, manifest, sizes = [], [], {}
     deliveries = 0
+    (out / "done").mkdir(parents=True)
     for number in range(RUNS):
         name = f"{number:016x}"
         facts = make_facts(np.random.default_rng(number), events)
-        rows = [(table, write_table(out, table, name, columns)) for table, columns in facts.items()]
-        deliveries += dict(rows)["deliver"]
+        rows, digest = write_run(done_file(out, name), name, facts)
+        sizes[name] = done_file(out, name).stat().st_size
+        deliveries += rows["deliver"]
         variant, seed = divmod(number, SEEDS)
         place = {"experiment": "bench", "variant": f"v{variant}", "point": 0, "axes": "{}", "seed": seed}
         scenario = msgspec.json.encode(check({**SCENARIO, "seed": number}, "bench", Path())).decode()
         planned.append({"run": name, **place, "scenario": scenario, "folder": ".", "estimate": 1.0})
         described = {"simulated": float(DURATION), "warmup": float(WARMUP), "nodes": NODES, "protocol": "none"}
-        files = {table: facts_name(table, name) for table, _ in rows}
-        described |= {"digest": digest_of(files, lambda name: (out / name).open("rb"))}
-        manifest.append({"run": name, "status": "ok", "error": None, "rows": rows, **described})
+        described |= {"digest": digest, "rows": list(rows.items())}
+        manifest.append({"run": name, "status": "ok", "error": None, **described})
+    for some in in_packs(sizes):
+        pack(out, some, out / f"attempt-{some[0]}")
+    write_index(out, read_packs(out).values())
     pq.write_table(pa.Table.from_pylist(planned, RUNS_ARROW), out / "runs.parquet")
     pq.write_table(pa.Table.from_pylist(manifest, MANIFEST_ARROW), out / "manifest.parquet")
     return deliveries
 
 
-def write_table(out: Path, table: str, run: str, columns: dict[str, Any]) -> int:
-    path = out / "facts" / table / f"{run}.parquet"
-    path.parent.mkdir(parents=True, exist_ok=True)
-    schema = FACTS_ARROW[table]
-    rows = max(len(column) for column in columns.values() if column is not None)
-    columns = {"run": pa.array([run] * rows), **columns}
-    arrays = [
-        pa.nulls(rows, field.type) if columns.get(field.name) is None else pa.array(columns[field.name], field.type)
-        for field in schema
-    ]
-    pq.write_table(pa.Table.from_arrays(arrays, schema=schema), path, compression="zstd")
-    return rows
+def write_run(path: Path, run: str, facts: Facts) -> tuple[dict[str, int], str]:
+    """Writes a run's file, as a task does; returns its number of rows by table, and its digest."""
+    file = RunFile(path)
+    for table, columns in facts.items():
+        rows = max(len(column) for column in columns.values() if column is not None)
+        arrays = [
+            pa.nulls(rows, field.type) if columns.get(field.name) is None else pa.array(columns[field.name], field.type)
+            for field in TABLES[table]
+        ]
+        file(table, pa.RecordBatch.from_arrays(arrays, schema=TABLES[table]))
+    file.finish({"row": {"run": run, "status": "ok", "rows": file.rows, "digest": file.digest}})
+    return file.rows, file.digest
 
 
 def make_facts(rng: np.random.Generator, events: int) -> Facts:
@@ -210,9 +216,7 @@ def subscriptions(category: np.ndarray[Any, Any], bound: np.ndarray[Any, Any]) -
             "filter": [str(filter) for filter in filters],
             "lifetime": None,
         },
-        "filter_constraint": {
-            name: [getattr(row, name) for row in rows] for name in FACTS_ARROW["filter_constraint"].names[1:]
-        },
+        "filter_constraint": {name: [getattr(row, name) for row in rows] for name in TABLES["filter_constraint"].names},
     }
 
 

@@ -3,6 +3,7 @@
 import gc
 import os
 import signal
+import sys
 from collections.abc import Callable
 from typing import Any
 
@@ -32,3 +33,11 @@ def pytest_xdist_make_scheduler(config: pytest.Config, log: Callable[..., Any]) 
 def pytest_collection_finish() -> None:
     """The tests themselves are millions of objects, which every full garbage collection would look at."""
     gc.freeze()
+
+
+@pytest.fixture(autouse=True)
+def known_measures(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Measures of files and of deadlines become known to a process: not to the tests that follow."""
+    if module := sys.modules.get("roamcast.analysis.measures.catalogue"):
+        monkeypatch.setattr(module.CATALOGUE, "_ways", dict(module.CATALOGUE._ways))
+        monkeypatch.setattr(module.CATALOGUE, "_declared", dict(module.CATALOGUE._declared))

@@ -22,7 +22,7 @@ import pyarrow.parquet as pq
 
 from roamcast.papers import CLAIMS, PAPERS
 from roamcast.papers.claims import Check, Claim, load_claims
-from roamcast.papers.verdict import OTHER_READING, JudgedClaim, filled, main_point, main_points
+from roamcast.papers.verdict import OTHER_READING, Verdict, filled, main_point, main_points
 
 HERE: Final = Path(__file__).parent
 PAGE: Final = HERE / "verdicts.md"
@@ -99,8 +99,8 @@ def _explanation(template: Claim, checks: list[dict[str, Any]]) -> str:
     return filled(template.explanation, {number: measured(check) for number, check in enumerate(template.checks, 1)})
 
 
-def _claims(ledger: dict[str, Any]) -> list[JudgedClaim]:
-    return msgspec.convert(ledger["claims"], list[JudgedClaim])
+def _claims(ledger: dict[str, Any]) -> list[Verdict]:
+    return msgspec.convert(ledger["claims"], list[Verdict])
 
 
 def in_short(claims: list[dict[str, Any]]) -> str:
@@ -193,7 +193,7 @@ def in_all(ledgers: dict[str, dict[str, Any]]) -> str:
     claims = [claim for ledger in ledgers.values() for claim in _claims(ledger)]
     judged = [claim for claim in claims if claim.checks]
     points = Counter(main_point(claim) for claim in judged)
-    strict = sum(claim.verdict == "holds" for claim in judged)
+    strict = sum(claim.outcome == "holds" for claim in judged)
     return (
         f"Of {len(judged)} claims that runs can judge, the main point holds in {points['holds']}, and in "
         f"{points[OTHER_READING]} more under another reading; {strict} hold to the letter"
@@ -226,7 +226,7 @@ def picture(ledgers: dict[str, dict[str, Any]]) -> str:
         parts.append(f'<text x="8" y="{top + 28}" fill="#222222">{paper}</text>')
         for column, claim in enumerate(_claims(ledger)):
             left = NAMES + WIDE * column
-            main, strict = main_point(claim) or "not measured", claim.verdict
+            main, strict = main_point(claim) or "not measured", claim.outcome
             parts += [
                 f'<rect x="{left}" y="{top}" width="{WIDE - 4}" height="28" rx="4" fill="{LOOKS[main][1]}"/>',
                 f'<text x="{left + 6}" y="{top + 19}" fill="#ffffff">{claim.id} {LOOKS[main][0]}</text>',

@@ -6,6 +6,8 @@ import shutil
 from collections.abc import Iterator
 from pathlib import Path
 
+import msgspec
+
 from roamcast.errors import RoamcastError
 
 
@@ -53,3 +55,15 @@ def swap_in(new: Path, target: Path) -> None:
         target.rename(former)
     new.rename(target)
     shutil.rmtree(former, ignore_errors=True)
+
+
+def write_whole(file: Path, content: bytes) -> None:
+    """Writes a file whole or not at all."""
+    draft = file.with_name(f".{file.name}.new")
+    draft.write_bytes(content)
+    draft.replace(file)
+
+
+def write_json(file: Path, value: object) -> None:
+    """The same with a value as JSON, for people to read too."""
+    write_whole(file, msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")

@@ -12,7 +12,6 @@ import pyarrow as pa
 import pytest
 
 from facts.rows import complete
-from roamcast.analysis import network
 from roamcast.analysis.run import Run
 from roamcast.analysis.why.causes import MEANING, NEAREST, Cause
 from roamcast.analysis.why.missed import missed
@@ -60,7 +59,7 @@ def record(**rows: Sequence[tuple[Any, ...]]) -> Record:
         arrays = [pa.array(column, field.type) for column, field in zip(columns, ALL[name], strict=True)]
         tables[name] = pa.Table.from_arrays(arrays, schema=ALL[name])
     raw: dict[str, Any] = {"nodes": 3, "duration": 10, "radio": {"propagation": "links"}, "links": {}}
-    return network.record(Run.over(tables, check(raw, "by hand", Path())))
+    return Record(Run.over(tables, check(raw, "by hand", Path())))
 
 
 def cause_of(made: Record, node: int = 2) -> Cause | None:
@@ -348,7 +347,7 @@ def simulated(**changes: Any) -> Record:  # noqa: ANN401  # parts of a scenario
     scenario: Scenario = check({**LINKED, **changes}, "a test", Path())
     sink = MemorySink()
     run(scenario, sink, make_core=reference.Core)
-    return network.record(Run.over(sink.tables(), scenario))
+    return Record(Run.over(sink.tables(), scenario))
 
 
 def causes(made: Record) -> set[Cause]:
@@ -563,7 +562,7 @@ ENTRY = Entry("quiet", "passes nothing on", Flooding, Quiet, (Data,))
     scenario = check({**LINKED, "protocol": {"name": "quiet.py:ENTRY"}}, "a test", tmp_path)
     sink = MemorySink()
     run(scenario, sink, folder=tmp_path, make_core=reference.Core)
-    assert causes(network.record(Run.over(sink.tables(), scenario))) == {Cause.SILENT}
+    assert causes(Record(Run.over(sink.tables(), scenario))) == {Cause.SILENT}
 
 
 def test_a_cache_of_one() -> None:
@@ -615,6 +614,6 @@ def test_every_decision_of_our_protocols_is_recorded(protocol: str, cooldown: fl
     )
     sink = MemorySink()
     run(scenario, sink)
-    found = causes(network.record(Run.over(sink.tables(), scenario)))
+    found = causes(Record(Run.over(sink.tables(), scenario)))
     assert found
     assert not found & {Cause.SILENT, Cause.NOT_RECORDED}

@@ -4,7 +4,7 @@ import pyarrow as pa
 import pytest
 
 from roamcast.analysis.measures.measure import Measures
-from roamcast.campaign.decide.until import Differs, Look, Precision, first_look, next_look, parse_goal
+from roamcast.campaign.decide.until import Differs, Precision, ResultsSoFar, first_look, next_look, parse_goal
 from roamcast.errors import ConfigError
 
 
@@ -37,15 +37,15 @@ def test_a_point_is_open_until_all_its_variants_are_known_well_enough() -> None:
     found = results({("a", "v"): narrow, ("a", "w"): narrow, ("b", "v"): narrow, ("b", "w"): wide})
     seeds = {("e", "a"): 5, ("e", "b"): 5}
     none = dict.fromkeys(seeds, 0)
-    assert Precision("delivery", 0.02).waiting(Look(found, Measures(), seeds, none, 50)) == [("e", "b")]
-    assert Precision("delivery", 5.0).waiting(Look(found, Measures(), seeds, none, 50)) == []
+    assert Precision("delivery", 0.02).waiting(ResultsSoFar(found, Measures(), seeds, none, 50)) == [("e", "b")]
+    assert Precision("delivery", 5.0).waiting(ResultsSoFar(found, Measures(), seeds, none, 50)) == []
     # A point that was decided at an earlier look is not looked at again.
-    assert Precision("delivery", 1e-9).waiting(Look(found, Measures(), seeds, {("e", "a"): 5, ("e", "b"): 0}, 50)) == [
-        ("e", "b")
-    ]
+    assert Precision("delivery", 1e-9).waiting(
+        ResultsSoFar(found, Measures(), seeds, {("e", "a"): 5, ("e", "b"): 0}, 50)
+    ) == [("e", "b")]
     # A variant of which no run has a value is not known well enough.
     nothing = results({("a", "v"): narrow, ("a", "w"): [None] * 5})
-    assert Precision("delivery", 5.0).waiting(Look(nothing, Measures(), seeds, none, 50)) == [("e", "a")]
+    assert Precision("delivery", 5.0).waiting(ResultsSoFar(nothing, Measures(), seeds, none, 50)) == [("e", "a")]
 
 
 def test_two_variants_differ_where_their_interval_excludes_none() -> None:
@@ -59,12 +59,12 @@ def test_two_variants_differ_where_their_interval_excludes_none() -> None:
     )
     seeds = {("e", "a"): 5, ("e", "b"): 5}
     none = dict.fromkeys(seeds, 0)
-    assert goal.waiting(Look(found, Measures(), seeds, none, 50)) == [("e", "b")]
+    assert goal.waiting(ResultsSoFar(found, Measures(), seeds, none, 50)) == [("e", "b")]
     # The difference is 63 times its error; a look at 5 of 5 000 seeds may spend next to nothing.
-    assert goal.waiting(Look(found, Measures(), seeds, none, 5_000)) == [("e", "a"), ("e", "b")]
+    assert goal.waiting(ResultsSoFar(found, Measures(), seeds, none, 5_000)) == [("e", "a"), ("e", "b")]
     # A seed that only one of them has does not count.
     assert goal.waiting(
-        Look(results({("a", "gossip"): low, ("a", "hint credits=2"): [0.7]}), Measures(), seeds, none, 50)
+        ResultsSoFar(results({("a", "gossip"): low, ("a", "hint credits=2"): [0.7]}), Measures(), seeds, none, 50)
     ) == [("e", "a")]
     with pytest.raises(ConfigError, match="until gosip differs: no such variant; did you mean 'gossip'"):
         Differs("gosip", "hint", "delivery").check(["delivery"], ["gossip", "hint"])
@@ -77,5 +77,5 @@ def test_the_level_of_a_look_is_stricter_than_a_single_one() -> None:
     values: list[float | None] = [0.50, 0.51, 0.49, 0.52, 0.48]  # sd 0.0158, so half the 95 % interval is 0.0196
     found = results({("a", "v"): values})
     seeds, none = {("e", "a"): 5}, {("e", "a"): 0}
-    assert Precision("delivery", 0.02).waiting(Look(found, Measures(), seeds, none, 50)) == [("e", "a")]
-    assert Precision("delivery", 0.02).waiting(Look(found, Measures(), seeds, none, 5)) == []
+    assert Precision("delivery", 0.02).waiting(ResultsSoFar(found, Measures(), seeds, none, 50)) == [("e", "a")]
+    assert Precision("delivery", 0.02).waiting(ResultsSoFar(found, Measures(), seeds, none, 5)) == []

@@ -18,8 +18,8 @@ from papers.known import MEASURED
 from roamcast.campaign.folder.results import read_values
 from roamcast.errors import RoamcastError
 from roamcast.papers.checks import KINDS
-from roamcast.papers.claims import WANTS, Check, Claim
-from roamcast.papers.judge import evaluate, judge
+from roamcast.papers.claims import WANTS, Claim, Term
+from roamcast.papers.judge import judge
 from roamcast.papers.terms import ClaimedCurves
 from roamcast.papers.verdict import CheckResult
 from roamcast.statistics.curves import VALUES
@@ -55,8 +55,10 @@ def term(name: str, **place: Any) -> dict[str, Any]:  # noqa: ANN401  # as in TO
 
 def result(kind: str, values: pa.Table, of: dict[str, Any], **more: Any) -> CheckResult:  # noqa: ANN401  # as in TOML
     """Of numbers that are exact, unless said otherwise: two seeds that say the same are enough."""
-    check = msgspec.convert({"says": "so", "kind": kind, "of": of, "exact": True, **more}, Check)
-    return evaluate(check.of_measure(MEASURED), ClaimedCurves(values))
+    check = {"says": "so", "kind": kind, "of": of, "exact": True, **more}
+    claim = msgspec.convert({"id": "T1", "paper": "p", "figure": "1", "text": "t", "checks": [check]}, Claim)
+    (verdict,) = judge([claim], values, MEASURED)
+    return verdict.checks[0]
 
 
 # --- Estimates ------------------------------------------------------------------------------------------------------
@@ -497,7 +499,7 @@ def test_a_cause_that_was_removed_explains_what_then_holds(check: dict[str, Any]
     without = check | {"judged": False, "cause": "the weather"}
     raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    said = msgspec.to_builtins(verdict.record())
+    said = msgspec.to_builtins(verdict)
     assert (said["verdict"], said["held"], said["of"]) == ("does not hold", 0, 1), "it has no say"
     assert [one["explains"] for one in said["checks"]] == ["", words]
     assert said["tested"] is True
@@ -508,7 +510,7 @@ def test_an_explanation_stays_a_guess_while_its_cause_was_not_measured() -> None
     without = ABSENT | {"judged": False, "cause": "the weather"}
     raw = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "explanation": "Why.", "checks": [BAD, without]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    assert msgspec.to_builtins(verdict.record())["tested"] is False
+    assert msgspec.to_builtins(verdict)["tested"] is False
 
 
 def test_a_verdict_as_json() -> None:
@@ -522,7 +524,7 @@ def test_a_verdict_as_json() -> None:
     }
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
     shown = "x = 0: 0.7 (0.699 to 0.701)"
-    said = msgspec.to_builtins(verdict.record())
+    said = msgspec.to_builtins(verdict)
     assert json.loads(json.dumps(said)) == {
         "id": "T1",
         "paper": "p",
@@ -572,11 +574,10 @@ def test_a_verdict_as_json() -> None:
 def test_the_main_point_is_the_first_check_unless_another_is_named() -> None:
     raw: dict[str, Any] = {"id": "T1", "paper": "p", "figure": "1", "text": "t", "checks": [ASIDE, GOOD, UNSURE]}
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    assert (verdict.outcome, verdict.main and verdict.main.says) == (OPEN, "good")
+    assert (verdict.outcome, [check.says for check in verdict.checks if check.main]) == (OPEN, ["good"])
     raw["checks"] = [GOOD, UNSURE | {"main": True}]
     (verdict,) = judge([msgspec.convert(raw, Claim)], table(**LINES), MEASURED)
-    assert verdict.main
-    assert (verdict.main.says, verdict.main.outcome) == ("unsure", OPEN)
+    assert (verdict.main, [check.says for check in verdict.checks if check.main]) == (OPEN, ["unsure"])
 
 
 @pytest.mark.parametrize(
@@ -603,8 +604,7 @@ def test_what_is_missing_is_named() -> None:
 def test_places_are_named_by_as_many_axes_as_it_takes() -> None:
     rows = [("e", "a", n, json.dumps({"x": n // 2, "y": n % 2, "z": 5}), 1, "delivery", 0.5) for n in range(4)]
     columns = dict(zip(VALUES.names, map(list, zip(*rows, strict=True)), strict=True))
-    check = msgspec.convert({"says": "so", "kind": "about", "of": term("a_delivery"), "value": 0.5}, Check)
-    points = ClaimedCurves(pa.table(columns, schema=VALUES)).points(check.of)
+    points = ClaimedCurves(pa.table(columns, schema=VALUES)).points(msgspec.convert(term("a_delivery"), Term))
     assert [point.place for point in points] == ["x = 0, y = 0", "x = 0, y = 1", "x = 1, y = 0", "x = 1, y = 1"]
 
 

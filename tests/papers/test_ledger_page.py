@@ -11,7 +11,8 @@ import pyarrow.parquet as pq
 
 from roamcast.papers import CLAIMS
 from roamcast.papers.claims import load_claims
-from roamcast.papers.verdict import OTHER_READING, JudgedCheck, JudgedClaim, filled, main_point, main_points
+from roamcast.papers.conditions import CheckOutcome
+from roamcast.papers.verdict import OTHER_READING, CheckResult, Verdict, filled, main_point, main_points
 
 DOCS = Path(__file__).parents[2] / "docs"
 MAKE = DOCS / "ledger" / "make.py"
@@ -44,15 +45,15 @@ def test_in_short() -> None:
 def test_a_main_point_may_hold_under_another_reading() -> None:
     """It fails as read, and holds where a supposed cause is removed; a cause of another check does not help."""
     says = "less than half"
-    main = JudgedCheck(says, "does not hold", "0.6", main=True)
-    cause = JudgedCheck(says, "holds", "0.4", judged=False, explains="explained by load")
-    other = JudgedCheck("elsewhere", "holds", "1", judged=False, explains="explained by load")
-    perhaps = JudgedCheck(says, "inconclusive", "0.5", judged=False, explains="perhaps explained by load")
+    main = CheckResult(says, CheckOutcome.FAILS, "0.6", main=True)
+    cause = CheckResult(says, CheckOutcome.HOLDS, "0.4", judged=False, explains="explained by load")
+    other = CheckResult("elsewhere", CheckOutcome.HOLDS, "1", judged=False, explains="explained by load")
+    perhaps = CheckResult(says, CheckOutcome.OPEN, "0.5", judged=False, explains="perhaps explained by load")
     claims = [
-        JudgedClaim("H1", "", "holds", main="holds", checks=[main]),
-        JudgedClaim("H2", "", "does not hold", main="does not hold", checks=[main, cause]),
-        JudgedClaim("H3", "", "does not hold", main="does not hold", checks=[main, other, perhaps]),
-        JudgedClaim("H4", "", "not measured"),
+        Verdict("H1", "", CheckOutcome.HOLDS, main=CheckOutcome.HOLDS, checks=[main]),
+        Verdict("H2", "", CheckOutcome.FAILS, main=CheckOutcome.FAILS, checks=[main, cause]),
+        Verdict("H3", "", CheckOutcome.FAILS, main=CheckOutcome.FAILS, checks=[main, other, perhaps]),
+        Verdict("H4", "", CheckOutcome.MISSING),
     ]
     assert [main_point(claim) for claim in claims] == ["holds", OTHER_READING, "does not hold", None]
     assert main_points(claims) == ("1 of 3 main points hold (H1); 1 holds under another reading (H2); 1 does not (H3)")

@@ -8,7 +8,7 @@ import pytest
 
 from papers.known import MEASURED
 from papers.test_judge import table, term
-from roamcast.campaign.decide.until import Look
+from roamcast.campaign.decide.until import ResultsSoFar
 from roamcast.papers.claims import Claim
 from roamcast.papers.until import Decided
 
@@ -34,20 +34,23 @@ def test_only_the_experiments_of_open_claims_get_more(values: dict[str, Any]) ->
     values |= {"a_delivery": {0: CLEAR}, "b_delivery": {0: VAGUE}}
     none = dict.fromkeys(PLACES, 0)
     both = Decided([claim("A", "a"), claim("B", "b")])
-    assert both.waiting(Look(pa.table({}), MEASURED, PLACES, none, 20)) == [("e", '{"x": 0}'), ("e", '{"x": 1}')]
+    assert both.waiting(ResultsSoFar(pa.table({}), MEASURED, PLACES, none, 20)) == [
+        ("e", '{"x": 0}'),
+        ("e", '{"x": 1}'),
+    ]
     assert {name: str(verdict.outcome) for name, verdict in both.verdicts.items()} == {
         "A": "holds",
         "B": "inconclusive",
     }
-    assert Decided([claim("A", "a")]).waiting(Look(pa.table({}), MEASURED, PLACES, none, 20)) == []
+    assert Decided([claim("A", "a")]).waiting(ResultsSoFar(pa.table({}), MEASURED, PLACES, none, 20)) == []
 
 
 def test_a_verdict_stands_whatever_comes_later(values: dict[str, Any]) -> None:
     values |= {"a_delivery": {0: CLEAR}}
     waiter = Decided([claim("A", "a")])
-    waiter.waiting(Look(pa.table({}), MEASURED, PLACES, dict.fromkeys(PLACES, 0), 20))
+    waiter.waiting(ResultsSoFar(pa.table({}), MEASURED, PLACES, dict.fromkeys(PLACES, 0), 20))
     values |= {"a_delivery": {0: VAGUE}}
-    waiter.waiting(Look(pa.table({}), MEASURED, dict.fromkeys(PLACES, 8), PLACES, 20))
+    waiter.waiting(ResultsSoFar(pa.table({}), MEASURED, dict.fromkeys(PLACES, 8), PLACES, 20))
     assert str(waiter.verdicts["A"].outcome) == "holds"
 
 
@@ -57,8 +60,8 @@ def test_an_early_look_asks_for_more_than_a_single_one(values: dict[str, Any]) -
     values |= {"a_delivery": {0: (0.66, 0.74, 0.70, 0.68, 0.72)}}
     none = dict.fromkeys(PLACES, 0)
     single, early = Decided([claim("A", "a")]), Decided([claim("A", "a")])
-    single.waiting(Look(pa.table({}), MEASURED, PLACES, none, 5))
-    early.waiting(Look(pa.table({}), MEASURED, PLACES, none, 50))
+    single.waiting(ResultsSoFar(pa.table({}), MEASURED, PLACES, none, 5))
+    early.waiting(ResultsSoFar(pa.table({}), MEASURED, PLACES, none, 50))
     assert (str(single.verdicts["A"].outcome), str(early.verdicts["A"].outcome)) == ("holds", "inconclusive")
 
 
@@ -66,5 +69,5 @@ def test_a_claim_without_checks_is_not_waited_for(values: dict[str, Any]) -> Non
     values |= {"a_delivery": {0: CLEAR}}
     bare = msgspec.convert({"id": "N", "paper": "p", "figure": "1", "text": "t"}, Claim)
     waiter = Decided([bare])
-    assert waiter.waiting(Look(pa.table({}), MEASURED, PLACES, dict.fromkeys(PLACES, 0), 20)) == []
+    assert waiter.waiting(ResultsSoFar(pa.table({}), MEASURED, PLACES, dict.fromkeys(PLACES, 0), 20)) == []
     assert str(waiter.verdicts["N"].outcome) == "not measured"

@@ -7,7 +7,6 @@ from pathlib import Path
 import pytest
 from pyspark.sql import SparkSession
 
-from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.pipeline.session import session
 
 
@@ -30,10 +29,3 @@ def no_java(tmp_path: Path) -> dict[str, str]:
     for tool in ("bash", "dirname", "ps"):
         (tmp_path / tool).symlink_to(shutil.which(tool) or tool)
     return {"HOME": str(tmp_path), "PATH": str(tmp_path)}
-
-
-@pytest.fixture(autouse=True)
-def known_measures(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Measures of files and of deadlines become known to a process: not to the tests that follow."""
-    monkeypatch.setattr(CATALOGUE, "_ways", dict(CATALOGUE._ways))
-    monkeypatch.setattr(CATALOGUE, "_declared", dict(CATALOGUE._declared))

@@ -1,6 +1,7 @@
 """Runs and campaigns for tests: facts in memory as measures see them, or written where the pipeline looks for them."""
 
 import json
+import shutil
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,8 +13,10 @@ import pyarrow.parquet as pq
 
 from facts.rows import KNOWN, complete
 from roamcast.analysis import run as analysis
-from roamcast.campaign.folder.layout import digest_of, facts_name
-from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW, with_run
+from roamcast.campaign.folder.layout import done_file
+from roamcast.campaign.folder.packs import pack, read_packs, write_index
+from roamcast.campaign.folder.run_file import RunFile
+from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
 from roamcast.facts.recorder import Recorder
 from roamcast.facts.sinks import MemorySink
 from roamcast.sim.scenario.scenario import Scenario
@@ -73,20 +76,31 @@ def tables(**rows: Sequence[tuple[Any, ...]]) -> dict[str, pa.Table]:
 
 
 def write_campaign(out: Path, runs: Sequence[Run]) -> Path:
-    """A campaign folder as `simulate` leaves it."""
-    for run in runs:
+    """A campaign folder as `simulate` leaves it, all runs in one pack."""
+    for folder in ("done", "facts"):
+        shutil.rmtree(out / folder, ignore_errors=True)
+        (out / folder).mkdir(parents=True)
+    ok = {run.name: run for run in runs if run.status == "ok"}
+    for run in ok.values():
+        file = RunFile(done_file(out, run.name))
         for table, facts in run.facts.items():
-            if facts.num_rows:
-                path = out / "facts" / table / f"{run.name}.parquet"
-                path.parent.mkdir(parents=True, exist_ok=True)
-                named = pa.array([run.name] * facts.num_rows, pa.string())
-                pq.write_table(facts.add_column(0, "run", named).cast(with_run(KNOWN[table])), path)
-    out.mkdir(parents=True, exist_ok=True)
+            for batch in facts.cast(KNOWN[table]).to_batches():
+                if batch.num_rows:
+                    file(table, batch)
+        file.finish({"row": {"run": run.name, "status": "ok", "rows": file.rows, "digest": file.digest}})
+    pack(out, sorted(ok), out / "attempt")
+    (out / "attempt").rmdir()
+    write_index(out, read_packs(out).values())
+    write_tables(out, runs)
+    return out
+
+
+def write_tables(out: Path, runs: Sequence[Run]) -> None:
+    """What is planned, and what was done; the folder may have other runs too."""
     pq.write_table(pa.Table.from_pylist([_planned(run) for run in runs], RUNS_ARROW), out / "runs.parquet")
-    manifest = {run.name: _done(run, out) for run in runs}
+    manifest = {run.name: _done(run) for run in runs}
     ordered = [manifest[name] for name in sorted(manifest)]
     pq.write_table(pa.Table.from_pylist(ordered, MANIFEST_ARROW), out / "manifest.parquet")
-    return out
 
 
 def _planned(run: Run) -> dict[str, Any]:
@@ -95,7 +109,7 @@ def _planned(run: Run) -> dict[str, Any]:
     return {"run": run.name, **place, "scenario": run.complete_scenario, "folder": ".", "estimate": 1.0}
 
 
-def _done(run: Run, out: Path) -> dict[str, Any]:
+def _done(run: Run) -> dict[str, Any]:
     rows = [(table, facts.num_rows) for table, facts in run.facts.items() if facts.num_rows]
     return {
         "run": run.name,
@@ -106,7 +120,5 @@ def _done(run: Run, out: Path) -> dict[str, Any]:
         "nodes": run.nodes,
         "protocol": run.protocol,
         "rows": rows,
-        "digest": digest_of(
-            {table: facts_name(table, run.name) for table, _ in rows}, lambda name: (out / name).open("rb")
-        ),
+        "digest": "",
     }

@@ -29,7 +29,7 @@ from roamcast.campaign.folder.schemas import PAIRED_ARROW, RUN_MEASURES_ARROW, S
 from roamcast.campaign.folder.stored import Stored
 from roamcast.errors import RoamcastError
 from roamcast.pipeline import measure as measuring
-from roamcast.pipeline.facts import Facts
+from roamcast.pipeline.facts import CampaignFacts
 from roamcast.pipeline.measure import in_tasks, is_current, measure
 from roamcast.pipeline.run import run_campaign
 from roamcast.storage import Store
@@ -301,7 +301,7 @@ def test_a_family_gives_only_what_it_declares() -> None:
 # --- Over all runs, on Spark ----------------------------------------------------------------------------------------
 
 
-def over_all(name: str, function: Callable[[Facts], DataFrame]) -> str:
+def over_all(name: str, function: Callable[[CampaignFacts], DataFrame]) -> str:
     CATALOGUE._add(OverAllRuns(Measure(name), function), "a test")
     return name
 

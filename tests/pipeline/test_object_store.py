@@ -24,7 +24,7 @@ from roamcast.campaign.folder.verify import verify
 from roamcast.cli.main import main
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.facts.schema import FACTS_VERSION
-from roamcast.pipeline.facts import Facts
+from roamcast.pipeline.facts import CampaignFacts
 from roamcast.pipeline.measure import measure
 from roamcast.pipeline.simulate import simulate
 from roamcast.report import write_report
@@ -99,6 +99,12 @@ def campaign(out: Path, *runs: str) -> Path:
     return out
 
 
+def pack_of(out: Path, table: str) -> str:
+    """The name of the file with a table's facts."""
+    (found,) = (out / "facts" / table).glob("pack-*.parquet")
+    return found.relative_to(out).as_posix()
+
+
 def measured(out: Path) -> dict[str, float]:
     rows = pq.read_table(out / "measures" / "run.parquet", partitioning=None).to_pylist()
     return {row["measure"]: row["value"] for row in rows}
@@ -109,7 +115,7 @@ def test_a_campaign_is_published_verified_and_measured_there(
 ) -> None:
     out, there = campaign(tmp_path / "out"), Store.at(f"s3a://{bucket}/one/")
     assert str(there) == f"s3://{bucket}/one"
-    assert upload(out, there) == 10  # seven tables, runs, manifest and campaign.json
+    assert upload(out, there) == 11  # seven tables and their index, runs, manifest and campaign.json
     assert "facts/publish/orphan.parquet" not in there.sizes(recursive=True)
     assert verify(there) == (1, [])
     measure(spark_there, there, NAMES)
@@ -123,10 +129,10 @@ def test_a_campaign_is_published_verified_and_measured_there(
     assert found.facts("deliver").num_rows == 1
     assert [row.airtime for row in found.sql("select airtime from transmit order by airtime").collect()] == [1, 3]
 
-    assert upload(out, there) == 3  # the facts are there
-    there.write("facts/deliver/one.parquet", b"something else")
-    assert "one" in verify(there)[1][0]
-    assert upload(out, there) == 4
+    assert upload(out, there) == 4  # the facts are there
+    there.write(pack_of(out, "deliver"), b"something else")
+    assert "facts/deliver" in verify(there)[1][0]
+    assert upload(out, there) == 5
     assert verify(there) == (1, [])
 
 
@@ -171,10 +177,7 @@ def test_a_packed_copy_is_few_files_and_says_the_same(
     again = Store.at(tmp_path / "again")
     upload(tmp_path / "copy", again)
     assert verify(again) == (3, [])
-    assert Facts(spark, tmp_path / "again", only=["two"]).table("transmit").count() == 2
-
-    with pytest.raises(RoamcastError, match="holds a copy that is packed"):
-        upload(out, copy)
+    assert CampaignFacts(spark, tmp_path / "again", again).table("transmit").count() == 6
     with pytest.raises(RoamcastError, match="is not empty and no campaign's folder"):
         upload(out, Store.at(tmp_path))
 
@@ -199,9 +202,9 @@ def test_spark_reads_a_scheme_that_it_knows_by_itself(
     for key, value in settings.items():
         spark.conf.set(key, value)
     try:
-        rows = Facts(spark, out, store=there).table("transmit")
+        rows = CampaignFacts(spark, out, there).table("transmit")
         assert sorted(row.airtime for row in rows.collect()) == [1, 3]
-        assert rows.inputFiles() == [f"s3a://{bucket}/two/facts/transmit/one.parquet"]
+        assert rows.inputFiles() == [f"s3a://{bucket}/two/{pack_of(out, 'transmit')}"]
     finally:
         for key in settings:
             spark.conf.unset(key)
@@ -212,8 +215,8 @@ def test_a_default_file_system_that_is_not_this_machine_breaks_nothing(spark: Sp
     spark.conf.set("fs.defaultFS", "nowhere://at.all")
     try:
         with pytest.raises(Exception, match="nowhere"):
-            spark.read.parquet(str(out / "facts" / "transmit" / "one.parquet"))
-        assert Facts(spark, out).table("transmit").count() == 2
+            spark.read.parquet(str(out / pack_of(out, "transmit")))
+        assert CampaignFacts(spark, out, Store.at(out)).table("transmit").count() == 2
         measure(spark, out, NAMES)
     finally:
         spark.conf.unset("fs.defaultFS")

@@ -14,6 +14,7 @@ from pyspark import SparkContext, java_gateway
 from pyspark.sql import Row, SparkSession
 
 from roamcast.errors import RoamcastError
+from roamcast.pipeline import SIMULATES
 from roamcast.pipeline.jvm import find_java
 from roamcast.pipeline.session import (
     _check_master,
@@ -119,7 +120,9 @@ def test_times_are_utc(spark: SparkSession) -> None:
     ]
 
 
-def test_tasks_start_warm_in_children_of_our_daemon(spark: SparkSession) -> None:
+def test_tasks_start_warm_in_children_of_our_daemon(spark: SparkSession, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setitem(spark.sparkContext.environment, SIMULATES, "1")
+
     def look_around(batches: Iterator[pa.RecordBatch]) -> Iterator[pa.RecordBatch]:
         # Read before the imports that a task makes itself.
         warm = {"roamcast.sim.core.kernel", "roamcast.sim.run"} <= sys.modules.keys()

@@ -28,7 +28,7 @@ from roamcast.analysis.measures.measure import Family, read_about
 from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Plan, PlannedRun, plan
-from roamcast.campaign.folder.layout import done_file, write_json
+from roamcast.campaign.folder.layout import done_file
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import RunFile, read_blocks
 from roamcast.campaign.folder.stored import Stored
@@ -40,6 +40,7 @@ from roamcast.cli.progress import ProgressLines, duration, in_words, shown
 from roamcast.errors import RoamcastError
 from roamcast.facts.schema import TABLES
 from roamcast.facts.sinks import MemorySink
+from roamcast.files import write_json
 from roamcast.pipeline import task
 from roamcast.pipeline.measure import _Measuring, is_current, measure
 from roamcast.pipeline.run import run_campaign

@@ -1,6 +1,7 @@
 """A campaign's folder as tables, in Arrow and in Spark."""
 
 import json
+import shutil
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -88,7 +89,7 @@ def test_a_wrong_query_is_told_in_the_words_of_spark(query: str, said: str, out:
 
 def test_a_query_needs_only_the_tables_that_it_names(out: Path, spark: SparkSession) -> None:
     (out / "measures" / "run.parquet").unlink()
-    (out / "facts" / "deliver" / "r1.parquet").unlink()
+    shutil.rmtree(out / "facts" / "deliver")
     assert load(out, spark).sql("select count(*) from runs").collect() == [(3,)]
     with pytest.raises(RoamcastError, match="has no measures yet"):
         load(out, spark).sql("select count(*) from results")

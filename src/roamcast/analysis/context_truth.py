@@ -18,6 +18,7 @@ import math
 from bisect import bisect_right
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from functools import lru_cache
 from typing import Final, NamedTuple
 
 import numpy as np
@@ -90,46 +91,34 @@ class _ContextSubscription(NamedTuple):
     domain: Context | None
 
 
-class _Texts:
-    """Contexts and filters; each text is parsed once."""
-
-    def __init__(self) -> None:
-        self._contexts: dict[str | None, Context | None] = {None: None}
-        self._filters: dict[str, Filter] = {}
-
-    def context(self, text: str | None) -> Context | None:
-        if text not in self._contexts:
-            assert text is not None
-            self._contexts[text] = parse_context(text)
-        return self._contexts[text]
-
-    def filter(self, text: str) -> Filter:
-        if text not in self._filters:
-            self._filters[text] = parse_filter(text)
-        return self._filters[text]
+_filter: Final = lru_cache(maxsize=10_000)(parse_filter)
+"""Many events and subscriptions have the same text: it is parsed once."""
 
 
-def _published(facts: Mapping[str, pa.Table], texts: _Texts, start: int, end: int) -> list[_PublishedEvent]:
+@lru_cache(maxsize=10_000)
+def _context(text: str | None) -> Context | None:
+    return None if text is None else parse_context(text)
+
+
+def _published(facts: Mapping[str, pa.Table], start: int, end: int) -> list[_PublishedEvent]:
     columns = ("time", "node", "event", "lifetime", "relevance", "subscription_domain")
     return [
-        _PublishedEvent(
-            event, node, time, min(time + (life or 0), end), texts.context(relevance), texts.context(domain)
-        )
+        _PublishedEvent(event, node, time, min(time + (life or 0), end), _context(relevance), _context(domain))
         for time, node, event, life, relevance, domain in read_rows(facts, "publish", *columns)
         if time >= start
     ]
 
 
-def _subscribed(facts: Mapping[str, pa.Table], texts: _Texts, end: int) -> list[_ContextSubscription]:
+def _subscribed(facts: Mapping[str, pa.Table], end: int) -> list[_ContextSubscription]:
     return [
         _ContextSubscription(
             term.node,
             term.subscription,
             term.start,
             min(term.end, end, end if term.lifetime is None else term.start + term.lifetime),
-            texts.filter(term.filter),
-            texts.context(term.interest),
-            texts.context(term.publication_domain),
+            _filter(term.filter),
+            _context(term.interest),
+            _context(term.publication_domain),
         )
         for term in terms_of(facts["subscribe"])
     ]
@@ -294,9 +283,7 @@ def ideal(
 
     `reach` is the radio range, m; `start` and `end` limit the measured time, ns.
     """
-    texts = _Texts()
-    published = _published(facts, texts, start, end)
-    subscribed = _subscribed(facts, texts, end)
+    published, subscribed = _published(facts, start, end), _subscribed(facts, end)
     events = read_events(facts, (one.event for one in published))
     configuration = Configuration(facts, reach)
     found: dict[Pair, float] = {}

@@ -10,8 +10,7 @@ The rules this file owns:
 import numpy as np
 
 from roamcast.analysis.contacts import READ, Contacts, Drawn, Reach, contacts
-from roamcast.analysis.run import Run, once
-from roamcast.analysis.why.record import Record, RunSettings
+from roamcast.analysis.run import Run
 from roamcast.sim.scenario.draw import own_range
 from roamcast.sim.scenario.scenario import Scenario
 
@@ -31,19 +30,3 @@ def network(run: Run, *, directed: bool = False, drawn: Drawn = "mean") -> Conta
     """The contacts of a run; None if its movement was not recorded."""
     reach = None if run.has("link") else reach_of(run.scenario)
     return contacts({name: run.table(name) for name in READ}, run.nodes, run.end, reach, directed=directed, drawn=drawn)
-
-
-@once
-def record(run: Run) -> Record:
-    """A run's facts, prepared to explain why an event did not arrive."""
-    scenario = run.scenario
-    settings = RunSettings(
-        nodes=run.nodes,
-        start=run.start,
-        end=run.end,
-        mtu=scenario.mac.mtu,
-        reach=None if run.has("link") else reach_of(scenario),
-        sense=scenario.radio.sense if scenario.radio.propagation == "two-ray" else 1.0,
-        decisions=scenario.record.decisions,
-    )
-    return Record(run, settings, network(run, directed=True, drawn="possible"))

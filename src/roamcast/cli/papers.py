@@ -27,7 +27,7 @@ from roamcast.cli.readings import explore_papers
 from roamcast.errors import RoamcastError
 from roamcast.papers.claims import Claim, load_claims
 from roamcast.papers.until import Decided
-from roamcast.papers.verdict import JudgedClaim, write_claims
+from roamcast.papers.verdict import Verdict, write_claims
 from roamcast.report.ledger import VERDICTS
 
 WIDTH: Final = 100
@@ -118,10 +118,9 @@ def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | N
     from roamcast.report import write_report
 
     if decided is None:
-        judged = judge(claims, read_values(out), read_about(out))
+        verdicts = judge(claims, read_values(out), read_about(out))
     else:  # each claim was judged at the look that decided it
-        judged = [decided.verdicts[claim.id] for claim in claims]
-    verdicts = [verdict.record() for verdict in judged]
+        verdicts = [decided.verdicts[claim.id] for claim in claims]
     if quick:
         verdicts = [replace(one, explanation=PREVIEW if one.checks else "", tested=None) for one in verdicts]
     write_claims(out, verdicts)
@@ -164,11 +163,11 @@ def _list(listed: Sequence[dict[str, Any]]) -> Iterator[str]:
         yield f"    claims {ids[0]} to {ids[-1]}, {checked} of them with checks"
 
 
-def _show(verdicts: Sequence[JudgedClaim]) -> None:
+def _show(verdicts: Sequence[Verdict]) -> None:
     """Prints the ledger: each claim's verdict, what was measured, and why; claims without checks take one line."""
     for verdict in verdicts:
         click.echo("\n".join(_claim(verdict)))
-    counts = Counter[str](verdict.verdict for verdict in verdicts)
+    counts = Counter[str](verdict.outcome for verdict in verdicts)
     click.echo(
         "claims: " + ", ".join(f"{count} {_in_number(word, count)}" for word in VERDICTS if (count := counts[word]))
     )
@@ -179,26 +178,26 @@ def _in_number(verdict: str, count: int) -> str:
     return verdict if count == 1 else {"holds": "hold", "does not hold": "do not hold"}.get(verdict, verdict)
 
 
-def _claim(verdict: JudgedClaim) -> Iterator[str]:
-    head = [f"{verdict.id:<3} {_marked(verdict.verdict)}"]
+def _claim(verdict: Verdict) -> Iterator[str]:
+    head = [f"{verdict.id:<3} {_marked(verdict.outcome)}"]
     if verdict.of:
         head += [
             f"{verdict.held} of {verdict.of} checks hold",
-            f"main point (*): {_marked(verdict.main or verdict.verdict)}",
+            f"main point (*): {_marked(verdict.main or verdict.outcome)}",
         ]
     yield " · ".join(head)
     yield from _wrapped(verdict.text)
     for check in verdict.checks:
         if check.judged:
-            mark = f"{VERDICTS[check.verdict]}{'*' if check.main else ' '}"
+            mark = f"{VERDICTS[check.outcome]}{'*' if check.main else ' '}"
             missed = f"; misses by {check.misses}" if check.misses else ""
             yield from _wrapped(f"{check.says}: {check.measured}{missed}", f"{mark} ")
-        elif check.explains and verdict.verdict != "holds":
+        elif check.explains and verdict.outcome != "holds":
             yield from _wrapped(f"{check.explains}: {check.says}: {check.measured}", "→  ")
     beside = sum(not check.judged and not check.explains for check in verdict.checks)
     if beside:
         yield from _wrapped(f"{beside} more for comparison only; see the report", "·  ")
-    if verdict.explanation and verdict.explanation != PREVIEW and verdict.verdict != "holds":
+    if verdict.explanation and verdict.explanation != PREVIEW and verdict.outcome != "holds":
         how = "tested" if verdict.tested else "a guess, not tested"
         yield from _wrapped(f"Explanation ({how}): {verdict.explanation}")
     yield ""

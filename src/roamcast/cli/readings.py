@@ -173,9 +173,7 @@ class _Explored:
             "left_out": {claim: one._asdict() for claim, one in left_out(points).items()},
             "left_out_open": {claim: one._asdict() for claim, one in left_out(open_ones).items()},
             "best": best,
-            "confirmed": {
-                name: [msgspec.to_builtins(one.record()) for one in found] for name, found in verdicts.items()
-            },
+            "confirmed": {name: msgspec.to_builtins(found) for name, found in verdicts.items()},
         }
 
     def _confirm(self, chosen: Mapping[str, _Tried]) -> "dict[str, list[Verdict]]":

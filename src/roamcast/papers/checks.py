@@ -34,7 +34,7 @@ _DIFFERENCE: Final[Bounds] = (-1.0, 1.0)
 """Of two shares."""
 
 
-class Finding(NamedTuple):
+class CheckedNumber(NamedTuple):
     """The number found at one place, the condition on it, and how it is shown."""
 
     place: str
@@ -69,12 +69,12 @@ _LEVELS: Final[dict[str, Callable[[Check, float], Condition]]] = {
 }
 
 
-def _level(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _level(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     assert check.value is not None
     condition = _LEVELS[check.kind](check, check.value)
     if check.of.reaching is not None:
         place = curves.crossing(check.of)
-        yield Finding(place.place, reached(check, place, None, None), condition, _plain)
+        yield CheckedNumber(place.place, reached(check, place, None, None), condition, _plain)
         return
     points = curves.points(check.of)
     if check.where is not None:
@@ -82,10 +82,10 @@ def _level(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
         points = [point for point in points if _surely_above(check, curves.beside(check.of, point, also), above)]
     if check.of.at == "best":
         best = Chosen([[_sample(check, point.values, _SHARE)] for point in points])
-        yield Finding(points[best.place[0]].place, best, condition, _plain)
+        yield CheckedNumber(points[best.place[0]].place, best, condition, _plain)
         return
     for point in points:
-        yield Finding(point.place, _sample(check, point.values, _SHARE), condition, _plain)
+        yield CheckedNumber(point.place, _sample(check, point.values, _SHARE), condition, _plain)
 
 
 def _surely_above(check: Check, point: Point, value: float) -> bool:
@@ -95,12 +95,12 @@ def _surely_above(check: Check, point: Point, value: float) -> bool:
 # --- A term along its axis ------------------------------------------------------------------------------------------
 
 
-def _trend(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _trend(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     points = _several(check, curves)
     yield _compare(check, points[-1], points[0], f"{points[0].place} to {points[-1].place}")
 
 
-def _by_about(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _by_about(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     """The fall from the first to the last point, as a share of the first."""
     assert check.value is not None
     points = _several(check, curves)
@@ -108,10 +108,10 @@ def _by_about(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
     margin = _number(check, ratio=0.05, cost=0.05)
     condition = Condition(Band(-check.value - margin, -check.value + margin, closed=True))
     found = _compared(check, last, first, relative=True)
-    yield Finding(f"{first.place} to {last.place}", found, condition, _against(last, first, relative=True), "%")
+    yield CheckedNumber(f"{first.place} to {last.place}", found, condition, _against(last, first, relative=True), "%")
 
 
-def _steps(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _steps(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     """The step that goes least in the right direction, chosen by the data."""
     points = _several(check, curves)
     steps = list(itertools.pairwise(points))
@@ -119,13 +119,11 @@ def _steps(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
     samples = [_sample(check, after.minus(before), _DIFFERENCE) for before, after in steps]
     least = Chosen([samples] if up else [[sample] for sample in samples])
     before, after = steps[max(least.place)]
-    comparison = _MORE if up else _LESS
-    condition = comparison.condition(_number(check, *comparison.numbers))
-    shown = _against(after, before, relative=False)
-    yield Finding(f"{before.place} to {after.place}", least, condition, shown)
+    condition = (_MORE if up else _LESS).condition(check)
+    yield CheckedNumber(f"{before.place} to {after.place}", least, condition, _against(after, before, relative=False))
 
 
-def _range(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _range(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     """The two points that are farthest apart, chosen by the data."""
     points = _several(check, curves)
     relative = not check.share
@@ -134,7 +132,7 @@ def _range(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
 
 def _farthest(
     check: Check, points: Sequence[Point], relative: bool, shown: Callable[[Point, Point], Callable[[Estimate], str]]
-) -> Finding:
+) -> CheckedNumber:
     pairs, samples = [], []
     plain = not relative and check.than is None
     for high, low in itertools.permutations(points, 2):
@@ -148,10 +146,10 @@ def _farthest(
     high, low = pairs[farthest.place[0]]
     condition = Condition(Band(-INF, _number(check, *_SLIGHT)))
     unit = "" if plain else "%"
-    return Finding(f"{low.place} to {high.place}", farthest, condition, shown(high, low), unit)
+    return CheckedNumber(f"{low.place} to {high.place}", farthest, condition, shown(high, low), unit)
 
 
-def _steep(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _steep(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     """The share of the rise from the first to the last point that falls into the steepest third of the axis."""
     points = _several(check, curves)
     first, last = points[0], points[-1]
@@ -165,7 +163,7 @@ def _steep(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
     found = ShareOfRise(parts, rise, check.exact)
     low, high = pairs[found.place]
     condition = Condition(Band(_number(check, ratio=0.5, cost=0.5), INF))
-    yield Finding(
+    yield CheckedNumber(
         f"{low.place} to {high.place}",
         found,
         condition,
@@ -184,40 +182,48 @@ def _several(check: Check, curves: ClaimedCurves) -> list[Point]:
 # --- A term against another -----------------------------------------------------------------------------------------
 
 
-class Comparison(NamedTuple):
+class TermComparison(NamedTuple):
     """How two terms are compared."""
 
     relative: bool | None
     """Relative to the second, or the plain difference; None: depends on the measure."""
     numbers: tuple[float, float]
     """For ratios and for costs."""
-    condition: Callable[[float], Condition]
+    bounds: Callable[[float], Condition]
+
+    def condition(self, check: Check) -> Condition:
+        return self.bounds(_number(check, *self.numbers))
+
+    def is_relative(self, check: Check) -> bool:
+        return not check.share if self.relative is None else self.relative
 
 
 _SLIGHT: Final = (0.05, 0.15)
 _TENTH: Final = (0.1, 0.1)
 _NONE: Final = (0.0, 0.0)
-_LESS: Final = Comparison(False, _NONE, lambda number: Condition(Band(-INF, -number)))
-_MORE: Final = Comparison(False, _NONE, lambda number: Condition(Band(number, INF)))
+_LESS: Final = TermComparison(False, _NONE, lambda number: Condition(Band(-INF, -number)))
+_MORE: Final = TermComparison(False, _NONE, lambda number: Condition(Band(number, INF)))
 
 _COMPARISONS: Final = {
     "rises": _MORE,
     "higher than": _MORE,
     "falls": _LESS,
     "lower than": _LESS,
-    "slightly below": Comparison(None, _SLIGHT, lambda number: Condition(Band(-number, 0))),
-    "slightly above": Comparison(None, _SLIGHT, lambda number: Condition(Band(0, number))),
-    "not below": Comparison(None, _SLIGHT, lambda number: Condition(Band(-number, INF))),
-    "comparable with": Comparison(True, (0.15, 0.15), lambda number: Condition(Band(-number, number, closed=True))),
-    "clearly below": Comparison(
+    "slightly below": TermComparison(None, _SLIGHT, lambda number: Condition(Band(-number, 0))),
+    "slightly above": TermComparison(None, _SLIGHT, lambda number: Condition(Band(0, number))),
+    "not below": TermComparison(None, _SLIGHT, lambda number: Condition(Band(-number, INF))),
+    "comparable with": TermComparison(True, (0.15, 0.15), lambda number: Condition(Band(-number, number, closed=True))),
+    "clearly below": TermComparison(
         True, _TENTH, lambda number: Condition(Band(-INF, -number, closed=True), Band(-INF, 0))
     ),
-    "clearly above": Comparison(True, _TENTH, lambda number: Condition(Band(number, INF, closed=True), Band(0, INF))),
-    "far below": Comparison(True, (0.5, 0.5), lambda number: Condition(Band(-INF, -number))),
+    "clearly above": TermComparison(
+        True, _TENTH, lambda number: Condition(Band(number, INF, closed=True), Band(0, INF))
+    ),
+    "far below": TermComparison(True, (0.5, 0.5), lambda number: Condition(Band(-INF, -number))),
 }
 
 
-def _versus(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _versus(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     assert check.than is not None
     if "best" in (check.of.at, check.than.at):
         yield _best(check, curves, check.than)
@@ -242,26 +248,26 @@ def _opposite(check: Check, curves: ClaimedCurves, left: Point | Crossing) -> Po
     return right
 
 
-def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, place: str) -> Finding:
+def _compare(check: Check, left: Point | Crossing, right: Point | Crossing, place: str) -> CheckedNumber:
     comparison = _COMPARISONS[check.kind]
-    relative = _is_relative(check, comparison)
-    condition = comparison.condition(_number(check, *comparison.numbers))
+    relative = comparison.is_relative(check)
+    condition = comparison.condition(check)
     found: Evidence
     if isinstance(left, Point) and isinstance(right, Point):
         found = _compared(check, left, right, relative)
     else:
         found = reached(check, left, right, check.floor if relative else None)
-    return Finding(place, found, condition, _against(left, right, relative), "%" if relative else "")
+    return CheckedNumber(place, found, condition, _against(left, right, relative), "%" if relative else "")
 
 
-def _best(check: Check, curves: ClaimedCurves, than: Term) -> Finding:
+def _best(check: Check, curves: ClaimedCurves, than: Term) -> CheckedNumber:
     """Compares the best point, on one side or both, with all candidates for the best.
 
     If both sides are the same curve, a point is compared with the other points: if it is lower than the best of the
     others, it is lower than the best.
     """
     comparison = _COMPARISONS[check.kind]
-    relative = _is_relative(check, comparison)
+    relative = comparison.is_relative(check)
     same = (check.of.experiment, check.of.variant, check.of.measure) == (than.experiment, than.variant, than.measure)
     lefts, rights = curves.points(check.of), curves.points(than)
     if check.of.at != "best" and len(lefts) > 1:
@@ -279,13 +285,9 @@ def _best(check: Check, curves: ClaimedCurves, than: Term) -> Finding:
     samples = [[_compared(check, left, right, relative) for right in rights] for left in lefts]
     found = Chosen(samples)
     left, right = lefts[found.place[0]], rights[found.place[1]]
-    condition = comparison.condition(_number(check, *comparison.numbers))
+    condition = comparison.condition(check)
     place = f"{left.place} against {right.place}"
-    return Finding(place, found, condition, _against(left, right, relative), "%" if relative else "")
-
-
-def _is_relative(check: Check, comparison: Comparison) -> bool:
-    return not check.share if comparison.relative is None else comparison.relative
+    return CheckedNumber(place, found, condition, _against(left, right, relative), "%" if relative else "")
 
 
 def _difference(check: Check, left: Point, right: Point, relative: bool) -> BySeed:
@@ -298,12 +300,12 @@ def _compared(check: Check, left: Point, right: Point, relative: bool) -> Sample
     return _sample(check, _difference(check, left, right, relative), bounds)
 
 
-def _gap(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _gap(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     """Whether `of` is farther above `than` at the first point than at the last."""
     gaps = _two_or_more(_gaps(check, curves, relative=False))
     first, last = gaps[0], gaps[-1]
     means = f"{show(first.mean)} to {show(last.mean)}"
-    yield Finding(
+    yield CheckedNumber(
         f"{first.place} to {last.place}",
         _sample(check, last.minus(first)),
         Condition(Band(-INF, 0)),
@@ -314,7 +316,7 @@ def _gap(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
 _COURSES: Final = {"rises against": _MORE, "falls against": _LESS}
 
 
-def _course(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
+def _course(check: Check, curves: ClaimedCurves) -> Iterator[CheckedNumber | str]:
     """How the difference of `of` from `than`, relative to `than`, changes along the axis."""
     every = _gaps(check, curves, relative=True)
     gaps = _two_or_more([gap for gap in every if gap.values])
@@ -323,10 +325,8 @@ def _course(check: Check, curves: ClaimedCurves) -> Iterator[Finding | str]:
         yield _farthest(check, gaps, relative=False, shown=lambda high, low: _by(low, high))
         return
     first, last = gaps[0], gaps[-1]
-    comparison = _COURSES[check.kind]
-    condition = comparison.condition(_number(check, *comparison.numbers))
-    found = _sample(check, last.minus(first))
-    yield Finding(f"{first.place} to {last.place}", found, condition, _by(first, last), "%")
+    found, condition = _sample(check, last.minus(first)), _COURSES[check.kind].condition(check)
+    yield CheckedNumber(f"{first.place} to {last.place}", found, condition, _by(first, last), "%")
 
 
 def _gaps(check: Check, curves: ClaimedCurves, relative: bool) -> list[Point]:
@@ -348,7 +348,7 @@ def _two_or_more(gaps: list[Point]) -> list[Point]:
     return gaps
 
 
-KINDS: Final[dict[str, Callable[[Check, ClaimedCurves], Iterator[Finding | str]]]] = {
+KINDS: Final[dict[str, Callable[[Check, ClaimedCurves], Iterator[CheckedNumber | str]]]] = {
     **dict.fromkeys(_LEVELS, _level),
     **dict.fromkeys(_COMPARISONS, _versus),
     **dict.fromkeys(("rises", "falls"), _trend),

@@ -10,14 +10,16 @@ import re
 import tomllib
 from collections.abc import Iterator
 from pathlib import Path
-from typing import Final, Literal
+from typing import Final, Literal, TypeVar
 
 import msgspec
 
 from roamcast.analysis.measures.measure import Measures
+from roamcast.campaign.define.experiment import TomlTable
 from roamcast.config.errors import decode, suggestion
 from roamcast.errors import RoamcastError
 
+T = TypeVar("T")
 Axis = bool | int | float | str
 """A value on an axis."""
 
@@ -26,11 +28,7 @@ class ClaimError(RoamcastError):
     """A ledger is not valid."""
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
-
-
-class Reaching(_Part, frozen=True, kw_only=True):
+class Reaching(TomlTable, frozen=True, kw_only=True):
     """The place on a curve where another measure first reaches a value, with linear interpolation between points."""
 
     measure: str
@@ -38,7 +36,7 @@ class Reaching(_Part, frozen=True, kw_only=True):
     """None: the value of the term on the left of the comparison."""
 
 
-class Term(_Part, frozen=True, kw_only=True):
+class Term(TomlTable, frozen=True, kw_only=True):
     """A measure of a variant, at one place of its curve or at every point."""
 
     experiment: str
@@ -49,14 +47,14 @@ class Term(_Part, frozen=True, kw_only=True):
     reaching: Reaching | None = None
 
 
-class Where(_Part, frozen=True, kw_only=True):
+class Where(TomlTable, frozen=True, kw_only=True):
     """Only points at which the interval of a measure lies above a value."""
 
     measure: str
     above: float
 
 
-class Check(_Part, frozen=True, kw_only=True):
+class Check(TomlTable, frozen=True, kw_only=True):
     """One condition of a claim."""
 
     says: str
@@ -106,7 +104,7 @@ class Check(_Part, frozen=True, kw_only=True):
             yield self.of, self.where.measure
 
 
-class Claim(_Part, frozen=True, kw_only=True):
+class Claim(TomlTable, frozen=True, kw_only=True):
     """One statement of a paper, in our words."""
 
     id: str
@@ -135,7 +133,7 @@ class Claim(_Part, frozen=True, kw_only=True):
         return next((check for check in judged if check.main), judged[0] if judged else None)
 
 
-class _Ledger(_Part, frozen=True, kw_only=True):
+class _Ledger(TomlTable, frozen=True, kw_only=True):
     claims: tuple[Claim, ...]
 
 
@@ -151,19 +149,24 @@ WANTS: Final = {
 
 def load_claims(path: Path) -> tuple[Claim, ...]:
     """Reads and checks a ledger."""
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except OSError as problem:
-        raise ClaimError(f"{path}: cannot be read: {problem.strerror}") from None
-    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
-        raise ClaimError(f"{path}: is not TOML: {problem}") from None
-    claims = decode(raw, _Ledger, str(path), ClaimError, whole="the ledger").claims
+    claims = read_toml(path, _Ledger, ClaimError, "the ledger").claims
     broken = [f"{path}: {claim.id}: {rule}" for claim in claims for rule in _problems(claim)]
     ids = [claim.id for claim in claims]
     broken += [f"{path}: {id}: is there more than once" for id in sorted({id for id in ids if ids.count(id) > 1})]
     if broken:
         raise ClaimError("\n".join(broken))
     return claims
+
+
+def read_toml(path: Path, kind: type[T], error: type[RoamcastError], whole: str) -> T:
+    """A file as this kind of table; `whole` is what errors call it."""
+    try:
+        raw = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as problem:
+        raise error(f"{path}: cannot be read: {problem.strerror}") from None
+    except (tomllib.TOMLDecodeError, UnicodeDecodeError) as problem:
+        raise error(f"{path}: is not TOML: {problem}") from None
+    return decode(raw, kind, str(path), error, whole=whole)
 
 
 def _problems(claim: Claim) -> Iterator[str]:

@@ -15,7 +15,7 @@ from roamcast.statistics.evidence import Evidence
 INF: Final = math.inf
 
 
-class Outcome(StrEnum):
+class CheckOutcome(StrEnum):
     """From worst to best: of several, the worst counts."""
 
     FAILS = "does not hold"
@@ -24,10 +24,10 @@ class Outcome(StrEnum):
     HOLDS = "holds"
 
 
-RANK: Final = {outcome: rank for rank, outcome in enumerate(Outcome)}
+RANK: Final = {outcome: rank for rank, outcome in enumerate(CheckOutcome)}
 
 
-def worst(outcomes: Sequence[Outcome]) -> Outcome:
+def worst(outcomes: Sequence[CheckOutcome]) -> CheckOutcome:
     return min(outcomes, key=RANK.__getitem__)
 
 

@@ -16,7 +16,7 @@ from roamcast.analysis.measures.measure import Measures
 from roamcast.campaign.define.experiment import Experiment
 from roamcast.campaign.define.plan import Plan, plan
 from roamcast.papers.claims import Claim
-from roamcast.papers.judge import judge, look
+from roamcast.papers.judge import judge, places_of
 from roamcast.papers.ranking import MOST, MainPoint
 from roamcast.papers.readings import (
     Need,
@@ -125,9 +125,9 @@ def main_points(
     curves = ClaimedCurves(_of(values, number, claims))
     found = {}
     for claim in claims_under(reading, with_main_points(claims), number):
-        findings = look(claim.of_measures(measured).checks[0], curves).findings
-        slacks = [one.condition.mean.slack(one.found.mean) for one in findings]
-        met = bool(findings) and all(one.condition.mean.has(one.found.mean) for one in findings)
+        numbers = places_of(claim.of_measures(measured).checks[0], curves).numbers
+        slacks = [one.condition.mean.slack(one.found.mean) for one in numbers]
+        met = bool(numbers) and all(one.condition.mean.has(one.found.mean) for one in numbers)
         found[claim.id] = MainPoint(met, max(0.0, -min(slacks)) if slacks else None)
     return found
 

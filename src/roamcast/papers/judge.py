@@ -27,9 +27,9 @@ from typing import NamedTuple
 import pyarrow as pa
 
 from roamcast.analysis.measures.measure import Measures
-from roamcast.papers.checks import KINDS, Finding, show
+from roamcast.papers.checks import KINDS, CheckedNumber, show
 from roamcast.papers.claims import Check, Claim
-from roamcast.papers.conditions import RANK, Outcome, worst
+from roamcast.papers.conditions import RANK, CheckOutcome
 from roamcast.papers.terms import ClaimedCurves
 from roamcast.papers.verdict import CheckResult, Verdict
 from roamcast.statistics.correction import holm
@@ -44,83 +44,83 @@ def judge(claims: Sequence[Claim], values: pa.Table, measured: Measures, level: 
     For repeated looks, adding seeds until all is decided, take the level of each look from `statistics/sequential.py`.
     """
     curves = ClaimedCurves(values)
-    return [_judge(claim.of_measures(measured), curves, level) for claim in claims]
+    return [Verdict.on(claim, _results(claim.of_measures(measured), curves, level)) for claim in claims]
 
 
-def _judge(claim: Claim, curves: ClaimedCurves, level: float) -> Verdict:
+def _results(claim: Claim, curves: ClaimedCurves, level: float) -> list[CheckResult]:
     """Checks that are judged share one correction; one for comparison only has its own."""
-    looked = [look(check, curves) for check in claim.checks]
-    judged = [one for one in looked if one.check.judged]
-    corrected = dict(zip(map(id, judged), _corrected(judged), strict=True))
-    results = []
-    for one in looked:
-        p_values = corrected[id(one)] if one.check.judged else _corrected([one])[0]
-        results.append(_result(one, p_values, level, main=one.check is claim.main))
-    outcomes = [result.outcome for result in results if result.judged]
-    return Verdict(claim, worst(outcomes) if outcomes else Outcome.MISSING, tuple(results))
+    places = [(check, places_of(check, curves)) for check in claim.checks]
+    together = iter(_corrected([one for check, found in places if check.judged for one in found.numbers]))
+    return [
+        _result(
+            check,
+            found,
+            [next(together) for _ in found.numbers] if check.judged else _corrected(found.numbers),
+            level,
+            main=check is claim.main,
+        )
+        for check, found in places
+    ]
+
+
+def _corrected(numbers: Sequence[CheckedNumber]) -> list[float]:
+    """The evidence against each condition, corrected for the number of all of them."""
+    return holm([one.condition.against(one.found) for one in numbers])
 
 
 # --- Checks ---------------------------------------------------------------------------------------------------------
 
 
-class Look(NamedTuple):
+class CheckedPlaces(NamedTuple):
     """Everything that a check looks at."""
 
-    check: Check
-    findings: list[Finding]
+    numbers: list[CheckedNumber]
     missing: list[str]
     """What is missing at some places, or everywhere."""
 
 
-def evaluate(check: Check, curves: ClaimedCurves, level: float = LEVEL) -> CheckResult:
-    """The result of one check alone."""
-    one = look(check, curves)
-    return _result(one, _corrected([one])[0], level)
-
-
-def look(check: Check, curves: ClaimedCurves) -> Look:
-    findings, missing = [], []
+def places_of(check: Check, curves: ClaimedCurves) -> CheckedPlaces:
+    numbers, missing = [], []
     try:
         for one in KINDS[check.kind](check, curves):
-            if isinstance(one, Finding):
-                findings.append(one)
+            if isinstance(one, CheckedNumber):
+                numbers.append(one)
             else:
                 missing.append(one)
     except Missing as problem:
-        return Look(check, [], [str(problem)])
-    return Look(check, findings, missing or ([] if findings else ["no point to look at"]))
+        return CheckedPlaces([], [str(problem)])
+    return CheckedPlaces(numbers, missing or ([] if numbers else ["no point to look at"]))
 
 
-def _corrected(looks: Sequence[Look]) -> list[list[float]]:
-    """The evidence against each finding, corrected for the number of all of them."""
-    p_values = iter(holm([one.condition.against(one.found) for look in looks for one in look.findings]))
-    return [[next(p_values) for _ in look.findings] for look in looks]
-
-
-def _result(look: Look, p_values: Sequence[float], level: float, main: bool = False) -> CheckResult:
-    check, findings, missing = look
-    if not findings:
-        return CheckResult(check.says, Outcome.MISSING, missing[0], check.judged, main, cause=check.cause)
+def _result(check: Check, places: CheckedPlaces, p_values: Sequence[float], level: float, main: bool) -> CheckResult:
+    numbers, missing = places
+    if not numbers:
+        return _told(check, CheckOutcome.MISSING, missing[0], main, "")
     alpha = (1 - level) / 2
-    outcomes = [_outcome(one, p_value, alpha) for one, p_value in zip(findings, p_values, strict=True)]
-    slacks = [one.condition.mean.slack(one.found.mean) for one in findings]
-    tightest = min(range(len(findings)), key=lambda index: (RANK[outcomes[index]], slacks[index]))
-    finding = findings[tightest]
-    text = finding.shown(finding.found.interval(level))
-    text = f"{finding.place}: {text}" if finding.place else text
-    if len(findings) > 1:
-        text = f"at {outcomes.count(Outcome.HOLDS)} of {len(findings)} places, the tightest {text}"
+    outcomes = [_outcome(one, p_value, alpha) for one, p_value in zip(numbers, p_values, strict=True)]
+    slacks = [one.condition.mean.slack(one.found.mean) for one in numbers]
+    tightest = min(range(len(numbers)), key=lambda index: (RANK[outcomes[index]], slacks[index]))
+    number, outcome, missed = numbers[tightest], outcomes[tightest], -slacks[tightest]
+    text = number.shown(number.found.interval(level))
+    text = f"{number.place}: {text}" if number.place else text
+    if len(numbers) > 1:
+        text = f"at {outcomes.count(CheckOutcome.HOLDS)} of {len(numbers)} places, the tightest {text}"
     if missing:
         text += f" ({len(missing)} more not measured: {missing[0]})"
-    missed = -slacks[tightest]
-    misses = _distance(missed, finding.unit) if missed > 0 and outcomes[tightest] is not Outcome.HOLDS else ""
-    return CheckResult(check.says, outcomes[tightest], text, check.judged, main, misses, check.cause)
+    misses = _distance(missed, number.unit) if missed > 0 and outcome is not CheckOutcome.HOLDS else ""
+    return _told(check, outcome, text, main, misses)
 
 
-def _outcome(finding: Finding, p_value: float, alpha: float) -> Outcome:
+def _told(check: Check, outcome: CheckOutcome, measured: str, main: bool, misses: str) -> CheckResult:
+    shown = {CheckOutcome.HOLDS: "explained by", CheckOutcome.FAILS: "not explained by"}
+    explains = f"{shown.get(outcome, 'perhaps explained by')} {check.cause}" if check.cause else ""
+    return CheckResult(check.says, outcome, measured, check.judged, main, misses, explains)
+
+
+def _outcome(number: CheckedNumber, p_value: float, alpha: float) -> CheckOutcome:
     if p_value <= alpha:
-        return Outcome.FAILS
-    return Outcome.HOLDS if finding.condition.holds(finding.found, alpha) else Outcome.OPEN
+        return CheckOutcome.FAILS
+    return CheckOutcome.HOLDS if number.condition.holds(number.found, alpha) else CheckOutcome.OPEN
 
 
 def _distance(missed: float, unit: str) -> str:

@@ -13,7 +13,6 @@ The rules this file owns:
 
 import dataclasses
 import itertools
-import tomllib
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -21,10 +20,9 @@ from typing import Any, Final, Literal
 
 import msgspec
 
-from roamcast.campaign.define.experiment import Axis, Experiment, Variant
-from roamcast.config.errors import decode
+from roamcast.campaign.define.experiment import Axis, Experiment, TomlTable, Variant
 from roamcast.errors import RoamcastError
-from roamcast.papers.claims import Check, Claim, Term
+from roamcast.papers.claims import Check, Claim, Term, read_toml
 from roamcast.protocols.catalogue import CATALOGUE
 
 READINGS: Final = Path(__file__).parent / "readings"
@@ -36,11 +34,7 @@ class ReadingError(RoamcastError):
     """A file of readings is not valid."""
 
 
-class _Part(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    pass
-
-
-class Setting(_Part, frozen=True, kw_only=True):
+class Setting(TomlTable, frozen=True, kw_only=True):
     """One thing that the paper may have meant."""
 
     name: str
@@ -51,7 +45,7 @@ class Setting(_Part, frozen=True, kw_only=True):
     """Of a departure: why it is plausible all the same."""
     question: str = ""
     """Settings with the same question exclude each other."""
-    set: dict[str, Any] = {}
+    set: dict[str, Any] = msgspec.field(default_factory=dict)
     """Fields of the scenario, set after those of a variant; parameters that a variant's protocol lacks are left out."""
     protocols: tuple[str, ...] = ()
     """Only variants with these protocols; none: all."""
@@ -61,13 +55,13 @@ class Setting(_Part, frozen=True, kw_only=True):
     """Only where the scenario has this table; empty: everywhere."""
     experiments: tuple[str, ...] = ()
     """Only these; none: all of the paper."""
-    variants: dict[str, dict[str, str]] = {}
+    variants: dict[str, dict[str, str]] = msgspec.field(default_factory=dict)
     """By experiment: a variant that the claims name, and the one that is run instead."""
-    measures: dict[str, str] = {}
+    measures: dict[str, str] = msgspec.field(default_factory=dict)
     """A measure that the claims name, and the one that is judged instead."""
 
 
-class Readings(_Part, frozen=True, kw_only=True):
+class Readings(TomlTable, frozen=True, kw_only=True):
     """A file of readings."""
 
     paper: str
@@ -94,11 +88,7 @@ def load_readings(paper: str, folder: Path = READINGS) -> Readings:
     path = folder / f"{paper}.toml"
     if not path.exists():
         raise ReadingError(f"{path}: there are no readings of {paper}")
-    try:
-        raw = tomllib.loads(path.read_text(encoding="utf-8"))
-    except tomllib.TOMLDecodeError as problem:
-        raise ReadingError(f"{path}: is not TOML: {problem}") from None
-    found = decode(raw, Readings, str(path), ReadingError, whole="the readings")
+    found = read_toml(path, Readings, ReadingError, "the readings")
     broken = [f"{path}: {rule}" for rule in found.problems()]
     if broken:
         raise ReadingError("\n".join(broken))

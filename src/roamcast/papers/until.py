@@ -10,12 +10,13 @@ The rules this file owns:
 
 from collections.abc import Collection, Sequence
 
-from roamcast.campaign.decide.until import Look, PointKey
+from roamcast.campaign.decide.until import PointKey, ResultsSoFar
 from roamcast.campaign.folder.results import values_of
 from roamcast.papers.claims import Claim
-from roamcast.papers.conditions import Outcome
+from roamcast.papers.conditions import CheckOutcome
 from roamcast.papers.judge import judge
 from roamcast.papers.verdict import Verdict
+from roamcast.statistics.intervals import LEVEL
 from roamcast.statistics.sequential import Looks
 
 
@@ -26,28 +27,23 @@ class Decided:
         self._claims = claims
         self.verdicts: dict[str, Verdict] = {}
         """The latest verdict of each claim; final if it is decided."""
-        self._seeds: dict[str, int] = {}
 
     def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         """Nothing to check: claims whose measures are missing say so in their verdicts."""
 
-    def waiting(self, look: Look) -> list[PointKey]:
-        values, looks = values_of(look.results), Looks(look.most)
-        still: set[str] = set()
+    def waiting(self, so_far: ResultsSoFar) -> list[PointKey]:
+        values, still = values_of(so_far.results), set[str]()
         for claim in self._claims:
+            known = self.verdicts.get(claim.id)
             experiments = {term.experiment for check in claim.checks for term in check.terms}
-            if not experiments:
-                (self.verdicts[claim.id],) = judge([claim], values, look.about)
+            seeds, before = (
+                max((count for (name, _), count in counts.items() if name in experiments), default=0)
+                for counts in (so_far.seeds, so_far.before)
+            )
+            if known is not None and (known.outcome is not CheckOutcome.OPEN or seeds <= before):
                 continue
-            have = max((count for (name, _), count in look.seeds.items() if name in experiments), default=0)
-            former = self._seeds.get(claim.id, 0)
-            if claim.id in self.verdicts and self.verdicts[claim.id].outcome is not Outcome.OPEN:
-                continue
-            if have <= former and claim.id in self.verdicts:
-                continue
-            level = looks.level_at(have, former) if have > former else looks.level
-            (self.verdicts[claim.id],) = judge([claim], values, look.about, level)
-            self._seeds[claim.id] = have
-            if self.verdicts[claim.id].outcome is Outcome.OPEN:
+            level = Looks(so_far.most).level_at(seeds, before) if seeds > before else LEVEL
+            (self.verdicts[claim.id],) = judge([claim], values, so_far.about, level)
+            if self.verdicts[claim.id].outcome is CheckOutcome.OPEN:
                 still |= experiments
-        return [place for place in look.seeds if place[0] in still]
+        return [place for place in so_far.seeds if place[0] in still]

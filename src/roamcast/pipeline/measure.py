@@ -35,7 +35,7 @@ from roamcast.campaign.folder.schemas import ACROSS_RUNS_ARROW, OK, PAIRED_ARROW
 from roamcast.campaign.folder.stored import Stored, stored_in
 from roamcast.campaign.folder.verify import check_facts
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.facts import Facts
+from roamcast.pipeline.facts import CampaignFacts
 from roamcast.pipeline.spread import slots, spread
 from roamcast.sim.scenario.scenario import Scenario
 from roamcast.statistics.over_seeds import PLAN_COLUMNS, described, pooled
@@ -101,7 +101,7 @@ class _Measuring:
         """RUN_MEASURES, a row for each run and measure that is not pooled: known values, and the missing ones,
         measured now."""
         found = values.known(self._out, names, self._runs)
-        families = list(dict.fromkeys(way for name in names if isinstance(way := CATALOGUE.way(name), Family)))
+        families = CATALOGUE.families(names)
         todo: dict[str, tuple[int, ...]] = {}
         shared: dict[tuple[int, ...], tuple[int, ...]] = {}  # most runs lack the same ones: one object for all of them
         for number, family in enumerate(families):
@@ -139,7 +139,7 @@ class _Measuring:
     def _over_all(self, way: OverAllRuns) -> pa.Table:
         """A row for each run, null if the measure gives none."""
         name, runs = way.measure.name, pa.table({"run": pa.array(sorted(self._runs), pa.string())})
-        given = way.function(Facts(self._spark, self._out, store=self._store))
+        given = way.function(CampaignFacts(self._spark, self._out, self._store))
         if set(given.columns) != {"run", "value"}:
             raise RoamcastError(f"measure {name!r} must give the columns run and value, not {', '.join(given.columns)}")
         rows = given.select("run", F.lit(name).alias("measure"), F.col("value").cast("double").alias("value"))

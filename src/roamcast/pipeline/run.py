@@ -10,7 +10,7 @@ from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import read_about
-from roamcast.campaign.decide.until import Look, Stopping, first_look, next_look
+from roamcast.campaign.decide.until import ResultsSoFar, Stopping, first_look, next_look
 from roamcast.campaign.define.experiment import wanted_measures
 from roamcast.campaign.define.limits import RunLimits
 from roamcast.campaign.define.plan import Experiment, Plan, plan
@@ -99,9 +99,8 @@ def _until(
         if not (out / RUN_MEASURES_FILE).is_file():  # every run has failed
             return failures
         results = read_results(out, planned=part.rows)
-        waiting = [
-            place for place in goal.waiting(Look(results, read_about(out), seeds, before, most)) if seeds[place] < most
-        ]
+        so_far = ResultsSoFar(results, read_about(out), seeds, before, most)
+        waiting = [place for place in goal.waiting(so_far) if seeds[place] < most]
         before = dict(seeds)
         if not waiting:
             # The tables may have other runs as well, which are left out now.

@@ -8,8 +8,7 @@ import pyarrow as pa
 from pyspark import SparkContext
 from pyspark.errors import PySparkAttributeError
 from pyspark.sql import SparkSession
-
-from roamcast.pipeline.schemas import spark_schema
+from pyspark.sql.pandas.types import from_arrow_schema
 
 Work = Callable[[pa.Table], pa.Table]
 
@@ -31,7 +30,7 @@ def spread(spark: SparkSession, tables: Sequence[pa.Table], each: Work, schema: 
     rows = rows.append_column("place", pa.array(range(len(rows)), pa.int64()))
     # In one chunk: with an empty first one, Spark has found no rows at all.
     frame = spark.createDataFrame(rows.combine_chunks()).repartitionById(len(tables), "task")
-    return frame.mapInArrow(partial(_of_rows, each), spark_schema(schema)).toArrow().cast(schema)
+    return frame.mapInArrow(partial(_of_rows, each), from_arrow_schema(schema)).toArrow().cast(schema)
 
 
 def _context(spark: SparkSession) -> SparkContext | None:

@@ -80,12 +80,12 @@ class Results:
 
     def frame(self, table: str) -> "DataFrame":
         """The same as a Spark DataFrame, of any size; also for `runs` and `results`."""
-        from roamcast.pipeline.facts import Facts  # noqa: PLC0415  # it imports Spark
+        from roamcast.pipeline.facts import CampaignFacts  # noqa: PLC0415  # it imports Spark
 
         spark = self._session()
         if table in _ABOUT_RUNS:
             return spark.createDataFrame(getattr(self, table))
-        facts = Facts(spark, self.out, store=self.store).table(table)
+        facts = CampaignFacts(spark, self.out, self.store).table(table)
         return spark.createDataFrame(self._named(facts.columns)).hint("broadcast").join(facts, "run", "inner")
 
     def _named(self, columns: list[str]) -> pa.Table:

@@ -16,7 +16,6 @@ import pyarrow.compute as pc
 from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.analysis.measures.measure import Family
 from roamcast.analysis.run import Worlds
 from roamcast.campaign.folder.finished import FinishedRuns
 from roamcast.campaign.folder.layout import read_campaign, read_plan
@@ -139,6 +138,5 @@ def _row(finished: FinishedRuns, name: str, scenario: str, worlds: Worlds) -> di
     record, run = opened
     row = {"run": name, "status": record["row"]["status"], "error": record["row"]["error"], "ended": record["ended"]}
     if row["status"] == OK:
-        families = dict.fromkeys(way for name in MEASURES if isinstance(way := CATALOGUE.way(name), Family))
-        row |= {name: value for family in families for name, value in family(run).items() if name in MEASURES}
+        row |= CATALOGUE.values(run, MEASURES)
     return row

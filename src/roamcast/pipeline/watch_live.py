@@ -23,7 +23,6 @@ import pyarrow.parquet as pq
 from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
-from roamcast.analysis.measures.measure import Family
 from roamcast.analysis.run import Run
 from roamcast.campaign.folder.recorded import RUN_FILE
 from roamcast.errors import RoamcastError
@@ -174,8 +173,7 @@ def _measures(known: Tables, settled: pa.Table) -> dict[str, float | None]:
     }
     nodes = int(max(pc.max(tables[name]["node"]).as_py() or 0 for name in ("publish", "deliver", "subscribe"))) + 1
     run = Run.over(tables, Scenario(nodes=nodes, duration=1.0), "live")
-    families = dict.fromkeys(way for name in SHOWN if isinstance(way := CATALOGUE.way(name), Family))
-    return {name: value for family in families for name, value in family(run).items() if name in SHOWN}
+    return CATALOGUE.values(run, SHOWN)
 
 
 def _islands(known: Tables, speaking: set[int | None]) -> int | None:

@@ -4,22 +4,22 @@ from collections import Counter
 from collections.abc import Iterator
 from typing import Final
 
-from roamcast.papers.verdict import JudgedCheck, JudgedClaim, main_points
+from roamcast.papers.verdict import CheckResult, Verdict, main_points
 from roamcast.report.markup import Markup, join, tag
 
 VERDICTS: Final = {"holds": "✓", "does not hold": "✗", "inconclusive": "?", "not measured": "–"}
 """In the order in which they are counted, each with its symbol."""
 
 
-def counted(claims: list[JudgedClaim]) -> Markup:
+def counted(claims: list[Verdict]) -> Markup:
     """The number of claims with each verdict."""
-    counts: Counter[str] = Counter(claim.verdict for claim in claims)
+    counts: Counter[str] = Counter(claim.outcome for claim in claims)
     return join(*(_badge(verdict, f": {counts[verdict]}") for verdict in VERDICTS if counts[verdict]))
 
 
-def ledger(claims: list[JudgedClaim], file: str | None) -> Markup:
-    judged = [claim for claim in claims if claim.verdict != "not measured"]
-    rest = [claim for claim in claims if claim.verdict == "not measured"]
+def ledger(claims: list[Verdict], file: str | None) -> Markup:
+    judged = [claim for claim in claims if claim.outcome != "not measured"]
+    rest = [claim for claim in claims if claim.outcome == "not measured"]
     later = tag("details", tag("summary", f"Not measured here: {len(rest)} claims"), _claims_table(rest))
     return tag(
         "section",
@@ -33,14 +33,14 @@ def ledger(claims: list[JudgedClaim], file: str | None) -> Markup:
     )
 
 
-def _by_paper(claims: list[JudgedClaim]) -> Iterator[tuple[str, str]]:
+def _by_paper(claims: list[Verdict]) -> Iterator[tuple[str, str]]:
     for paper in dict.fromkeys(claim.paper for claim in claims):
         mine = [claim for claim in claims if claim.paper == paper]
         if any(claim.main for claim in mine):
             yield paper or "", main_points(mine)
 
 
-def _claims_table(claims: list[JudgedClaim]) -> Markup:
+def _claims_table(claims: list[Verdict]) -> Markup:
     head = ("Id", "Figure", "Claim", "Measured", "Verdict", "Explanation")
     return tag(
         "table",
@@ -50,7 +50,7 @@ def _claims_table(claims: list[JudgedClaim]) -> Markup:
     )
 
 
-def _claim_cells(claim: JudgedClaim) -> Iterator[Markup]:
+def _claim_cells(claim: Verdict) -> Iterator[Markup]:
     yield tag("td", claim.id)
     where = " ".join(filter(None, (claim.paper, claim.figure)))
     yield tag("td", where, class_="where", data_label="Figure:")
@@ -59,17 +59,17 @@ def _claim_cells(claim: JudgedClaim) -> Iterator[Markup]:
     yield tag("td", checks, data_label="Measured:")
     beside = [f"{claim.held} of {claim.of} checks hold"] if claim.of else []
     beside += [f"main point: {VERDICTS[claim.main]} {claim.main}"] if claim.main else []
-    yield tag("td", _badge(claim.verdict), *(tag("p", text, class_="muted") for text in beside))
+    yield tag("td", _badge(claim.outcome), *(tag("p", text, class_="muted") for text in beside))
     how = "" if claim.tested is None else "Tested: " if claim.tested else "A guess, not tested: "
     explanation = f"{how}{claim.explanation}" if claim.explanation else None
     yield tag("td", *(tag("p", text) for text in (claim.reading, explanation) if text))
 
 
-def _check(check: JudgedCheck) -> Markup:
-    verdict = check.verdict if check.judged else check.explains or "reported, not judged"
+def _check(check: CheckResult) -> Markup:
+    verdict = check.outcome if check.judged else check.explains or "reported, not judged"
     aside = "→" if check.explains else "·"
     symbol = tag(
-        "span", VERDICTS[check.verdict] if check.judged else aside, title=verdict, role="img", aria_label=verdict
+        "span", VERDICTS[check.outcome] if check.judged else aside, title=verdict, role="img", aria_label=verdict
     )
     missed = f"; misses by {check.misses}" if check.misses and check.judged else ""
     main = " (main point)" if check.main else ""

@@ -11,7 +11,6 @@ from pathlib import Path
 from typing import Any, Final
 
 import pyarrow as pa
-import pyarrow.parquet as pq
 
 from roamcast.analysis.measures.measure import Measure, Measures, read_about
 from roamcast.campaign.define.described import Campaign, FigurePlan
@@ -21,12 +20,12 @@ from roamcast.campaign.folder.layout import (
     RUN_MEASURES_FILE,
     RUNS_FILE,
     SUMMARY_FILE,
-    arrow_says,
     read_campaign,
+    read_table,
 )
 from roamcast.campaign.folder.results import measures_in, read_results, values_of
 from roamcast.errors import RoamcastError
-from roamcast.papers.verdict import JudgedClaim, read_claims
+from roamcast.papers.verdict import Verdict, read_claims
 from roamcast.statistics.curves import VALUES, Curves
 from roamcast.statistics.intervals import LEVEL
 
@@ -82,7 +81,7 @@ class ReportData:
     """Differences between variants, in per cent."""
     runs: int
     failures: list[Failure]
-    claims: list[JudgedClaim]
+    claims: list[Verdict]
     measured: Measures
     curves: Curves
     """Every value of every seed."""
@@ -127,10 +126,7 @@ def _table(out: Path, name: str, campaign: Campaign, columns: list[str] | None =
     file = out / name
     if not file.exists():
         raise RoamcastError(f"{out}: has no measures yet ({name} is missing): finish it with `{campaign.command}`")
-    try:
-        return pq.read_table(file, columns=columns)
-    except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{file}: cannot be read: {arrow_says(problem)}: repeat the campaign's command") from None
+    return read_table(file, columns=columns)
 
 
 def _clipped(row: SummaryRow) -> SummaryRow:

@@ -7,8 +7,10 @@ from dataclasses import dataclass
 from functools import partial
 from typing import Any, Final
 
+import msgspec
+
 from roamcast.campaign.define.described import ReportedExperiment
-from roamcast.papers.verdict import JudgedClaim
+from roamcast.papers.verdict import Verdict
 from roamcast.report.chart import Chart, Curve, variants_of
 from roamcast.report.markup import Markup, join, tag
 from roamcast.report.numbers import ABSENT, estimate_parts, value_text
@@ -164,12 +166,12 @@ def rows_csv(experiment: ReportedExperiment, rows: Iterable[SummaryRow]) -> str:
     )
 
 
-def claims_csv(claims: Iterable[JudgedClaim]) -> str:
+def claims_csv(claims: Iterable[Verdict]) -> str:
     names = (
         *("id", "paper", "figure", "text", "verdict", "held", "of", "main"),
         *("measured", "reading", "explanation", "tested"),
     )
-    return as_csv(names, ([getattr(claim, name) for name in names] for claim in claims))
+    return as_csv(names, ([claim[name] for name in names] for claim in map(msgspec.to_builtins, claims)))
 
 
 def _plain(value: Any) -> object:  # noqa: ANN401  # any value of JSON

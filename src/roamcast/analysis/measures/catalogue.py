@@ -4,7 +4,7 @@ A measure from outside the package is named by an entry point of the group `roam
 `file.py:name`; see docs/measures.md.
 """
 
-from collections.abc import Iterable, Iterator, Sequence
+from collections.abc import Collection, Iterable, Iterator, Sequence
 from importlib.metadata import EntryPoint, entry_points
 from pathlib import Path
 from typing import Final
@@ -27,7 +27,7 @@ from roamcast.analysis.measures import (
     traffic,
     tree,
 )
-from roamcast.analysis.measures.measure import Family, Measure, OverAllRuns, Pooled, Values, as_family
+from roamcast.analysis.measures.measure import Family, Measure, OverAllRuns, Pooled, as_family
 from roamcast.analysis.run import Run
 from roamcast.config.errors import suggestion
 from roamcast.errors import RoamcastError
@@ -97,6 +97,15 @@ class Catalogue:
     def way(self, name: str) -> Way:
         return self._ways[name]
 
+    def families(self, names: Iterable[str]) -> list[Family]:
+        """The families that give values for these names, each once."""
+        return list(dict.fromkeys(way for name in names if isinstance(way := self.way(name), Family)))
+
+    def values(self, run: Run, names: Collection[str]) -> dict[str, float | None]:
+        """The values of a run by these names."""
+        given = (family(run) for family in self.families(names))
+        return {name: value for values in given for name, value in values.items() if name in names}
+
     def names(self, wanted: Sequence[str], folder: Path, source: str) -> tuple[str, ...]:
         """The names of measures that `source` asks for: groups are replaced by their members, and measures in files
         (`mine.py:busiest`, relative to `folder`) become known under their own names."""
@@ -124,8 +133,3 @@ class Catalogue:
 
 
 CATALOGUE: Final = Catalogue(entry_points(group=GROUP))
-
-
-def values(run: Run, families: Iterable[Family]) -> Values:
-    """What these families say of a run."""
-    return {name: value for family in families for name, value in family(run).items()}

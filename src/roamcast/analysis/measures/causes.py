@@ -9,10 +9,10 @@ The causes are those of `roamcast.analysis.why`. The rules this file owns:
 from typing import Final
 
 from roamcast.analysis.measures.measure import Measure, Values, family
-from roamcast.analysis.network import record
 from roamcast.analysis.run import Run
 from roamcast.analysis.why.causes import MEANING, Cause
 from roamcast.analysis.why.missed import missed
+from roamcast.analysis.why.record import record
 
 NEVER_MEASURED: Final = (Cause.NOT_SUBSCRIBED, Cause.NOT_RECORDED)
 """Causes that cannot occur for an expected pair in a run with a full record."""

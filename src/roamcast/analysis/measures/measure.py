@@ -29,6 +29,7 @@ import msgspec
 from roamcast.analysis.run import Run
 from roamcast.config.errors import decode_bytes
 from roamcast.errors import RoamcastError
+from roamcast.files import write_json
 
 ABOUT_FILE: Final = "measures/about.json"
 Values = Mapping[str, float | None]
@@ -98,8 +99,8 @@ class OverAllRuns(NamedTuple):
 
     measure: Measure
     function: Callable[[Any], Any]
-    """From the facts of the campaign (`roamcast.pipeline.facts.Facts`) to a DataFrame (run, value) with at most one row
-    per run; a run without one has no value. Any: only the pipeline knows Spark."""
+    """From the facts of the campaign (`roamcast.pipeline.facts.CampaignFacts`) to a DataFrame (run, value) with at most
+    one row per run; a run without one has no value. Any: only the pipeline knows Spark."""
 
 
 def family(*measures: Measure) -> Callable[[Callable[[Run], Values]], Family]:
@@ -160,9 +161,7 @@ def counts_to_the_end(measures: Iterable[str] | None) -> bool:
 
 
 def write_about(out: Path, measures: Iterable[Measure]) -> None:
-    draft = out / f"{ABOUT_FILE}.draft"
-    draft.write_bytes(msgspec.json.format(msgspec.json.encode(list(measures)), indent=2))
-    draft.replace(out / ABOUT_FILE)
+    write_json(out / ABOUT_FILE, list(measures))
 
 
 class Measures(dict[str, Measure]):

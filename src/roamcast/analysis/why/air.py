@@ -31,10 +31,10 @@ def heard_beside(record: Record, lost: Lost) -> list[OtherFrame]:
 
 
 def _interferes(record: Record, frame: SentFrame, node: int, distance: float | None) -> bool:
-    reach = record.settings.reach
-    if distance is not None and reach is not None:
-        ranges = reach.by_node(record.settings.nodes, "possible")
-        return distance <= float(ranges[frame.sender]) * record.settings.sense
+    radio = record.run.scenario.radio
+    if distance is not None and record.reach is not None:
+        ranges = record.reach.by_node(record.run.nodes, "possible")
+        return distance <= float(ranges[frame.sender]) * (radio.sense if radio.propagation == "two-ray" else 1.0)
     network = record.contacts
     if network is None:
         return False

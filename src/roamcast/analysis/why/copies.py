@@ -67,17 +67,18 @@ def _arrivals(record: Record, frames: list[SentFrame]) -> dict[int, tuple[int, i
     """By node: when a message was there whole for the first time, from whom, and its last frame."""
     if not frames:
         return {}
-    whole = [message for message in messages(frames, record.settings.mtu) if not record.cut_off(message[-1])]
+    whole = [message for message in messages(frames, record.run.scenario.mac.mtu) if not record.cut_off(message[-1])]
     if not whole:
         return {}
+    nodes = record.run.nodes
     place, node, outcome = record.outcomes([frame for message in whole for frame in message])
     of_place = np.repeat(np.arange(len(whole)), [len(message) for message in whole])
     needed = np.array([1 if message[-1].to != NOBODY else len(message) for message in whole])
     received = outcome == record.received
-    keys, count = np.unique(of_place[place[received]] * record.settings.nodes + node[received], return_counts=True)
-    complete = keys[count >= needed[keys // record.settings.nodes]] if len(keys) else keys
+    keys, count = np.unique(of_place[place[received]] * nodes + node[received], return_counts=True)
+    complete = keys[count >= needed[keys // nodes]] if len(keys) else keys
     found: dict[int, tuple[int, int, int]] = {}
-    for which, one in zip(*(column.tolist() for column in divmod(complete, record.settings.nodes)), strict=True):
+    for which, one in zip(*(column.tolist() for column in divmod(complete, nodes)), strict=True):
         last = whole[which][-1]
         if one not in found or last.end < found[one][0]:
             found[one] = last.end, last.sender, last.number

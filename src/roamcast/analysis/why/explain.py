@@ -167,14 +167,14 @@ class Explainer:
             return Cause.NO_ROUTE  # it passed the event on, but not to this neighbour on the tree
         if not (record.has_frames and record.has_decisions):
             return Cause.NOT_RECORDED
-        if not about and record.settings.end - self._had[gap.holder].time <= record.longest_decision:
+        if not about and record.run.end - self._had[gap.holder].time <= record.longest_decision:
             return Cause.RUN_ENDED  # its broker was waiting to decide
         return self._no_longer_there(gap) or Cause.SILENT
 
     def _still_carried(self, holder: int) -> bool:
         """Whether a node had the event in its keeping when the run ended, and its lifetime was not over."""
         changes = self._kept.get(holder, [])
-        return any(entered for _, entered, _ in changes[-1:]) and self._published.deadline == self.record.settings.end
+        return any(entered for _, entered, _ in changes[-1:]) and self._published.deadline == self.record.run.end
 
     def _no_longer_there(self, gap: Gap) -> Cause | None:
         """Why a holder no longer had the event, if it had left its cache."""

@@ -36,22 +36,16 @@ class Missed:
 
 def expected(record: Record) -> list[tuple[int, int]]:
     """(event, node): several subscriptions of one node are one, since they get the event together or not at all."""
-    tables, settings = record.tables, record.settings
-    if _has_contexts(record):
-        reach = settings.reach.outdoors if settings.reach is not None else 0.0
-        widest = float(np.max(np.asarray(reach)))
-        ideal = context_truth.ideal(tables, reach=widest, start=settings.start, end=settings.end)
+    run = record.run
+    if context_truth.has_contexts(record.tables):
+        widest = 0.0 if record.reach is None else float(np.max(np.asarray(record.reach.outdoors)))
+        ideal = context_truth.ideal(record.tables, reach=widest, start=run.start, end=run.end)
         pairs = {(event, node) for event, node, _ in ideal}
     else:
-        wanted = expected_pairs(record.run)
+        wanted = expected_pairs(run)
         pairs = set(zip(wanted.events[wanted.event].tolist(), wanted.node.tolist(), strict=True))
     remote = {(event, node) for event, node in pairs if record.published[event].node != node}
     return sorted(remote, key=lambda pair: (record.published[pair[0]].time, pair))
-
-
-def _has_contexts(record: Record) -> bool:
-    asked = (record.tables["publish"]["relevance"], record.tables["subscribe"]["interest"])
-    return any(column.null_count < len(column) for column in asked)
 
 
 def missed(record: Record) -> Missed:

@@ -2,7 +2,6 @@
 
 from collections import defaultdict
 from collections.abc import Sequence
-from dataclasses import dataclass
 from functools import cached_property
 from typing import Any, Final, NamedTuple
 
@@ -10,10 +9,11 @@ import numpy as np
 import pyarrow as pa
 import pyarrow.compute as pc
 
-from roamcast.analysis.contacts import Contacts, Reach, presence
+from roamcast.analysis.contacts import Contacts, presence
 from roamcast.analysis.kernels import Bools, Floats, Ints
+from roamcast.analysis.network import network, reach_of
 from roamcast.analysis.possible import earliest
-from roamcast.analysis.run import Run
+from roamcast.analysis.run import Run, once
 from roamcast.analysis.tree_links import tree_links
 from roamcast.facts.schema import TABLES
 from roamcast.units import SECOND
@@ -57,34 +57,19 @@ class SentFrame(NamedTuple):
     size: int
 
 
-@dataclass(frozen=True)
-class RunSettings:
-    """The part of a scenario that this package reads."""
-
-    nodes: int
-    start: int
-    """The end of the warm-up, ns."""
-    end: int
-    mtu: int
-    """The longest message in one frame, bytes."""
-    reach: Reach | None = None
-    """None: links, no positions."""
-    sense: float = 1.0
-    """How far a frame interferes, in ranges."""
-    decisions: bool = False
-    """Whether decisions were recorded; in a short run there may be none."""
-
-
 class Record:
-    """A run's facts. `contacts` are directed; None: the movement was not recorded."""
+    """A run's facts."""
 
-    def __init__(self, run: Run, settings: RunSettings, contacts: Contacts | None) -> None:
+    def __init__(self, run: Run) -> None:
         self.run = run
         self.tables = {name: run.table(name) for name in READ if name in TABLES or run.has(name)}
-        self.settings = settings
-        self.contacts = contacts
+        self.reach = None if run.has("link") else reach_of(run.scenario)
+        """None: links, no positions."""
+        self.contacts = network(run, directed=True, drawn="possible")
+        """Directed; None: the movement was not recorded."""
         self.has_frames = self._has("frame")
-        self.has_decisions = settings.decisions or self._has("decision")
+        # Where decisions are recorded, a short run may have none.
+        self.has_decisions = run.scenario.record.decisions or self._has("decision")
         self.has_tree = self._has("tree")
 
     @property
@@ -104,7 +89,7 @@ class Record:
 
     @cached_property
     def published(self) -> dict[int, PublishedEvent]:
-        end = self.settings.end
+        end = self.run.end
         return {
             event: PublishedEvent(event, node, time, end if lifetime is None else min(end, time + lifetime))
             for event, node, time, lifetime in self.rows("publish", "event", "node", "time", "lifetime")
@@ -227,7 +212,7 @@ class Record:
 
     def cut_off(self, frame: SentFrame) -> bool:
         """Whether the run ended after this fragment of a message and before the next."""
-        return frame.size >= self.settings.mtu and self.settings.end - frame.end < _NEXT_FRAGMENT
+        return frame.size >= self.run.scenario.mac.mtu and self.run.end - frame.end < _NEXT_FRAGMENT
 
     @cached_property
     def queue_full(self) -> set[int]:
@@ -239,7 +224,7 @@ class Record:
 
     @cached_property
     def _away(self) -> dict[int, list[tuple[int, int]]]:
-        on = presence(self.tables["away"], self.settings.nodes, self.settings.end)
+        on = presence(self.tables["away"], self.run.nodes, self.run.end)
         found: dict[int, list[tuple[int, int]]] = defaultdict(list)
         for node, begin, until in zip(*(column.tolist() for column in on), strict=True):
             found[node].append((begin, until))
@@ -287,7 +272,13 @@ class Record:
     @cached_property
     def tree(self) -> Contacts:
         """The links of the tree, each direction apart."""
-        return tree_links(self.tables["tree"], self.settings.nodes, self.settings.end).both_ways()
+        return tree_links(self.tables["tree"], self.run.nodes, self.run.end).both_ways()
+
+
+@once
+def record(run: Run) -> Record:
+    """A run's facts, prepared to explain why an event did not arrive."""
+    return Record(run)
 
 
 def at(contacts: Contacts, time: int) -> Bools:

@@ -10,7 +10,7 @@ The rules this file owns:
   may use every contact between the time a node had the event and the deadline, in the right order.
 """
 
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from typing import NamedTuple
 
 import numpy as np
@@ -28,8 +28,13 @@ class Gap(NamedTuple):
 
 def gaps_at(network: Contacts, time: int, had: Mapping[int, Copy], subscriber: int) -> list[Gap]:
     """Those of the network at one instant; none: no way led from a holder to the subscriber."""
-    there = at(network, time)
-    return _backwards(network.sender[there], network.receiver[there], _holders(network.nodes, had), subscriber)
+    there, holders = at(network, time), _holders(network.nodes, had)
+    sender, receiver = network.sender[there], network.receiver[there]
+    for layer in _layers(subscriber, receiver, sender, network.nodes):
+        bridged = layer[receiver] & holders[sender]
+        if bridged.any():
+            return _sorted(sender[bridged], receiver[bridged])
+    return []
 
 
 def gaps_over_time(network: Contacts, deadline: int, had: Mapping[int, Copy], subscriber: int) -> list[Gap]:
@@ -64,20 +69,17 @@ def _holders(nodes: int, had: Mapping[int, Copy]) -> Bools:
     return holders
 
 
-def _backwards(sender: Ints, receiver: Ints, holders: Bools, subscriber: int) -> list[Gap]:
-    reached = np.zeros(len(holders), np.bool_)
-    reached[subscriber] = True
+def _layers(first: int, origin: Ints, goal: Ints, nodes: int) -> Iterator[Bools]:
+    """The nodes that are 0, 1, 2, … hops from the first, over the links from origins to goals."""
+    reached = np.zeros(nodes, np.bool_)
+    reached[first] = True
     layer = reached.copy()
     while layer.any():
-        leads = layer[receiver]
-        bridged = leads & holders[sender]
-        if bridged.any():
-            return _sorted(sender[bridged], receiver[bridged])
-        layer = np.zeros(len(holders), np.bool_)
-        layer[sender[leads]] = True
-        layer &= ~reached
+        yield layer
+        following = np.zeros(nodes, np.bool_)
+        following[goal[layer[origin]]] = True
+        layer = following & ~reached
         reached |= layer
-    return []
 
 
 def _sorted(sender: Ints, receiver: Ints) -> list[Gap]:
@@ -87,16 +89,5 @@ def _sorted(sender: Ints, receiver: Ints) -> list[Gap]:
 def hops_between(network: Contacts, time: int, one: int, other: int) -> int | None:
     """On the shortest way at an instant; None: there is none."""
     there = at(network, time)
-    sender, receiver = network.sender[there], network.receiver[there]
-    reached = np.zeros(network.nodes, np.bool_)
-    reached[one] = True
-    layer, hops = reached.copy(), 0
-    while layer.any():
-        if reached[other]:
-            return hops
-        following = np.zeros(network.nodes, np.bool_)
-        following[receiver[layer[sender]]] = True
-        layer = following & ~reached
-        reached |= layer
-        hops += 1
-    return None
+    layers = _layers(one, network.sender[there], network.receiver[there], network.nodes)
+    return next((hops for hops, layer in enumerate(layers) if layer[other]), None)

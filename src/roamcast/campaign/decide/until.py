@@ -14,7 +14,7 @@ The rules this file owns:
 
 import math
 import re
-from collections.abc import Collection, Mapping
+from collections.abc import Collection, Iterator, Mapping
 from dataclasses import dataclass
 from typing import Final, NamedTuple, Protocol
 
@@ -40,7 +40,7 @@ PointKey = tuple[str, str]
 """An experiment, and the JSON of a point's axes."""
 
 
-class Look(NamedTuple):
+class ResultsSoFar(NamedTuple):
     """What there is when it is decided who gets more seeds."""
 
     results: pa.Table
@@ -51,6 +51,22 @@ class Look(NamedTuple):
     """How many seeds the points had at the previous look."""
     most: int
 
+    def undecided(self) -> Iterator[tuple[PointKey, float]]:
+        """The points that have got seeds since the previous look, and the level of this look at each."""
+        looks = Looks(self.most)
+        for place, seeds in self.seeds.items():
+            if seeds > (before := self.before.get(place, 0)):
+                yield place, looks.level_at(seeds, before)
+
+    def values(self, measure: str) -> dict[PointKey, dict[str, dict[int, float]]]:
+        """The values of a measure by point, variant and seed, over the seeds that have one."""
+        found: dict[PointKey, dict[str, dict[int, float]]] = {}
+        for row in self.results.select(["experiment", "axes", "variant", "seed", measure]).to_pylist():
+            known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], {})
+            if row[measure] is not None:
+                known[row["seed"]] = row[measure]
+        return found
+
 
 class Stopping(Protocol):
     """Decides which points need more seeds."""
@@ -58,7 +74,7 @@ class Stopping(Protocol):
     def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         """Refuses a campaign without the measures and variants that the decision needs."""
 
-    def waiting(self, look: Look) -> list[PointKey]:
+    def waiting(self, so_far: ResultsSoFar) -> list[PointKey]:
         """The points that need more seeds than they have."""
 
 
@@ -73,21 +89,17 @@ class Precision:
     def check(self, measures: Collection[str], variants: Collection[str]) -> None:
         _check_measure(self.measure, measures)
 
-    def waiting(self, look: Look) -> list[PointKey]:
-        looks = Looks(look.most)
-        found = []
-        for place, variants in _values(look.results, self.measure).items():
-            seeds, before = look.seeds[place], look.before.get(place, 0)
-            if before >= seeds:  # decided at an earlier look
-                continue
-            level = looks.level_at(seeds, before)
-            if not all(
-                len(known) >= LEAST and self.reached(list(known.values()), level) for known in variants.values()
-            ):
-                found.append(place)
-        return found
+    def waiting(self, so_far: ResultsSoFar) -> list[PointKey]:
+        values = so_far.values(self.measure)
+        return [
+            place
+            for place, level in so_far.undecided()
+            if not all(self.reached(list(known.values()), level) for known in values.get(place, {}).values())
+        ]
 
     def reached(self, values: list[float], level: float) -> bool:
+        if len(values) < LEAST:
+            return False
         found = interval(values, level)
         return found.half <= (self.within * abs(found.mean) if self.relative else self.within)
 
@@ -106,22 +118,17 @@ class Differs:
             if name not in variants:
                 raise ConfigError(f"until {name} differs: no such variant; {suggestion(name, list(variants))}")
 
-    def waiting(self, look: Look) -> list[PointKey]:
-        looks = Looks(look.most)
-        by_place = _values(look.results, self.measure)
-        variants = {name for known in by_place.values() for name in known}
-        comparisons = _GOALS * (len(variants) - 1) * len(by_place)
+    def waiting(self, so_far: ResultsSoFar) -> list[PointKey]:
+        values = so_far.values(self.measure)
+        variants = {name for known in values.values() for name in known}
+        comparisons = _GOALS * (len(variants) - 1) * len(values)
         found = []
-        for place, known in by_place.items():
-            seeds, before = look.seeds[place], look.before.get(place, 0)
-            if before >= seeds:
-                continue
-            one, other = known.get(self.one, {}), known.get(self.other, {})
+        for place, level in so_far.undecided():
+            one, other = (values.get(place, {}).get(name, {}) for name in (self.one, self.other))
             pairs = [(one[seed], other[seed]) for seed in sorted(one) if seed in other]
-            contrast = Contrast.of(pairs, look.about[self.measure])
-            level = level_of(comparisons, looks.level_at(seeds, before))
+            contrast = Contrast.of(pairs, so_far.about[self.measure])
             # A fixed variant, which has one point, differs at that point or nowhere.
-            if pairs and (contrast is None or not contrast.order(level)):
+            if pairs and (contrast is None or not contrast.order(level_of(comparisons, level))):
                 found.append(place)
         return found
 
@@ -151,13 +158,3 @@ def first_look(most: int) -> int:
 
 def next_look(seeds: int, most: int) -> int:
     return min(most, math.ceil(seeds * GROWTH))
-
-
-def _values(results: pa.Table, measure: str) -> dict[PointKey, dict[str, dict[int, float]]]:
-    """The values of a measure by point, variant and seed, over the seeds that have one."""
-    found: dict[PointKey, dict[str, dict[int, float]]] = {}
-    for row in results.select(["experiment", "axes", "variant", "seed", measure]).to_pylist():
-        known = found.setdefault((row["experiment"], row["axes"]), {}).setdefault(row["variant"], {})
-        if row[measure] is not None:
-            known[row["seed"]] = row[measure]
-    return found

@@ -31,11 +31,11 @@ class CampaignError(ConfigError):
     """An experiment that cannot be run, or a folder that cannot take it."""
 
 
-class _TomlTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+class TomlTable(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """A table of the file."""
 
 
-class Axis(_TomlTable, frozen=True, kw_only=True):
+class Axis(TomlTable, frozen=True, kw_only=True):
     """A field of the scenario that is swept, or several that get the same value."""
 
     field: Annotated[str, Meta(description="such as radio.range or workload.publishers[0].rate")] = ""
@@ -72,7 +72,7 @@ class Axis(_TomlTable, frozen=True, kw_only=True):
         return self.label or self.targets[0].rpartition(".")[2]
 
 
-class Variant(_TomlTable, frozen=True, kw_only=True):
+class Variant(TomlTable, frozen=True, kw_only=True):
     """One of the things compared: a curve in a figure."""
 
     name: Annotated[str, Meta(min_length=1, description="what people call it")]
@@ -86,7 +86,7 @@ class Variant(_TomlTable, frozen=True, kw_only=True):
     ] = None
 
 
-class Figure(_TomlTable, frozen=True, kw_only=True):
+class Figure(TomlTable, frozen=True, kw_only=True):
     """A figure of the report."""
 
     id: Annotated[str, Meta(pattern=_NAME, description="letters, digits, - and _")]
@@ -101,7 +101,7 @@ class Figure(_TomlTable, frozen=True, kw_only=True):
     ] = None
 
 
-class Quick(_TomlTable, frozen=True, kw_only=True):
+class Quick(TomlTable, frozen=True, kw_only=True):
     """A part of an experiment: what `roamcast papers --quick` runs of one that needs more time than others to show
     anything, and what the study of all protocols (`studies/map`) runs."""
 
@@ -113,7 +113,7 @@ class Quick(_TomlTable, frozen=True, kw_only=True):
     variants: Annotated[tuple[str, ...], Meta(description="which; none: all")] = ()
 
 
-class Spec(_TomlTable, frozen=True, kw_only=True):
+class Spec(TomlTable, frozen=True, kw_only=True):
     """An experiment file."""
 
     name: Annotated[str, Meta(pattern=_NAME, description="letters, digits, - and _")]

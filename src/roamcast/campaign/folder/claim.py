@@ -22,11 +22,12 @@ import pyarrow as pa
 from roamcast.campaign.define.described import Campaign
 from roamcast.campaign.define.plan import CampaignError, Plan
 from roamcast.campaign.define.provenance import provenance
-from roamcast.campaign.folder.layout import CAMPAIGN_FILE, PLAN_FILE, write_commit, write_json
+from roamcast.campaign.folder.layout import CAMPAIGN_FILE, PLAN_FILE, write_commit
 from roamcast.campaign.folder.packs import read_packs, write_index
 from roamcast.campaign.folder.schemas import MANIFEST_ARROW, RUNS_ARROW
 from roamcast.campaign.folder.survey import Survey, compare
 from roamcast.facts.schema import FACTS_VERSION
+from roamcast.files import write_json
 
 TEMPORARY: Final = "tmp"
 """The folder for what is being written."""

@@ -14,11 +14,10 @@ claims.json                what became of the claims, if a paper's
 import contextlib
 import hashlib
 import json
-from collections.abc import Callable, Mapping
+from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Final, TypeVar
 
-import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
@@ -41,11 +40,6 @@ PAIRED_FILE: Final = "measures/paired.parquet"
 CLAIMS_FILE: Final = "claims.json"
 COMMIT: Final = b"roamcast.runs"
 """The key, in the metadata of the manifest, for the `commit` of the runs that it was written with."""
-
-
-def facts_name(table: str, run: str) -> str:
-    """The file name of a run's facts of one table, if they are not packed (`stored`)."""
-    return f"facts/{table}/{run}.parquet"
 
 
 def done_file(out: Path, run: str) -> Path:
@@ -90,13 +84,6 @@ def read_json(file: Path, kind: type[T]) -> T:
     return decode_bytes(content, kind, f"{file}: cannot be read", RoamcastError, "JSON")
 
 
-def write_json(file: Path, value: object) -> None:
-    """Writes a file whole or not at all."""
-    draft = file.with_name(f".{file.name}.new")
-    draft.write_bytes(msgspec.json.format(msgspec.json.encode(value), indent=2) + b"\n")
-    draft.replace(file)
-
-
 def commit(runs: pa.Table) -> str:
     """A hash of the planned runs and their places, which links `runs` to the manifest written with it."""
     columns = runs.select(["run", "experiment", "variant", "point", "axes", "seed"])
@@ -128,19 +115,19 @@ def read_plan(out: Path) -> pa.Table:
     for name in (PLAN_FILE, RUNS_FILE):
         if (out / name).is_file():
             with contextlib.suppress(RoamcastError):  # it was removed at this moment, and the other is there now
-                return _read(out / name).cast(RUNS_ARROW)
+                return read_table(out / name).cast(RUNS_ARROW)
     return RUNS_ARROW.empty_table()
 
 
 def read_commit(out: Path) -> tuple[pa.Table, pa.Table]:
     """The runs and the manifest that was written with them."""
-    runs, manifest = _read(out / RUNS_FILE), _read(out / MANIFEST_FILE)
+    runs, manifest = read_table(out / RUNS_FILE), read_table(out / MANIFEST_FILE)
     draft = _draft(out, MANIFEST_FILE)
     if not _belong(runs, manifest) and draft.is_file():
         with contextlib.suppress(FileNotFoundError, RoamcastError):  # the writer was faster
-            if _belong(runs, _read(draft)):
+            if _belong(runs, read_table(draft)):
                 draft.replace(out / MANIFEST_FILE)
-        runs, manifest = _read(out / RUNS_FILE), _read(out / MANIFEST_FILE)
+        runs, manifest = read_table(out / RUNS_FILE), read_table(out / MANIFEST_FILE)
     if not _belong(runs, manifest):
         raise RoamcastError(
             f"{out}: {RUNS_FILE} and {MANIFEST_FILE} do not belong together: one of them was replaced. Start the "
@@ -158,11 +145,12 @@ def _draft(out: Path, name: str) -> Path:
     return out / f".{name}.new"
 
 
-def _read(path: Path) -> pa.Table:
+def read_table(path: Path, **options: Any) -> pa.Table:  # noqa: ANN401  # those of pyarrow
+    """A table of the folder; refuses one that is damaged or missing."""
     try:
-        return pq.read_table(path, partitioning=None)
+        return pq.read_table(path, partitioning=None, **options)
     except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{path}: cannot be read: {problem}") from None
+        raise RoamcastError(f"{path}: cannot be read: {arrow_says(problem)}: repeat the campaign's command") from None
 
 
 def manifest_row(
@@ -180,15 +168,6 @@ def manifest_row(
         "rows": dict(rows),
         "digest": digest,
     }
-
-
-def digest_of(files: Mapping[str, str], open_: Callable[[str], Any]) -> str:
-    """The digest of a run whose tables are separate files, which `open_` opens, here or elsewhere."""
-    whole = hashlib.sha256()
-    for table, path in files.items():
-        with open_(path) as file:
-            whole.update(f"{table} {hashlib.file_digest(file, 'sha256').hexdigest()}\n".encode())
-    return whole.hexdigest()
 
 
 def arrow_says(problem: Exception) -> str:

@@ -16,10 +16,9 @@ import msgspec
 import pyarrow as pa
 import pyarrow.parquet as pq
 
-from roamcast.analysis.network import record
 from roamcast.analysis.run import Run
-from roamcast.analysis.why.record import Record
-from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE, arrow_says, check_version
+from roamcast.analysis.why.record import Record, record
+from roamcast.campaign.folder.layout import MANIFEST_FILE, RUNS_FILE, arrow_says, check_version, read_table
 from roamcast.campaign.folder.schemas import OK
 from roamcast.campaign.folder.stored import Stored
 from roamcast.config.errors import decode
@@ -151,8 +150,8 @@ def tables_in(folder: Path) -> frozenset[str]:
 
 def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:
     check_version(out)
-    planned = {row["run"]: row for row in _rows(out / RUNS_FILE)}
-    done = {row["run"]: row for row in _rows(out / MANIFEST_FILE) if row["status"] == OK}
+    planned = {row["run"]: row for row in read_table(out / RUNS_FILE).to_pylist()}
+    done = {row["run"]: row for row in read_table(out / MANIFEST_FILE).to_pylist() if row["status"] == OK}
     found = [run for run in done if run.startswith(wanted)]
     if len(found) != 1:
         some = f"{len(found)} of its runs begin" if found else "none of its runs begins"
@@ -165,14 +164,6 @@ def _of_campaign(out: Path, wanted: str, store: Store | None) -> RecordedRun:
     return RecordedRun(
         out, run, scenario, names, lambda table: stored.read(table, run), None if folder is None else Path(folder)
     )
-
-
-def _rows(file: Path) -> list[dict[str, Any]]:
-    try:
-        rows: list[dict[str, Any]] = pq.read_table(file, partitioning=None).to_pylist()
-    except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{file}: is damaged ({arrow_says(problem)}): run the campaign's command again") from None
-    return rows
 
 
 def _listing(out: Path, runs: list[str], planned: Mapping[str, Mapping[str, Any]], most: int = 8) -> str:

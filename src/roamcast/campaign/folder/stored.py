@@ -1,10 +1,7 @@
-"""The facts of a campaign's runs, wherever they are: packed, many runs per file; or one file per run and table.
+"""The facts of a campaign's runs, wherever the campaign is stored.
 
-The rules this file owns:
-
-* `facts/packed.parquet` is the index of packed facts (`packs`): for each table and run the file, its digest, and which
-  rows of which row group. One run can be read alone, and Spark reads the whole file like any other.
-* Facts that are not in the index have a file of their own, `facts/<table>/<run>.parquet`.
+The rule this file owns: `facts/packed.parquet` is the index of packed facts (`packs`): for each table and run the file,
+its digest, and which rows of which row group. One run can be read alone, and Spark reads the whole file like any other.
 """
 
 import hashlib
@@ -17,7 +14,7 @@ import pyarrow as pa
 import pyarrow.compute as pc
 import pyarrow.parquet as pq
 
-from roamcast.campaign.folder.layout import facts_name
+from roamcast.errors import RoamcastError
 from roamcast.storage import Store
 
 INDEX: Final = "facts/packed.parquet"
@@ -34,31 +31,30 @@ class FactsPlace:
     """Where the facts of one run and table are."""
 
     file: str
-    digest: str = ""
-    """The digest of the file, if it is packed."""
-    group: int | None = None
-    """The row group in which they begin; none: they are the whole file."""
-    offset: int = 0
+    digest: str
+    """The digest of the file."""
+    group: int
+    """The row group in which they begin."""
+    offset: int
     """The first row in that group."""
-    rows: int = 0
+    rows: int
 
 
 class Stored:
-    """The facts in a store, whether in files per run or packed."""
+    """The facts in a store."""
 
     def __init__(self, store: Store, index: pa.Table | None = None) -> None:
         """`index` stands in for the one in the store, which is written when all runs are packed."""
         self.store: Final = store
         self.stamp, self._index = _read_index(store) if index is None else ("", index)
-        """A hash of the index; empty: facts are not packed."""
+        """A hash of the index in the store."""
         self._places: dict[str, Mapping[str, FactsPlace]] = {}
 
-    @property
-    def packed(self) -> bool:
-        return bool(self.stamp)
-
     def place(self, table: str, run: str) -> FactsPlace:
-        return self._of(table).get(run) or FactsPlace(facts_name(table, run))
+        found = self._of(table).get(run)
+        if found is None:
+            raise RoamcastError(f"{self.store}/{INDEX}: does not say where the table {table} of run {run} is")
+        return found
 
     def _of(self, table: str) -> Mapping[str, FactsPlace]:
         """The places of a table, built on first use: with 100,000 runs, most processes read only a few tables."""
@@ -85,13 +81,9 @@ class Stored:
     ) -> pa.Table:
         """One run's facts of a table that it has; `dictionaries` are columns to read as dictionaries."""
         chosen, place = None if columns is None else list(columns), self.place(table, run)
-        # One thread: Spark allots the machine's cores.
-        if place.group is None:
-            return self.store.read_table(
-                place.file, columns=chosen, use_threads=False, read_dictionary=list(dictionaries)
-            )
         file = _opened(self.store, place.file, place.digest, tuple(dictionaries))
         groups = groups_of(place, file.metadata)
+        # One thread: Spark allots the machine's cores.
         return file.read_row_groups(groups, columns=chosen, use_threads=False).slice(place.offset, place.rows)
 
     def read_all(self, table: str, runs: Collection[str]) -> pa.Table:
@@ -106,7 +98,6 @@ class Stored:
 
 def groups_of(place: FactsPlace, metadata: pq.FileMetaData) -> list[int]:
     """The row groups of a packed file that have these rows; too few if the file does not have them all."""
-    assert place.group is not None
     groups, missing = [], place.offset + place.rows
     for group in range(place.group, metadata.num_row_groups):
         if missing <= 0:
@@ -136,7 +127,7 @@ def _read_index(store: Store) -> tuple[str, pa.Table]:
     try:
         content = store.read(INDEX)
     except FileNotFoundError:
-        return "", INDEX_ARROW.empty_table()
+        raise RoamcastError(f"{store}: {INDEX} is missing: run the campaign's command again") from None
     return hashlib.sha256(content).hexdigest(), pq.read_table(pa.BufferReader(content), schema=INDEX_ARROW)
 
 

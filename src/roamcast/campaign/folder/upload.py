@@ -34,7 +34,9 @@ def upload(out: Path, target: Store, *, packed: bool = False) -> int:
         raise RoamcastError(f"{out}: cannot be copied to itself")
     check_version(out)
     stored = Stored(source)
-    _check_target(target, packed or stored.packed)
+    there = target.sizes(recursive=True)
+    if there and CAMPAIGN_FILE not in there and target.local is not None:
+        raise RoamcastError(f"{target}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
     manifest = source.read_table(MANIFEST_FILE, schema=MANIFEST_ARROW).to_pylist()
     tables: dict[str, list[str]] = {}
     for row in manifest:
@@ -43,30 +45,14 @@ def upload(out: Path, target: Store, *, packed: bool = False) -> int:
     if packed:
         count = repack(stored, tables, target)
     else:
-        count = _copy_facts(
-            source, [name for table, runs in tables.items() for name in stored.files(table, runs)], target
-        )
-        if stored.packed:
-            target.write(INDEX, stored.index_of([row["run"] for row in manifest]))
-            count += 1
+        here = source.sizes("facts", recursive=True)
+        names = [name for table, runs in tables.items() for name in stored.files(table, runs)]
+        new = [name for name in names if there.get(name) != here[name]]
+        for name in new:
+            target.write(name, source.read(name))
+        target.write(INDEX, stored.index_of([row["run"] for row in manifest]))
+        count = len(new) + 1
     small = [name for name in sorted(source.sizes(recursive=True)) if not name.startswith(_LEFT) and name not in _LAST]
     for name in [*small, *_LAST]:
         target.write(name, source.read(name))
     return count + len(small) + len(_LAST)
-
-
-def _check_target(target: Store, packed: bool) -> None:
-    there = target.sizes(recursive=True)
-    if there and CAMPAIGN_FILE not in there and target.local is not None:
-        raise RoamcastError(f"{target}: is not empty and no campaign's folder: {CAMPAIGN_FILE} is missing")
-    if any(name.startswith("facts/") for name in there) and (INDEX in there) != packed:
-        form = "packed" if INDEX in there else "not packed"
-        raise RoamcastError(f"{target}: holds a copy that is {form}: publish it in the same form, or elsewhere")
-
-
-def _copy_facts(source: Store, names: list[str], target: Store) -> int:
-    here, there = source.sizes("facts", recursive=True), target.sizes("facts", recursive=True)
-    new = [name for name in names if there.get(name) != here[name]]
-    for name in new:
-        target.write(name, source.read(name))
-    return len(new)

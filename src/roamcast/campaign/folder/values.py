@@ -32,6 +32,7 @@ from roamcast.campaign.define.sources import digests_of, imported_by, imports
 from roamcast.campaign.folder.layout import MANIFEST_FILE, RUN_MEASURES_FILE, read_commit
 from roamcast.campaign.folder.schemas import OK, RUN_MEASURES_ARROW
 from roamcast.errors import RoamcastError
+from roamcast.files import write_json
 
 MADE_FROM: Final = "measures/made_from.json"
 _PLACE: Final = ("run", "experiment", "variant", "axes", "seed")
@@ -117,9 +118,7 @@ def with_parts(names: Iterable[str]) -> list[str]:
 
 
 def write(out: Path, made: Mapping[str, Any]) -> None:
-    draft = out / f"{MADE_FROM}.draft"
-    draft.write_text(json.dumps(made, indent=2) + "\n", encoding="utf-8")
-    draft.replace(out / MADE_FROM)
+    write_json(out / MADE_FROM, made)
 
 
 def kept(name: str) -> bool:

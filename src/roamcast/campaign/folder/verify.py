@@ -2,16 +2,14 @@
 
 The rules this file owns:
 
-* A run is right if each of its tables has the columns and the number of rows in the manifest, and if the digest shows
-  that the file is the one that was written.
+* A run is right if each of its tables has the columns and the number of rows in the manifest, and if the digests of
+  its packs show that they are the files that were written.
 * An *orphan* belongs to no run of the manifest: facts of seeds or points that were left out since, of code that was
   edited since, or of a campaign that was killed. Nothing reads it; it goes on request, never by itself. A pack is one
   when all of its runs are.
 """
 
-import concurrent.futures
 import hashlib
-import os
 import shutil
 from collections.abc import Collection, Iterator
 from pathlib import Path
@@ -25,14 +23,13 @@ from roamcast.campaign.folder.layout import (
     CAMPAIGN_FILE,
     MANIFEST_FILE,
     check_version,
-    digest_of,
     done_file,
-    facts_name,
     read_commit,
+    read_table,
 )
 from roamcast.campaign.folder.packs import read_packs
 from roamcast.campaign.folder.run_file import read_record
-from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW, OK
+from roamcast.campaign.folder.schemas import FACTS_ARROW, MANIFEST_ARROW
 from roamcast.campaign.folder.stored import INDEX, FactsPlace, Stored, groups_of
 from roamcast.errors import RoamcastError
 from roamcast.storage import Store, fetched
@@ -78,35 +75,29 @@ def _verify(out: Path, store: Store) -> tuple[int, list[str]]:
 
 def _problems(store: Store, manifest: list[dict[str, Any]]) -> Iterator[str]:
     stored = Stored(store)
-    if stored.packed:
-        yield from _of_packed(stored, manifest)
-        return
-    with concurrent.futures.ThreadPoolExecutor(os.cpu_count()) as pool:
-        for found in pool.map(lambda row: list(_of_run(store, row)), manifest):
-            yield from found
-
-
-def _of_packed(stored: Stored, manifest: list[dict[str, Any]]) -> Iterator[str]:
-    """The same for packed files, each of which is read once."""
     expected: dict[str, list[tuple[str, str, FactsPlace, int]]] = {}  # by file: table, run, place, rows
     for row in manifest:
         for table, rows in row["rows"] or ():
-            place = stored.place(table, row["run"])
-            expected.setdefault(place.file, []).append((table, row["run"], place, rows))
+            try:
+                place = stored.place(table, row["run"])
+            except RoamcastError as problem:
+                yield str(problem)
+            else:
+                expected.setdefault(place.file, []).append((table, row["run"], place, rows))
     for name, runs in sorted(expected.items()):
         try:
-            with stored.store.open(name) as content:
+            with store.open(name) as content:
                 digest = hashlib.file_digest(content, "sha256").hexdigest()
             if digest != runs[0][2].digest:
-                yield f"{stored.store}/{name}: is not the file that was written: its digest is another"
-            with stored.store.open(name) as content, pq.ParquetFile(content) as file:
+                yield f"{store}/{name}: is not the file that was written: its digest is another"
+            with store.open(name) as content, pq.ParquetFile(content) as file:
                 schema, metadata = file.schema_arrow, file.metadata
-            yield from _of_columns(f"{stored.store}/{name}", runs[0][0], schema)
+            yield from _of_columns(f"{store}/{name}", runs[0][0], schema)
             for table, run, place, rows in runs:
-                if place.group is None or place.rows != rows or not _has(metadata, place):
-                    yield f"{stored.store}/{name}: run {run} has not the {rows} rows of {table} that it had"
+                if place.rows != rows or not _has(metadata, place):
+                    yield f"{store}/{name}: run {run} has not the {rows} rows of {table} that it had"
         except (OSError, pa.ArrowException, RoamcastError) as problem:
-            yield f"{stored.store}/{name}: {problem}"
+            yield f"{store}/{name}: {problem}"
 
 
 def _has(metadata: pq.FileMetaData, place: FactsPlace) -> bool:
@@ -119,28 +110,6 @@ def _of_columns(path: str, table: str, schema: pa.Schema) -> Iterator[str]:
     if expected is not None and not schema.equals(expected):
         differing = sorted(set(schema.names) ^ set(expected.names)) or "types"
         yield f"{path}: has other columns than {table}: {differing}"
-
-
-def _of_run(store: Store, row: dict[str, Any]) -> Iterator[str]:
-    run = row["run"]
-    files = {table: facts_name(table, run) for table, _ in row["rows"] or ()}
-    try:
-        for table, rows in row["rows"] or ():
-            yield from _of_file(store, files[table], table, rows)
-        if row["status"] == OK and digest_of(files, store.open) != row["digest"]:
-            yield f"{store}: run {run}: its files are not those that were written: their digest is another"
-    except (OSError, pa.ArrowException, RoamcastError) as problem:
-        yield f"{store}: run {run}: {problem}"
-
-
-def _of_file(store: Store, name: str, table: str, rows: int) -> Iterator[str]:
-    path = f"{store}/{name}"
-    # Closed at once: 10,000 runs have more files than a process may have open.
-    with store.open(name) as content, pq.ParquetFile(content) as file:
-        schema, there = file.schema_arrow, file.metadata.num_rows
-    yield from _of_columns(path, table, schema)
-    if there != rows:
-        yield f"{path}: has {there} rows, and the manifest says {rows}"
 
 
 def orphans(out: Path) -> list[Path]:
@@ -177,12 +146,5 @@ def remove(paths: list[Path]) -> int:
 
 
 def _manifest(out: Path) -> list[dict[str, Any]]:
-    rows: list[dict[str, Any]] = _table(out / MANIFEST_FILE, MANIFEST_ARROW).to_pylist()
+    rows: list[dict[str, Any]] = read_table(out / MANIFEST_FILE, schema=MANIFEST_ARROW).to_pylist()
     return rows
-
-
-def _table(path: Path, schema: pa.Schema) -> pa.Table:
-    try:
-        return pq.read_table(path, schema=schema, partitioning=None)
-    except (OSError, pa.ArrowException) as problem:
-        raise RoamcastError(f"{path}: cannot be read: {problem}") from None

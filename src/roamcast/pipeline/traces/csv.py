@@ -16,10 +16,10 @@ import pyarrow as pa
 import pyarrow.compute as pc
 from pyspark.sql import Column, DataFrame, SparkSession
 from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
+from pyspark.sql.pandas.types import from_arrow_schema
 from pyspark.sql.types import StringType, TimestampNTZType, TimestampType
 
 from roamcast.errors import RoamcastError
-from roamcast.pipeline.schemas import spark_schema
 from roamcast.pipeline.traces.samples import Read
 from roamcast.pipeline.traces.text import KEPT, apart, files_of, first_lines, lines, number, record_batch
 from roamcast.sim.mobility.lines import Refused
@@ -64,7 +64,7 @@ def _from_text(text: DataFrame, staged: Path, columns: SampleColumns) -> Read:
         for batch in batches:
             yield from parse_batch(columns, batch.column(0))
 
-    schema = spark_schema(_PARSED)
+    schema = from_arrow_schema(_PARSED)
     text.mapInArrow(each, schema).write.parquet(spark_uri(staged), compression="lz4")
     rows = text.sparkSession.read.schema(schema).parquet(spark_uri(staged))
     refused = rows.where("reason is not null").select("reason", "line")

@@ -31,7 +31,6 @@ from pyspark.sql import functions as F  # noqa: N812  # as everybody calls it
 
 from roamcast.errors import ConfigError, RoamcastError
 from roamcast.files import swap_in
-from roamcast.pipeline.schemas import spark_schema
 from roamcast.pipeline.traces import csv
 from roamcast.pipeline.traces.contacts import contacts
 from roamcast.pipeline.traces.formats import CONTACTS, CSV, POSITIONS, read_contacts, tell
@@ -176,7 +175,7 @@ def _positions(spark: SparkSession, source: Path, draft: Path, format: str, opti
         continuous=read.continuous,
         corner=(around.west, around.south),
         geographic=geographic,
-        speeds=speeds(spark.read.schema(spark_schema(LEGS)).parquet(spark_uri(draft / "legs"))) if written else None,
+        speeds=speeds(spark.read.parquet(spark_uri(draft / "legs"))) if written else None,
     )
 
 

@@ -8,8 +8,8 @@ from typing import Any, Final
 
 import pyarrow as pa
 from pyspark.sql import SparkSession
+from pyspark.sql.pandas.types import from_arrow_schema
 
-from roamcast.pipeline.schemas import spark_schema
 from roamcast.pipeline.traces.samples import Read
 from roamcast.pipeline.traces.text import lines, parsed, record_batch
 from roamcast.sim.mobility.base import FOREVER, nanoseconds
@@ -25,7 +25,7 @@ _POINT: Final = pa.schema(
 def read(spark: SparkSession, path: str) -> Read:
     said = parsed(lines(spark, path), _row, _SAID)
     # A node without an initial position is known only here.
-    points = said.where("reason is null").groupBy("id").applyInArrow(_way, spark_schema(_POINT))
+    points = said.where("reason is null").groupBy("id").applyInArrow(_way, from_arrow_schema(_POINT))
     refused = said.unionByName(points, allowMissingColumns=True).where("reason is not null").select("reason", "line")
     return Read(points.where("reason is null").select("id", "t", "x", "y"), refused, continuous=True)
 

@@ -23,7 +23,7 @@ _CIRCLE: Final = 500.0
 
 def add_scene(pack: ColumnPack, run: RecordedRun, event_number: dict[int, int]) -> dict[str, Any]:
     """Adds the columns of the movement; returns what else to draw."""
-    scenario, reach = run.scenario, run.record.settings.reach
+    scenario, reach = run.scenario, run.record.reach
     placed = run.record.contacts is not None and reach is not None
     if placed:
         assert reach is not None
