@@ -101,6 +101,7 @@ class Run:
         """Runs the wanted rows of a campaign; reports the runs that failed, and returns their rows."""
         planned = plan(experiments, seeds).only(is_wanted)
         failures = self.options.run(experiments, planned, out, self.command)
+        self.options.tell_account()
         tell_failures(planned, failures, self.command)
         return failures
 

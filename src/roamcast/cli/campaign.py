@@ -90,7 +90,9 @@ def campaign(
     failures = options.run(experiments, planned, out, command, goal)
     measured = out / "measures" / "summary.parquet"
     summary = pq.read_table(measured) if len(failures) < len(planned.distinct) else None
-    report = write_report(out) if summary is not None else None
+    with options.account.stage("report"):
+        report = write_report(out) if summary is not None else None
+    options.tell_account()  # before the answer, which comes last
     if as_json:
         rows = summary.to_pylist() if summary else []
         found = {"out": str(out), "runs": len(planned.distinct), "failed": failures, "summary": rows}

@@ -13,6 +13,7 @@ from rich.console import Console
 
 from roamcast.analysis import compilation
 from roamcast.analysis.measures.measure import counts_to_the_end
+from roamcast.campaign.account import Account
 from roamcast.campaign.decide.until import Stopping
 from roamcast.campaign.define import limits
 from roamcast.campaign.define.experiment import Spec, wanted_measures
@@ -48,6 +49,7 @@ class CampaignOptions(NamedTuple):
     spark: SparkOptions
     retry_failed: bool
     limits: RunLimits
+    account: Account
 
     def command(self, words: Sequence[str], out: Path, program: Sequence[str] = ("roamcast",)) -> str:
         """The command that starts or continues the campaign."""
@@ -85,10 +87,17 @@ class CampaignOptions(NamedTuple):
                     on_progress=report,
                     limits=self.limits,
                     goal=goal,
+                    account=self.account,
                 )
         except KeyboardInterrupt:
             click.echo(f"finished runs are kept; continue with: {command}", err=True)
             raise
+
+    def tell_account(self) -> None:
+        """Says what the time went into; nothing if there was nothing to do."""
+        spent = ", ".join(f"{name} {duration(took)}" for name, took in self.account.seconds.items())
+        if spent:
+            click.echo(f"time: {spent}", err=True)
 
 
 def _campaign_options(
@@ -105,7 +114,7 @@ def _campaign_options(
         usual.seconds if run_time is None else limits.seconds(run_time),
         usual.memory if run_memory is None else limits.size(run_memory),
     )
-    return CampaignOptions(out, seeds, make_spark_options(master, settings), retry_failed, most)
+    return CampaignOptions(out, seeds, make_spark_options(master, settings), retry_failed, most, Account())
 
 
 campaign_options = gathered(

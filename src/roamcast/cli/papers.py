@@ -14,6 +14,7 @@ from msgspec import to_builtins
 from msgspec.structs import replace
 
 from roamcast import papers as data
+from roamcast.campaign.account import Account
 from roamcast.campaign.define.plan import Experiment, plan
 from roamcast.campaign.folder.layout import MANIFEST_FILE
 from roamcast.cli.campaign_options import (
@@ -102,29 +103,34 @@ def papers(
     command = options.command(words, out)
     failures = options.run(experiments, planned, out, command, decided)
     if (out / "measures").is_dir():
-        _judge(claims, out, quick, decided, as_json)
+        _judge(claims, out, options.account, quick, decided, as_json)
         if decided is not None and not as_json:
             done = pq.read_metadata(out / MANIFEST_FILE).num_rows
             click.echo(f"{done} runs, where all seeds everywhere would have been {len(planned.distinct)}")
+    options.tell_account()
     tell_failures(planned, failures, command)
     if failures:
         sys.exit(1)
 
 
-def _judge(claims: Sequence[Claim], out: Path, quick: bool, decided: Decided | None, as_json: bool) -> None:
+def _judge(
+    claims: Sequence[Claim], out: Path, account: Account, quick: bool, decided: Decided | None, as_json: bool
+) -> None:
     from roamcast.analysis.measures.measure import read_about
     from roamcast.campaign.folder.results import read_values  # they import Arrow and numpy
     from roamcast.papers.judge import judge
     from roamcast.report import write_report
 
-    if decided is None:
-        verdicts = judge(claims, read_values(out), read_about(out))
-    else:  # each claim was judged at the look that decided it
-        verdicts = [decided.verdicts[claim.id] for claim in claims]
+    with account.stage("judge"):
+        if decided is None:
+            verdicts = judge(claims, read_values(out), read_about(out))
+        else:  # each claim was judged at the look that decided it
+            verdicts = [decided.verdicts[claim.id] for claim in claims]
     if quick:
         verdicts = [replace(one, explanation=PREVIEW if one.checks else "", tested=None) for one in verdicts]
     write_claims(out, verdicts)
-    report = write_report(out)
+    with account.stage("report"):
+        report = write_report(out)
     if as_json:
         click.echo(
             json.dumps({"claims": to_builtins(verdicts), "preview": quick, "report": str(report)}, ensure_ascii=False)

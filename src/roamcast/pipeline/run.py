@@ -10,6 +10,7 @@ from pyspark.sql import SparkSession
 
 from roamcast.analysis.measures.catalogue import CATALOGUE
 from roamcast.analysis.measures.measure import read_about
+from roamcast.campaign.account import Account
 from roamcast.campaign.decide.until import ResultsSoFar, Stopping, first_look, next_look
 from roamcast.campaign.define.experiment import wanted_measures
 from roamcast.campaign.define.limits import RunLimits
@@ -36,13 +37,16 @@ def run_campaign(
     limits: RunLimits = simulate.DEFAULT_LIMITS,
     goal: Stopping | None = None,
     spark: SparkSession | None = None,
+    account: Account | None = None,
 ) -> list[dict[str, Any]]:
     """Simulates the missing runs and measures all; returns the manifest rows of the failed runs.
 
     The results are in `out`: facts, `measures/summary.parquet` and the rest. An interrupted campaign continues. With a
     goal, points get seeds until they reach it, at most those of the plan. `spark` is an existing session, as in a
-    notebook; without one, a session is started and ended here, with `master` and `conf`.
+    notebook; without one, a session is started and ended here, with `master` and `conf`. `account` gets the time of
+    each stage.
     """
+    account = account or Account()
     experiments = with_measures(experiments)
     planned, wanted = planned or plan(experiments), wanted_measures(experiments)
     if goal is not None:
@@ -53,7 +57,8 @@ def run_campaign(
         def running() -> SparkSession:
             """The session, started on first use: a campaign with nothing to do needs none."""
             if not started:
-                started.append(undo.enter_context(session.session(master, conf)))
+                with account.stage("start"):
+                    started.append(undo.enter_context(session.session(master, conf)))
             return started[0]
 
         def run(part: Plan) -> list[dict[str, Any]]:
@@ -64,12 +69,15 @@ def run_campaign(
                     len(failures) == len(before) or measure.is_current(out, wanted)
                 ):
                     return failures
-            manifest = simulate.simulate(
-                running(), part, out, on_progress, retry_failed, command=command, limits=limits
-            )
+            spark = running()
+            with account.stage("simulate"):
+                manifest = simulate.simulate(
+                    spark, part, out, on_progress, retry_failed, command=command, limits=limits
+                )
             failures = _failures(manifest)
             if len(failures) < len(manifest):
-                measure.measure(running(), out, wanted)
+                with account.stage("measure"):
+                    measure.measure(spark, out, wanted)
             return failures
 
         if goal is None:
