@@ -196,7 +196,8 @@ def in_all(ledgers: dict[str, dict[str, Any]]) -> str:
     strict = sum(claim.outcome == "holds" for claim in judged)
     return (
         f"Of {len(judged)} claims that runs can judge, the main point holds in {points['holds']}, and in "
-        f"{points[OTHER_READING]} more under another reading; {strict} hold to the letter"
+        f"{points[OTHER_READING]} more under another reading; {strict} {'holds' if strict == 1 else 'hold'} "
+        "to the letter"
     )
 
 

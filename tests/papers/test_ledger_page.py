@@ -56,7 +56,7 @@ def test_a_main_point_may_hold_under_another_reading() -> None:
         Verdict("H4", "", CheckOutcome.MISSING),
     ]
     assert [main_point(claim) for claim in claims] == ["holds", OTHER_READING, "does not hold", None]
-    assert main_points(claims) == ("1 of 3 main points hold (H1); 1 holds under another reading (H2); 1 does not (H3)")
+    assert main_points(claims) == ("1 of 3 main points holds (H1); 1 holds under another reading (H2); 1 does not (H3)")
 
 
 def test_explanations_are_filled_from_what_was_measured() -> None:

@@ -109,7 +109,10 @@ def main_points(claims: Iterable[Verdict]) -> str:
             found.setdefault(point, []).append(claim.id)
     count = sum(map(len, found.values()))
     held = found.get("holds", [])
-    parts = [f"{len(held)} of {count} main points hold" + (f" ({', '.join(held)})" if held else "")]
+    parts = [
+        f"{len(held)} of {count} main points {'holds' if len(held) == 1 else 'hold'}"
+        + (f" ({', '.join(held)})" if held else "")
+    ]
     for point, (one, several) in _POINTS.items():
         if ids := found.get(point):
             parts.append(f"{len(ids)} {one if len(ids) == 1 else several} ({', '.join(ids)})")
