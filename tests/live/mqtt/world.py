@@ -10,8 +10,10 @@ from roamcast.errors import ContentError, RoamcastError
 from roamcast.live.control_messages import DeliveredEvent, EventForm, SubscribeRequest, SubscriberMessage
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.mqtt.packets import V5, Connack, Connect, Packet, PacketError, Parser, Publish
+from roamcast.live.mqtt.server import MqttConnection
 from roamcast.live.mqtt.session import Session
 from roamcast.live.mqtt.sessions import Sessions
+from roamcast.live.mqtt.world import MqttWorld
 
 
 class Shelf:
@@ -30,15 +32,16 @@ class Later:
         self.cancelled = True
 
 
-class FakeWorld:
+class FakeWorld(MqttWorld):
     """Everything asynchronous happens in `settle`."""
+
+    takes_lifetimes = False
 
     def __init__(self, disk: dict[str, bytes] | None = None, events: list[EventForm] | None = None) -> None:
         self.disk = disk if disk is not None else {}
         self.events = events if events is not None else []
         """Published and on disk."""
         self.time = 1000.0
-        self.takes_lifetimes = False
         self.refuses: RoamcastError | None = None
         self.pool = Pool(Shelf())
         self.mailboxes: dict[int, Mailbox] = {}
@@ -163,7 +166,7 @@ class FakeWorld:
         return after
 
 
-class FakeClient:
+class FakeClient(MqttConnection):
     """A client at the other end of a link."""
 
     def __init__(self, sessions: Sessions, world: FakeWorld, version: int = V5) -> None:

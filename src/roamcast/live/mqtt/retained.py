@@ -19,7 +19,7 @@ from roamcast.bounded import put
 from roamcast.content.filter import Filter
 from roamcast.live.control_messages import SubscriberMessage
 from roamcast.live.mqtt.topics import Message, matches
-from roamcast.live.mqtt.world import World
+from roamcast.live.mqtt.world import MqttWorld
 
 MAX_TOPICS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
@@ -33,7 +33,7 @@ class _Kept(msgspec.Struct):
 
 
 class Retained:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MqttWorld) -> None:
         self._world = world
         self._by_topic: dict[str, bytes] = {}
         self._latest: dict[str, tuple[float, int]] = {}  # when each was published, also of those that were removed

@@ -14,7 +14,7 @@ The rules this file owns:
 """
 
 from collections.abc import Callable
-from typing import Any, Final
+from typing import TYPE_CHECKING, Any, Final
 
 import msgspec
 
@@ -57,7 +57,10 @@ from roamcast.live.mqtt.packets import (
 )
 from roamcast.live.mqtt.retained import Retained
 from roamcast.live.mqtt.topics import Message, event_of, filter_of, matches, message_of
-from roamcast.live.mqtt.world import Link, World
+from roamcast.live.mqtt.world import MqttWorld
+
+if TYPE_CHECKING:
+    from roamcast.live.mqtt.server import MqttConnection
 
 MOST: Final = 256
 """Our Receive Maximum: publications without an answer; with more, nothing is read from a client."""
@@ -116,9 +119,9 @@ class _Active:
 
 
 class Session:
-    def __init__(self, record: Record, world: World, retained: Retained) -> None:
+    def __init__(self, record: Record, world: MqttWorld, retained: Retained) -> None:
         self.record = record
-        self.link: Link | None = None
+        self.link: MqttConnection | None = None
         self._outstanding = 0  # publications that have no answer yet
         self._opening = 0  # subscriptions that are not in force yet
         self._world = world
@@ -154,7 +157,7 @@ class Session:
 
     # --- Connections ------------------------------------------------------------------------------------------------
 
-    def attach(self, link: Link, connect: Connect) -> None:
+    def attach(self, link: "MqttConnection", connect: Connect) -> None:
         """A client is connected, and has got its CONNACK."""
         given = connect.properties
         self.link = link
@@ -293,7 +296,7 @@ class Session:
         if packet.qos == 2 and self.record.lasting:
             self._world.keep(self._key("received", packet.packet), b"")
 
-    def _answering(self, packet: Publish, link: Link) -> Callable[[BaseException | None], None]:
+    def _answering(self, packet: Publish, link: "MqttConnection") -> Callable[[BaseException | None], None]:
         def answer(problem: BaseException | None) -> None:
             if packet.qos == 2:
                 if problem is None:
@@ -313,7 +316,7 @@ class Session:
 
         return answer
 
-    def _refuse(self, packet: Publish, link: Link, problem: BaseException) -> None:
+    def _refuse(self, packet: Publish, link: "MqttConnection", problem: BaseException) -> None:
         if isinstance(problem, PacketError):
             reason = problem.reason
         else:

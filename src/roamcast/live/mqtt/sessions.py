@@ -13,7 +13,7 @@ The rules this file owns:
 
 import secrets
 from collections.abc import Callable, Mapping
-from typing import Final
+from typing import TYPE_CHECKING, Final
 
 import msgspec
 
@@ -23,7 +23,10 @@ from roamcast.live.mqtt.packets import NEVER, V5, V311, Connack, Connect, Packet
 from roamcast.live.mqtt.retained import Retained
 from roamcast.live.mqtt.session import MAX_ALIASES, MAX_PACKET, MOST, Record, Session, StoredWill
 from roamcast.live.mqtt.topics import Message, check_topic
-from roamcast.live.mqtt.world import Link, Timer, World
+from roamcast.live.mqtt.world import MqttWorld, Timer
+
+if TYPE_CHECKING:
+    from roamcast.live.mqtt.server import MqttConnection
 
 MAX_SESSIONS: Final = 1024
 MAX_CLIENT_ID: Final = 256
@@ -33,7 +36,7 @@ _REFUSALS: Final = {Reason.BAD_CLIENT_ID: 2, Reason.QUOTA_EXCEEDED: 3, Reason.BA
 
 
 class Sessions:
-    def __init__(self, world: World) -> None:
+    def __init__(self, world: MqttWorld) -> None:
         self._world = world
         self.retained = Retained(world)
         self._sessions: dict[str, Session] = {}
@@ -79,7 +82,7 @@ class Sessions:
 
     # --- A client comes ---------------------------------------------------------------------------------------------
 
-    def connect(self, link: Link, packet: Connect, attached: Callable[[], None]) -> Session:
+    def connect(self, link: "MqttConnection", packet: Connect, attached: Callable[[], None]) -> Session:
         """Answers a CONNECT, and calls back after its CONNACK. Raises `PacketError` to refuse it."""
         client_id = packet.client_id or f"roamcast-{secrets.token_hex(8)}"  # [MQTT-3.1.3-6]
         will = self._check(packet)
@@ -134,7 +137,7 @@ class Sessions:
     # --- A client goes ----------------------------------------------------------------------------------------------
 
     def disconnected(
-        self, session: Session, link: Link, *, reason: int | None = None, expiry: int | None = None
+        self, session: Session, link: "MqttConnection", *, reason: int | None = None, expiry: int | None = None
     ) -> None:
         """A connection has ended: with DISCONNECT and its reason, or without."""
         if session.link is not link:
