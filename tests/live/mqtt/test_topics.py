@@ -96,14 +96,14 @@ MESSAGE = st.builds(
     Message,
     TOPIC,
     PAYLOAD,
-    st.integers(0, 1),
-    st.booleans(),
     USER.map(tuple),
-    st.booleans(),
-    st.none() | TEXT,
-    st.none() | TEXT,
-    st.none() | st.binary(max_size=8),
-    st.none() | st.integers(0, 2**32 - 1),
+    qos=st.integers(0, 1),
+    retain=st.booleans(),
+    text=st.booleans(),
+    content_type=st.none() | TEXT,
+    response_topic=st.none() | TEXT,
+    correlation_data=st.none() | st.binary(max_size=8),
+    expiry=st.none() | st.integers(0, 2**32 - 1),
 )
 
 

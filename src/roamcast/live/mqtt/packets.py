@@ -13,7 +13,7 @@ Numbers in brackets are sections and statements of the OASIS standards: MQTT Ver
 import struct
 from collections.abc import Callable, Mapping
 from enum import IntEnum
-from typing import Any, Final
+from typing import Any, Final, get_args
 
 import msgspec
 
@@ -32,7 +32,6 @@ class Reason(IntEnum):
     """Reason codes that are used here [2.4]."""
 
     SUCCESS = 0x00
-    WITH_WILL = 0x04
     NO_SUBSCRIPTION = 0x11
     UNSPECIFIED = 0x80
     MALFORMED = 0x81
@@ -104,28 +103,28 @@ class Publish(msgspec.Struct, frozen=True):
     properties: Properties = NO_PROPERTIES
 
 
-class Puback(msgspec.Struct, frozen=True):
+class Acknowledgement(msgspec.Struct, frozen=True):
+    """A step of the exchange that follows a PUBLISH with QoS 1 or 2."""
+
     packet: int
     reason: int = 0
     properties: Properties = NO_PROPERTIES
 
 
-class Pubrec(msgspec.Struct, frozen=True):
-    packet: int
-    reason: int = 0
-    properties: Properties = NO_PROPERTIES
+class Puback(Acknowledgement, frozen=True):
+    pass
 
 
-class Pubrel(msgspec.Struct, frozen=True):
-    packet: int
-    reason: int = 0
-    properties: Properties = NO_PROPERTIES
+class Pubrec(Acknowledgement, frozen=True):
+    pass
 
 
-class Pubcomp(msgspec.Struct, frozen=True):
-    packet: int
-    reason: int = 0
-    properties: Properties = NO_PROPERTIES
+class Pubrel(Acknowledgement, frozen=True):
+    pass
+
+
+class Pubcomp(Acknowledgement, frozen=True):
+    pass
 
 
 class Wanted(msgspec.Struct, frozen=True):
@@ -180,12 +179,14 @@ class Auth(msgspec.Struct, frozen=True):
     properties: Properties = NO_PROPERTIES
 
 
-Acknowledgement = Puback | Pubrec | Pubrel | Pubcomp
 Packet = (
     Connect
     | Connack
     | Publish
-    | Acknowledgement
+    | Puback
+    | Pubrec
+    | Pubrel
+    | Pubcomp
     | Subscribe
     | Suback
     | Unsubscribe
@@ -195,30 +196,8 @@ Packet = (
     | Disconnect
     | Auth
 )
-
-_NUMBERS: Final[dict[type, int]] = {
-    kind: number
-    for number, kind in enumerate(
-        (
-            Connect,
-            Connack,
-            Publish,
-            Puback,
-            Pubrec,
-            Pubrel,
-            Pubcomp,
-            Subscribe,
-            Suback,
-            Unsubscribe,
-            Unsuback,
-            Pingreq,
-            Pingresp,
-            Disconnect,
-            Auth,
-        ),
-        1,
-    )
-}
+"""In the order of their numbers."""
+_NUMBERS: Final[dict[type, int]] = {kind: number for number, kind in enumerate(get_args(Packet), 1)}
 """Packet types [2.1.2]."""
 _KINDS: Final = {number: kind for kind, number in _NUMBERS.items()}
 _FLAGGED: Final = (Pubrel, Subscribe, Unsubscribe)
@@ -563,7 +542,7 @@ def _content(packet: Packet, version: int) -> bytes:
         case Publish():
             number = packet.packet.to_bytes(2) if packet.qos else b""
             return _text(packet.topic) + number + _maybe(packet, version) + packet.payload
-        case Puback() | Pubrec() | Pubrel() | Pubcomp():
+        case Acknowledgement():
             return packet.packet.to_bytes(2) + _reasoned(packet, version)
         case Disconnect() | Auth():
             return _reasoned(packet, version)
