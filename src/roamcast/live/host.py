@@ -108,13 +108,13 @@ class Host:
         self.protocol = entry.name
         self._entry = entry
         self.counters: Counter[str] = Counter()
-        self.subscribers = Subscribers(node, store.subscriptions_made, Pool(store, store.last_delivery))
+        self.subscribers = Subscribers(node, store.numbers["subscriptions"], Pool(store, store.numbers["deliveries"]))
         self._clock = clock
         self._store = store
         self._facts = facts
         self._codec = Codec((*entry.messages, Introduction))
         self._framed = FramedFilters(entry.messages)
-        self._serial = store.serial
+        self._serial = store.numbers["serial"]
         self._under_way: dict[int, int] = {}  # sizes of publications that are not handed over, by serial
         self._under_way_bytes = 0
         self._waiting: deque[_Waiting] = deque()
@@ -163,7 +163,7 @@ class Host:
         if not self._facts.recording:
             self._store.set_number("recorded", NOTHING_RECORDED)
             return
-        recorded = self._store.recorded
+        recorded = self._store.numbers["recorded"]
         if recorded == NOTHING_RECORDED:
             recorded = self._serial
             self._store.set_number("recorded", recorded)

@@ -115,7 +115,8 @@ class Node:
         close_later(self.store.close)
         self.store.on_failure = self._store_failed
         self.store.before_commit = self._before_commit
-        self.clock = Clock(settings.epoch if settings.epoch is not None else self.store.epoch, self.store.clock)
+        epoch = settings.epoch if settings.epoch is not None else self.store.numbers.get("epoch")
+        self.clock = Clock(epoch, self.store.numbers["clock"])
         self.facts = facts_of(
             settings.facts,
             settings.node,
@@ -137,7 +138,7 @@ class Node:
             on_done=self.host.port.done,
             vouch=self.host.vouches,
         )
-        if self.store.epoch is None:
+        if "epoch" not in self.store.numbers:
             self.store.set_number("epoch", self.clock.epoch)
         close_later(self.senses.close)
         await self.senses.start()

@@ -72,7 +72,7 @@ async def _live(folder: Path, said: Acknowledged, sync: Sync, rng: random.Random
     try:
         if not store.subscriptions():
             store.add_subscription(SUBSCRIPTION, "true", None, None, None)
-        said.given = max(said.given, store.serial)
+        said.given = max(said.given, store.numbers["serial"])
         await asyncio.gather(
             *(_work(store, said, random.Random(rng.random())) for _ in range(3)), _record(folder, said)
         )
@@ -137,7 +137,7 @@ async def _opened(folder: Path, sync: Sync) -> tuple[dict[int, bytes], int, set[
             int(store.kept("flooding").get("latest", b"-1")),
             {number for _, number, _ in store.waiting()},
             max(store.sessions().values(), default=-1),
-            store.serial,
+            store.numbers["serial"],
         )
     finally:
         await store.close()
