@@ -15,14 +15,17 @@ from roamcast.live.authors import Authors
 from roamcast.live.client import Client
 from roamcast.live.identity import Identity
 from roamcast.live.signatures import Signatures, Verdict
+from roamcast.live.store import Store
 
 TURNS = 3
 EVENTS = 2000
 WALL = 1_700_000_000 * 10**9
 
 
-class _Nowhere:
+class _Nowhere(Store):
     """A store that keeps nothing."""
+
+    def __init__(self) -> None: ...
 
     def kept(self, protocol: str) -> dict[str, bytes]:
         return {}

@@ -190,8 +190,8 @@ def test_a_signature_is_for_one_network(tmp_path: Path) -> None:
                 assert here.authors is not None
                 assert there.authors is not None
                 assert here.authors.identity.public == there.authors.identity.public
-                assert here.host.is_authentic(published)
-                assert not there.host.is_authentic(published)
+                assert here.host.admission.is_authentic(published)
+                assert not there.host.admission.is_authentic(published)
 
     run(test)
 

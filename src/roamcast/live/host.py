@@ -17,7 +17,7 @@ The rules this file owns:
 
 import asyncio
 from collections import Counter, deque
-from collections.abc import Callable, Hashable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Hashable, Iterable, Iterator
 from random import Random
 from typing import Any, Final, NamedTuple
 
@@ -431,13 +431,6 @@ class Host:
 
     def encode(self, message: Message) -> bytes:
         return self._codec.sendable(self._framed.sendable(message))
-
-    def ahead_of(self, message: Message) -> Sequence[Message]:
-        """What must be sent before a message."""
-        return self.admission.ahead_of(message)
-
-    def is_authentic(self, event: Event) -> bool:
-        return self.admission.is_authentic(event)
 
     def unreachable(self, to: Node, message: Message) -> None:
         if not isinstance(message, Introduction):

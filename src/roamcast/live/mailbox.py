@@ -19,12 +19,13 @@ import asyncio
 import heapq
 from collections import deque
 from collections.abc import Awaitable, Callable, Iterable
-from typing import Final, Protocol
+from typing import Final
 
 import msgspec
 
 from roamcast.content.subscription import Subscription
 from roamcast.live.control_messages import MSGPACK, SubscriberMessage, encode
+from roamcast.live.store import Store
 
 MAX_EVENTS: Final = 1024
 MAX_BYTES: Final = 4 * 2**20
@@ -36,15 +37,6 @@ PLACE: Final = 16
 """Bytes of memory per event in a mailbox."""
 STORED_OVERHEAD: Final = 64
 """Bytes of the store that an event takes beyond its encoding."""
-
-
-class Shelf(Protocol):
-    """The part of a store that the pool needs."""
-
-    def add_delivery(self, number: int, packed: bytes, subscriptions: Iterable[int]) -> None: ...
-    def remove_delivery(self, number: int) -> None: ...
-    def remove_waiting(self, subscription: int, number: int) -> None: ...
-    async def delivery(self, number: int) -> bytes | None: ...
 
 
 class Delivery:
@@ -65,11 +57,11 @@ class Delivery:
 class Pool:
     """All events that wait in mailboxes."""
 
-    def __init__(self, shelf: Shelf, last: int = 0) -> None:
+    def __init__(self, store: Store, last: int = 0) -> None:
         """`last` is the number of the last delivery that was put into the store."""
         self.memory = 0
         self.stored = 0
-        self._shelf = shelf
+        self._store = store
         self.last = last
         self._copies: dict[Delivery, None] = {}  # stored events that are also in memory, oldest first
         self._gone: list[tuple[int | None, int]] = []  # subscription and number, sent or dropped; None: for nobody
@@ -81,7 +73,7 @@ class Pool:
             return Delivery(packed, len(packed))
         self.last += 1
         packed = encode(msgspec.structs.replace(message, position=self.last), MSGPACK)
-        self._shelf.add_delivery(self.last, packed, durable)
+        self._store.add_delivery(self.last, packed, durable)
         return Delivery(packed, len(packed), self.last)
 
     def hold(self, delivery: Delivery) -> None:
@@ -128,7 +120,7 @@ class Pool:
 
     async def packed(self, delivery: Delivery) -> bytes | None:
         """The bytes to send; None if the store has lost them."""
-        return delivery.packed if delivery.packed is not None else await self._shelf.delivery(delivery.number)
+        return delivery.packed if delivery.packed is not None else await self._store.delivery(delivery.number)
 
     # --- What goes with the next commit ------------------------------------------------------------------------------
 
@@ -139,9 +131,9 @@ class Pool:
     def before_commit(self) -> None:
         for subscription, number in self._gone:
             if subscription is not None:
-                self._shelf.remove_waiting(subscription, number)
+                self._store.remove_waiting(subscription, number)
             else:
-                self._shelf.remove_delivery(number)
+                self._store.remove_delivery(number)
         self._gone.clear()
 
 
@@ -188,7 +180,7 @@ class Mailbox:
 
     def leave_out(self) -> None:
         """Drops the oldest event."""
-        self._let_go(self._waiting.popleft())
+        self.done(self._waiting.popleft())
         self.missed += 1
         self.missed_in_all += 1
 
@@ -204,11 +196,11 @@ class Mailbox:
         if position > self._pool.last:
             return  # the number is from another store
         while self._waiting and self._waiting[0].number <= position:
-            self._let_go(self._waiting.popleft())
+            self.done(self._waiting.popleft())
 
     def clear(self) -> None:
         while self._waiting:
-            self._let_go(self._waiting.popleft())
+            self.done(self._waiting.popleft())
 
     async def filled(self) -> None:
         """Waits until there is an event, or no more will come."""
@@ -247,7 +239,7 @@ class Mailbox:
         if packed is None:
             self.missed += missed + 1
             self.missed_in_all += 1
-        self._let_go(delivery)
+        self.done(delivery)
         return True
 
     def watch(self, call: Callable[[], None] | None) -> None:
@@ -261,14 +253,11 @@ class Mailbox:
     def give_back(self, delivery: Delivery) -> None:
         """An event that was taken and not acknowledged is the next again."""
         if self.ended:
-            self._let_go(delivery)
+            self.done(delivery)
         else:
             self._waiting.appendleft(delivery)
 
     def done(self, delivery: Delivery) -> None:
-        """The listener has acknowledged an event that was taken."""
-        self._let_go(delivery)
-
-    def _let_go(self, delivery: Delivery) -> None:
+        """An event was sent or dropped; one that was taken, acknowledged."""
         self.bytes -= delivery.size + OVERHEAD
         self._pool.release(delivery, self.subscription.id)

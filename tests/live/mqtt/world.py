@@ -14,9 +14,11 @@ from roamcast.live.mqtt.server import MqttConnection
 from roamcast.live.mqtt.session import Session
 from roamcast.live.mqtt.sessions import Sessions
 from roamcast.live.mqtt.world import MqttWorld
+from roamcast.live.store import Store
 
 
-class Shelf:
+class Shelf(Store):
+    def __init__(self) -> None: ...
     def add_delivery(self, number: int, packed: bytes, subscriptions: Any) -> None: ...  # noqa: ANN401
     def remove_delivery(self, number: int) -> None: ...
     def remove_waiting(self, subscription: int, number: int) -> None: ...
