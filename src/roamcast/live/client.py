@@ -50,7 +50,7 @@ from roamcast.live.places import (
     read_token,
 )
 from roamcast.live.publisher import LONGEST, Publisher
-from roamcast.live.request import request
+from roamcast.live.request import request, trusted
 from roamcast.live.senses import as_attributes, as_place
 
 if TYPE_CHECKING:
@@ -241,7 +241,10 @@ class Client:
             if token is None and TOKEN_VARIABLE in os.environ:
                 token = read_token(Path(os.environ[TOKEN_VARIABLE]))
         self._headers = {"Authorization": f"Bearer {token}"} if token is not None else {}
-        self._tls = self._trusted(tls_cert or os.environ.get(CERTIFICATE_VARIABLE))
+        certificate = tls_cert or os.environ.get(CERTIFICATE_VARIABLE)
+        encrypted = not self._address.path and (not self._address.local or certificate is not None)
+        with _only_client_errors():
+            self._tls = trusted(certificate) if encrypted else None
         self._entered = False
         self._session: aiohttp.ClientSession | None = None  # for WebSockets
         self._open: list[Events] = []
@@ -375,17 +378,6 @@ class Client:
         await self._request("PUT", "/attributes", encode(checked, MSGPACK), MSGPACK)
 
     # --- Connection -------------------------------------------------------------------------------------------------
-
-    def _trusted(self, certificate: Path | str | None) -> ssl.SSLContext | None:
-        """The TLS context with the trusted certificates; None: a local connection, not encrypted."""
-        if self._address.path or (self._address.local and certificate is None):
-            return None
-        try:
-            return ssl.create_default_context(cafile=certificate)
-        except (OSError, ssl.SSLError) as problem:
-            raise ClientError(
-                f"{certificate}: cannot be used as a certificate: {problem.strerror or problem}"
-            ) from None
 
     def _check_entered(self) -> None:
         if not self._entered:

@@ -134,8 +134,6 @@ class Control:
             return _problem(
                 answer.status, answer.reason, {"Allow": allowed} if (allowed := answer.headers.get("Allow")) else {}
             )
-        except ContentError as problem:
-            return _problem(400, str(problem))
         except ConfigError as problem:
             return _problem(409, str(problem))
         except (Busy, StoreError) as problem:

@@ -44,7 +44,7 @@ from roamcast.live.introductions import Introduction
 from roamcast.live.mailbox import Delivery, Mailbox, Pool
 from roamcast.live.port import LivePort, Promise
 from roamcast.live.senses import Senses
-from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication
+from roamcast.live.store import NOTHING_RECORDED, Store, StoredPublication, called
 from roamcast.live.subscribers import Subscribers
 from roamcast.protocols.api import Broker, Node, Time
 from roamcast.protocols.codec import Codec, FrameError
@@ -229,18 +229,7 @@ class Host:
 
     async def publish(self, form: EventForm) -> int:
         """Publishes an event; returns its id when it is on disk and will be sent."""
-        done: asyncio.Future[int] = asyncio.get_running_loop().create_future()
-
-        def tell(number: int, problem: BaseException | None) -> None:
-            if done.cancelled():
-                return
-            if problem is None:
-                done.set_result(number)
-            else:
-                done.set_exception(problem)
-
-        self.publish_then(form, tell)
-        return await done
+        return await called(lambda told: self.publish_then(form, told))
 
     def publish_then(self, form: EventForm, told: Told, along: Callable[[], None] = _nothing) -> None:
         """Publishes an event, or waits until it can, and calls back; raises if it is refused at once. What `along`

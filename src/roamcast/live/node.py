@@ -117,14 +117,7 @@ class Node:
         self.store.before_commit = self._before_commit
         epoch = settings.epoch if settings.epoch is not None else self.store.numbers.get("epoch")
         self.clock = Clock(epoch, self.store.numbers["clock"])
-        self.facts = facts_of(
-            settings.facts,
-            settings.node,
-            self._entry,
-            decisions=settings.decisions,
-            limit=settings.facts_limit,
-            epoch=self.clock.epoch,
-        )
+        self.facts = facts_of(settings, self._entry, self.clock.epoch)
         self.senses.on_change = lambda attributes: self.facts.sensed(self.clock.now(), attributes)
         close_later(self._close_facts)
         self.authors = self._make_authors()

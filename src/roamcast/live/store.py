@@ -30,7 +30,7 @@ from collections import Counter, deque
 from collections.abc import Callable, Iterable, Mapping
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
-from typing import Any, Final, Literal, NamedTuple
+from typing import Any, Final, Literal, NamedTuple, TypeVar
 
 from roamcast.errors import RoamcastError
 from roamcast.live import log
@@ -49,6 +49,7 @@ BEHIND: Final = 0.2
 """Seconds during which writes are collected with `sync` "off"."""
 
 Sync = Literal["full", "normal", "off"]
+T = TypeVar("T")
 
 _NUMBERS: Final = ("node", "epoch", "clock", "serial", "recorded", "subscriptions", "deliveries", "behind")
 """`epoch` is time 0 as first set, and `clock` the latest time at which the node is known to have run, both in ns of
@@ -146,7 +147,7 @@ class Store:
     async def delivery(self, number: int) -> bytes | None:
         """A waiting delivery. The writer's thread reads it, since the loop must not wait for the disk."""
         if self._sync == "off":  # it may not have been written yet
-            await _called(self._when_written)
+            await self._called(self._when_written)
         statement = "SELECT packed, sum FROM delivery WHERE number = ?"
         loop = asyncio.get_running_loop()
         rows = await loop.run_in_executor(self._writer, lambda: self._read(statement, number))
@@ -345,7 +346,14 @@ class Store:
 
     async def committed(self) -> None:
         """Waits until everything queued so far is on disk."""
-        await _called(self.then)
+        await self._called(self.then)
+
+    @staticmethod
+    async def _called(register: Callable[[Callable[[BaseException | None], None]], None]) -> None:
+        def without_result(done: Callable[[None, BaseException | None], None]) -> None:
+            register(lambda problem: done(None, problem))
+
+        await called(without_result)
 
     async def _write_all(self) -> None:
         """Commits batch after batch until nothing is left."""
@@ -406,20 +414,20 @@ class Store:
         self._connection.close()
 
 
-async def _called(register: Callable[[Callable[[BaseException | None], None]], None]) -> None:
-    """Waits for a callback; raises the problem that it gets."""
-    done: asyncio.Future[None] = asyncio.get_running_loop().create_future()
+async def called(register: Callable[[Callable[[T, BaseException | None], None]], None]) -> T:
+    """Waits for a callback; returns what it gets, or raises its problem."""
+    done: asyncio.Future[T] = asyncio.get_running_loop().create_future()
 
-    def tell(problem: BaseException | None) -> None:
+    def tell(result: T, problem: BaseException | None) -> None:
         if done.cancelled():
             return
         if problem is None:
-            done.set_result(None)
+            done.set_result(result)
         else:
             done.set_exception(problem)
 
     register(tell)
-    await done
+    return await done
 
 
 def _call_all(waiting: Iterable[Callable[[BaseException | None], None]], problem: BaseException | None) -> None:

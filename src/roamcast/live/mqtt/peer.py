@@ -13,6 +13,7 @@ from roamcast.live.mqtt.bridge import KEEP_ALIVE, BrokerSide, Full, NodeSide, Si
 from roamcast.live.mqtt.bridge_state import BridgeState
 from roamcast.live.mqtt.packets import V5, Disconnect, Packet, PacketError, Parser, Pingreq, write
 from roamcast.live.places import Address
+from roamcast.live.request import trusted
 
 LONGEST: Final = 2**20
 """Bytes of a packet from a server."""
@@ -48,14 +49,6 @@ class Target(NamedTuple):
         user = None if parts.username is None else unquote(parts.username)
         secret = None if password is None else password.encode()
         return cls(Address(parts.hostname, port or (8883 if secure else 1883)), tls, user, secret)
-
-
-def trusted(certificate: str | None) -> ssl.SSLContext:
-    """A TLS context that trusts this certificate, or those that the system trusts."""
-    try:
-        return ssl.create_default_context(cafile=certificate)
-    except (OSError, ssl.SSLError) as problem:
-        raise ConfigError(f"{certificate}: cannot be used as a certificate: {problem.strerror or problem}") from None
 
 
 class Peer:
